@@ -1,0 +1,69 @@
+"""What may be a name, and what a mistyped name may have meant."""
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from satchel.text import has_hidden
+
+_SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_PLUGIN_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?")
+
+SKILL_NAME_LENGTH = 64
+"""Longest skill name of the Agent Skills format, in characters."""
+
+ACCEPTED_NAME_LENGTH = 256
+"""Longest name that loads at all; real folders stay far below it."""
+
+
+def skill_name_fault(name: str) -> str:
+    """Say how a name breaks the Agent Skills format, or `""` if it keeps to it."""
+    if len(name) > SKILL_NAME_LENGTH:
+        return f"is {len(name)} characters long, the format allows {SKILL_NAME_LENGTH}"
+    if not _SKILL_NAME.fullmatch(name):
+        return "must be lowercase letters and digits joined by single hyphens"
+    return ""
+
+
+def unsafe_name_fault(name: str) -> str:
+    """Say why a name cannot be used even leniently, or `""` if it can.
+
+    Refused are names that could pass for another name, for an option or for a path.
+    """
+    if not name.strip():
+        return "is empty"
+    if len(name) > ACCEPTED_NAME_LENGTH:
+        return f"is {len(name)} characters long, at most {ACCEPTED_NAME_LENGTH} are accepted"
+    if has_hidden(name) or "\n" in name or "\t" in name:
+        return "contains control or invisible characters"
+    if unicodedata.normalize("NFKC", name) != name:
+        return "uses look-alike characters that fold to other letters"
+    if any(not part or part[0] in ".-" for part in re.split(r"[/\\]", name)):
+        return "has a part that is empty or starts with '.' or '-'"
+    return ""
+
+
+def tool_name_fault(name: str) -> str:
+    """Say why model providers would reject a tool name, or `""` if they accept it."""
+    if _TOOL_NAME.fullmatch(name):
+        return ""
+    return (
+        "must start with a letter or '_' and go on with letters, digits, '_' or '-', "
+        "64 characters at most (some model providers reject anything else)"
+    )
+
+
+def plugin_name_fault(name: str) -> str:
+    """Say why a name cannot be a plugin's or a group's, or `""` if it can."""
+    if _PLUGIN_NAME.fullmatch(name):
+        return ""
+    return "must be letters, digits, '.', '_' or '-', 64 at most, with a letter or digit at each end"
+
+
+def near_misses(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """Return up to `most` known names that look like `name`, the likeliest first."""
+    by_fold = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
+    found = difflib.get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)
+    return tuple(by_fold[fold] for fold in found)

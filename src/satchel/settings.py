@@ -1,0 +1,64 @@
+"""Every limit and choice that a host can change, with its default."""
+
+from dataclasses import dataclass, field
+
+MIB = 1024 * 1024
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds that keep one bad unit from harming the rest; hitting one names it.
+
+    Sizes are bytes, times are seconds, lengths are characters.
+    """
+
+    skill_file: int = MIB
+    frontmatter: int = 64 * KIB
+    yaml_depth: int = 16
+    yaml_nodes: int = 2_000
+    description_shown: int = 1_024
+    description_accepted: int = 4_096
+    find_depth: int = 6
+    find_folders: int = 2_000
+    files_per_skill: int = 2_000
+    resource: int = 5 * MIB
+    plugin_source: int = 16 * MIB
+    plugin_import: float = 10.0
+    hook: float = 5.0
+    tool_call: float = 60.0
+    result_text: int = 256 * KIB
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How quickly the watch answers, in seconds.
+
+    `step` is the watcher's own tick: news comes about one and a half steps after the write.
+    """
+
+    step: float = 0.01
+    heartbeat: float = 0.25
+    """How often roots and installed packages are looked at directly."""
+    settle: float = 0.2
+    """How long a file that broke just now may still be half written."""
+    quiet: float = 0.1
+    """How long a burst must be silent before it is read."""
+    burst: int = 24
+    """From how many paths on a batch counts as a burst."""
+    patience: float = 10.0
+    """Longest wait for a burst, a git checkout or an installation to end."""
+    resync_active: float = 2.0
+    resync_idle: float = 30.0
+    poll: float = 1.0
+    """How often everything is compared when the operating system cannot notify."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a host can choose about a `Satchel` besides its sources."""
+
+    limits: Limits = field(default_factory=Limits)
+    pace: Pace = field(default_factory=Pace)
+    polling: bool = False
+    """Compare with `os.stat` instead of asking the operating system for events."""

@@ -1,0 +1,70 @@
+"""Text from outside, made fit for a prompt, a terminal or a message.
+
+Skill folders are written by strangers. Invisible letters can carry hidden instructions
+into a prompt, and control characters can rewrite a terminal; both are removed here and
+nowhere else.
+"""
+
+import unicodedata
+from xml.sax.saxutils import escape
+
+_KEPT_CONTROLS = {"\n", "\t"}
+_JOINER = "\u200d"
+_EMOJI_STYLE = "\ufe0f"
+# Letters that Unicode does not class as invisible but that print as nothing.
+_BLANK_LETTERS = {"\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u2800", "\u3164", "\uffa0"}
+# Variation selectors can spell hidden bytes; plane 14 holds the tag block, which spells ASCII.
+_HIDDEN_RANGES = (("\u180b", "\u180f"), ("\ufe00", "\ufe0e"), ("\U000e0000", "\U000e0fff"))
+# Cc control, Cf format (bidi, zero width), Cs lone surrogate, Zl and Zp line separators.
+_HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def visible(text: str) -> str:
+    """Remove every invisible and control character but newline, tab and joiners inside emoji."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return "".join(letter for at, letter in enumerate(text) if not _is_hidden(text, at))
+
+
+def has_hidden(text: str) -> bool:
+    """Tell whether `visible` would remove anything."""
+    return visible(text) != text
+
+
+def one_line(text: str) -> str:
+    """Fold all white space into single spaces and remove what cannot be seen."""
+    return " ".join(visible(text).split())
+
+
+def xml(text: str) -> str:
+    """Escape one line for an XML element, so that no field can close its own tag."""
+    return escape(one_line(text), {'"': "&quot;"})
+
+
+def shorten(text: str, limit: int) -> str:
+    """Cut at `limit` characters, with an ellipsis in place of what is gone."""
+    if len(text) <= limit:
+        return text
+    return text[: max(limit - 1, 0)].rstrip() + "…" if limit > 0 else ""
+
+
+def _is_hidden(text: str, at: int) -> bool:
+    letter = text[at]
+    if letter in _KEPT_CONTROLS:
+        return False
+    if letter in _BLANK_LETTERS or any(low <= letter <= high for low, high in _HIDDEN_RANGES):
+        return True
+    if letter == _EMOJI_STYLE:
+        return at == 0 or text[at - 1] == _EMOJI_STYLE
+    if letter == _JOINER:
+        return not _joins_emoji(text, at)
+    return unicodedata.category(letter) in _HIDDEN_CATEGORIES
+
+
+def _joins_emoji(text: str, at: int) -> bool:
+    """Tell whether the joiner at `at` stands between two pictographs, as in a family emoji."""
+    before = text[max(at - 3, 0) : at].rstrip("\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
+    after = text[at + 1 : at + 2]
+    return bool(before and after) and all(
+        unicodedata.category(letter) == "So" for letter in (before[-1], after)
+    )
