@@ -59,7 +59,7 @@ def plugin_name_fault(name: str) -> str:
     """Say why a name cannot be a plugin's or a group's, or `""` if it can."""
     if _PLUGIN_NAME.fullmatch(name):
         return ""
-    return "must be letters, digits, '.', '_' or '-', 64 at most, with a letter or digit at each end"
+    return "must be at most 64 letters, digits, '.', '_' or '-', with a letter or digit at each end"
 
 
 def near_misses(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:

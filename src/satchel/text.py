@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape
 _KEPT_CONTROLS = {"\n", "\t"}
 _JOINER = "\u200d"
 _EMOJI_STYLE = "\ufe0f"
+_EMOJI_MODIFIERS = "\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 # Letters that Unicode does not class as invisible but that print as nothing.
 _BLANK_LETTERS = {"\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u2800", "\u3164", "\uffa0"}
 # Variation selectors can spell hidden bytes; plane 14 holds the tag block, which spells ASCII.
@@ -63,7 +64,7 @@ def _is_hidden(text: str, at: int) -> bool:
 
 def _joins_emoji(text: str, at: int) -> bool:
     """Tell whether the joiner at `at` stands between two pictographs, as in a family emoji."""
-    before = text[max(at - 3, 0) : at].rstrip("\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
+    before = text[max(at - 3, 0) : at].rstrip(_EMOJI_MODIFIERS)
     after = text[at + 1 : at + 2]
     return bool(before and after) and all(
         unicodedata.category(letter) == "So" for letter in (before[-1], after)
