@@ -110,6 +110,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "source-name-not-utf8": Rule("A file name is not UTF-8; the file is left out.", _W, _W),
         # Plugins
         "plugin-unreadable": Rule("toolkit.yaml or the code cannot be read.", _E, _E),
+        "plugin-manifest-missing": Rule(
+            "A folder looks like a plugin without toolkit.yaml.", _W, _E
+        ),
         "plugin-field-missing": Rule("toolkit.yaml lacks a field.", _E, _E),
         "plugin-field-type": Rule("A field of toolkit.yaml has a value that does not fit.", _E, _E),
         "plugin-field-unknown": Rule("toolkit.yaml has a field that nobody reads.", _W, _E),

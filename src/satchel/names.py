@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from satchel.text import has_hidden
+from satchel.text import one_line
 
 _SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -36,8 +36,8 @@ def unsafe_name_fault(name: str) -> str:
         return "is empty"
     if len(name) > ACCEPTED_NAME_LENGTH:
         return f"is {len(name)} characters long, at most {ACCEPTED_NAME_LENGTH} are accepted"
-    if has_hidden(name) or "\n" in name or "\t" in name:
-        return "contains control or invisible characters"
+    if one_line(name) != name:
+        return "contains control or invisible characters, or blanks that cannot be told apart"
     if unicodedata.normalize("NFKC", name) != name:
         return "uses look-alike characters that fold to other letters"
     if any(not part or part[0] in ".-" for part in re.split(r"[/\\]", name)):

@@ -1,0 +1,95 @@
+"""The catalog: one immutable picture of everything that is loaded."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TypeVar
+
+from satchel.catalog.entries import (
+    Entry,
+    GroupEntry,
+    PluginEntry,
+    SkillEntry,
+    ToolEntry,
+)
+from satchel.diagnostics import Diagnostic
+from satchel.errors import NotFoundError
+from satchel.names import near_misses
+
+E = TypeVar("E", bound=Entry)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Everything that one generation holds.
+
+    `skills`, `tools`, `groups` and `plugins` map names to what is served, in the order of the
+    names. `all_skills` and its siblings also list what failed, is shadowed or is disabled.
+    """
+
+    generation: int = 0
+    all_skills: tuple[SkillEntry, ...] = ()
+    all_tools: tuple[ToolEntry, ...] = ()
+    all_groups: tuple[GroupEntry, ...] = ()
+    all_plugins: tuple[PluginEntry, ...] = ()
+    source_diagnostics: tuple[Diagnostic, ...] = ()
+    """What concerns no single entry: missing folders, refused links, the watcher."""
+
+    skills: Mapping[str, SkillEntry] = field(init=False, compare=False, repr=False)
+    tools: Mapping[str, ToolEntry] = field(init=False, compare=False, repr=False)
+    groups: Mapping[str, GroupEntry] = field(init=False, compare=False, repr=False)
+    plugins: Mapping[str, PluginEntry] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("skills", "tools", "groups", "plugins"):
+            object.__setattr__(self, name, _served(getattr(self, f"all_{name}")))
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Return every entry of every kind, whatever its state."""
+        return (*self.all_plugins, *self.all_groups, *self.all_skills, *self.all_tools)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Return all that is not as it should be, each finding once."""
+        everything = (
+            *self.source_diagnostics,
+            *(item for entry in self.entries for item in entry.diagnostics),
+        )
+        return tuple(dict.fromkeys(everything))
+
+    def skill(self, name: str) -> SkillEntry:
+        """Return a skill by its name, or by `source:name` when it is shadowed.
+
+        Raises `NotFoundError` with the near misses.
+        """
+        return _find("skill", name, self.all_skills)
+
+    def tool(self, name: str) -> ToolEntry:
+        """Return a tool by its name, or by `source:name` when it is shadowed.
+
+        Raises `NotFoundError` with the near misses.
+        """
+        return _find("tool", name, self.all_tools)
+
+    def group(self, name: str) -> GroupEntry:
+        """Return a tool group. Raises `NotFoundError` with the near misses."""
+        return _find("group", name, self.all_groups)
+
+    def plugin(self, name: str) -> PluginEntry:
+        """Return a plugin. Raises `NotFoundError` with the near misses."""
+        return _find("plugin", name, self.all_plugins)
+
+
+def _served(entries: Iterable[E]) -> Mapping[str, E]:
+    return MappingProxyType({entry.name: entry for entry in entries if entry.is_served})
+
+
+def _find(kind: str, name: str, entries: tuple[E, ...]) -> E:
+    """Prefer what is served, then an exact address, then whatever bears the name."""
+    served = [entry for entry in entries if entry.is_served and entry.name == name]
+    addressed = [entry for entry in entries if entry.address == name]
+    called = [entry for entry in entries if entry.name == name]
+    for entry in (*served, *addressed, *called):
+        return entry
+    raise NotFoundError(kind, name, near_misses(name, (entry.name for entry in entries)))

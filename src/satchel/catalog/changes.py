@@ -1,0 +1,121 @@
+"""What changed from one generation to the next, as events."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.entries import (
+    Entry,
+    GroupEntry,
+    PluginEntry,
+    SkillEntry,
+    State,
+    ToolEntry,
+)
+from satchel.diagnostics import Severity
+
+
+class Event(StrEnum):
+    """What happened to an entry."""
+
+    LOADED = "loaded"
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+    STALE = "stale"
+    RECOVERED = "recovered"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event: an entry of the catalog came, went, or is not what it was."""
+
+    event: Event
+    kind: str
+    """`skill`, `tool`, `group` or `plugin`."""
+    name: str
+    source: str
+    generation: int
+    message: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON shape of an event."""
+        return {
+            "event": str(self.event),
+            "kind": self.kind,
+            "name": self.name,
+            "source": self.source,
+            "generation": self.generation,
+            "message": self.message,
+        }
+
+
+_KINDS: dict[type[Entry], str] = {
+    PluginEntry: "plugin",
+    GroupEntry: "group",
+    SkillEntry: "skill",
+    ToolEntry: "tool",
+}
+_BROKEN = {State.STALE, State.FAILED}
+
+
+def kind_of(entry: Entry) -> str:
+    """Return the word for an entry's kind."""
+    return _KINDS[type(entry)]
+
+
+def loaded(catalog: Catalog) -> tuple[Change, ...]:
+    """Return an event for each entry of a first generation."""
+    return tuple(_change(Event.LOADED, entry, catalog, _why(entry)) for entry in catalog.entries)
+
+
+def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
+    """Return the events that lead from one generation to another: departures come first."""
+    before = {entry.identity: entry for entry in old.entries}
+    after = {entry.identity: entry for entry in new.entries}
+    gone = [_change(Event.REMOVED, e, new) for key, e in before.items() if key not in after]
+    come = [
+        change
+        for key, entry in after.items()
+        if (change := _compare(before.get(key), entry, new)) is not None
+    ]
+    return (*gone, *come)
+
+
+def _compare(old: Entry | None, new: Entry, catalog: Catalog) -> Change | None:
+    if old is None:
+        return _change(Event.ADDED, new, catalog, _why(new))
+    if old.generation == new.generation:
+        return None
+    if new.state is State.STALE and old.state is not State.STALE:
+        return _change(Event.STALE, new, catalog, _why(new))
+    if old.state in _BROKEN and new.state not in _BROKEN:
+        return _change(Event.RECOVERED, new, catalog, _why(new))
+    return _change(Event.CHANGED, new, catalog, _why(new) or _what(old, new))
+
+
+def _change(event: Event, entry: Entry, catalog: Catalog, message: str = "") -> Change:
+    kind = kind_of(entry)
+    return Change(event, kind, entry.name, entry.source, catalog.generation, message)
+
+
+def _why(entry: Entry) -> str:
+    """Say why an entry is not simply served: its state and its worst diagnostic."""
+    if entry.state is State.OK:
+        return ""
+    order = list(Severity)
+    worst = min(entry.diagnostics, key=lambda item: order.index(item.severity), default=None)
+    return f"{entry.state}: {worst.where}: {worst.message}" if worst else str(entry.state)
+
+
+def _what(old: Entry, new: Entry) -> str:
+    """Say which part of an entry changed, as far as that is plain."""
+    if isinstance(old, SkillEntry) and isinstance(new, SkillEntry):
+        names = {file.name: file.digest for file in old.files}
+        fresh = {file.name: file.digest for file in new.files}
+        changed = sorted(name for name in {*names, *fresh} if names.get(name) != fresh.get(name))
+        return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if changed[3:] else "")
+    if isinstance(old, PluginEntry) and isinstance(new, PluginEntry):
+        return f"version {old.version} -> {new.version}" if old.version != new.version else ""
+    return ""

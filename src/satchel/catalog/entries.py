@@ -1,0 +1,170 @@
+"""The entries of a catalog: what is served, and what is not and why."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from satchel.diagnostics import Diagnostic
+from satchel.manifests import SkillManifest
+from satchel.sources.files import UnitFile
+from satchel.sources.places import Scope
+from satchel.tools import Tool
+
+HOST = "host"
+"""The source of everything that the host adds in code."""
+
+BASIC_GROUP = "basic"
+"""The group that is always active."""
+
+
+class State(StrEnum):
+    """What became of an entry."""
+
+    OK = "ok"
+    STALE = "stale"
+    """Serves its last good version, because the newest one is broken."""
+    FAILED = "failed"
+    """Broken, and there never was a good version."""
+    HELD = "held"
+    """Waits for somebody's approval."""
+    SHADOWED = "shadowed"
+    """Another entry of the same name is served; this one is reachable as `source:name`."""
+    DISABLED = "disabled"
+    """Present, but not switched on."""
+
+
+SERVED = frozenset({State.OK, State.STALE})
+"""The states in which an entry reaches the model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What every entry tells of itself."""
+
+    name: str
+    description: str
+    source: str
+    """Where it comes from: a place as the user wrote it, a plugin's name, or `host`."""
+    scope: Scope
+    path: str
+    """Where a person finds it: the folder of a skill or plugin, the file of a tool."""
+    unit: str
+    """What it is a part of, in every generation: a folder, or an entry point's full name."""
+    rank: tuple[Any, ...] = field(compare=False)
+    """Its place in the order of precedence within its scope."""
+    state: State = State.OK
+    generation: int = 0
+    """The generation in which it became what it is."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def address(self) -> str:
+        """Return the name that stays its own when another entry takes the short one."""
+        return f"{self.source}:{self.name}"
+
+    @property
+    def is_served(self) -> bool:
+        """Tell whether the model gets to see it, once its group is active."""
+        return self.state in SERVED
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Return what makes it the same entry in another generation."""
+        return (type(self).__name__, self.scope, self.source, self.unit, self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillEntry(Entry):
+    """A skill; `manifest` is `None` when it never could be read."""
+
+    manifest: SkillManifest | None
+    digest: str
+    """Names the newest content that was read, good or broken."""
+    files: tuple[UnitFile, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEntry(Entry):
+    """A tool; `tool` is `None` where its code was read but not run."""
+
+    group: str
+    version: str
+    """Differs when the tool does: its schema, its code, or the host's registration of it."""
+    tool: Tool | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupEntry(Entry):
+    """A tool group."""
+
+    notes: str = ""
+    active: bool = False
+    """Whether a new session has it switched on."""
+    tools: tuple[str, ...] = ()
+    """The names of its served tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """One plugin's part of the catalog: what it brings, or why it brings nothing.
+
+    It is what a source hands to the catalog, imported or merely read.
+    """
+
+    name: str
+    source: str
+    scope: Scope
+    path: str
+    unit: str
+    rank: tuple[Any, ...]
+    digest: str
+    """Names the content of code and manifest; equal digests bring equal things."""
+    version: str = ""
+    description: str = ""
+    groups: tuple["Group", ...] = ()
+    tools: tuple["ToolSupply", ...] = ()
+    skills: tuple[str, ...] = ()
+    """Folders to search for the skills it brings."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    failed: bool = False
+    disabled: bool = False
+    unsettled: bool = False
+    """Whether it is broken but may be half written: what was served before stays as it was."""
+    code: Any = field(default=None, compare=False)
+    """A handle to the imported version; the catalog only carries it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group as its owner describes it."""
+
+    name: str
+    description: str = ""
+    notes: str = ""
+    active: bool = False
+    tools: tuple[str, ...] = ()
+    """Names of the owner's tools that belong to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSupply:
+    """A tool as its owner offers it; `tool` is `None` where no code was run."""
+
+    name: str
+    description: str
+    path: str
+    version: str
+    """Differs when the tool does."""
+    group: str | None = None
+    tool: Tool | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginEntry(Entry):
+    """A plugin: a folder, an installed package, or the host's own code."""
+
+    version: str
+    digest: str
+    """Names the newest content that was tried, good or broken."""
+    supply: Supply
+    """What is served of it: the newest good version, if there is one."""

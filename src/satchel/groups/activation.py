@@ -1,0 +1,48 @@
+"""Activation: a conversation's choice of groups, and what it makes visible."""
+
+from dataclasses import dataclass, replace
+
+from satchel.catalog import BASIC_GROUP, Catalog, GroupEntry, SkillEntry, ToolEntry
+from satchel.errors import ConflictError
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What one conversation switched on and off, against each group's own default.
+
+    Groups that do not exist are kept: a plugin that goes and comes back finds its group as it was.
+    """
+
+    on: frozenset[str] = frozenset()
+    off: frozenset[str] = frozenset()
+
+    def activate(self, name: str) -> "Activation":
+        """Return the activation with a group switched on."""
+        return replace(self, on=self.on | {name}, off=self.off - {name})
+
+    def deactivate(self, name: str) -> "Activation":
+        """Return the activation with a group switched off. Raises `ConflictError` for `basic`."""
+        if name == BASIC_GROUP:
+            raise ConflictError(f"group {BASIC_GROUP!r} is always active")
+        return replace(self, on=self.on - {name}, off=self.off | {name})
+
+    def covers(self, group: GroupEntry) -> bool:
+        """Tell whether a group is active."""
+        return group.name in self.on or (group.active and group.name not in self.off)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a conversation sees of one generation, in the order of names."""
+
+    groups: tuple[GroupEntry, ...]
+    tools: tuple[ToolEntry, ...]
+    skills: tuple[SkillEntry, ...]
+
+
+def view_of(catalog: Catalog, activation: Activation) -> View:
+    """Choose what the active groups make visible; skills are visible always."""
+    groups = tuple(group for group in catalog.groups.values() if activation.covers(group))
+    active = {group.name for group in groups}
+    tools = tuple(tool for tool in catalog.tools.values() if tool.group in active)
+    return View(groups, tools, tuple(catalog.skills.values()))

@@ -1,0 +1,251 @@
+"""The loader: one look at all sources, and what the catalog is built of.
+
+Everything is compared, nothing is replayed: a look takes what the last look found, reads what
+may have changed, imports what did change, and hands the whole to the catalog.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from satchel.catalog import Catalog, PluginEntry, RankedSkill, Supply, build, build_plugins
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.names import near_misses
+from satchel.plugins import disabled, load_folder, load_package, read_folder, read_package
+from satchel.settings import Settings
+from satchel.sources import (
+    DistributionFinding,
+    DistributionScan,
+    Holds,
+    Place,
+    PluginScan,
+    Scope,
+    SkillFinding,
+    SkillScan,
+    Watched,
+    installed_folders,
+    normalized,
+    scan_distributions,
+    scan_plugins,
+    scan_skills,
+)
+
+ALL = "all"
+"""Asks for every installed plugin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be loaded."""
+
+    places: tuple[Place, ...]
+    entry_points: frozenset[str]
+    """Names of entry points or distributions, or `all`."""
+    host: Supply
+    run_code: bool
+    settings: Settings
+
+    def enables(self, found: DistributionFinding) -> bool:
+        """Tell whether somebody asked for an installed plugin."""
+        names = {ALL, found.name, found.distribution, normalized(found.distribution)}
+        return not names.isdisjoint(self.entry_points)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look found, so that the next has less to do."""
+
+    plugins: Mapping[Place, PluginScan] = field(default_factory=dict)
+    skills: Mapping[Place, SkillScan] = field(default_factory=dict)
+    distributions: DistributionScan = field(default_factory=lambda: DistributionScan({}))
+    supplies: Mapping[tuple[Scope, str, str], Supply] = field(default_factory=dict)
+    unsettled: frozenset[str] = frozenset()
+
+    def watched(self) -> Watched:
+        """Return what a watch has to keep an eye on from now on."""
+        scans: list[PluginScan | SkillScan] = [*self.plugins.values(), *self.skills.values()]
+        return Watched(
+            roots=tuple(sorted({scan.place.path for scan in scans})),
+            links=frozenset().union(*(scan.links for scan in scans)),
+            installed=self.distributions.stamps,
+            awaited=self.distributions.awaited,
+            unsettled=self.unsettled,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a look is to be taken."""
+
+    dirty: frozenset[str] | None = None
+    """Paths that may have changed, `None` for everything."""
+    patient: bool = False
+    """Whether a unit that broke just now may be left as it was for a moment."""
+    retry: bool = False
+    """Whether code that failed is tried again although it did not change."""
+    trouble: tuple[Diagnostic, ...] = ()
+    """What is wrong with the watching itself."""
+
+
+def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple[Look, Catalog]:
+    """Look at all sources and build the next generation, or return `previous` if nothing changed."""
+    installed = scan_distributions(installed_folders(), before.distributions)
+    # What was installed may be what a broken plugin was missing.
+    retry = asked.retry or installed.stamps != before.distributions.stamps
+    scans = {
+        place: scan_plugins(place, wanted.settings.limits, before.plugins.get(place), asked.dirty)
+        for place in wanted.places
+        if place.holds is Holds.PLUGINS
+    }
+    load = _Load(wanted, before, previous, asked, retry=retry)
+    supplies = (wanted.host, *load.folders(scans.values()), *load.packages(installed))
+    plugins = build_plugins(supplies, previous)
+    skills = {
+        place: scan_skills(place, wanted.settings.limits, before.skills.get(place), asked.dirty)
+        for place in (*_skill_places(wanted), *_plugin_skill_places(plugins))
+    }
+    ranked = tuple(load.ranked(skills))
+    now = Look(
+        scans,
+        skills,
+        installed,
+        {(supply.scope, supply.source, supply.unit): supply for supply in supplies},
+        frozenset(
+            (
+                *(item.finding.path for item in ranked if item.unsettled),
+                *(supply.path for supply in supplies if supply.unsettled),
+            )
+        ),
+    )
+    odd = (
+        *(item for plugin_scan in scans.values() for item in plugin_scan.diagnostics),
+        *(item for skill_scan in skills.values() for item in skill_scan.diagnostics),
+        *installed.diagnostics,
+        *_absent(wanted, installed),
+        *asked.trouble,
+    )
+    return now, build(ranked, plugins, previous, odd)
+
+
+def _skill_places(wanted: Wanted) -> Iterable[Place]:
+    return (place for place in wanted.places if place.holds is Holds.SKILLS)
+
+
+def _plugin_skill_places(plugins: Iterable[PluginEntry]) -> Iterable[Place]:
+    for plugin in plugins:
+        for folder in plugin.supply.skills if plugin.is_served else ():
+            yield Place(folder, Holds.SKILLS, Scope.PLUGIN, plugin.name, optional=True)
+
+
+def _absent(wanted: Wanted, installed: DistributionScan) -> Iterable[Diagnostic]:
+    """Report the plugins that were asked for and are not installed."""
+    known = {found.name for found in installed.findings}
+    answered = known | {found.distribution for found in installed.findings}
+    answered |= {normalized(found.distribution) for found in installed.findings}
+    for name in sorted(wanted.entry_points - answered - {ALL}):
+        near = near_misses(name, known)
+        yield report(
+            "plugin-not-installed",
+            Where(f"entry point {name}"),
+            f"no installed distribution offers a plugin {name!r}",
+            f"did you mean {', '.join(near)}?" if near else "pip install the package that has it",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """What the steps of one look share."""
+
+    wanted: Wanted
+    before: Look
+    previous: Catalog
+    asked: Asked
+    retry: bool
+
+    def folders(self, scans: Iterable[PluginScan]) -> Iterable[Supply]:
+        """Load the plugin folders; of two of one name only the first sound one is imported."""
+        read: list[Supply] = []
+        findings = {}
+        for order, scan in enumerate(scans):
+            for found in scan.findings.values():
+                supply = read_folder(found, (order, found.key))
+                findings[supply.unit, order] = found
+                read.append(supply)
+        taken: set[str] = set()
+        for supply in sorted(read, key=lambda supply: (supply.scope, supply.rank)):
+            found = findings[supply.unit, supply.rank[0]]
+            if self.asked.patient and supply.failed and self._may_be_half_written(found.folder):
+                yield replace(supply, unsettled=True)
+            elif not self.wanted.run_code or supply.failed or supply.name in taken:
+                yield supply
+            else:
+                known = self._known(supply)
+                loaded = known or load_folder(found, supply.rank, self.wanted.settings.limits)
+                if not loaded.failed:
+                    taken.add(loaded.name)
+                yield loaded
+
+    def packages(self, installed: DistributionScan) -> Iterable[Supply]:
+        """Load the installed plugins that somebody asked for; list the others."""
+        findings = installed.findings
+        for found in findings:
+            rank = (len(self.wanted.places), found.name, found.distribution)
+            supply = read_package(found, rank)
+            rivals = [other for other in findings if other.name == found.name]
+            if not self.wanted.enables(found):
+                yield disabled(supply, _not_enabled(found))
+            elif len(rivals) > 1:
+                yield replace(supply, failed=True, diagnostics=(_contested(found, rivals),))
+            elif not self.wanted.run_code:
+                yield supply
+            else:
+                earlier = self.before.supplies.get((supply.scope, supply.source, supply.unit))
+                known = self._known(supply)
+                limits = self.wanted.settings.limits
+                anew = earlier is not None and earlier.code is not None
+                yield known or load_package(found, rank, limits, anew=anew)
+
+    def ranked(self, scans: Mapping[Place, SkillScan]) -> Iterable[RankedSkill]:
+        """Give each skill its rank, and spare those that may be half written."""
+        for order, scan in enumerate(scans.values()):
+            for found in scan.findings.values():
+                unsettled = (
+                    self.asked.patient
+                    and found.manifest is None
+                    and self._may_be_half_written(found.folder)
+                )
+                yield RankedSkill(found, (order, found.key), unsettled)
+
+    def _may_be_half_written(self, folder: Any) -> bool:
+        return bool(folder.is_younger_than(self.wanted.settings.pace.settle))
+
+    def _known(self, supply: Supply) -> Supply | None:
+        """Return what the last look made of the same content: broken code is not tried twice."""
+        known = self.before.supplies.get((supply.scope, supply.source, supply.unit))
+        if known is None or known.digest != supply.digest or known.disabled or known.unsettled:
+            return None
+        if known.failed and self.retry:
+            return None
+        if not known.failed and known.code is None and known.tools:
+            return None  # It was shadowed, so it was only read.
+        return replace(known, rank=supply.rank)
+
+
+def _not_enabled(found: DistributionFinding) -> Diagnostic:
+    return report(
+        "plugin-not-enabled",
+        Where(found.path),
+        f"plugin {found.name!r} of {found.distribution} {found.version} is installed, "
+        "but nobody enabled it",
+        f"--entry-points {found.name}",
+    )
+
+
+def _contested(found: DistributionFinding, rivals: Iterable[DistributionFinding]) -> Diagnostic:
+    owners = " and ".join(sorted(other.distribution for other in rivals))
+    return report(
+        "plugin-contested",
+        Where(found.path),
+        f"plugin {found.name!r} is offered by {owners}; neither is used",
+        "uninstall one of them",
+    )

@@ -1,0 +1,125 @@
+"""What the source of a plugin declares, read without running a line of it."""
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from satchel.manifests.reading import Problems, Reading
+from satchel.text import one_line
+
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+# What a bare `@tool` means where a star import, or nothing, says where it is from.
+_ASSUMED = {"satchel": "satchel", "tool": "satchel.tool"}
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """A function decorated as a tool.
+
+    `line` is the line of its `def`, counted from 1; `digest` differs when its code does, wherever
+    it stands.
+    """
+
+    name: str
+    description: str
+    signature: str
+    group: str | None
+    line: int
+    digest: str
+
+
+def declared_tools(source: bytes, path: str) -> Reading[tuple[DeclaredTool, ...]]:
+    """Find the tools of a module in the order of their `def`, without running it."""
+    problems = Problems(path)
+    try:
+        statements = list(_module_statements(ast.parse(source, filename=path)))
+        names = _ASSUMED | dict(_imports(statements))
+        return Reading(tuple(_tools(statements, names)), ())
+    except SyntaxError as error:
+        fix = "Mend the Python code."
+        problems.add("plugin-syntax", one_line(error.msg), fix, error.lineno, error.offset)
+    except ValueError as error:  # NUL characters, before Python 3.12
+        problems.add("plugin-syntax", one_line(str(error)), "Mend the Python code.")
+    except (RecursionError, MemoryError):
+        problems.add("plugin-syntax", "the code is nested too deeply", "Split long expressions.")
+    return Reading(None, problems.found)
+
+
+def _module_statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield what runs at import in the order of the text: also inside `if`, `try` and `with`."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        if not isinstance(node, (_Function, ast.ClassDef, ast.expr)):
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+
+
+def _imports(statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """Yield each imported name with the full name of what it stands for."""
+    for node in statements:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield (
+                    alias.asname or alias.name.split(".")[0],
+                    (alias.name if alias.asname else alias.name.split(".")[0]),
+                )
+        elif isinstance(node, ast.ImportFrom):
+            origin = "." * node.level + (node.module or "")
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{origin}.{alias.name}"
+
+
+def _tools(statements: list[ast.stmt], names: dict[str, str]) -> Iterable[DeclaredTool]:
+    # Like the namespace of the module: a later definition takes the place of an earlier one.
+    functions = {node.name: node for node in statements if isinstance(node, _Function)}
+    tools = {name: _tool(node, names) for name, node in functions.items() if name[0] != "_"}
+    return [tool for tool in tools.values() if tool]
+
+
+def _tool(function: _Function, names: dict[str, str]) -> DeclaredTool | None:
+    """Return what the function declares, or None if it is not decorated as a tool."""
+    for decorator in function.decorator_list:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        if _is_tool(call.func if call else decorator, names):
+            given = dict(_literals(call)) if call else {}
+            return DeclaredTool(
+                name=given.get("name", function.name),
+                description=given.get("description", _first_paragraph(function)),
+                signature=_signature(function),
+                group=given.get("group"),
+                line=function.lineno,
+                digest=hashlib.blake2b(ast.dump(function).encode(), digest_size=16).hexdigest(),
+            )
+    return None
+
+
+def _is_tool(decorator: ast.expr, names: dict[str, str]) -> bool:
+    """Tell whether an expression names Satchel's decorator, by whatever way it was imported."""
+    rest = ""
+    while isinstance(decorator, ast.Attribute):
+        rest = f".{decorator.attr}{rest}"
+        decorator = decorator.value
+    if not isinstance(decorator, ast.Name):
+        return False
+    full = names.get(decorator.id, "") + rest
+    return full.startswith("satchel.") and full.endswith(".tool")
+
+
+def _literals(call: ast.Call) -> Iterator[tuple[str, str]]:
+    for keyword in call.keywords:
+        value = keyword.value
+        if keyword.arg and isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield keyword.arg, one_line(value.value)
+
+
+def _first_paragraph(function: _Function) -> str:
+    return one_line((ast.get_docstring(function) or "").split("\n\n")[0])
+
+
+def _signature(function: _Function) -> str:
+    returns = f" -> {ast.unparse(function.returns)}" if function.returns else ""
+    return f"({ast.unparse(function.args)}){returns}"

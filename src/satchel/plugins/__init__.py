@@ -1,0 +1,12 @@
+"""Plugins: the page of hooks, the host that calls them, and what a plugin brings."""
+
+from satchel.plugins.hookspecs import hookimpl
+from satchel.plugins.loading import (
+    disabled,
+    load_folder,
+    load_package,
+    read_folder,
+    read_package,
+)
+
+__all__ = ["disabled", "hookimpl", "load_folder", "load_package", "read_folder", "read_package"]

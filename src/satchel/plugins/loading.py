@@ -1,0 +1,205 @@
+"""From a finding to its part of the catalog: reading a plugin, or importing it as well."""
+
+import json
+import os
+from dataclasses import replace
+from typing import Any
+
+from satchel.catalog import Group, Supply, ToolSupply
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.manifests import PluginManifest
+from satchel.names import plugin_name_fault
+from satchel.plugins.host import ask
+from satchel.settings import Limits
+from satchel.sources import (
+    DistributionFinding,
+    ImportedCode,
+    PluginCodeError,
+    PluginFinding,
+    PluginTimeoutError,
+    Scope,
+    guarded,
+    import_distribution,
+    import_folder,
+)
+from satchel.sources.files import digest_of
+from satchel.text import one_line, shorten
+from satchel.tools import Tool, as_tool, tools_in
+
+Rank = tuple[Any, ...]
+
+
+def read_folder(found: PluginFinding, rank: Rank) -> Supply:
+    """Tell what a plugin folder brings without running its code."""
+    manifest = found.manifest
+    problems = (*found.diagnostics, *found.folder.diagnostics)
+    supply = Supply(
+        name=manifest.name if manifest else found.folder_name,
+        source=found.place.source,
+        scope=found.place.scope,
+        path=found.path,
+        unit=found.path,
+        rank=rank,
+        digest=found.digest,
+        diagnostics=problems,
+        failed=not found.is_sound,
+    )
+    if manifest is None:
+        return supply
+    return replace(
+        supply,
+        version=manifest.version,
+        description=manifest.description,
+        groups=_groups(manifest),
+        tools=tuple(
+            ToolSupply(tool.name, tool.description, _code_path(found), tool.digest, tool.group)
+            for tool in found.declared
+        ),
+        skills=(os.path.join(found.path, manifest.skills),),
+    )
+
+
+def load_folder(found: PluginFinding, rank: Rank, limits: Limits) -> Supply:
+    """Import a plugin folder's code and tell what it brings; whatever it does is a diagnostic."""
+    supply = read_folder(found, rank)
+    file = _code_path(found)
+    if supply.failed or found.manifest is None or not file:
+        return supply
+    try:
+        code = import_folder(found.path, found.sources, found.manifest.tools, limits.plugin_import)
+    except PluginCodeError as problem:
+        return _failed(supply, _import_failed(problem, file))
+    digests = {tool.name: tool.digest for tool in found.declared}
+    try:
+        offered, _ = guarded(
+            lambda: [as_tool(item) for item in tools_in(vars(code.thing))], limits.hook
+        )
+        tools = tuple(_tool(tool, file, digests.get(tool.name, "")) for tool in offered)
+    except PluginCodeError as problem:
+        code.purge()
+        return _failed(supply, _code_problem("plugin-tool-invalid", problem, file))
+    return _with_code(replace(supply, tools=tools), code)
+
+
+def read_package(found: DistributionFinding, rank: Rank) -> Supply:
+    """Tell what is known of an installed plugin without importing it."""
+    return Supply(
+        name=found.name,
+        source=found.distribution,
+        scope=Scope.PLUGIN,
+        path=found.path,
+        unit=f"{found.distribution}:{found.name}",
+        rank=rank,
+        digest=found.digest,
+        version=found.version,
+        description=found.summary,
+    )
+
+
+def load_package(
+    found: DistributionFinding, rank: Rank, limits: Limits, *, anew: bool = False
+) -> Supply:
+    """Import an installed plugin and ask its hooks; `anew` when an earlier version was imported."""
+    supply = read_package(found, rank)
+    if fault := plugin_name_fault(found.name):
+        problem = report(
+            "plugin-name-shape",
+            Where(found.path),
+            f"the entry point's name {found.name!r} {fault}",
+            "rename the entry point",
+        )
+        return _failed(supply, problem)
+    try:
+        code = import_distribution(found, limits.plugin_import, anew=anew)
+    except PluginCodeError as problem:
+        return _failed(supply, _import_failed(problem, found.path))
+    try:
+        answers, _ = guarded(lambda: ask(code.thing), limits.hook)
+        tools = tuple(_tool(tool, found.path, found.digest) for tool in answers.tools)
+    except PluginCodeError as problem:
+        code.purge()
+        return _failed(supply, _code_problem("plugin-hook-failed", problem, found.path))
+    groups = answers.groups or (Group(found.name, found.summary),)
+    return _with_code(
+        replace(supply, groups=groups, tools=tools, skills=answers.skill_folders), code
+    )
+
+
+def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
+    """Keep a plugin in the list, but switched off."""
+    return replace(supply, disabled=True, diagnostics=(*supply.diagnostics, *problems))
+
+
+def _failed(supply: Supply, problem: Diagnostic) -> Supply:
+    return replace(supply, failed=True, tools=(), diagnostics=(*supply.diagnostics, problem))
+
+
+def _with_code(supply: Supply, code: ImportedCode) -> Supply:
+    """Keep the handle to the imported version, and say what looks wrong with what it brought."""
+    problems = [
+        report(
+            "plugin-meddled", Where(supply.path), f"importing it changed {what}; it was put back"
+        )
+        for what in code.meddled
+    ]
+    names = {tool.name for tool in supply.tools}
+    for group in supply.groups:
+        problems += [
+            report(
+                "plugin-group-unknown",
+                Where(supply.path),
+                f"group {group.name!r} lists the tool {name!r}, which the plugin does not bring",
+                "correct the name, or define the tool",
+            )
+            for name in group.tools
+            if name not in names
+        ]
+    return replace(supply, code=code, diagnostics=(*supply.diagnostics, *problems))
+
+
+def _groups(manifest: PluginManifest) -> tuple[Group, ...]:
+    """Return a plugin's groups; its own comes first, where tools go that no other group claims.
+
+    It has one of its own unless it declares groups and says nothing for itself.
+    """
+    declared = tuple(
+        Group(group.name, group.description, group.notes, group.active, group.tools)
+        for group in manifest.groups
+    )
+    speaks = bool(manifest.notes) or manifest.active
+    if (declared and not speaks) or any(group.name == manifest.name for group in declared):
+        return declared
+    return (Group(manifest.name, manifest.description, manifest.notes, manifest.active), *declared)
+
+
+def _code_path(found: PluginFinding) -> str:
+    """Return the file that holds a plugin's tools, or `""` if it brings none."""
+    if found.manifest is None:
+        return ""
+    module = found.manifest.tools.replace(".", "/")
+    for name in (f"{module}.py", f"{module}/__init__.py"):
+        if name in found.sources:
+            return os.path.join(found.path, *name.split("/"))
+    return ""
+
+
+def _tool(tool: Tool, path: str, code: str) -> ToolSupply:
+    schema = json.dumps(tool.to_schema(), sort_keys=True, default=str)
+    version = digest_of(f"{schema}\0{code}".encode("utf-8", "surrogatepass"))
+    return ToolSupply(tool.name, tool.description, path, version, tool.group, tool)
+
+
+def _import_failed(problem: PluginCodeError, path: str) -> Diagnostic:
+    slow = isinstance(problem, PluginTimeoutError)
+    code = "plugin-import-timeout" if slow else "plugin-import-failed"
+    return _code_problem(code, problem, path)
+
+
+def _code_problem(code: str, problem: PluginCodeError, path: str) -> Diagnostic:
+    fix = "do the slow work inside a tool" if isinstance(problem, PluginTimeoutError) else ""
+    return report(
+        code,
+        Where(problem.path or path, problem.line),
+        shorten(one_line(problem.message), 500),
+        fix or "mend the code; it is tried again when it changes",
+    )

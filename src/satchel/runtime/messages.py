@@ -1,0 +1,54 @@
+"""The sentences that the model reads when a call does not go well."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from satchel.text import one_line, shorten
+from satchel.tools import ArgumentFault
+
+_FAULTS_SHOWN = 3
+_FAULT_LENGTH = 200
+_TAKES_LENGTH = 400
+
+
+def wrong_arguments(
+    tool: str, faults: tuple[ArgumentFault, ...], parameters: Mapping[str, Any]
+) -> str:
+    """Say which arguments do not fit, what was expected, and what the tool takes."""
+    shown = [shorten(one_line(str(fault)), _FAULT_LENGTH) for fault in faults[:_FAULTS_SHOWN]]
+    if len(faults) > _FAULTS_SHOWN:
+        shown.append(f"and {len(faults) - _FAULTS_SHOWN} more")
+    takes = shorten(one_line(_takes(parameters)), _TAKES_LENGTH)
+    return f"invalid arguments for {tool}: {'; '.join(shown)}. It takes: {takes}"
+
+
+def too_slow(tool: str, seconds: float, limit: str) -> str:
+    """Say that a call was given up, and which limit it hit."""
+    return f"{tool} gave no answer within {seconds:g} s ({limit}); ask for less, or go on without"
+
+
+def _takes(parameters: Mapping[str, Any]) -> str:
+    required = parameters.get("required", ())
+    return (
+        ", ".join(
+            f"{name} ({_kind(schema)}{', required' if name in required else ''})"
+            for name, schema in parameters.get("properties", {}).items()
+        )
+        or "no arguments"
+    )
+
+
+def _kind(schema: Any) -> str:
+    """Name the type of a value in a word or two."""
+    match schema:
+        case {"enum": [*values]}:
+            return " | ".join(map(repr, values))
+        case {"const": value}:
+            return repr(value)
+        case {"type": str(kind)}:
+            return kind
+        case {"anyOf": [*members]} | {"oneOf": [*members]}:
+            return " | ".join(map(_kind, members))
+        case {"$ref": str(reference)}:
+            return reference.rpartition("/")[2]
+    return "any"

@@ -1,0 +1,363 @@
+"""The satchel: holds the current catalog, and brings it up to date when its sources change."""
+
+import asyncio
+import itertools
+import logging
+import os
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from satchel.catalog import (
+    BASIC_GROUP,
+    HOST,
+    Catalog,
+    CatalogStore,
+    Change,
+    Group,
+    Supply,
+    ToolEntry,
+    ToolSupply,
+    diff,
+)
+from satchel.errors import ConflictError, DefinitionError, NotFoundError
+from satchel.loader import Asked, Look, Wanted, look
+from satchel.names import near_misses, plugin_name_fault
+from satchel.prompt import SkillPrompt
+from satchel.session import Session
+from satchel.settings import Settings
+from satchel.sources import Hint, Holds, ImportedCode, Place, Scope, hints, place
+from satchel.tools import FunctionTool, Tool
+from satchel.watching import Changes, WatchThread
+
+_log = logging.getLogger("satchel")
+
+PathLike = str | os.PathLike[str]
+
+
+class Satchel:
+    """Carries the skills and tools of one application.
+
+    `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
+    one); `places` adds what `well_known_places` returns. With `run_code=False` no plugin is
+    imported: everything is listed, nothing can be called.
+
+    Nothing on disk makes this raise: what is wrong there is in `catalog.diagnostics`.
+    """
+
+    def __init__(
+        self,
+        skills: Iterable[PathLike] | PathLike = (),
+        plugins: Iterable[PathLike] | PathLike = (),
+        entry_points: Iterable[str] | str = (),
+        *,
+        places: Iterable[Place] = (),
+        skill_style: SkillPrompt | None = None,
+        settings: Settings | None = None,
+        run_code: bool = True,
+    ) -> None:
+        self._settings = settings or Settings()
+        self._skill_style = skill_style or SkillPrompt()
+        self._wanted = Wanted(
+            places=_distinct(
+                (
+                    *(place(path, Holds.SKILLS) for path in _several(skills)),
+                    *(place(path, Holds.PLUGINS) for path in _several(plugins)),
+                    *places,
+                )
+            ),
+            entry_points=frozenset(_several(entry_points)) - {"none"},
+            host=_no_additions(),
+            run_code=run_code,
+            settings=self._settings,
+        )
+        self._lock = threading.RLock()
+        self._store = CatalogStore()
+        self._look = Look()
+        self._listeners: list[Callable[[Change], object]] = []
+        self._watch: WatchThread | None = None
+        self._watchers = 0
+        self._registrations = itertools.count(1)
+        self._leases: Counter[int] = Counter()
+        self._retired: dict[int, ImportedCode] = {}
+        self._bring_up_to_date(Asked(retry=True))
+
+    @property
+    def catalog(self) -> Catalog:
+        """Return the newest generation; it never changes, a newer one takes its place."""
+        return self._store.current
+
+    def session(self) -> Session:
+        """Begin a conversation."""
+        return Session(lambda: self.catalog, self._lease, self._settings.limits, self._skill_style)
+
+    # ---- what the host adds in code -------------------------------------------------------
+
+    def create_group(
+        self, name: str, description: str = "", *, notes: str = "", active: bool = False
+    ) -> None:
+        """Describe a tool group. Raises `ConflictError` if there is one of that name."""
+        if fault := plugin_name_fault(name):
+            raise DefinitionError(f"the group name {name!r} {fault}")
+        with self._lock:
+            if (taken := self.catalog.groups.get(name)) is not None:
+                raise ConflictError(f"group {name!r} is already described by {taken.source!r}")
+            group = Group(name, description, notes, active)
+            self._add(groups=(*self._wanted.host.groups, group))
+
+    def register_tool(
+        self,
+        tool: Tool | Callable[..., Any],
+        *,
+        group: str | None = None,
+        name: str | None = None,
+        description: str | None = None,
+        presets: Mapping[str, Any] | None = None,
+    ) -> Tool:
+        """Add a tool of the host's own; `presets` are values that the model neither sees nor sets.
+
+        Raises `ConflictError` if the host already added one of that name, and `NotFoundError`
+        for a group that nobody described. A plugin's tool of that name is shadowed.
+        """
+        made = _made(tool, name, description, presets)
+        with self._lock:
+            if any(supply.name == made.name for supply in self._wanted.host.tools):
+                raise ConflictError(
+                    f"the host already added a tool {made.name!r}",
+                    fix="remove it first, or give name=",
+                )
+            where = self.catalog.group(group).name if group else made.group
+            supply = ToolSupply(
+                made.name,
+                made.description,
+                path=HOST,
+                version=f"registration {next(self._registrations)}",
+                group=where,
+                tool=made,
+            )
+            self._add(tools=(*self._wanted.host.tools, supply))
+        return made
+
+    def register_skill(self, path: PathLike) -> None:
+        """Add a skill folder, or a folder of them, as if it had been named at the start."""
+        with self._lock:
+            added = place(path, Holds.SKILLS)
+            self._wanted = replace(self._wanted, places=_distinct((*self._wanted.places, added)))
+            self._bring_up_to_date(Asked())
+
+    def remove_tool(self, name: str) -> None:
+        """Remove a tool that the host added. Raises `NotFoundError` with the near misses."""
+        with self._lock:
+            tools = self._wanted.host.tools
+            self._require("tool", name, [supply.name for supply in tools])
+            self._add(tools=tuple(supply for supply in tools if supply.name != name))
+
+    def remove_group(self, name: str) -> None:
+        """Remove a group that the host described, and the host's tools in it.
+
+        Raises `NotFoundError` with the near misses, and `ConflictError` for `basic`.
+        """
+        if name == BASIC_GROUP:
+            raise ConflictError(f"group {BASIC_GROUP!r} cannot be removed")
+        with self._lock:
+            host = self._wanted.host
+            self._require("group", name, [group.name for group in host.groups])
+            self._add(
+                groups=tuple(group for group in host.groups if group.name != name),
+                tools=tuple(supply for supply in host.tools if supply.group != name),
+            )
+
+    def remove_skill(self, name: str) -> None:
+        """Remove a skill whose own folder was named or registered.
+
+        Raises `NotFoundError` with the near misses; a skill that was found in a folder of
+        several goes when it is deleted there.
+        """
+        with self._lock:
+            entry = self.catalog.skill(name)
+            kept = tuple(item for item in self._wanted.places if item.path != entry.path)
+            if len(kept) == len(self._wanted.places):
+                raise ConflictError(
+                    f"skill {name!r} was found in {entry.source!r}",
+                    fix="delete its folder there, or do not name that folder",
+                )
+            self._wanted = replace(self._wanted, places=kept)
+            self._bring_up_to_date(Asked())
+
+    def _add(self, **parts: Any) -> None:
+        self._wanted = replace(self._wanted, host=replace(self._wanted.host, **parts))
+        self._bring_up_to_date(Asked(dirty=frozenset()))
+
+    def _require(self, kind: str, name: str, known: list[str]) -> None:
+        if name not in known:
+            raise NotFoundError(kind, name, near_misses(name, known))
+
+    # ---- staying current ------------------------------------------------------------------
+
+    def refresh(self) -> tuple[Change, ...]:
+        """Look at every source once and return what changed; plugins that failed are tried again."""
+        return self._bring_up_to_date(Asked(retry=True))
+
+    def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
+        """Have every change told to `listener`, on the thread that publishes it; returns the undo."""
+        self._listeners.append(listener)
+
+        def undo() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return undo
+
+    @asynccontextmanager
+    async def watch(self) -> AsyncIterator[Changes]:
+        """Keep `catalog` current until the block ends; yields an async iterator of the changes.
+
+        Inside the block no change on disk is missed, whether or not the changes are read.
+        """
+        changes = Changes()
+        undo = self.subscribe(changes.put)
+        thread = self._start_watching()
+        try:
+            await asyncio.to_thread(thread.wait_until_ready)
+            yield changes
+        finally:
+            undo()
+            changes.close()
+            await asyncio.shield(asyncio.to_thread(self._stop_watching))
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Keep `catalog` current until the block ends, for code without an event loop."""
+        thread = self._start_watching()
+        try:
+            thread.wait_until_ready()
+            yield
+        finally:
+            self._stop_watching()
+
+    def _start_watching(self) -> WatchThread:
+        """Watch with one thread, however many ask."""
+        with self._lock:
+            self._watchers += 1
+            if self._watch is None:
+                self._watch = WatchThread(self._hints, self._take)
+                self._watch.start()
+            return self._watch
+
+    def _stop_watching(self) -> None:
+        with self._lock:
+            self._watchers -= 1
+            thread = self._watch if self._watchers == 0 else None
+            self._watch = None if thread else self._watch
+        if thread is not None:
+            thread.stop()
+
+    def _hints(self, stop: threading.Event) -> Iterable[Hint]:
+        polling = self._settings.polling or bool(os.environ.get("WATCHFILES_FORCE_POLLING"))
+        pace = self._settings.pace
+        return hints(lambda: self._look.watched(), stop, pace, polling=polling)
+
+    def _take(self, hint: Hint) -> None:
+        self._bring_up_to_date(Asked(hint.paths, patient=True, trouble=hint.trouble))
+
+    def _bring_up_to_date(self, asked: Asked) -> tuple[Change, ...]:
+        """Take a look, publish what is new, tell the listeners, let go of what is old."""
+        with self._lock:
+            old = self.catalog
+            self._look, new = look(self._wanted, self._look, old, asked)
+            if new is old:
+                return ()
+            self._store.publish(new)
+            self._retire(old, new)
+            changes = diff(old, new)
+            for change in changes:
+                self._tell(change)
+            return changes
+
+    def _tell(self, change: Change) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(change)
+            except Exception:
+                _log.exception("a listener failed on %s", change)
+
+    # ---- old versions of code -------------------------------------------------------------
+
+    @contextmanager
+    def _lease(self, entry: ToolEntry) -> Iterator[None]:
+        """Keep the version of a plugin that a call began with until the call has ended."""
+        code = _codes(self.catalog).get((entry.scope, entry.unit))
+        key = id(code)
+        with self._lock:
+            self._leases[key] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._leases[key] -= 1
+                if not self._leases[key]:
+                    del self._leases[key]
+                    if (retired := self._retired.pop(key, None)) is not None:
+                        retired.purge()
+
+    def _retire(self, old: Catalog, new: Catalog) -> None:
+        kept = {id(code) for code in _codes(new).values()}
+        for code in _codes(old).values():
+            if id(code) in kept:
+                continue
+            if self._leases[id(code)]:
+                self._retired[id(code)] = code
+            else:
+                code.purge()
+
+
+def _codes(catalog: Catalog) -> dict[tuple[Scope, str], ImportedCode]:
+    """Return the imported version of each plugin of a generation."""
+    return {
+        (entry.scope, entry.unit): entry.supply.code
+        for entry in catalog.all_plugins
+        if entry.supply.code is not None
+    }
+
+
+def _made(
+    tool: Tool | Callable[..., Any],
+    name: str | None,
+    description: str | None,
+    presets: Mapping[str, Any] | None,
+) -> Tool:
+    if not isinstance(tool, Tool):
+        return FunctionTool(tool, name=name, description=description, presets=presets)
+    if name or description or presets:
+        raise DefinitionError(
+            f"tool {tool.name!r} is an object already", fix="give name and presets to its class"
+        )
+    return tool
+
+
+def _several(given: Iterable[Any] | PathLike) -> tuple[Any, ...]:
+    """Accept one path or name where several are meant: a string is not a list of letters."""
+    return (given,) if isinstance(given, str | os.PathLike) else tuple(given)
+
+
+def _distinct(places: Iterable[Place]) -> tuple[Place, ...]:
+    """Keep the first of each folder, whatever it is called."""
+    first: dict[tuple[str, Holds], Place] = {}
+    for item in places:
+        first.setdefault((item.path, item.holds), item)
+    return tuple(first.values())
+
+
+def _no_additions() -> Supply:
+    return Supply(
+        name=HOST,
+        source=HOST,
+        scope=Scope.EXPLICIT,
+        path=HOST,
+        unit=HOST,
+        rank=(-1, HOST),
+        digest="",
+    )

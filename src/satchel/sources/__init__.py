@@ -1,0 +1,49 @@
+"""Where skills, plugins and packages are found, imported and watched: the worldly room."""
+
+from satchel.sources.distributions import (
+    DistributionFinding,
+    DistributionScan,
+    installed_folders,
+    normalized,
+    scan_distributions,
+)
+from satchel.sources.files import UnitFile
+from satchel.sources.guard import PluginCodeError, PluginTimeoutError, guarded
+from satchel.sources.importer import ImportedCode, import_distribution, import_folder
+from satchel.sources.places import Holds, Place, Scope, place, well_known_places
+from satchel.sources.plugins import MANIFEST_FILE, PluginFinding, PluginScan, scan_plugins
+from satchel.sources.skills import SKILL_FILE, SkillFinding, SkillScan, scan_skills
+from satchel.sources.watcher import Hint, Notifier, Watched, hints, native_notifier
+
+__all__ = [
+    "MANIFEST_FILE",
+    "SKILL_FILE",
+    "DistributionFinding",
+    "DistributionScan",
+    "Hint",
+    "Holds",
+    "ImportedCode",
+    "Notifier",
+    "Place",
+    "PluginCodeError",
+    "PluginFinding",
+    "PluginScan",
+    "PluginTimeoutError",
+    "Scope",
+    "SkillFinding",
+    "SkillScan",
+    "UnitFile",
+    "Watched",
+    "guarded",
+    "hints",
+    "import_distribution",
+    "import_folder",
+    "installed_folders",
+    "native_notifier",
+    "normalized",
+    "place",
+    "scan_distributions",
+    "scan_plugins",
+    "scan_skills",
+    "well_known_places",
+]

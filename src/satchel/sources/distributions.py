@@ -1,0 +1,203 @@
+"""Finding installed plugins: entry points of the group `satchel.plugins`, read without importing.
+
+`importlib.metadata` parses the metadata of everything that is installed at each call; here only
+folders that changed are listed, and only files that name our group are parsed.
+Format: packaging.python.org/specifications/entry-points and recording-installed-packages.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from configparser import ConfigParser, Error
+from dataclasses import dataclass
+from email.parser import HeaderParser
+
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.sources.files import UnreadableFileError, digest_of, read_regular
+
+ENTRY_POINT_GROUP = "satchel.plugins"
+
+_METADATA_LIMIT = 4 * 1024 * 1024
+# Some systems install without RECORD; only a fresh folder is believed to be half written.
+_INSTALLING_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionFinding:
+    """One entry point of an installed distribution, not imported."""
+
+    name: str
+    """The entry point's name, which is the plugin's name."""
+    value: str
+    """What to import: `module` or `module:attribute`."""
+    distribution: str
+    version: str
+    summary: str
+    path: str
+    """The `.dist-info` folder."""
+    digest: str
+    files: tuple[str, ...]
+    """The installed files as RECORD lists them, relative to the folder of `path`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What one folder of `sys.path` held when it had this stamp."""
+
+    stamp: tuple[int, int, int]
+    findings: tuple[DistributionFinding, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    unfinished: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionScan:
+    """What one look at the installed distributions found."""
+
+    listings: Mapping[str, _Listing]
+
+    @property
+    def findings(self) -> tuple[DistributionFinding, ...]:
+        """Return every plugin entry point; of a distribution found twice, the one that imports."""
+        found: list[DistributionFinding] = []
+        owner: dict[str, str] = {}
+        for folder, listing in self.listings.items():
+            for item in listing.findings:
+                if owner.setdefault(normalized(item.distribution), folder) == folder:
+                    found.append(item)
+        return tuple(sorted(found, key=lambda item: (item.name, item.distribution)))
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Return what was wrong with the metadata of installed plugins."""
+        return tuple(item for listing in self.listings.values() for item in listing.diagnostics)
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Return the files whose appearance ends an installation that is under way."""
+        return tuple(path for listing in self.listings.values() for path in listing.unfinished)
+
+    @property
+    def stamps(self) -> tuple[tuple[str, tuple[int, int, int]], ...]:
+        """Return what `folder_stamps` must still say while nothing was installed or removed."""
+        return tuple((folder, listing.stamp) for folder, listing in self.listings.items())
+
+
+def normalized(name: str) -> str:
+    """Return a distribution's name as PEP 503 compares it."""
+    parts = name.replace("_", "-").replace(".", "-").lower().split("-")
+    return "-".join(part for part in parts if part)
+
+
+def folder_stamps(folders: Iterable[str]) -> tuple[tuple[str, tuple[int, int, int]], ...]:
+    """Return a cheap mark of each folder that changes when something is installed there."""
+    return tuple((folder, _stamp(folder)) for folder in folders)
+
+
+def installed_folders() -> tuple[str, ...]:
+    """Return the folders of `sys.path` in which distributions may be installed."""
+    absolute = (os.path.abspath(folder) for folder in sys.path if folder)
+    return tuple(dict.fromkeys(folder for folder in absolute if os.path.isdir(folder)))
+
+
+def scan_distributions(
+    folders: Iterable[str], before: DistributionScan | None = None
+) -> DistributionScan:
+    """Look for plugin entry points; folders unchanged since `before` are not listed again."""
+    known = before.listings if before else {}
+    listings: dict[str, _Listing] = {}
+    for folder in folders:
+        listing = known.get(folder)
+        if listing is None or listing.unfinished or listing.stamp != _stamp(folder):
+            listing = _list(folder)
+        listings[folder] = listing
+    return DistributionScan(listings)
+
+
+def _stamp(folder: str) -> tuple[int, int, int]:
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return (0, 0, 0)
+    return (status.st_mtime_ns, status.st_ino, status.st_dev)
+
+
+def _list(folder: str) -> _Listing:
+    # Stamped first: what changes while we list makes the stamp old, and is listed again.
+    stamp = _stamp(folder)
+    try:
+        with os.scandir(folder) as entries:
+            infos = sorted(entry.path for entry in entries if entry.name.endswith(".dist-info"))
+    except OSError:
+        infos = []
+    findings: list[DistributionFinding] = []
+    problems: list[Diagnostic] = []
+    unfinished: list[str] = []
+    for info in infos:
+        if _is_installing(info):
+            unfinished.append(os.path.join(info, "RECORD"))
+        else:
+            try:
+                findings += _findings(info)
+            except (UnreadableFileError, Error, UnicodeDecodeError) as problem:
+                problems.append(
+                    report("plugin-unreadable", Where(info), f"its metadata is damaged: {problem}")
+                )
+    return _Listing(stamp, tuple(findings), tuple(problems), tuple(unfinished))
+
+
+def _is_installing(info: str) -> bool:
+    """Tell whether an installer is still writing: RECORD comes last."""
+    if os.path.exists(os.path.join(info, "RECORD")):
+        return False
+    try:
+        return time.time() - os.stat(info).st_mtime < _INSTALLING_SECONDS
+    except OSError:
+        return False
+
+
+def _findings(info: str) -> list[DistributionFinding]:
+    try:
+        points, _ = read_regular(os.path.join(info, "entry_points.txt"), _METADATA_LIMIT)
+    except UnreadableFileError:
+        return []
+    # Nearly every distribution ends here: a test on bytes is all it costs.
+    if ENTRY_POINT_GROUP.encode() not in points:
+        return []
+    parser = ConfigParser(delimiters=("=",), interpolation=None, strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
+    parser.read_string(points.decode())
+    if not parser.has_section(ENTRY_POINT_GROUP):
+        return []
+    metadata, _ = read_regular(os.path.join(info, "METADATA"), _METADATA_LIMIT)
+    headers = HeaderParser().parsestr(metadata.decode())
+    record = _optional(os.path.join(info, "RECORD"))
+    return [
+        DistributionFinding(
+            name=name.strip(),
+            value=value.strip(),
+            distribution=str(headers["Name"] or os.path.basename(info).split("-")[0]),
+            version=str(headers["Version"] or ""),
+            summary=str(headers["Summary"] or ""),
+            path=info,
+            digest=digest_of(points + metadata + record),
+            files=tuple(_recorded(record.decode("utf-8", "replace"))),
+        )
+        for name, value in parser.items(ENTRY_POINT_GROUP)
+    ]
+
+
+def _optional(path: str) -> bytes:
+    try:
+        return read_regular(path, _METADATA_LIMIT)[0]
+    except UnreadableFileError:
+        return b""
+
+
+def _recorded(record: str) -> Iterable[str]:
+    """Yield the paths of a RECORD, which is CSV with the path first."""
+    for line in record.splitlines():
+        path = line.rsplit(",", 2)[0].strip('"')
+        if path:
+            yield path

@@ -1,0 +1,313 @@
+"""Reading one file or one folder of a stranger's, safely and no more often than needed."""
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from satchel.diagnostics import Diagnostic, Where, report
+
+SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
+
+# Deeper folders inside one unit are not read; a real skill has two or three levels.
+_UNIT_DEPTH = 24
+
+# A file whose last change is younger than this may change again without a new time stamp.
+_RACY_SECONDS = 2.0
+
+
+class UnreadableFileError(Exception):
+    """A file cannot be read; the text says why, for a diagnostic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What `os.stat` says of a file's content; it only ever saves us from reading."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+    device: int
+    settled: bool
+    """Whether the file was old enough, when it was read, for an equal stamp to mean equal bytes."""
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Stamp":
+        """Take the stamp of a file that is about to be read."""
+        age = time.time() - max(status.st_ctime, status.st_mtime)
+        return cls(
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            status.st_ino,
+            status.st_dev,
+            settled=age > _RACY_SECONDS,
+        )
+
+    def vouches_for(self, status: os.stat_result) -> bool:
+        """Tell whether a file with this status must still hold what was read under this stamp."""
+        return self.settled and (
+            self.size,
+            self.modified,
+            self.changed,
+            self.inode,
+            self.device,
+        ) == (
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            status.st_ino,
+            status.st_dev,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFile:
+    """One file of a unit: its path inside the unit, and what it held when it was read."""
+
+    name: str
+    size: int
+    digest: str
+    stamp: Stamp
+    data: bytes | None = None
+    """The bytes, where the unit's kind needs them; skills keep none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of one unit as they were read together, in the order of their names."""
+
+    files: tuple[UnitFile, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def digest(self) -> str:
+        """Name the content: equal digests mean equal files under equal names."""
+        lines = (f"{file.name}\0{file.digest}\0" for file in self.files)
+        return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
+
+    def is_younger_than(self, seconds: float) -> bool:
+        """Tell whether a file changed so lately that somebody may still be writing it."""
+        youngest = max((file.stamp.changed for file in self.files), default=0) / 1e9
+        return abs(time.time() - youngest) < seconds
+
+    def get(self, name: str) -> UnitFile | None:
+        """Return the file of that name, if it was read."""
+        return next((file for file in self.files if file.name == name), None)
+
+
+def digest_of(data: bytes) -> str:
+    """Return a short digest that names some bytes."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Tell whether a resolved path is `root`, itself resolved, or below it."""
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def is_utf8(name: str) -> bool:
+    """Tell whether a file name is proper text; the others cannot be shown or sent."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def read_regular(path: str, limit: int) -> tuple[bytes, os.stat_result]:
+    """Read at most `limit` bytes and one more of a regular file, never blocking on a pipe.
+
+    Raises `UnreadableFileError` for anything that is not a regular file or may not be read.
+    """
+    try:
+        # O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    except (OSError, ValueError) as problem:
+        raise UnreadableFileError(_reason(problem)) from None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise UnreadableFileError("it is not a regular file")
+        try:
+            return file.read(limit + 1), status
+        except OSError as problem:
+            raise UnreadableFileError(_reason(problem)) from None
+
+
+def _reason(problem: Exception) -> str:
+    return getattr(problem, "strerror", None) or str(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderReader:
+    """How the files of one kind of unit are listed and read.
+
+    `root` is the resolved folder that the user named: links are followed while they stay
+    inside it. `wanted` chooses files by their name inside the unit; `keep` says of which
+    the bytes are kept. Files larger than `largest` are not read: their stamp stands in. `apart`
+    are folders inside the unit that do not belong to it.
+    """
+
+    root: str
+    most_files: int
+    largest: int
+    wanted: Callable[[str], bool] = lambda _name: True
+    keep: Callable[[str], bool] = lambda _name: False
+    apart: frozenset[str] = frozenset()
+
+    def read(self, folder: str, before: Folder | None = None) -> Folder:
+        """Read a unit; files that `before` vouches for are taken from it unread."""
+        problems: list[Diagnostic] = []
+        known = {file.name: file for file in before.files} if before else {}
+        files: list[UnitFile] = []
+        for name, path in self._walk(folder, "", (os.path.realpath(folder),), problems):
+            if len(files) == self.most_files:
+                problems.append(_too_many(folder, self.most_files))
+                break
+            if (file := self._file(name, path, known, problems)) is not None:
+                files.append(file)
+        return Folder(tuple(sorted(files, key=lambda file: file.name)), tuple(problems))
+
+    def _walk(
+        self, folder: str, prefix: str, above: tuple[str, ...], problems: list[Diagnostic]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield (name inside the unit, path) of what is not a folder, in order of names."""
+        if len(above) > _UNIT_DEPTH:
+            problems.append(too_deep(folder, _UNIT_DEPTH))
+            return
+        for entry in list_folder(folder, problems):
+            name = prefix + entry.name
+            if not is_utf8(entry.name):
+                problems.append(not_utf8(entry))
+            elif is_folder(entry):
+                if entry.name not in SKIPPED_FOLDERS and name not in self.apart:
+                    step = follow(entry, above, self.root, problems)
+                    if step is not None:
+                        yield from self._walk(entry.path, name + "/", (*above, step), problems)
+            elif self.wanted(name):
+                yield name, entry.path
+
+    def _file(
+        self,
+        name: str,
+        path: str,
+        known: Mapping[str, UnitFile],
+        problems: list[Diagnostic],
+    ) -> UnitFile | None:
+        try:
+            status = os.stat(path)
+            if os.path.islink(path) and not is_inside(os.path.realpath(path), self.root):
+                problems.append(_outside(path))
+                return None
+        except OSError as problem:
+            problems.append(
+                report("source-unreadable", Where(path), f"cannot be read: {_reason(problem)}")
+            )
+            return None
+        if not stat.S_ISREG(status.st_mode):
+            problems.append(
+                report("source-special-file", Where(path), "is no regular file; it is never read")
+            )
+            return None
+        before = known.get(name)
+        if before is not None and before.stamp.vouches_for(status):
+            return before
+        return self._read_file(name, path, status, problems)
+
+    def _read_file(
+        self, name: str, path: str, status: os.stat_result, problems: list[Diagnostic]
+    ) -> UnitFile | None:
+        kept = self.keep(name)
+        if status.st_size > self.largest and not kept:
+            stamp = Stamp.of(status)
+            return UnitFile(name, status.st_size, f"{stamp.size}-{stamp.modified}", stamp)
+        try:
+            data, status = read_regular(path, self.largest)
+        except UnreadableFileError as problem:
+            problems.append(report("source-unreadable", Where(path), f"cannot be read: {problem}"))
+            return None
+        stamp = Stamp.of(status)
+        return UnitFile(name, len(data), digest_of(data), stamp, data if kept else None)
+
+
+def list_folder(folder: str, problems: list[Diagnostic]) -> list[os.DirEntry[str]]:
+    """List a folder in the order of names; one that cannot be read is an empty one, and reported."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as problem:
+        problems.append(
+            report("source-unreadable", Where(folder), f"cannot be listed: {_reason(problem)}")
+        )
+        return []
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a folder or a link to one; a link that leads nowhere is not."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def follow(
+    entry: os.DirEntry[str], above: tuple[str, ...], root: str, problems: list[Diagnostic]
+) -> str | None:
+    """Return the resolved path of a folder to go into, or `None` for a link that must not be followed."""
+    if not entry.is_symlink():
+        return os.path.join(above[-1], entry.name)
+    target = os.path.realpath(entry.path)
+    if not is_inside(target, root):
+        problems.append(_outside(entry.path))
+        return None
+    if target in above:
+        problems.append(
+            report(
+                "source-link-loop", Where(entry.path), "leads back to a folder above; not followed"
+            )
+        )
+        return None
+    return target
+
+
+def _outside(path: str) -> Diagnostic:
+    return report(
+        "source-link-outside",
+        Where(path),
+        "is a link that leaves the folder you named; it is not followed",
+        "name its target as a folder of its own, or copy it in",
+    )
+
+
+def too_deep(folder: str, depth: int) -> Diagnostic:
+    """Report folders that lie too deep to be looked into."""
+    return report(
+        "source-too-deep",
+        Where(folder),
+        f"lies more than {depth} levels deep; it is not looked into",
+        "move it up, or name it as a folder of its own",
+    )
+
+
+def _too_many(folder: str, most: int) -> Diagnostic:
+    return report(
+        "source-too-many",
+        Where(folder),
+        f"has more than {most} files (limit files_per_skill); the rest is left out",
+        "remove files, or raise the limit",
+    )
+
+
+def not_utf8(entry: os.DirEntry[str]) -> Diagnostic:
+    """Report a file or folder whose name is not text."""
+    shown = os.fsencode(entry.name).decode("utf-8", "backslashreplace")
+    return report(
+        "source-name-not-utf8",
+        Where(os.path.dirname(entry.path)),
+        f"the name {shown!r} is not UTF-8; it is left out",
+        "rename it",
+    )

@@ -1,0 +1,255 @@
+"""Importing plugin code: privately, from the bytes that were read, within a time limit.
+
+A folder plugin becomes a package with a name of its own for each version, served from a
+snapshot of its bytes. So `wave.py` in a plugin never replaces the standard library's, two
+versions can live side by side while one is being replaced, and neither a stale `.pyc` nor a
+later edit can mix into a version that is running.
+"""
+
+import builtins
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import itertools
+import os
+import re
+import site
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, MappingProxyType, ModuleType
+from typing import Any
+
+from satchel.sources.distributions import DistributionFinding
+from satchel.sources.guard import PRIVATE_PREFIX, guarded
+
+_serial = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedCode:
+    """One imported version of a plugin; `purge` makes the interpreter forget it."""
+
+    thing: Any
+    """The module, or the object that an entry point names."""
+    purge: Callable[[], None] = field(compare=False)
+    meddled: tuple[str, ...] = ()
+    """What importing changed in the process and we put back."""
+
+
+def import_folder(
+    folder: str, sources: Mapping[str, bytes], module: str, limit: float
+) -> ImportedCode:
+    """Import `module` of a plugin folder from a snapshot of its sources.
+
+    Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
+    """
+    slug = re.sub(r"\W+", "_", os.path.basename(folder)).strip("_").lower() or "plugin"
+    package = f"{PRIVATE_PREFIX}{slug}_{next(_serial)}"
+    _finder.snapshots[package] = _Snapshot(package, folder, MappingProxyType(dict(sources)))
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+    def purge() -> None:
+        _finder.snapshots.pop(package, None)
+        _forget(lambda name: name == package or name.startswith(package + "."))
+
+    try:
+        imported, meddled = guarded(lambda: importlib.import_module(f"{package}.{module}"), limit)
+    except BaseException:
+        purge()
+        raise
+    return ImportedCode(imported, purge, meddled)
+
+
+def import_distribution(
+    found: DistributionFinding, limit: float, *, anew: bool = False
+) -> ImportedCode:
+    """Import what an entry point names; `anew` when an earlier version was imported before.
+
+    The modules of the earlier version are set aside first and put back when the new one fails,
+    so that the version that still serves keeps working.
+    Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
+    """
+    _replay_path_files(found)
+    importlib.invalidate_caches()
+    name, _, attribute = (part.strip() for part in found.value.partition(":"))
+    owned = _modules_of(found, name)
+    before = {name: module for name, module in sys.modules.items() if owned(name)}
+    if anew:
+        _forget(owned)
+
+    def load() -> Any:
+        thing: Any = importlib.import_module(name)
+        for part in attribute.split(".") if attribute else ():
+            thing = getattr(thing, part)
+        return thing
+
+    try:
+        imported, meddled = guarded(load, limit)
+    except BaseException:
+        _forget(owned)
+        sys.modules.update(before)
+        raise
+    # What the host had imported by itself stays the host's.
+    mine = {
+        name: module
+        for name, module in sys.modules.items()
+        if owned(name) and before.get(name) is not module
+    }
+
+    def purge() -> None:
+        # A newer version may have taken the names over since.
+        for name, module in mine.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+
+    return ImportedCode(imported, purge, meddled)
+
+
+def _modules_of(found: DistributionFinding, entry: str) -> Callable[[str], bool]:
+    """Return a test for the names of the modules that a distribution installed."""
+    recorded = {_module_name(path) for path in found.files if path.endswith(".py")} - {""}
+    # An editable install records no modules; the entry point's own package is what it has.
+    names = recorded or {entry.partition(".")[0]}
+
+    def owned(module: str) -> bool:
+        parts = module.split(".")
+        return parts[0] != "satchel" and any(
+            ".".join(parts[:length]) in names for length in range(1, len(parts) + 1)
+        )
+
+    return owned
+
+
+def _module_name(path: str) -> str:
+    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return ".".join(parts) if all(part.isidentifier() for part in parts) else ""
+
+
+def _replay_path_files(found: DistributionFinding) -> None:
+    """Add the folders of an editable install to `sys.path`, as a new interpreter would."""
+    folder = os.path.dirname(found.path)
+    for name in found.files:
+        if name.endswith(".pth") and "/" not in name:
+            site.addpackage(folder, name, set(map(os.path.abspath, sys.path)))
+
+
+def _forget(test: Callable[[str], bool]) -> None:
+    for name in [name for name in sys.modules if test(name)]:
+        del sys.modules[name]
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """The sources of one version of a plugin folder, as a package."""
+
+    package: str
+    folder: str
+    sources: Mapping[str, bytes]
+
+    def find(self, fullname: str) -> tuple[str, bytes, bool] | None:
+        """Return (file, source, is it a package) of a module of this version."""
+        stem = fullname.removeprefix(self.package).lstrip(".").replace(".", "/")
+        initial = f"{stem}/__init__.py" if stem else "__init__.py"
+        if initial in self.sources:
+            return initial, self.sources[initial], True
+        if stem and f"{stem}.py" in self.sources:
+            return f"{stem}.py", self.sources[f"{stem}.py"], False
+        # A folder without __init__.py is a package too, and so is the plugin's own folder.
+        if not stem or any(name.startswith(stem + "/") for name in self.sources):
+            return initial, b"", True
+        return None
+
+    def serves_sibling(self, name: str) -> bool:
+        """Tell whether `import name` in plugin code means a file beside it.
+
+        The standard library wins: a plugin's `json.py` must not be what `import json` means.
+        """
+        top = name.partition(".")[0]
+        return (
+            top not in sys.stdlib_module_names
+            and top != "satchel"
+            and self.find(f"{self.package}.{top}") is not None
+        )
+
+    def import_(self, name: str, *args: Any) -> Any:
+        """Do what `__import__` does, but find modules beside the plugin's own files."""
+        level = args[3] if len(args) > 3 else 0  # noqa: PLR2004 - globals, locals, fromlist, level
+        if level or not self.serves_sibling(name):
+            return builtins.__import__(name, *args)
+        module = importlib.import_module(f"{self.package}.{name}")
+        fromlist: Iterable[str] = (args[2] if len(args) > 2 else ()) or ()  # noqa: PLR2004
+        if not fromlist:
+            return sys.modules[f"{self.package}.{name.partition('.')[0]}"]
+        for item in fromlist:
+            if not hasattr(module, item) and self.find(f"{module.__name__}.{item}") is not None:
+                importlib.import_module(f"{module.__name__}.{item}")
+        return module
+
+
+class _SnapshotLoader(importlib.abc.InspectLoader):
+    """Compile a module from its snapshot, never from a cached `.pyc`."""
+
+    def __init__(self, snapshot: _Snapshot, file: str, source: bytes, *, package: bool) -> None:
+        self._snapshot, self._source, self._package = snapshot, source, package
+        self.path = os.path.join(snapshot.folder, *file.split("/"))
+
+    def is_package(self, fullname: str) -> bool:  # noqa: ARG002 - the loader's protocol
+        """Tell whether the module is a package."""
+        return self._package
+
+    def get_filename(self, fullname: str) -> str:  # noqa: ARG002 - the loader's protocol
+        """Return the file that the snapshot was taken of."""
+        return self.path
+
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002 - the loader's protocol
+        """Return the text of the snapshot, for tracebacks and `inspect`."""
+        return importlib.util.decode_source(self._source)
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - the loader's protocol
+        """Compile the bytes of the snapshot."""
+        code: CodeType = compile(self._source, self.path, "exec", dont_inherit=True)
+        return code
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module with an `import` that knows the files beside it."""
+        module.__dict__["__builtins__"] = {
+            **vars(builtins),
+            "__import__": self._snapshot.import_,
+        }
+        exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102 - what importing is
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Find the modules of the private packages that are alive."""
+
+    def __init__(self) -> None:
+        self.snapshots: dict[str, _Snapshot] = {}
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002 - the finder's protocol
+        target: ModuleType | None = None,  # noqa: ARG002 - the finder's protocol
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return the spec of a module of a snapshot; a private name is nobody else's."""
+        if not fullname.startswith(PRIVATE_PREFIX):
+            return None
+        snapshot = self.snapshots.get(fullname.partition(".")[0])
+        found = snapshot.find(fullname) if snapshot else None
+        if snapshot is None or found is None:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        file, source, package = found
+        loader = _SnapshotLoader(snapshot, file, source, package=package)
+        spec = importlib.machinery.ModuleSpec(
+            fullname, loader, origin=loader.path, is_package=package
+        )
+        spec.has_location = True
+        if package:
+            spec.submodule_search_locations = [os.path.dirname(loader.path)]
+        return spec
+
+
+_finder = _Finder()

@@ -1,0 +1,84 @@
+"""Places: the folders that are searched, whom they belong to, and which wins."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from satchel.errors import DefinitionError
+
+
+class Scope(IntEnum):
+    """How near a source is to the user's own words; of two equal names the nearer wins."""
+
+    EXPLICIT = 0
+    PROJECT = 1
+    USER = 2
+    PLUGIN = 3
+    BUNDLED = 4
+
+
+class Holds(StrEnum):
+    """What a place is searched for."""
+
+    SKILLS = "skills"
+    PLUGINS = "plugins"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One folder to search; `source` is what people and diagnostics call it.
+
+    The path is absolute but not resolved, so that a link in it may be switched while we watch.
+    """
+
+    path: str
+    holds: Holds
+    scope: Scope
+    source: str
+    optional: bool = False
+    """Whether it may be missing without a word."""
+
+
+def place(path: str | os.PathLike[str], holds: Holds, scope: Scope = Scope.EXPLICIT) -> Place:
+    """Make a place of a path as the user wrote it; `~` is the user's home.
+
+    Raises `DefinitionError` for an empty path, which would quietly mean the current folder.
+    """
+    written = os.fspath(path)
+    if not written.strip():
+        raise DefinitionError(f"a folder of {holds} has an empty path", fix="use '.' for this one")
+    tidy = written.rstrip("/") or "/"
+    return Place(os.path.abspath(os.path.expanduser(written)), holds, scope, tidy)
+
+
+def well_known_places(
+    project: str | os.PathLike[str] | None = None, *, claude: bool = False
+) -> tuple[Place, ...]:
+    """Return the places that are searched when the user names none.
+
+    Those under the user's home always; those of `project` only when it is given, because
+    a folder that somebody else wrote may bring code. `claude` adds `.claude/skills`.
+    """
+    found: list[Place] = []
+    if project is not None:
+        found += _under(os.path.abspath(os.fspath(project)), Scope.PROJECT, "", claude=claude)
+    found += _under(os.path.expanduser("~"), Scope.USER, "~/", claude=claude)
+    first: dict[tuple[str, Holds], Place] = {}
+    for item in found:
+        first.setdefault((item.path, item.holds), item)
+    return tuple(first.values())
+
+
+def _under(base: str, scope: Scope, shown: str, *, claude: bool) -> Iterable[Place]:
+    for relative, holds in (
+        ("skills", Holds.SKILLS),
+        (".agents/skills", Holds.SKILLS),
+        (".satchel/skills", Holds.SKILLS),
+        *(((".claude/skills", Holds.SKILLS),) if claude else ()),
+        ("plugins", Holds.PLUGINS),
+        (".satchel/plugins", Holds.PLUGINS),
+    ):
+        yield Place(
+            os.path.join(base, *relative.split("/")), holds, scope, shown + relative, optional=True
+        )

@@ -1,0 +1,218 @@
+"""Finding local plugins: the folders directly in a place that hold a `toolkit.yaml`."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from satchel.diagnostics import Diagnostic, Where, has_error, report
+from satchel.manifests import DeclaredTool, PluginManifest, declared_tools, read_plugin
+from satchel.settings import Limits
+from satchel.sources.files import (
+    SKIPPED_FOLDERS,
+    Folder,
+    FolderReader,
+    follow,
+    is_folder,
+    is_utf8,
+    list_folder,
+    not_utf8,
+)
+from satchel.sources.places import Place
+
+MANIFEST_FILE = "toolkit.yaml"
+DEFAULT_TOOLS = "tools"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginFinding:
+    """One plugin folder as it was read, its code included but not run."""
+
+    place: Place
+    key: str
+    """The folder's name, or `""` when the place is the plugin itself."""
+    folder: Folder
+    manifest: PluginManifest | None
+    declared: tuple[DeclaredTool, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def path(self) -> str:
+        """Return the plugin's folder."""
+        return os.path.join(self.place.path, self.key) if self.key else self.place.path
+
+    @property
+    def folder_name(self) -> str:
+        """Return the name that serves while no manifest can be read."""
+        return os.path.basename(self.path)
+
+    @property
+    def digest(self) -> str:
+        """Name the content of manifest and code."""
+        return self.folder.digest
+
+    @property
+    def sources(self) -> Mapping[str, bytes]:
+        """Return the Python files, by their path inside the plugin."""
+        return {
+            file.name: file.data
+            for file in self.folder.files
+            if file.data is not None and file.name.endswith(".py")
+        }
+
+    @property
+    def is_sound(self) -> bool:
+        """Tell whether the plugin can be imported at all."""
+        return self.manifest is not None and not has_error(self.diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginScan:
+    """What one look at a place of plugins found."""
+
+    place: Place
+    findings: Mapping[str, PluginFinding]
+    diagnostics: tuple[Diagnostic, ...]
+    links: frozenset[tuple[str, str]] = frozenset()
+
+
+def scan_plugins(
+    place: Place,
+    limits: Limits,
+    before: PluginScan | None = None,
+    dirty: Iterable[str] | None = None,
+) -> PluginScan:
+    """Look for plugins in a place.
+
+    `before` saves reading what has not changed; with `dirty`, a place that none of these
+    paths lies in is not looked at.
+    """
+    inside = place.path.rstrip(os.sep) + os.sep
+    if before is not None and dirty is not None and not before.links:
+        if not any(path.startswith(inside) or inside.startswith(path) for path in dirty):
+            return before
+    if not os.path.isdir(place.path):
+        return PluginScan(place, {}, () if place.optional else (_missing(place),))
+    root = os.path.realpath(place.path)
+    known = before.findings if before else {}
+    if os.path.lexists(os.path.join(place.path, MANIFEST_FILE)):
+        found = _plugin(place, "", root, limits, known.get(""))
+        return PluginScan(place, {"": found}, ())
+    problems: list[Diagnostic] = []
+    links: set[tuple[str, str]] = set()
+    findings: dict[str, PluginFinding] = {}
+    for entry in list_folder(place.path, problems):
+        if not is_folder(entry) or entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
+            continue
+        if not is_utf8(entry.name):
+            problems.append(not_utf8(entry))
+        elif (target := follow(entry, (root,), root, problems)) is not None:
+            if entry.is_symlink():
+                links.add((entry.path, target))
+            if os.path.lexists(os.path.join(entry.path, MANIFEST_FILE)):
+                before_it = known.get(entry.name)
+                findings[entry.name] = _plugin(place, entry.name, root, limits, before_it)
+            else:
+                problems += _nearly_a_plugin(entry.path)
+    return PluginScan(place, findings, tuple(problems), frozenset(links))
+
+
+def _plugin(
+    place: Place, key: str, root: str, limits: Limits, before: PluginFinding | None
+) -> PluginFinding:
+    skills = before.manifest.skills if before and before.manifest else "skills"
+    found = _read(place, key, root, limits, before, skills)
+    named = found.manifest.skills if found.manifest else skills
+    # The skills of a plugin are units of their own, so the folder that holds them is not its code.
+    return found if named == skills else _read(place, key, root, limits, None, named)
+
+
+def _read(
+    place: Place,
+    key: str,
+    root: str,
+    limits: Limits,
+    before: PluginFinding | None,
+    skills: str,
+) -> PluginFinding:
+    reader = FolderReader(
+        root,
+        limits.files_per_skill,
+        limits.plugin_source,
+        wanted=_is_code,
+        keep=_is_code,
+        apart=frozenset({skills.rstrip("/")}),
+    )
+    found = PluginFinding(place, key, Folder((), ()), None, (), ())
+    folder = reader.read(found.path, before.folder if before else None)
+    if before is not None and folder.digest == before.digest:
+        return replace(before, folder=folder)
+    return _judge(replace(found, folder=folder), limits)
+
+
+def _is_code(name: str) -> bool:
+    return name == MANIFEST_FILE or name.endswith(".py")
+
+
+def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
+    """Read the manifest, and what the code declares, without running it."""
+    path = os.path.join(found.path, MANIFEST_FILE)
+    file = found.folder.get(MANIFEST_FILE)
+    if file is None or file.data is None:
+        return replace(found, diagnostics=(_unreadable(path, found.folder),))
+    reading = read_plugin(file.data, found.folder_name, path, limits)
+    if reading.value is None:
+        return replace(found, diagnostics=reading.diagnostics)
+    module = reading.value.tools.replace(".", "/")
+    for name in (f"{module}.py", f"{module}/__init__.py"):
+        if (source := found.sources.get(name)) is not None:
+            code = declared_tools(source, os.path.join(found.path, name))
+            return replace(
+                found,
+                manifest=reading.value,
+                declared=code.value or (),
+                diagnostics=(*reading.diagnostics, *code.diagnostics),
+            )
+    problems = reading.diagnostics
+    if module != DEFAULT_TOOLS:
+        problems = (*problems, _no_module(path, module))
+    return replace(found, manifest=reading.value, diagnostics=problems)
+
+
+def _no_module(path: str, module: str) -> Diagnostic:
+    return report(
+        "plugin-field-type",
+        Where(path),
+        f"'tools' names a module, but there is no {module}.py",
+        f"create {module}.py, or name the module that holds the tools",
+    )
+
+
+def _unreadable(path: str, folder: Folder) -> Diagnostic:
+    reasons = [item.message for item in folder.diagnostics if item.where.path == path]
+    return report(
+        "plugin-unreadable",
+        Where(path),
+        reasons[0] if reasons else "cannot be read",
+        f"make {MANIFEST_FILE} a regular file inside the plugin",
+    )
+
+
+def _missing(place: Place) -> Diagnostic:
+    what = "is not a folder" if os.path.exists(place.path) else "does not exist"
+    return report("source-missing", Where(place.path), what, "create it, or name another folder")
+
+
+def _nearly_a_plugin(folder: str) -> list[Diagnostic]:
+    """Report a folder that looks as if its author meant it to be a plugin."""
+    for name in ("toolkit.yml", "tools.py"):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return [
+                report(
+                    "plugin-manifest-missing",
+                    Where(path),
+                    f"stands in a folder without {MANIFEST_FILE}, which makes a folder a plugin",
+                    f"add {MANIFEST_FILE}" if name == "tools.py" else f"rename it {MANIFEST_FILE}",
+                )
+            ]
+    return []

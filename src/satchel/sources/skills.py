@@ -1,0 +1,295 @@
+"""Finding skills: the folders below a place that hold a file named exactly `SKILL.md`."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.manifests import SkillManifest, read_skill
+from satchel.settings import Limits
+from satchel.sources.files import (
+    SKIPPED_FOLDERS,
+    Folder,
+    FolderReader,
+    UnitFile,
+    follow,
+    is_folder,
+    is_utf8,
+    list_folder,
+    not_utf8,
+    too_deep,
+)
+from satchel.sources.places import Place
+
+SKILL_FILE = "SKILL.md"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFinding:
+    """One skill folder as it was read: `manifest` is `None` when it cannot be used."""
+
+    place: Place
+    key: str
+    """The folder's path below its place, with `/`; `""` when the place is the skill itself."""
+    folder: Folder
+    manifest: SkillManifest | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def path(self) -> str:
+        """Return the skill's folder."""
+        return os.path.join(self.place.path, *self.key.split("/")) if self.key else self.place.path
+
+    @property
+    def folder_name(self) -> str:
+        """Return what the skill's name should be."""
+        return os.path.basename(self.path)
+
+    @property
+    def files(self) -> tuple[UnitFile, ...]:
+        """Return every file of the skill, `SKILL.md` among them."""
+        return self.folder.files
+
+    @property
+    def digest(self) -> str:
+        """Name the content of the whole folder."""
+        return self.folder.digest
+
+
+@dataclass(frozen=True, slots=True)
+class SkillScan:
+    """What one look at a place found, and what a later look needs to do less."""
+
+    place: Place
+    findings: Mapping[str, SkillFinding]
+    walked: frozenset[str]
+    """The keys of the folders that were looked into and are no skill themselves."""
+    odd: Mapping[str, tuple[Diagnostic, ...]]
+    """What was odd outside the skills, by the key of the file or folder it is about."""
+    links: frozenset[tuple[str, str]] = frozenset()
+    """Folder links that were followed, with their targets."""
+    cut: bool = False
+    """Whether the limit of folders ended the search."""
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Return what was odd about the place itself, not about one skill."""
+        return tuple(item for key in sorted(self.odd) for item in self.odd[key])
+
+
+def scan_skills(
+    place: Place,
+    limits: Limits,
+    before: SkillScan | None = None,
+    dirty: Iterable[str] | None = None,
+) -> SkillScan:
+    """Look for skills in a place.
+
+    `before` saves reading what has not changed. `dirty` are paths that may have changed: only
+    the units and folders they touch are looked at; `None` means everything.
+    """
+    if before is None or dirty is None or before.cut or before.links:
+        return _Walk(place, limits, before).everything()
+    starts = _outermost({start for path in dirty if (start := _start(before, path)) is not None})
+    if not starts:
+        return before
+    if "" in starts:
+        return _Walk(place, limits, before).everything()
+    scan = before
+    for start in starts:
+        scan = _merge(scan, _Walk(place, limits, before).below(start), start)
+    if scan.links or scan.cut or len(scan.walked) + len(scan.findings) > limits.find_folders:
+        return _Walk(place, limits, before).everything()
+    return scan
+
+
+def _start(before: SkillScan, path: str) -> str | None:
+    """Return the key of the topmost folder that has to be looked at because `path` changed."""
+    root = before.place.path
+    if path == root or root.startswith(path.rstrip(os.sep) + os.sep):
+        return ""
+    if not path.startswith(root.rstrip(os.sep) + os.sep):
+        return None
+    if "" in before.findings or not before.walked:
+        return ""
+    parts = os.path.relpath(path, root).split(os.sep)
+    for length in range(1, len(parts) + 1):
+        key = "/".join(parts[:length])
+        if key in before.findings:
+            return key
+        if key not in before.walked:
+            # New, gone, or a file: only a file that makes its folder a skill matters to the folder.
+            is_skill_file = parts[length - 1].casefold() == SKILL_FILE.casefold()
+            return "/".join(parts[: length - 1]) if is_skill_file else key
+    return "/".join(parts)
+
+
+def _outermost(keys: set[str]) -> list[str]:
+    return [
+        key
+        for key in sorted(keys)
+        if not any(key != other and (not other or key.startswith(other + "/")) for other in keys)
+    ]
+
+
+def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
+    def outside(key: str) -> bool:
+        return key != start and not key.startswith(start + "/")
+
+    findings = {key: found for key, found in scan.findings.items() if outside(key)}
+    odd = {key: items for key, items in scan.odd.items() if outside(key)}
+    return replace(
+        scan,
+        findings=findings | dict(part.findings),
+        walked=frozenset(filter(outside, scan.walked)) | part.walked,
+        odd=odd | dict(part.odd),
+        links=scan.links | part.links,
+        cut=scan.cut or part.cut,
+    )
+
+
+class _Walk:
+    """One walk over a place or a part of it; it lives as long as the call that made it."""
+
+    def __init__(self, place: Place, limits: Limits, before: SkillScan | None) -> None:
+        self._place, self._limits = place, limits
+        self._root = os.path.realpath(place.path)
+        self._known = before.findings if before else {}
+        self._reader = FolderReader(
+            self._root,
+            limits.files_per_skill,
+            limits.resource,
+            keep=lambda name: name == SKILL_FILE,
+        )
+        self._findings: dict[str, SkillFinding] = {}
+        self._walked: set[str] = set()
+        self._odd: dict[str, tuple[Diagnostic, ...]] = {}
+        self._links: set[tuple[str, str]] = set()
+        self._cut = False
+
+    def everything(self) -> SkillScan:
+        """Walk the whole place."""
+        if os.path.isdir(self._place.path):
+            self._folder("", self._place.path, (self._root,))
+        elif not self._place.optional:
+            self._note("", [_missing(self._place)])
+        return self._result()
+
+    def below(self, key: str) -> SkillScan:
+        """Walk the part of the place that lies at `key` and below; no link leads there."""
+        *above, last = key.split("/")
+        parent = os.path.join(self._place.path, *above)
+        ancestry = [self._root]
+        for name in above:
+            ancestry.append(os.path.join(ancestry[-1], name))
+        for entry in list_folder(parent, []):
+            if entry.name == last and is_folder(entry):
+                self._enter(key, entry, tuple(ancestry))
+        return self._result()
+
+    def _result(self) -> SkillScan:
+        return SkillScan(
+            self._place,
+            self._findings,
+            frozenset(self._walked),
+            self._odd,
+            frozenset(self._links),
+            self._cut,
+        )
+
+    def _note(self, key: str, problems: Iterable[Diagnostic]) -> None:
+        if problems := tuple(problems):
+            self._odd[key] = (*self._odd.get(key, ()), *problems)
+
+    def _folder(self, key: str, path: str, above: tuple[str, ...]) -> None:
+        """Look into one folder: it is a skill, or its folders are looked into."""
+        if len(self._walked) + len(self._findings) >= self._limits.find_folders:
+            if not self._cut:
+                self._note("", [self._too_many()])
+            self._cut = True
+            return
+        problems: list[Diagnostic] = []
+        entries = list_folder(path, problems)
+        self._note(key, problems)
+        if any(entry.name == SKILL_FILE for entry in entries):
+            self._findings[key] = self._skill(key, path)
+            return
+        self._walked.add(key)
+        for entry in entries:
+            below = f"{key}/{entry.name}" if key else entry.name
+            if is_folder(entry):
+                self._enter(below, entry, above)
+            elif entry.name.casefold() == SKILL_FILE.casefold():
+                self._note(below, [_nearly(entry)])
+
+    def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+        """Go into a folder unless it is one of those that are never looked into."""
+        problems: list[Diagnostic] = []
+        if _is_skipped(entry.name):
+            return
+        if not is_utf8(entry.name):
+            problems.append(not_utf8(entry))
+        elif key.count("/") >= self._limits.find_depth:
+            problems.append(too_deep(entry.path, self._limits.find_depth))
+        elif (step := follow(entry, above, self._root, problems)) is not None:
+            if entry.is_symlink():
+                self._links.add((entry.path, step))
+            self._folder(key, entry.path, (*above, step))
+        self._note(key, problems)
+
+    def _skill(self, key: str, path: str) -> SkillFinding:
+        before = self._known.get(key)
+        folder = self._reader.read(path, before.folder if before else None)
+        if before is not None and folder.files == before.folder.files:
+            return replace(before, folder=folder)
+        return _read(SkillFinding(self._place, key, folder, None, ()), before, self._limits)
+
+    def _too_many(self) -> Diagnostic:
+        most = self._limits.find_folders
+        return report(
+            "source-too-many",
+            Where(self._place.path),
+            f"has more than {most} folders (limit find_folders); the rest is not looked into",
+            "name the folders that hold skills, or raise the limit",
+        )
+
+
+def _read(found: SkillFinding, before: SkillFinding | None, limits: Limits) -> SkillFinding:
+    """Judge a skill's text, unless `before` already judged the same bytes."""
+    file = found.folder.get(SKILL_FILE)
+    path = os.path.join(found.path, SKILL_FILE)
+    if file is None or file.data is None:
+        return replace(found, diagnostics=(_unreadable(path, found.folder),))
+    if before is not None and (known := before.folder.get(SKILL_FILE)) is not None:
+        if known.digest == file.digest:
+            return replace(found, manifest=before.manifest, diagnostics=before.diagnostics)
+    reading = read_skill(file.data, found.folder_name, path, limits)
+    return replace(found, manifest=reading.value, diagnostics=reading.diagnostics)
+
+
+def _is_skipped(name: str) -> bool:
+    # `..data` and `..2026_01_01` are how mounted configuration is switched atomically; the
+    # links beside them are what a person means.
+    return name in SKIPPED_FOLDERS or name.startswith("..")
+
+
+def _nearly(entry: os.DirEntry[str]) -> Diagnostic:
+    return report(
+        "skill-file-case",
+        Where(entry.path),
+        f"is named {entry.name!r}, so its folder is no skill",
+        f"rename it to {SKILL_FILE}",
+    )
+
+
+def _missing(place: Place) -> Diagnostic:
+    what = "is not a folder" if os.path.exists(place.path) else "does not exist"
+    return report("source-missing", Where(place.path), what, "create it, or name another folder")
+
+
+def _unreadable(path: str, folder: Folder) -> Diagnostic:
+    reasons = [item.message for item in folder.diagnostics if item.where.path == path]
+    why = reasons[0] if reasons else "is a folder" if os.path.isdir(path) else "cannot be read"
+    return report(
+        "skill-unreadable", Where(path), why, f"make {SKILL_FILE} a regular file inside the skill"
+    )

@@ -1,0 +1,283 @@
+"""Watching: hints that something in the watched folders may have changed.
+
+A hint is never the news itself. The operating system reports half-written files, drops events
+without a word, loses sight of folders that are deleted and made again, and may die; whoever
+takes a hint reads the unit whole and compares. What the events miss, the heartbeat finds: it
+looks at the roots and at the folders of installed packages directly, and compares everything
+now and then.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.settings import Pace
+from satchel.sources.distributions import folder_stamps
+
+# A watcher that keeps dying is replaced by comparing; this many deaths within this time.
+_DEATHS, _DEATHS_WITHIN = 5, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What is to be watched now; a change of it rebuilds the watcher."""
+
+    roots: tuple[str, ...]
+    links: frozenset[tuple[str, str]] = frozenset()
+    installed: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    """Folders of installed packages with the stamps they had when they were read."""
+    awaited: tuple[str, ...] = ()
+    """Files whose appearance ends an installation under way."""
+    unsettled: frozenset[str] = frozenset()
+    """Paths that were read while they may have been half written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Look again: at the units that these paths touch, or at everything if `paths` is `None`."""
+
+    paths: frozenset[str] | None
+    trouble: tuple[Diagnostic, ...] = ()
+    """What is wrong with the watching itself at this time."""
+
+
+class Notifier(Protocol):
+    """The part of `watchfiles`' Rust backend that is used here."""
+
+    def watch(self, debounce_ms: int, step_ms: int, timeout_ms: int, stop_event: Any) -> Any:
+        """Return a set of (kind, path), or a word when there is no news."""
+
+    def close(self) -> None:
+        """Stop watching."""
+
+
+def native_notifier(roots: list[str]) -> Notifier:
+    """Ask the operating system for events below these folders. Raises `OSError` or `RuntimeError`."""
+    # Lazy: `import satchel` must stay light. The backend is used directly because `awatch` cannot
+    # say when its watches stand, and dies with its first error.
+    from watchfiles._rust_notify import RustNotify
+
+    return RustNotify(roots, False, False, 0, True, True)  # noqa: FBT003 - positional in Rust
+
+
+def hints(
+    watched: Callable[[], Watched],
+    stop: threading.Event,
+    pace: Pace,
+    *,
+    polling: bool = False,
+    notifier: Callable[[list[str]], Notifier] = native_notifier,
+) -> Iterator[Hint]:
+    """Yield hints until `stop` is set, waiting in the calling thread.
+
+    Each time the watches stand anew, the first hint is to look at everything: whatever happened
+    before is found by that look, whatever happens later by an event. `watched` is asked again
+    after each hint.
+    """
+    watch = _Watch(watched, stop, pace, notifier)
+    while not stop.is_set():
+        if polling or watch.dies_too_often():
+            yield from watch.by_comparing()
+        else:
+            yield from watch.by_events()
+
+
+class _Watch:
+    """The supervisor of one watch; it lives in one thread."""
+
+    def __init__(
+        self,
+        watched: Callable[[], Watched],
+        stop: threading.Event,
+        pace: Pace,
+        notifier: Callable[[list[str]], Notifier],
+    ) -> None:
+        self._watched, self._stop, self._pace, self._notifier = watched, stop, pace, notifier
+        self._deaths: list[float] = []
+        self._trouble: tuple[Diagnostic, ...] = ()
+
+    def dies_too_often(self) -> bool:
+        """Tell whether the events are to be given up for good."""
+        return self._recent_deaths() >= _DEATHS
+
+    def _recent_deaths(self) -> int:
+        return sum(time.monotonic() - at < _DEATHS_WITHIN for at in self._deaths)
+
+    def by_comparing(self) -> Iterator[Hint]:
+        """Yield a hint to look at everything at each tick."""
+        if not any(item.code == "watcher-polling" for item in self._trouble):
+            self._trouble = (*self._trouble, _polling("events are switched off"))
+        while not self._stop.is_set():
+            yield Hint(None, self._trouble)
+            self._stop.wait(self._pace.settle if self._watched().unsettled else self._pace.poll)
+
+    def by_events(self) -> Iterator[Hint]:
+        """Yield hints until the watches must be built anew."""
+        start = self._watched()
+        with ExitStack() as stack:
+            identity = stack.enter_context(_Identity(start.roots))
+            present = [root for root in start.roots if os.path.isdir(root)]
+            try:
+                notifier = self._notifier(present) if present else _Silence(self._stop)
+            except (OSError, RuntimeError) as problem:
+                self._died(problem)
+                return
+            stack.callback(notifier.close)
+            yield Hint(None, self._trouble)
+            try:
+                yield from self._news(notifier, start, identity)
+            except (OSError, RuntimeError) as problem:
+                self._died(problem)
+
+    def _died(self, problem: Exception) -> None:
+        self._deaths.append(time.monotonic())
+        self._trouble = (_failed(problem),)
+        if self.dies_too_often():
+            self._trouble = (_polling(str(problem)),)
+        self._stop.wait(self._pace.step)
+
+    def _news(self, notifier: Notifier, start: Watched, identity: "_Identity") -> Iterator[Hint]:
+        """Yield a hint for each batch of events, and for what the heartbeat sees."""
+        pace = self._pace
+        looked, active = time.monotonic(), True
+        while not self._stop.is_set():
+            now = self._watched()
+            if (now.roots, now.links) != (start.roots, start.links) or not identity.holds():
+                return
+            beat = min(pace.heartbeat, pace.settle) if now.unsettled else pace.heartbeat
+            paths = self._batch(notifier, beat)
+            if now.unsettled and not paths:
+                yield Hint(now.unsettled, self._trouble)
+            elif paths:
+                if paths & set(start.roots):
+                    return
+                active, looked = True, time.monotonic()
+                yield Hint(paths | now.unsettled, self._trouble)
+            elif self._installed_moved(now) or self._resync_is_due(looked, active=active):
+                active, looked = False, time.monotonic()
+                if not self._recent_deaths():
+                    self._trouble = ()
+                yield Hint(None, self._trouble)
+
+    def _resync_is_due(self, looked: float, *, active: bool) -> bool:
+        pause = self._pace.resync_active if active else self._pace.resync_idle
+        return time.monotonic() - looked >= pause
+
+    def _installed_moved(self, now: Watched) -> bool:
+        stamps = folder_stamps(folder for folder, _ in now.installed)
+        return stamps != now.installed or any(os.path.exists(path) for path in now.awaited)
+
+    def _batch(self, notifier: Notifier, timeout: float) -> frozenset[str]:
+        """Wait for events; of a burst, or of a checkout under way, wait for the end."""
+        paths = self._events(notifier, timeout)
+        deadline = time.monotonic() + self._pace.patience
+        while paths and time.monotonic() < deadline and not self._stop.is_set():
+            if len(paths) < self._pace.burst and not self._is_locked():
+                break
+            more = self._events(notifier, self._pace.quiet)
+            if not more and not self._is_locked():
+                break
+            paths |= more
+        return paths
+
+    def _events(self, notifier: Notifier, timeout: float) -> frozenset[str]:
+        step = max(int(self._pace.step * 1000), 1)
+        news = notifier.watch(step * 5, step, max(int(timeout * 1000), 1), self._stop)
+        if isinstance(news, str):
+            return frozenset()
+        return frozenset(path for _, path in news)
+
+    def _is_locked(self) -> bool:
+        """Tell whether git is changing one of the work trees at this moment."""
+        return any(os.path.exists(lock) for lock in _git_locks(self._watched().roots))
+
+
+class _Silence:
+    """Stands in for a notifier while there is nothing to watch yet."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+
+    def watch(self, _debounce: int, _step: int, timeout_ms: int, _stop: Any) -> str:
+        self._stop.wait(timeout_ms / 1000)
+        return "timeout"
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Identity:
+    """Knows whether each root is still the folder it was when the watches were set.
+
+    A root that is deleted and made again, renamed, or switched by a link sends no more events,
+    and no error either. The folder is held open meanwhile, so that its inode cannot be reused.
+    """
+
+    def __init__(self, roots: tuple[str, ...]) -> None:
+        self._roots = roots
+        self._held: list[int] = []
+        self._marks: dict[str, tuple[int, int] | None] = {}
+
+    def __enter__(self) -> "_Identity":
+        flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0)
+        for root in self._roots:
+            try:
+                self._held.append(os.open(root, flags))
+            except OSError:
+                pass  # Missing, or a system that opens no folders: the mark alone must do.
+            self._marks[root] = _mark(root)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._held:
+            os.close(descriptor)
+
+    def holds(self) -> bool:
+        """Tell whether every root is what it was."""
+        return all(_mark(root) == mark for root, mark in self._marks.items())
+
+
+def _mark(root: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(root)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _git_locks(roots: tuple[str, ...]) -> set[str]:
+    """Return where git would put its lock for the work trees that the roots lie in."""
+    locks = set()
+    for root in roots:
+        folder = root
+        while not os.path.isdir(os.path.join(folder, ".git")):
+            parent = os.path.dirname(folder)
+            if parent == folder:
+                break
+            folder = parent
+        else:
+            locks.add(os.path.join(folder, ".git", "index.lock"))
+    return locks
+
+
+def _failed(problem: Exception) -> Diagnostic:
+    return report(
+        "watcher-failed",
+        Where("watcher"),
+        f"the watcher died and was started again; everything was compared ({problem})",
+        "rename files whose names are not UTF-8" if "decode" in str(problem) else "",
+    )
+
+
+def _polling(why: str) -> Diagnostic:
+    return report(
+        "watcher-polling",
+        Where("watcher"),
+        f"no events from the operating system ({why}); all folders are compared every second",
+        "raise fs.inotify.max_user_watches, or watch fewer folders" if "limit" in why else "",
+    )

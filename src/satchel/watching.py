@@ -1,0 +1,96 @@
+"""Watching: the thread that brings a satchel up to date, and the stream of what changed."""
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from satchel.catalog import Change
+from satchel.sources import Hint
+
+_log = logging.getLogger("satchel.watching")
+
+BACKLOG = 10_000
+"""How many changes a reader may lag behind before the oldest are dropped."""
+
+
+class WatchThread:
+    """One worker: it takes a hint, has the look taken, and waits for the next hint."""
+
+    def __init__(
+        self,
+        hints: Callable[[threading.Event], Iterable[Hint]],
+        take: Callable[[Hint], None],
+    ) -> None:
+        self._hints, self._take = hints, take
+        self._stop = threading.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="satchel-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch; `wait_until_ready` returns when no change can be missed any more."""
+        self._thread.start()
+
+    def wait_until_ready(self) -> None:
+        """Wait until the watches stand and everything has been compared once since."""
+        self._ready.wait()
+
+    def stop(self) -> None:
+        """End the watch and wait for its thread."""
+        self._stop.set()
+        self._ready.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        for hint in self._hints(self._stop):
+            try:
+                self._take(hint)
+            except Exception:
+                # A fault of ours must not end the watch; the next hint compares anew.
+                _log.exception("looking at the sources failed")
+            self._ready.set()
+
+
+class Changes:
+    """The changes of one watch, in order, as an async iterator that ends with the watch.
+
+    A reader that lags too far behind loses the oldest changes and finds their number in
+    `dropped`; the catalog is complete all the same.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[Change] = deque()
+        self._news = asyncio.Event()
+        self._closed = False
+        self.dropped = 0
+
+    def put(self, change: Change) -> None:
+        """Add a change from any thread."""
+        with suppress(RuntimeError):  # The loop is closed: nobody reads any more.
+            self._loop.call_soon_threadsafe(self._add, change)
+
+    def close(self) -> None:
+        """End the iteration once everything was read."""
+        self._closed = True
+        self._news.set()
+
+    def _add(self, change: Change) -> None:
+        if len(self._waiting) >= BACKLOG:
+            self._waiting.popleft()
+            self.dropped += 1
+        self._waiting.append(change)
+        self._news.set()
+
+    def __aiter__(self) -> "Changes":
+        return self
+
+    async def __anext__(self) -> Change:
+        while not self._waiting:
+            if self._closed:
+                raise StopAsyncIteration
+            self._news.clear()
+            await self._news.wait()
+        return self._waiting.popleft()

@@ -1,0 +1,155 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from satchel.diagnostics import has_error
+from satchel.manifests import GroupManifest, PluginManifest, read_plugin
+from satchel.settings import Limits
+
+
+def read(text, folder="maps"):
+    return read_plugin(text.encode(), folder, "maps/toolkit.yaml", Limits())
+
+
+def places(reading):
+    return [(item.code, item.where.line) for item in reading.diagnostics]
+
+
+def group(name, **given_fields):
+    plain = {"description": "", "notes": "", "active": False, "tools": ()}
+    return GroupManifest(name=name, **(plain | given_fields))
+
+
+def test_a_name_is_all_that_a_plugin_needs():
+    reading = read("name: maps\n")
+    assert reading.diagnostics == ()
+    assert reading.value == PluginManifest(
+        name="maps",
+        version="",
+        description="",
+        author="",
+        license="",
+        homepage="",
+        keywords=(),
+        notes="",
+        active=True,
+        groups=(),
+        tools="tools",
+        skills="skills",
+    )
+
+
+def test_every_field_is_read():
+    reading = read(
+        "name: maps\nversion: 1.10\ndescription: Maps.\nauthor: Me\nlicense: MIT\n"
+        "homepage: here\nkeywords: [geo, routes]\nnotes: |\n  Geocode first.\nactive: off\n"
+        "groups:\n  routes:\n    description: Routes.\n    notes: n\n    active: yes\n"
+        "    tools: [route, distance]\n  empty:\ntools: code.geo.py\nskills: ./docs/skills/\n"
+    )
+    assert reading.diagnostics == ()
+    assert reading.value == PluginManifest(
+        name="maps",
+        version="1.10",
+        description="Maps.",
+        author="Me",
+        license="MIT",
+        homepage="here",
+        keywords=("geo", "routes"),
+        notes="Geocode first.",
+        active=False,
+        groups=(
+            group(
+                "routes",
+                description="Routes.",
+                notes="n",
+                active=True,
+                tools=("route", "distance"),
+            ),
+            group("empty"),
+        ),
+        tools="code.geo",
+        skills="docs/skills",
+    )
+
+
+def test_groups_may_be_a_list_and_words_may_be_text_with_commas():
+    plugin = read("name: maps\nkeywords: a, b,\ngroups:\n- name: x\n  tools: f\n- name: y\n").value
+    assert plugin.keywords == ("a", "b")
+    assert plugin.groups == (group("x", tools=("f",)), group("y"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("version: 1\n", [("plugin-field-missing", None)]),
+        ("name:\n", [("plugin-field-missing", 1)]),
+        ("name: ' '\n", [("plugin-field-missing", 1)]),
+        ("name: [a]\n", [("plugin-field-type", 1)]),
+        ("name: -x\n", [("plugin-name-shape", 1)]),
+        ("name: a/b\n", [("plugin-name-shape", 1)]),
+        ("name: maps\nversion: [1]\n", [("plugin-field-type", 2)]),
+        ("name: maps\nactive: maybe\n", [("plugin-field-type", 2)]),
+        ("name: maps\nactive: [yes]\n", [("plugin-field-type", 2)]),
+        ("name: maps\nkeywords: {a: b}\n", [("plugin-field-type", 2)]),
+        ("name: maps\nkeywords: [a, [b]]\n", [("plugin-field-type", 2)]),
+        ("name: maps\ngroups: x\n", [("plugin-field-type", 2)]),
+        ("name: maps\ngroups:\n  a: x\n", [("plugin-field-type", 3)]),
+        ("name: maps\ngroups:\n- x\n", [("plugin-field-type", 3)]),
+        ("name: maps\ngroups:\n-\n", [("plugin-field-type", 3)]),
+        ("name: maps\ngroups:\n- notes: x\n", [("plugin-field-type", 3)]),
+        ("name: maps\ngroups:\n  -a: {}\n", [("plugin-field-type", 3)]),
+        ("name: maps\ngroups:\n  a:\n    name: b\n", [("plugin-field-type", 4)]),
+        ("name: maps\ngroups:\n  a:\n    notes: []\n", [("plugin-field-type", 4)]),
+        ("name: maps\ngroups:\n- name: a\n- name: a\n", [("plugin-field-type", 2)]),
+        ("name: maps\ntools: ../tools\n", [("plugin-field-type", 2)]),
+        ("name: maps\ntools: ''\n", [("plugin-field-type", 2)]),
+        ("name: maps\ntools: .tools\n", [("plugin-field-type", 2)]),
+        ("name: maps\nskills: /etc\n", [("plugin-field-type", 2)]),
+        ("name: maps\nskills: a/../../b\n", [("plugin-field-type", 2)]),
+        ("name: maps\nskills: a\\b\n", [("plugin-field-type", 2)]),
+        ("name: maps\nskills: C:x\n", [("plugin-field-type", 2)]),
+        ("name: maps\nskills: ''\n", [("plugin-field-type", 2)]),
+        ("name: maps\nskills: a\u202eb\n", [("plugin-field-type", 2)]),
+        ("- a\n", [("yaml-not-a-mapping", 1)]),
+        ("name: &a maps\n", [("yaml-unsafe", 1)]),
+        ("name: a\0\n", [("plugin-unreadable", 1)]),
+    ],
+)
+def test_a_plugin_that_cannot_be_understood_is_refused_with_its_line(text, expected):
+    reading = read(text)
+    assert reading.value is None
+    assert places(reading) == expected
+    assert all(item.fix for item in reading.diagnostics)
+
+
+def test_another_name_than_the_folders_is_only_worth_a_note():
+    reading = read("name: maps\n", folder="acme-maps")
+    assert reading.value
+    assert places(reading) == [("plugin-name-folder", 1)]
+
+
+def test_a_field_that_nobody_reads_is_reported_and_a_typo_is_recognised():
+    reading = read("name: maps\nverison: 1\nodd: x\ngroups:\n  a:\n    tool: [x]\n    config: y\n")
+    assert reading.value
+    assert places(reading) == [("plugin-field-unknown", line) for line in (2, 3, 6, 7)]
+    fixes = [item.fix for item in reading.diagnostics]
+    assert fixes == ["Write 'version:'.", "Remove it.", "Write 'tools:'.", "Remove it."]
+
+
+@pytest.mark.parametrize("key", ["config", "setup", "requires", "isolation", "contract"])
+def test_a_field_of_a_later_version_says_so(key):
+    reading = read(f"name: maps\n{key}: {{a: b}}\n")
+    assert reading.value
+    assert places(reading) == [("plugin-field-unknown", 2)]
+    assert "not read by this version" in reading.diagnostics[0].message
+
+
+def test_every_problem_is_told_at_once():
+    reading = read("nmae: maps\nactive: maybe\nskills: /x\ngroups:\n  a: [b]\n")
+    assert [line for _, line in places(reading)] == [None, 1, 2, 3, 5]
+
+
+@given(st.binary() | st.text().map(lambda text: ("name: x\n" + text).encode("utf-8", "replace")))
+def test_no_bytes_make_the_reader_raise(data):
+    reading = read_plugin(data, "x", "toolkit.yaml", Limits())
+    assert (reading.value is None) == has_error(reading.diagnostics)

@@ -1,0 +1,116 @@
+import asyncio
+from functools import partial, wraps
+
+import pytest
+
+from satchel.errors import DefinitionError
+from satchel.tools import ToolOptions, tool
+from satchel.tools.decorator import options_of
+
+
+def test_the_decorator_returns_the_same_function():
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    assert tool(add) is add
+    assert tool()(add) is add
+    assert tool(name="plus")(add) is add
+    assert add(1, 2) == 3
+
+
+def test_a_coroutine_function_stays_one():
+    @tool
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    assert asyncio.run(add(1, 2)) == 3
+
+
+def test_the_options_are_remembered():
+    @tool(name="plus", description="Adds.", group="maths", timeout=2)
+    def add(): ...
+
+    assert options_of(add) == ToolOptions("plus", "Adds.", "maths", 2)
+
+
+def test_a_bare_decorator_leaves_every_choice_to_the_function():
+    @tool
+    def add(): ...
+
+    assert options_of(add) == ToolOptions()
+
+
+def test_an_unmarked_thing_has_no_options():
+    assert options_of(len) is None
+    assert options_of(3) is None
+
+
+def test_a_wrapper_carries_the_mark_of_what_it_wraps():
+    @tool(name="plus")
+    def add(): ...
+
+    @wraps(add)
+    def retrying(): ...
+
+    assert options_of(retrying) is options_of(add)
+
+
+def test_marking_a_wrapper_again_leaves_the_wrapped_function_alone():
+    @tool(name="plus")
+    def add(): ...
+
+    @tool(name="slow_plus")
+    @wraps(add)
+    def slowly(): ...
+
+    assert options_of(slowly) == ToolOptions("slow_plus")
+    assert options_of(add) == ToolOptions("plus")
+
+
+def test_a_partial_carries_the_mark_of_its_function():
+    @tool(name="plus")
+    def add(a): ...
+
+    assert options_of(partial(add, a=1)) == ToolOptions("plus")
+
+
+def test_static_and_class_methods_are_marked_where_the_class_finds_the_mark():
+    class Maths:
+        @tool(name="plus")
+        @staticmethod
+        def add(): ...
+
+        @tool(name="minus")
+        @classmethod
+        def subtract(cls): ...
+
+    assert options_of(Maths.add) == ToolOptions("plus")
+    assert options_of(Maths.subtract) == ToolOptions("minus")
+
+
+class Proxy:
+    def __getattr__(self, name):
+        raise RuntimeError("outside of a request")
+
+
+class Agreeable:
+    def __getattr__(self, name):
+        return "yes"
+
+
+@pytest.mark.parametrize("thing", [Proxy, Agreeable])
+def test_a_thing_with_odd_attributes_is_no_tool(thing):
+    assert options_of(thing()) is None
+
+
+@pytest.mark.parametrize("thing", [int, "forecast", len, [].append])
+def test_what_cannot_be_marked_is_refused(thing):
+    with pytest.raises(DefinitionError):
+        tool(thing)
+
+
+def test_a_bad_name_is_no_error_yet_so_that_the_module_can_be_imported():
+    @tool(name="no good")
+    def add(): ...
+
+    assert options_of(add) == ToolOptions("no good")
