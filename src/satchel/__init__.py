@@ -1,21 +1,57 @@
-"""Satchel carries an agent's skills and tools, and keeps them current while they change."""
+"""Satchel carries an agent's skills and tools, and keeps them current while they change.
 
-from satchel.catalog import Catalog, Change, Event, Group, State
-from satchel.diagnostics import Diagnostic, Severity
-from satchel.errors import (
-    ConflictError,
-    DefinitionError,
-    NotFoundError,
-    SatchelError,
-    ToolError,
-)
-from satchel.plugins import hookimpl
-from satchel.prompt import SkillPrompt
-from satchel.satchel import Satchel
-from satchel.session import Session
-from satchel.settings import Limits, Pace, Settings
-from satchel.sources import well_known_places
-from satchel.tools import FunctionTool, Tool, ToolCall, ToolResult, tool
+The names below are loaded when they are first used, so that the command line answers at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from satchel.catalog import Catalog, Change, Event, Group, State
+    from satchel.diagnostics import Diagnostic, Severity
+    from satchel.errors import (
+        ConflictError,
+        DefinitionError,
+        NotFoundError,
+        SatchelError,
+        ToolError,
+    )
+    from satchel.plugins import hookimpl
+    from satchel.prompt import SkillPrompt
+    from satchel.satchel import Satchel
+    from satchel.session import Session
+    from satchel.settings import Limits, Pace, Settings
+    from satchel.sources import Place, well_known_places
+    from satchel.tools import FunctionTool, Tool, ToolCall, ToolResult, tool
+
+_HOMES = {
+    "Catalog": "satchel.catalog",
+    "Change": "satchel.catalog",
+    "Event": "satchel.catalog",
+    "Group": "satchel.catalog",
+    "State": "satchel.catalog",
+    "Diagnostic": "satchel.diagnostics",
+    "Severity": "satchel.diagnostics",
+    "ConflictError": "satchel.errors",
+    "DefinitionError": "satchel.errors",
+    "NotFoundError": "satchel.errors",
+    "SatchelError": "satchel.errors",
+    "ToolError": "satchel.errors",
+    "hookimpl": "satchel.plugins",
+    "SkillPrompt": "satchel.prompt",
+    "Satchel": "satchel.satchel",
+    "Session": "satchel.session",
+    "Limits": "satchel.settings",
+    "Pace": "satchel.settings",
+    "Settings": "satchel.settings",
+    "Place": "satchel.sources",
+    "well_known_places": "satchel.sources",
+    "FunctionTool": "satchel.tools",
+    "Tool": "satchel.tools",
+    "ToolCall": "satchel.tools",
+    "ToolResult": "satchel.tools",
+    "tool": "satchel.tools",
+}
 
 __all__ = [
     "Catalog",
@@ -29,6 +65,7 @@ __all__ = [
     "Limits",
     "NotFoundError",
     "Pace",
+    "Place",
     "Satchel",
     "SatchelError",
     "Session",
@@ -44,3 +81,17 @@ __all__ = [
     "tool",
     "well_known_places",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the room it lives in."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

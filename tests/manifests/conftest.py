@@ -3,10 +3,15 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from satchel.manifests import Reading
 from satchel.settings import Limits
+
+# A busy machine is no fault of a reader; that it never hangs is tested by hostile files.
+hypothesis.settings.register_profile("steady", deadline=None)
+hypothesis.settings.load_profile("steady")
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,15 +29,17 @@ def bare(): ...
 '''
     reading = declared_tools(source.encode(), "tools.py")
     assert reading.diagnostics == ()
-    assert reading.value == (
+    first, second = (replace(tool, digest="") for tool in reading.value)
+    assert (first, second) == (
         DeclaredTool(
             name="forecast",
             description="Weather for the next days.",
             signature="(city: str, /, *, days: int=3, **rest) -> dict[str, str]",
             group=None,
             line=5,
+            digest="",
         ),
-        DeclaredTool(name="bare", description="", signature="()", group=None, line=14),
+        DeclaredTool(name="bare", description="", signature="()", group=None, line=14, digest=""),
     )
 
 
@@ -99,6 +103,17 @@ def test_tools_come_in_the_order_of_their_def():
     assert names(source + "@tool\ndef a(): ...\n") == ["b", "c", "d", "a"]
 
 
+def test_a_digest_names_the_code_of_a_tool_wherever_it_stands():
+    def digest(source):
+        (found,) = declared_tools(source.encode(), "tools.py").value
+        return found.digest
+
+    plain = "@tool\ndef f():\n    return 1\n"
+    assert digest("import os\n\n" + plain + "# end\n") == digest(plain)
+    assert digest(plain.replace("1", "2")) != digest(plain)
+    assert digest(plain.replace("@tool", "@tool(group='g')")) != digest(plain)
+
+
 def test_text_from_outside_has_nothing_invisible():
     (found,) = declared_tools(b'@tool(name="a\\ud800b")\ndef f(): "c\\x1b[2Jd"', "t.py").value
     assert (found.name, found.description) == ("ab", "c[2Jd")
@@ -112,15 +127,26 @@ def test_code_is_not_run():
     ("source", "line", "column"),
     [
         (b"def f(:\n", 1, 7),
-        (b"x = 1\n  y = 2\n", 2, 3),
+        (b"x = 1\ny = = 2\n", 2, 5),
         (b"# coding: nonsense\n", None, None),
         (b"x = '\xff'\n", None, None),
         (b"x = 1\0\n", None, None),
         (b"-" * 200_000 + b"1\n", None, None),
         (b"x = " + b"a." * 100_000 + b"a\n", None, None),
+        (b"@tool\ndef f(a=0x" + b"f" * 5_000 + b"): ...\n", None, None),
         (b"if a: pass\n" + b"elif a: pass\n" * 20_000, None, None),
     ],
-    ids=["syntax", "indent", "codec", "bytes", "nul", "unary", "attributes", "branches"],
+    ids=[
+        "syntax",
+        "second line",
+        "codec",
+        "bytes",
+        "nul",
+        "unary",
+        "attributes",
+        "number",
+        "branches",
+    ],
 )
 def test_code_that_does_not_compile_is_reported(source, line, column):
     reading = declared_tools(source, "tools.py")

@@ -51,7 +51,7 @@ def test_every_repair_is_told_on_its_own_line(limits):
         ("name: pdf\ndescription:\n\t- a\n", 4),  # a tab, not a value
         ("name: pdf\n  oops: x: y\nlicense\n", 3),
         ('description: "\\ud800 boom"\n', 2),  # its author meant the escape
-        ("metadata: {a: b\nname: pdf\n", 4),  # text would hide the mistake
+        ("metadata: {a: b\nname: pdf\n", 3),  # text would hide the mistake
         ("allowed-tools: [Read, Bash(git:*)\nname: pdf\n", 3),
         ("description: |\n  a\n b: c: d\n", 4),
         ("description: a\x07b: c\n", 2),

@@ -122,8 +122,12 @@ def test_the_limits_of_size_depth_and_nodes_are_exact_and_named():
 
 @pytest.mark.parametrize(
     "text",
-    ["a: " + "[" * 50_000, "a: " + "{" * 50_000, "- " * 50_000]
-    + ["\n".join(" " * depth + "a:" for depth in range(1_000))],
+    [
+        "a: " + "[" * 50_000,
+        "a: " + "{" * 50_000,
+        "- " * 50_000,
+        "\n".join(" " * depth + "a:" for depth in range(1_000)),
+    ],
     ids=["brackets", "braces", "dashes", "indentation"],
 )
 @pytest.mark.parametrize("loader", ["libyaml", "pure"])

@@ -40,7 +40,7 @@ def declared_tools(source: bytes, path: str) -> Reading[tuple[DeclaredTool, ...]
     except SyntaxError as error:
         fix = "Mend the Python code."
         problems.add("plugin-syntax", one_line(error.msg), fix, error.lineno, error.offset)
-    except ValueError as error:  # NUL characters, before Python 3.12
+    except ValueError as error:  # a number too long to print; NUL in some versions
         problems.add("plugin-syntax", one_line(str(error)), "Mend the Python code.")
     except (RecursionError, MemoryError):
         problems.add("plugin-syntax", "the code is nested too deeply", "Split long expressions.")
@@ -63,10 +63,8 @@ def _imports(statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
     for node in statements:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield (
-                    alias.asname or alias.name.split(".")[0],
-                    (alias.name if alias.asname else alias.name.split(".")[0]),
-                )
+                first = alias.name.partition(".")[0]
+                yield (alias.asname, alias.name) if alias.asname else (first, first)
         elif isinstance(node, ast.ImportFrom):
             origin = "." * node.level + (node.module or "")
             for alias in node.names:

@@ -62,7 +62,7 @@ def kind_of(value: YamlValue) -> str:
             return "a list"
         case dict():
             return "a mapping"
-        case None:
+        case _:
             return "empty"
 
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable, Mapping
 from configparser import ConfigParser, Error
 from dataclasses import dataclass
-from email.parser import HeaderParser
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.sources.files import UnreadableFileError, digest_of, read_regular
@@ -170,6 +169,9 @@ def _findings(info: str) -> list[DistributionFinding]:
     parser.read_string(points.decode())
     if not parser.has_section(ENTRY_POINT_GROUP):
         return []
+    # Lazy: only who has a plugin installed pays for the mail parser.
+    from email.parser import HeaderParser
+
     metadata, _ = read_regular(os.path.join(info, "METADATA"), _METADATA_LIMIT)
     headers = HeaderParser().parsestr(metadata.decode())
     record = _optional(os.path.join(info, "RECORD"))

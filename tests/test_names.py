@@ -1,0 +1,104 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from satchel.names import (
+    near_misses,
+    plugin_name_fault,
+    skill_name_fault,
+    tool_name_fault,
+    unsafe_name_fault,
+)
+from satchel.text import one_line
+
+
+@pytest.mark.parametrize("name", ["pdf", "a", "3d-print", "a-b-c", "x" * 64])
+def test_a_skill_name_of_the_format_has_no_fault(name):
+    assert skill_name_fault(name) == ""
+    assert unsafe_name_fault(name) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["", "PDF", "a_b", "-a", "a-", "a--b", "a b", "a\n", "é", "²", "x" * 65]
+)
+def test_any_other_skill_name_breaks_the_format(name):
+    assert skill_name_fault(name)
+
+
+@pytest.mark.parametrize("name", ["My Skill", "zoom/mcp", "C++", "été", "技能", "x" * 256, "a.b"])
+def test_odd_names_of_real_skills_are_safe(name):
+    assert unsafe_name_fault(name) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("", "empty"),
+        (" \t", "empty"),
+        ("x" * 257, "257"),
+        ("a\nb", "control"),
+        ("a\tb", "control"),
+        ("a\x1b[2J", "control"),
+        ("pd\u200bf", "invisible"),
+        ("\u202epdf", "invisible"),
+        (" pdf", "blanks"),
+        ("pdf ", "blanks"),
+        ("a  b", "blanks"),
+        ("\uff50\uff44\uff46", "look-alike"),
+        ("\u2024\u2024/x", "look-alike"),
+        ("..", "part"),
+        (".hidden", "part"),
+        ("-rf", "part"),
+        ("/etc", "part"),
+        ("a//b", "part"),
+        ("a/../b", "part"),
+        ("a\\..\\b", "part"),
+        ("a/", "part"),
+    ],
+)
+def test_a_name_that_could_pass_for_something_else_is_unsafe(name, word):
+    assert word in unsafe_name_fault(name)
+
+
+@given(st.text())
+def test_a_safe_name_is_shown_just_as_it_is(name):
+    if not unsafe_name_fault(name):
+        assert one_line(name) == name
+
+
+@given(st.from_regex(r"[a-z0-9-]+", fullmatch=True))
+def test_a_name_of_the_format_is_always_safe(name):
+    if not skill_name_fault(name):
+        assert not unsafe_name_fault(name)
+
+
+@pytest.mark.parametrize("name", ["f", "_f", "get_weather", "a-b", "X" * 64])
+def test_a_tool_name_that_every_provider_takes_has_no_fault(name):
+    assert tool_name_fault(name) == ""
+
+
+@pytest.mark.parametrize("name", ["", "1f", "-f", "a.b", "a b", "é", "a\n", "x" * 65])
+def test_any_other_tool_name_has_one(name):
+    assert tool_name_fault(name)
+
+
+@pytest.mark.parametrize("name", ["a", "acme-maps", "Acme.Maps_2", "x" * 64])
+def test_a_plugin_name_looks_like_one_of_a_package(name):
+    assert plugin_name_fault(name) == ""
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a-", ".a", "a/b", "a b", "a\n", "é", "x" * 65])
+def test_anything_else_is_no_plugin_name(name):
+    assert plugin_name_fault(name)
+
+
+def test_near_misses_come_likeliest_first_and_in_the_case_that_is_known():
+    known = ["Forecast", "forecasts", "broadcast", "geocode", "forest"]
+    assert near_misses("FORECAST", known)[0] == "Forecast"
+    assert len(near_misses("forecast", known)) == 3
+    assert near_misses("forecast", known, most=1) == ("Forecast",)
+    assert near_misses("xyz", known) == ()
+
+
+def test_near_misses_do_not_depend_on_the_order_of_what_is_known():
+    assert near_misses("ab", ["AB", "ab"]) == near_misses("ab", ["ab", "AB"])
