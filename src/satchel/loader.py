@@ -20,7 +20,6 @@ from satchel.sources import (
     Place,
     PluginScan,
     Scope,
-    SkillFinding,
     SkillScan,
     Watched,
     installed_folders,
@@ -88,7 +87,7 @@ class Asked:
 
 
 def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple[Look, Catalog]:
-    """Look at all sources and build the next generation, or return `previous` if nothing changed."""
+    """Look at all sources and build the next generation; `previous` itself if nothing changed."""
     installed = scan_distributions(installed_folders(), before.distributions)
     # What was installed may be what a broken plugin was missing.
     retry = asked.retry or installed.stamps != before.distributions.stamps

@@ -29,7 +29,7 @@ from satchel.names import near_misses, plugin_name_fault
 from satchel.prompt import SkillPrompt
 from satchel.session import Session
 from satchel.settings import Settings
-from satchel.sources import Hint, Holds, ImportedCode, Place, Scope, hints, place
+from satchel.sources import Hint, Holds, ImportedCode, Place, Scope, Watched, hints, place
 from satchel.tools import FunctionTool, Tool
 from satchel.watching import Changes, WatchThread
 
@@ -198,11 +198,11 @@ class Satchel:
     # ---- staying current ------------------------------------------------------------------
 
     def refresh(self) -> tuple[Change, ...]:
-        """Look at every source once and return what changed; plugins that failed are tried again."""
+        """Look at every source once and return what changed; failed plugins are tried again."""
         return self._bring_up_to_date(Asked(retry=True))
 
     def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
-        """Have every change told to `listener`, on the thread that publishes it; returns the undo."""
+        """Tell every change to `listener`, on the thread that publishes it; returns the undo."""
         self._listeners.append(listener)
 
         def undo() -> None:
@@ -258,7 +258,10 @@ class Satchel:
     def _hints(self, stop: threading.Event) -> Iterable[Hint]:
         polling = self._settings.polling or bool(os.environ.get("WATCHFILES_FORCE_POLLING"))
         pace = self._settings.pace
-        return hints(lambda: self._look.watched(), stop, pace, polling=polling)
+        return hints(self._watched, stop, pace, polling=polling)
+
+    def _watched(self) -> Watched:
+        return self._look.watched()
 
     def _take(self, hint: Hint) -> None:
         self._bring_up_to_date(Asked(hint.paths, patient=True, trouble=hint.trouble))

@@ -43,7 +43,7 @@ class Session:
         self._switch(groups, Activation.activate)
 
     def deactivate(self, *groups: str) -> None:
-        """Switch groups off, all or none. Raises `NotFoundError`, and `ConflictError` for `basic`."""
+        """Switch groups off, all or none. Raises `NotFoundError`; `ConflictError` for `basic`."""
         self._switch(groups, Activation.deactivate)
 
     def _switch(

@@ -154,6 +154,7 @@ def test_code_that_does_not_compile_is_reported(source, line, column):
     assert reading.value is None
     assert (found.code, found.where.path) == ("plugin-syntax", "tools.py")
     assert found.message
+    assert all(at is None or at > 0 for at in (found.where.line, found.where.column))
     if line:
         assert (found.where.line, found.where.column) == (line, column)
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from satchel.catalog.catalog import Catalog
-from satchel.catalog.conflicts import settle_skills, settle_tools, settle_plugins
+from satchel.catalog.conflicts import settle_plugins, settle_skills, settle_tools
 from satchel.catalog.entries import (
     BASIC_GROUP,
     HOST,
     Entry,
-    GroupEntry,
     Group,
+    GroupEntry,
     PluginEntry,
     SkillEntry,
     State,

@@ -38,8 +38,9 @@ def declared_tools(source: bytes, path: str) -> Reading[tuple[DeclaredTool, ...]
         names = _ASSUMED | dict(_imports(statements))
         return Reading(tuple(_tools(statements, names)), ())
     except SyntaxError as error:
-        fix = "Mend the Python code."
-        problems.add("plugin-syntax", one_line(error.msg), fix, error.lineno, error.offset)
+        # Python says 0 or -1 where it knows no place, as for an unknown encoding.
+        line, column = (at if at and at > 0 else None for at in (error.lineno, error.offset))
+        problems.add("plugin-syntax", one_line(error.msg), "Mend the Python code.", line, column)
     except ValueError as error:  # a number too long to print; NUL in some versions
         problems.add("plugin-syntax", one_line(str(error)), "Mend the Python code.")
     except (RecursionError, MemoryError):

@@ -121,7 +121,7 @@ def _description(fields: _Fields, limits: Limits) -> str:
     if not isinstance(value, str) or not value.strip():
         is_given = isinstance(value, (list, dict))
         message = f"the description is {kind_of(value)}, not text" if is_given else "no description"
-        fix = "Add 'description:' with what the skill does and when to use it."
+        fix = "Write 'description:' and, in quotes, what the skill does and when to use it."
         fields.note("skill-description-missing", "description", message, fix)
         return ""
     text = value.strip()

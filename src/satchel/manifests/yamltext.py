@@ -87,7 +87,7 @@ def _fits(text: str, limits: Limits, problems: Problems, first_line: int) -> boo
 
 
 def _feed(builder: Builder, text: str) -> None:
-    import yaml  # noqa: PLC0415  lazy: heavy third-party
+    import yaml  # lazy: heavy third-party
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is optional
     try:

@@ -6,7 +6,7 @@ from satchel.text import one_line, visible
 
 
 def render_notes(groups: Iterable[tuple[str, str]]) -> str:
-    """Return the notes of (name, notes) pairs, each under its heading; groups without any are left out."""
+    """Return the notes of (name, notes) pairs, each under its heading, or `""` if none has any."""
     return "\n\n".join(
         f"## About Tool Group '{one_line(name)}'\n\n{visible(notes).strip()}"
         for name, notes in groups

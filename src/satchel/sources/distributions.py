@@ -62,9 +62,11 @@ class DistributionScan:
         found: list[DistributionFinding] = []
         owner: dict[str, str] = {}
         for folder, listing in self.listings.items():
-            for item in listing.findings:
-                if owner.setdefault(normalized(item.distribution), folder) == folder:
-                    found.append(item)
+            found += [
+                item
+                for item in listing.findings
+                if owner.setdefault(normalized(item.distribution), folder) == folder
+            ]
         return tuple(sorted(found, key=lambda item: (item.name, item.distribution)))
 
     @property

@@ -235,7 +235,7 @@ class FolderReader:
 
 
 def list_folder(folder: str, problems: list[Diagnostic]) -> list[os.DirEntry[str]]:
-    """List a folder in the order of names; one that cannot be read is an empty one, and reported."""
+    """List a folder in the order of names; one that cannot be read is empty, and reported."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -257,7 +257,7 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 def follow(
     entry: os.DirEntry[str], above: tuple[str, ...], root: str, problems: list[Diagnostic]
 ) -> str | None:
-    """Return the resolved path of a folder to go into, or `None` for a link that must not be followed."""
+    """Return the resolved path of a folder to go into; `None` for a link not to be followed."""
     if not entry.is_symlink():
         return os.path.join(above[-1], entry.name)
     target = os.path.realpath(entry.path)

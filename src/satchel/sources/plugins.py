@@ -21,6 +21,7 @@ from satchel.sources.places import Place
 
 MANIFEST_FILE = "toolkit.yaml"
 DEFAULT_TOOLS = "tools"
+DEFAULT_SKILLS = "skills"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,67 +87,78 @@ def scan_plugins(
     `before` saves reading what has not changed; with `dirty`, a place that none of these
     paths lies in is not looked at.
     """
-    inside = place.path.rstrip(os.sep) + os.sep
     if before is not None and dirty is not None and not before.links:
+        inside = place.path.rstrip(os.sep) + os.sep
         if not any(path.startswith(inside) or inside.startswith(path) for path in dirty):
             return before
     if not os.path.isdir(place.path):
         return PluginScan(place, {}, () if place.optional else (_missing(place),))
-    root = os.path.realpath(place.path)
-    known = before.findings if before else {}
-    if os.path.lexists(os.path.join(place.path, MANIFEST_FILE)):
-        found = _plugin(place, "", root, limits, known.get(""))
-        return PluginScan(place, {"": found}, ())
-    problems: list[Diagnostic] = []
-    links: set[tuple[str, str]] = set()
-    findings: dict[str, PluginFinding] = {}
-    for entry in list_folder(place.path, problems):
-        if not is_folder(entry) or entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
-            continue
+    return _Search(place, limits, before.findings if before else {}).run()
+
+
+class _Search:
+    """One look at a place; it lives as long as the call that made it."""
+
+    def __init__(self, place: Place, limits: Limits, known: Mapping[str, PluginFinding]) -> None:
+        self._place, self._limits, self._known = place, limits, known
+        self._root = os.path.realpath(place.path)
+        self._findings: dict[str, PluginFinding] = {}
+        self._problems: list[Diagnostic] = []
+        self._links: set[tuple[str, str]] = set()
+
+    def run(self) -> PluginScan:
+        """Take the place for a plugin if it is one, and look into its folders otherwise."""
+        if _has_manifest(self._place.path):
+            self._findings[""] = self._plugin("")
+        else:
+            for entry in list_folder(self._place.path, self._problems):
+                hidden = entry.name in SKIPPED_FOLDERS or entry.name.startswith(".")
+                if is_folder(entry) and not hidden:
+                    self._look_into(entry)
+        return PluginScan(
+            self._place, self._findings, tuple(self._problems), frozenset(self._links)
+        )
+
+    def _look_into(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):
-            problems.append(not_utf8(entry))
-        elif (target := follow(entry, (root,), root, problems)) is not None:
-            if entry.is_symlink():
-                links.add((entry.path, target))
-            if os.path.lexists(os.path.join(entry.path, MANIFEST_FILE)):
-                before_it = known.get(entry.name)
-                findings[entry.name] = _plugin(place, entry.name, root, limits, before_it)
-            else:
-                problems += _nearly_a_plugin(entry.path)
-    return PluginScan(place, findings, tuple(problems), frozenset(links))
+            self._problems.append(not_utf8(entry))
+            return
+        target = follow(entry, (self._root,), self._root, self._problems)
+        if target is None:
+            return
+        if entry.is_symlink():
+            self._links.add((entry.path, target))
+        if _has_manifest(entry.path):
+            self._findings[entry.name] = self._plugin(entry.name)
+        else:
+            self._problems += _nearly_a_plugin(entry.path)
+
+    def _plugin(self, key: str) -> PluginFinding:
+        """Read a plugin's folder but for its skills, which are units of their own."""
+        before = self._known.get(key)
+        apart = before.manifest.skills if before and before.manifest else DEFAULT_SKILLS
+        found = self._read(key, apart, before)
+        named = found.manifest.skills if found.manifest else apart
+        return found if named == apart else self._read(key, named, None)
+
+    def _read(self, key: str, apart: str, before: PluginFinding | None) -> PluginFinding:
+        reader = FolderReader(
+            self._root,
+            self._limits.files_per_skill,
+            self._limits.plugin_source,
+            wanted=_is_code,
+            keep=_is_code,
+            apart=frozenset({os.path.normpath(apart)}),
+        )
+        found = PluginFinding(self._place, key, Folder((), ()), None, (), ())
+        folder = reader.read(found.path, before.folder if before else None)
+        if before is not None and folder.digest == before.digest:
+            return replace(before, folder=folder)
+        return _judge(replace(found, folder=folder), self._limits)
 
 
-def _plugin(
-    place: Place, key: str, root: str, limits: Limits, before: PluginFinding | None
-) -> PluginFinding:
-    skills = before.manifest.skills if before and before.manifest else "skills"
-    found = _read(place, key, root, limits, before, skills)
-    named = found.manifest.skills if found.manifest else skills
-    # The skills of a plugin are units of their own, so the folder that holds them is not its code.
-    return found if named == skills else _read(place, key, root, limits, None, named)
-
-
-def _read(
-    place: Place,
-    key: str,
-    root: str,
-    limits: Limits,
-    before: PluginFinding | None,
-    skills: str,
-) -> PluginFinding:
-    reader = FolderReader(
-        root,
-        limits.files_per_skill,
-        limits.plugin_source,
-        wanted=_is_code,
-        keep=_is_code,
-        apart=frozenset({skills.rstrip("/")}),
-    )
-    found = PluginFinding(place, key, Folder((), ()), None, (), ())
-    folder = reader.read(found.path, before.folder if before else None)
-    if before is not None and folder.digest == before.digest:
-        return replace(before, folder=folder)
-    return _judge(replace(found, folder=folder), limits)
+def _has_manifest(folder: str) -> bool:
+    return os.path.lexists(os.path.join(folder, MANIFEST_FILE))
 
 
 def _is_code(name: str) -> bool:

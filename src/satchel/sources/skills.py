@@ -260,9 +260,9 @@ def _read(found: SkillFinding, before: SkillFinding | None, limits: Limits) -> S
     path = os.path.join(found.path, SKILL_FILE)
     if file is None or file.data is None:
         return replace(found, diagnostics=(_unreadable(path, found.folder),))
-    if before is not None and (known := before.folder.get(SKILL_FILE)) is not None:
-        if known.digest == file.digest:
-            return replace(found, manifest=before.manifest, diagnostics=before.diagnostics)
+    known = before.folder.get(SKILL_FILE) if before else None
+    if before is not None and known is not None and known.digest == file.digest:
+        return replace(found, manifest=before.manifest, diagnostics=before.diagnostics)
     reading = read_skill(file.data, found.folder_name, path, limits)
     return replace(found, manifest=reading.value, diagnostics=reading.diagnostics)
 

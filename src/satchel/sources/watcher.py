@@ -11,9 +11,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.settings import Pace
@@ -57,12 +57,12 @@ class Notifier(Protocol):
 
 
 def native_notifier(roots: list[str]) -> Notifier:
-    """Ask the operating system for events below these folders. Raises `OSError` or `RuntimeError`."""
+    """Ask the system for events below these folders. Raises `OSError` or `RuntimeError`."""
     # Lazy: `import satchel` must stay light. The backend is used directly because `awatch` cannot
     # say when its watches stand, and dies with its first error.
     from watchfiles._rust_notify import RustNotify
 
-    return RustNotify(roots, False, False, 0, True, True)  # noqa: FBT003 - positional in Rust
+    return RustNotify(roots, False, False, 0, True, True)
 
 
 def hints(
@@ -223,13 +223,12 @@ class _Identity:
         self._held: list[int] = []
         self._marks: dict[str, tuple[int, int] | None] = {}
 
-    def __enter__(self) -> "_Identity":
+    def __enter__(self) -> Self:
         flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0)
         for root in self._roots:
-            try:
+            # A folder may be missing, and some systems open none: then the mark alone must do.
+            with suppress(OSError):
                 self._held.append(os.open(root, flags))
-            except OSError:
-                pass  # Missing, or a system that opens no folders: the mark alone must do.
             self._marks[root] = _mark(root)
         return self
 
