@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel import text as text_module
 from satchel.text import has_hidden, one_line, shorten, visible, xml
 
 
@@ -110,3 +111,10 @@ def test_shortened_text_fits_and_says_that_it_was_cut(limit, expected):
 @given(st.text(), st.integers(0, 50))
 def test_shortened_text_never_exceeds_its_limit(text, limit):
     assert len(shorten(text, limit)) <= limit
+
+
+def test_no_single_character_that_is_hidden_escapes_the_quick_look():
+    for number in range(0x110000):
+        letter = chr(number)
+        if text_module._is_hidden(letter, 0):
+            assert text_module._SUSPICIOUS.search(letter), hex(number)

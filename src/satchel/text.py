@@ -5,6 +5,7 @@ into a prompt, and control characters can rewrite a terminal; both are removed h
 nowhere else.
 """
 
+import re
 import unicodedata
 
 _KEPT_CONTROLS = {"\n", "\t"}
@@ -20,9 +21,18 @@ _XML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
+# Every character that may be hidden, and few others: most texts need no look at each letter.
+_SUSPICIOUS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
+    "\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    "\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000110bd\U000110cd"
+    "\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+
 def visible(text: str) -> str:
     """Remove every invisible and control character but newline, tab and joiners inside emoji."""
-    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+    if not _SUSPICIOUS.search(text):
         return text
     return "".join(letter for at, letter in enumerate(text) if not _is_hidden(text, at))
 

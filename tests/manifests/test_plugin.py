@@ -32,7 +32,7 @@ def test_a_name_is_all_that_a_plugin_needs():
         homepage="",
         keywords=(),
         notes="",
-        active=True,
+        active=False,
         groups=(),
         tools="tools",
         skills="skills",
@@ -42,7 +42,7 @@ def test_a_name_is_all_that_a_plugin_needs():
 def test_every_field_is_read():
     reading = read(
         "name: maps\nversion: 1.10\ndescription: Maps.\nauthor: Me\nlicense: MIT\n"
-        "homepage: here\nkeywords: [geo, routes]\nnotes: |\n  Geocode first.\nactive: off\n"
+        "homepage: here\nkeywords: [geo, routes]\nnotes: |\n  Geocode first.\nactive: on\n"
         "groups:\n  routes:\n    description: Routes.\n    notes: n\n    active: yes\n"
         "    tools: [route, distance]\n  empty:\ntools: code.geo.py\nskills: ./docs/skills/\n"
     )
@@ -56,7 +56,7 @@ def test_every_field_is_read():
         homepage="here",
         keywords=("geo", "routes"),
         notes="Geocode first.",
-        active=False,
+        active=True,
         groups=(
             group(
                 "routes",

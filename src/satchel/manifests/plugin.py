@@ -63,7 +63,7 @@ def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[
         name=_name(top, folder),
         **{key: top.text(key) for key in _TEXTS},
         keywords=top.names("keywords"),
-        active=top.switch("active", default=True),
+        active=top.switch("active", default=False),
         groups=_groups(top),
         tools=_tools(top),
         skills=_skills(top),

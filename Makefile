@@ -1,0 +1,95 @@
+# Satchel: everything that a developer does here.
+#
+#   make run                       watch the bundled skills and plugins until Ctrl-C
+#   make run ARGS="prompt"         any other command; the bundled folders are named for it
+#   make test                      every test;   make test ARGS="-k skills"   some of them
+#   make check                     format, lint, types and the laws
+#
+# Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
+# PYTHON=python3.13 chooses another Python, UV= does without uv.
+
+PYTHON ?= python3
+UV ?= uv
+VENV := .venv
+BIN := $(VENV)/bin
+
+# A Python that somebody chose has stamps of its own, so another choice builds anew.
+ifneq ($(origin PYTHON),file)
+chosen := -$(notdir $(PYTHON))
+endif
+INSTALLED := $(VENV)/.installed$(chosen)
+DEVELOPING := $(VENV)/.developing$(chosen)
+
+.PHONY: help run test check format clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n '/^# *make /s/^# *//p' Makefile
+
+# The folders go to every command that says in its help that it takes them.
+run: $(INSTALLED)
+	@set -- $(or $(ARGS),watch); command=$$1; \
+	case "$$command" in \
+	-*) exec $(BIN)/satchel "$$@" ;; \
+	esac; \
+	help=$$($(BIN)/satchel "$$command" --help 2>/dev/null) || help=; \
+	shift; \
+	case "$$command $$help" in \
+	new\ *|validate\ *) ;; \
+	*--skills*--plugins*|*--plugins*--skills*) set -- --skills skills --plugins plugins "$$@" ;; \
+	esac; \
+	exec $(BIN)/satchel "$$command" "$$@"
+
+test: $(DEVELOPING)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEVELOPING)
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+	$(BIN)/python -m pytest --quiet tests/laws
+
+format: $(DEVELOPING)
+	$(BIN)/python -m ruff format .
+	$(BIN)/python -m ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist
+
+# The stamps are written last, so an interrupted installation is done again.
+$(INSTALLED): pyproject.toml
+	@$(call install,--editable .)
+	@touch $@
+
+$(DEVELOPING): pyproject.toml
+	@$(call install,--editable . --group dev)
+	@touch $(INSTALLED) $@
+
+RECENT = import sys; sys.exit(sys.version_info < (3, 11))
+# True for an environment that works and is made of the Python that is asked for.
+USABLE = import sys; sys.exit(sys.version_info < (3, 11) or sys.base_prefix != sys.argv[1])
+
+# $(call install,what): bring .venv up to date, with uv or else with venv and pip.
+define install
+	command -v "$(PYTHON)" >/dev/null || \
+		{ echo "There is no $(PYTHON). Install Python 3.11 or newer, or say make PYTHON=python3.13." >&2; exit 1; }; \
+	"$(PYTHON)" -c '$(RECENT)' || \
+		{ echo "Satchel needs Python 3.11 or newer, and $(PYTHON) is `"$(PYTHON)" --version 2>&1`. Say make PYTHON=python3.13, or whatever newer one you have." >&2; exit 1; }; \
+	rm -f $(VENV)/.installed* $(VENV)/.developing*; \
+	base=`"$(PYTHON)" -c 'import sys; print(sys.base_prefix)'`; \
+	if [ -n "$(UV)" ] && command -v "$(UV)" >/dev/null; then \
+		{ $(BIN)/python -c '$(USABLE)' "$$base" 2>/dev/null || \
+			"$(UV)" venv --quiet --seed --clear --python "$(PYTHON)" $(VENV); } && \
+		"$(UV)" pip install --quiet --python $(BIN)/python $(1) && exit 0; \
+		echo "uv did not manage; trying venv and pip." >&2; \
+	fi; \
+	if ! $(BIN)/python -c '$(USABLE)' "$$base" 2>/dev/null || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+		echo "Making $(VENV) with $(PYTHON)." >&2; \
+		"$(PYTHON)" -m venv --clear $(VENV) || \
+			{ echo "$(PYTHON) cannot make virtual environments here. On Debian and Ubuntu: apt install python3-venv. Or install uv." >&2; \
+			rm -rf $(VENV); exit 1; }; \
+	fi; \
+	echo "Installing; the first time takes a minute." >&2; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" && \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
+endef

@@ -1,0 +1,1 @@
+"""Exact conversion between units of measurement, as a plugin for Satchel."""

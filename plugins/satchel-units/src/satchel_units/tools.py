@@ -1,0 +1,38 @@
+"""The tools: thin, with the words for the model; the work is done in `units`."""
+
+from decimal import Decimal, InvalidOperation
+
+from satchel import ToolError, tool
+from satchel_units.units import QUANTITIES, UnitError, convert
+
+
+@tool
+def convert_units(value: str | float, source: str, target: str) -> str:
+    """Convert a value from one unit to another of the same quantity, exact to twelve digits.
+
+    Args:
+        value: The number, such as 12.5 or 1e6; as text it keeps every digit.
+        source: Symbol or name of the unit that the value is given in, such as km or mile.
+        target: Symbol or name of the unit to convert to.
+    """
+    try:
+        number = Decimal(str(value).strip())
+    except InvalidOperation:
+        raise ToolError(f"{value!r} is not a number; write digits, such as 12.5.") from None
+    try:
+        return f"{convert(number, source, target)} {target}"
+    except UnitError as problem:
+        raise ToolError(str(problem)) from None
+
+
+@tool
+def list_units(quantity: str = "") -> dict[str, list[str]]:
+    """List the units that can be converted, by quantity.
+
+    Args:
+        quantity: One quantity, such as length; all of them if it is left out.
+    """
+    if quantity and quantity not in QUANTITIES:
+        raise ToolError(f"There is no quantity {quantity!r}; there are {', '.join(QUANTITIES)}.")
+    chosen = [quantity] if quantity else list(QUANTITIES)
+    return {name: list(QUANTITIES[name]) for name in chosen}

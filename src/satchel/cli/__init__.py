@@ -1,0 +1,1 @@
+"""The command line: `entry` begins, one module in `commands` for each command."""

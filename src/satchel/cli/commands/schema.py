@@ -1,0 +1,31 @@
+"""`satchel schema`: the schemas of the tools that a model would get."""
+
+import click
+
+from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.console import Console
+from satchel.cli.render import count, summary
+
+
+@click.command("schema", cls=Command)
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
+@reads_sources
+@as_json
+@pass_console
+def command(
+    console: Console,
+    groups: tuple[str, ...],
+    sources: Sources,
+    as_json: bool,  # noqa: ARG001 - schemas are JSON anyway; the option is accepted everywhere
+) -> None:
+    """Print the schemas of the tools of active groups, as JSON in OpenAI's function shape.
+
+    Plugins are imported, as they are in an application.
+    """
+    bag = sources.open(run_code=True)
+    session = bag.session()
+    session.activate(*groups)
+    schemas = session.schemas()
+    console.json(schemas)
+    console.say(f"{count(len(schemas), 'tool')} of {', '.join(session.active_groups)}")
+    summary(bag.catalog, console)

@@ -1,0 +1,95 @@
+"""Where the command line begins; light, so that `satchel --help` answers at once."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from satchel.cli.console import claim_stdout, leave
+
+COMMANDS = {
+    "list": "List skills, tools, groups and plugins, also what failed.",
+    "show": "Show everything about one skill, tool, group or plugin.",
+    "prompt": "Print the system prompt that a model would get.",
+    "schema": "Print the schemas of the tools that a model would get.",
+    "validate": "Hold skills and plugins to the letter of their format.",
+    "doctor": "Say what is off, why, and the command that mends it.",
+    "watch": "Print what is loaded, then a line for every change.",
+    "new": "Write a new skill or plugin to start from.",
+    "call": "Call a tool as a model would.",
+}
+"""Each command with its one line of help; its code is in `satchel.cli.commands`."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports the module of a command when that command is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the commands in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"satchel.cli.commands.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the help from the table, importing nothing."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or say which was perhaps meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            # Lazy: needed for a typing error only.
+            from satchel.names import near_misses
+
+            near = near_misses(name, COMMANDS)
+            hint = f" Did you mean {', '.join(near)}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def _version(ctx: click.Context, _option: click.Parameter, wanted: Any) -> None:
+    if wanted and not ctx.resilient_parsing:
+        # Lazy: it parses the metadata of an installed package.
+        from importlib.metadata import version
+
+        click.echo(f"satchel {version('satchel')}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, help="Show the traceback of a fault in Satchel itself.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
+    help="Print the version and exit.",
+)  # fmt: skip
+def cli(debug: bool) -> None:  # noqa: ARG001 - read where a fault is reported
+    """Carry an agent's skills and tools.
+
+    Data goes to stdout, talk to stderr. The exit code is 0 when all is well, 1 when something
+    is wrong, 2 when the command was used wrongly.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and exit."""
+    sys.stdout = claim_stdout()
+    code: Any = 1
+    try:
+        cli.main(args, prog_name="satchel")
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        # Only with --debug; `sys.excepthook` would run too late, after `leave`.
+        sys.excepthook(*sys.exc_info())
+    leave(code if isinstance(code, int) else int(code is not None))

@@ -1,0 +1,116 @@
+"""Entries and diagnostics as lines for a person; whatever comes from outside is made harmless."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from satchel.cli.console import Console
+from satchel.diagnostics import Diagnostic, Severity
+from satchel.text import one_line, shorten
+
+if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
+    from satchel.catalog import Catalog, Entry
+
+COLOURS = {
+    "ok": "green",
+    "stale": "yellow",
+    "failed": "red",
+    "held": "yellow",
+    "shadowed": "cyan",
+    "disabled": "bright_black",
+    "error": "red",
+    "warning": "yellow",
+    "info": "bright_black",
+}
+"""The colour of each state and each severity."""
+
+_GAP = "  "
+_NARROWEST = 16
+
+
+def count(number: int, thing: str) -> str:
+    """Say how many there are: `1 skill`, `2 skills`."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def relative(path: str) -> str:
+    """Return a path as seen from the current folder if it is below it, else as it is."""
+    try:
+        here = os.getcwd()
+    except OSError:  # the current folder is gone
+        return path
+    if path == here:
+        return "."
+    return path.removeprefix(here.rstrip(os.sep) + os.sep)
+
+
+def place(item: Diagnostic) -> str:
+    """Return `path:line:column` as far as it is known, the path as short as it can be."""
+    parts = (relative(item.where.path), item.where.line, item.where.column)
+    return one_line(":".join(str(part) for part in parts if part))
+
+
+def told(item: Diagnostic) -> str:
+    """Return a diagnostic as one line without colour."""
+    fix = f" -> {item.fix}" if item.fix else ""
+    return one_line(f"{place(item)}: {item.severity}[{item.code}]: {item.message}{fix}")
+
+
+def table(rows: Sequence[Sequence[str]], console: Console) -> None:
+    """Write rows in aligned columns; the last takes what is left of the screen's width."""
+    if not rows:
+        return
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = _fitting(widths, console.columns)
+    for row in cells:
+        shown = [shorten(cell, width) for cell, width in zip(row, widths, strict=True)]
+        line = _GAP.join(f"{cell:{width}}" for cell, width in zip(shown, widths, strict=True))
+        console.out(_painted(line.rstrip(), shown, console))
+
+
+def _painted(line: str, cells: list[str], console: Console) -> str:
+    """Colour the name, and the state in the second column, once their places are settled."""
+    name, state = cells[:2]
+    rest = line[len(name) :]
+    if state:
+        rest = rest.replace(state, console.paint(state, fg=COLOURS.get(state)), 1)
+    return console.paint(name, bold=True) + rest
+
+
+def _fitting(widths: list[int], columns: int | None) -> list[int]:
+    """Shrink the widest column until all fit, but none below what can still be read."""
+    if columns is None:
+        return widths
+    room = columns - len(_GAP) * (len(widths) - 1)
+    fitting = list(widths)
+    while sum(fitting) > room and max(fitting) > _NARROWEST:
+        widest = fitting.index(max(fitting))
+        others = max((width for at, width in enumerate(fitting) if at != widest), default=0)
+        excess = sum(fitting) - room
+        fitting[widest] = max(fitting[widest] - excess, min(others, fitting[widest] - 1), _NARROWEST)
+    return fitting
+
+
+def state_word(entry: "Entry") -> str:
+    """Return an entry's state where it is worth a word."""
+    return "" if entry.state == "ok" else str(entry.state)
+
+
+def summary(catalog: "Catalog", console: Console) -> None:
+    """Say on stderr how much is not as it should be, and where to learn more."""
+    counts = Counter(item.severity for item in catalog.diagnostics)
+    parts = [
+        count(counts[severity], str(severity))
+        for severity in (Severity.ERROR, Severity.WARNING)
+        if counts[severity]
+    ]
+    if parts:
+        console.say(f"{' and '.join(parts)}; 'satchel doctor' with the same options tells more")
+
+
+def worst_first(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Sort diagnostics: errors first, otherwise as they come."""
+    order: dict[Any, int] = {severity: at for at, severity in enumerate(Severity)}
+    return sorted(found, key=lambda item: order[item.severity])

@@ -1,0 +1,103 @@
+"""The JSON shapes of entries; they are an interface, described in docs/reference/json.md."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
+    from satchel.catalog import Catalog, Entry, GroupEntry, PluginEntry, SkillEntry, ToolEntry
+
+KINDS = ("skill", "tool", "group", "plugin")
+
+
+def entries_of(catalog: "Catalog", kind: str) -> "tuple[Entry, ...]":
+    """Return every entry of a kind, whatever its state."""
+    found: tuple[Entry, ...] = getattr(catalog, f"all_{kind}s")
+    return found
+
+
+def listed(catalog: "Catalog", kind: str) -> list[dict[str, Any]]:
+    """Return what `list` prints of one kind."""
+    return [_LISTED[kind](entry) for entry in entries_of(catalog, kind)]
+
+
+def _entry(entry: "Entry") -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "description": entry.description,
+        "path": entry.path,
+        "source": entry.source,
+        "state": str(entry.state),
+        "generation": entry.generation,
+        "diagnostics": [item.as_dict() for item in entry.diagnostics],
+    }
+
+
+def _tool(tool: "ToolEntry") -> dict[str, Any]:
+    return {**_entry(tool), "group": tool.group}
+
+
+def _group(group: "GroupEntry") -> dict[str, Any]:
+    return {
+        **_entry(group),
+        "notes": group.notes,
+        "active": group.active,
+        "tools": list(group.tools),
+    }
+
+
+def _plugin(plugin: "PluginEntry") -> dict[str, Any]:
+    return {**_entry(plugin), "version": plugin.version}
+
+
+_LISTED: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "skill": _entry,
+    "tool": _tool,
+    "group": _group,
+    "plugin": _plugin,
+}
+
+
+def shown(kind: str, entry: "Entry", signature: str | None) -> dict[str, Any]:
+    """Return what `show` prints of one entry."""
+    return {"kind": kind, **_LISTED[kind](entry), **_MORE[kind](entry, signature)}
+
+
+def _more_of_skill(skill: "SkillEntry", _signature: str | None) -> dict[str, Any]:
+    manifest = skill.manifest
+    return {
+        "license": manifest.license if manifest else None,
+        "compatibility": manifest.compatibility if manifest else None,
+        "allowed_tools": list(manifest.allowed_tools) if manifest else [],
+        "metadata": dict(manifest.metadata) if manifest else {},
+        "files": [{"name": file.name, "size": file.size} for file in skill.files],
+        "body": manifest.body if manifest else "",
+    }
+
+
+def _more_of_tool(_tool: "ToolEntry", signature: str | None) -> dict[str, Any]:
+    return {"signature": signature}
+
+
+def _more_of_group(_group: "GroupEntry", _signature: str | None) -> dict[str, Any]:
+    return {}
+
+
+def _more_of_plugin(plugin: "PluginEntry", _signature: str | None) -> dict[str, Any]:
+    supply = plugin.supply
+    return {
+        "groups": _names(supply.groups),
+        "tools": _names(supply.tools),
+        "skill_folders": list(supply.skills),
+    }
+
+
+def _names(things: Iterable[Any]) -> list[str]:
+    return [thing.name for thing in things]
+
+
+_MORE: dict[str, Callable[[Any, str | None], dict[str, Any]]] = {
+    "skill": _more_of_skill,
+    "tool": _more_of_tool,
+    "group": _more_of_group,
+    "plugin": _more_of_plugin,
+}

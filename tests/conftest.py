@@ -1,0 +1,68 @@
+"""What every test can use: the shared material, and short ways to write skills and plugins."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+
+import hypothesis
+import pytest
+
+# A busy machine is no fault of the code: time is measured in benchmarks, not here.
+hypothesis.settings.register_profile("steady", deadline=None)
+hypothesis.settings.load_profile("steady")
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real and hostile files that lies beside the checkout.
+
+    A stranger does not have it, so tests that need it are skipped; SATCHEL_REQUIRE_SHARED, which
+    our own runs set, makes them fail instead.
+    """
+    folder = Path(os.environ.get("SATCHEL_SHARED", REPOSITORY.parent / "shared"))
+    if not (folder / "corpus").is_dir():
+        if os.environ.get("SATCHEL_REQUIRE_SHARED"):
+            pytest.fail(f"the shared material is missing: {folder}")
+        pytest.skip("no shared material here (set SATCHEL_SHARED)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def skill_text() -> Callable[..., str]:
+    """Return the text of a good SKILL.md."""
+
+    def text(name: str, description: str = "Does a thing.", body: str = "Do it.\n") -> str:
+        return f"---\nname: {name}\ndescription: {description}\n---\n{body}"
+
+    return text
+
+
+@pytest.fixture(scope="session")
+def write_skill(skill_text) -> Callable[..., Path]:
+    """Write `root/name/SKILL.md`, whole and good unless `text` says otherwise."""
+
+    def write(root: Path, name: str, *, text: str | None = None, **parts: str) -> Path:
+        folder = root / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "SKILL.md").write_text(skill_text(name, **parts) if text is None else text)
+        return folder
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def write_plugin() -> Callable[..., Path]:
+    """Write a plugin folder with a manifest and, by keyword, the sources of its modules."""
+
+    def write(root: Path, name: str, manifest: str = "active: true\n", **modules: str) -> Path:
+        folder = root / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for module, source in modules.items():
+            (folder / f"{module}.py").write_text(dedent(source))
+        (folder / "toolkit.yaml").write_text(f"name: {name}\n{manifest}")
+        return folder
+
+    return write

@@ -1,0 +1,110 @@
+"""A satchel that is being watched, and ways to wait for what it should become."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from satchel import Catalog, Change, Pace, Satchel, Settings
+
+# Generous: it is only ever waited out when a test fails.
+PATIENCE = 20.0
+
+LIVELY = Settings(pace=Pace(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, poll=0.1))
+
+
+def picture(catalog: Catalog) -> Any:
+    """Everything a catalog says but for generations and the watcher's own troubles."""
+    return (
+        [replace(entry, generation=0) for entry in catalog.entries],
+        {item for item in catalog.source_diagnostics if not item.code.startswith("watcher-")},
+    )
+
+
+@dataclass
+class Watched:
+    """A satchel under watch, with the changes it told so far."""
+
+    bag: Satchel
+    arguments: dict[str, Any]
+    changes: list[Change] = field(default_factory=list)
+    _news: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.bag.subscribe(self._note)
+
+    def _note(self, change: Change) -> None:
+        self.changes.append(change)
+        self._news.set()
+
+    def until(self, expected: Callable[[], object]) -> None:
+        """Wait until something holds; a change wakes us, and what tells no change is looked at."""
+        deadline = time.monotonic() + PATIENCE
+        while not expected():
+            assert time.monotonic() < deadline, f"never came: {self.summary()}"
+            self._news.wait(0.02)
+            self._news.clear()
+
+    def until_names(self, *names: str) -> None:
+        self.until(lambda: sorted(self.bag.catalog.skills) == sorted(names))
+
+    def until_event(self, event: str, name: str) -> Change:
+        found: list[Change] = []
+        self.until(
+            lambda: found.extend(c for c in self.changes if (c.event, c.name) == (event, name))
+            or found
+        )
+        return found[0]
+
+    def until_as_cold(self) -> None:
+        """Wait until the live catalog is that of a fresh load, to the byte."""
+        self.until(lambda: picture(self.bag.catalog) == picture(self.cold().catalog))
+        hot, cold = self.bag.session(), self.cold().session()
+        assert hot.prompt() == cold.prompt()
+        assert json.dumps(hot.schemas()) == json.dumps(cold.schemas())
+
+    def cold(self) -> Satchel:
+        return Satchel(**self.arguments)
+
+    def events(self) -> list[tuple[str, str, str]]:
+        return [(str(change.event), change.kind, change.name) for change in self.changes]
+
+    def summary(self) -> Any:
+        states = [(entry.name, str(entry.state)) for entry in self.bag.catalog.entries]
+        return states, [str(item) for item in self.bag.catalog.diagnostics], self.events()
+
+
+@pytest.fixture
+def watched():
+    """Make a satchel of these arguments and watch it while the block runs."""
+
+    @contextmanager
+    def watch(notifier: Any = None, **arguments: Any) -> Iterator[Watched]:
+        arguments.setdefault("settings", LIVELY)
+        bag = Satchel(**arguments)
+        if notifier is not None:
+            _with_notifier(bag, notifier, arguments["settings"])
+        seen = Watched(bag, arguments)
+        with bag.watching():
+            yield seen
+
+    return watch
+
+
+def _with_notifier(bag: Satchel, notifier: Any, settings: Settings) -> None:
+    from satchel.sources import hints
+
+    bag._hints = lambda stop: hints(bag._watched, stop, settings.pace, notifier=notifier)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "skills"
+    folder.mkdir()
+    return folder
