@@ -56,15 +56,17 @@ format: $(DEVELOPING)
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist
 
-# The stamps are written last, so an interrupted installation is done again.
+# The stamps are written last, so an interrupted installation is done again; the mark that it
+# leaves behind has it done from the start, because half a pip is worse than none.
 $(INSTALLED): pyproject.toml
 	@$(call install,--editable .)
-	@touch $@
+	@rm -f $(VENV)/.unfinished && touch $@
 
 $(DEVELOPING): pyproject.toml
 	@$(call install,--editable . --group dev)
-	@touch $(INSTALLED) $@
+	@rm -f $(VENV)/.unfinished && touch $(INSTALLED) $@
 
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RECENT = import sys; sys.exit(sys.version_info < (3, 11))
 # True for an environment that works and is made of the Python that is asked for.
 USABLE = import sys; sys.exit(sys.version_info < (3, 11) or sys.base_prefix != sys.argv[1])
@@ -77,19 +79,24 @@ define install
 		{ echo "Satchel needs Python 3.11 or newer, and $(PYTHON) is `"$(PYTHON)" --version 2>&1`. Say make PYTHON=python3.13, or whatever newer one you have." >&2; exit 1; }; \
 	rm -f $(VENV)/.installed* $(VENV)/.developing*; \
 	base=`"$(PYTHON)" -c 'import sys; print(sys.base_prefix)'`; \
+	usable() { [ ! -e $(VENV)/.unfinished ] && $(BIN)/python -c '$(USABLE)' "$$base" 2>/dev/null; }; \
+	begin() { rm -rf $(VENV) && mkdir $(VENV) && touch $(VENV)/.unfinished; }; \
 	if [ -n "$(UV)" ] && command -v "$(UV)" >/dev/null; then \
-		{ $(BIN)/python -c '$(USABLE)' "$$base" 2>/dev/null || \
-			"$(UV)" venv --quiet --seed --clear --python "$(PYTHON)" $(VENV); } && \
+		{ usable || { begin && "$(UV)" venv --quiet --seed --allow-existing --python "$(PYTHON)" $(VENV); }; } && \
+		touch $(VENV)/.unfinished && \
 		"$(UV)" pip install --quiet --python $(BIN)/python $(1) && exit 0; \
 		echo "uv did not manage; trying venv and pip." >&2; \
 	fi; \
-	if ! $(BIN)/python -c '$(USABLE)' "$$base" 2>/dev/null || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	if ! usable || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
 		echo "Making $(VENV) with $(PYTHON)." >&2; \
-		"$(PYTHON)" -m venv --clear $(VENV) || \
+		begin && "$(PYTHON)" -m venv $(VENV) || \
 			{ echo "$(PYTHON) cannot make virtual environments here. On Debian and Ubuntu: apt install python3-venv. Or install uv." >&2; \
 			rm -rf $(VENV); exit 1; }; \
 	fi; \
 	echo "Installing; the first time takes a minute." >&2; \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1" && \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
+	touch $(VENV)/.unfinished; \
+	case "$(1)" in \
+	*--group*) $(PIP) --upgrade "pip>=25.1" || exit 1 ;; \
+	esac; \
+	$(PIP) $(1)
 endef

@@ -5,7 +5,6 @@ import itertools
 import logging
 import os
 import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -19,7 +18,6 @@ from satchel.catalog import (
     Change,
     Group,
     Supply,
-    ToolEntry,
     ToolSupply,
     diff,
 )
@@ -29,7 +27,7 @@ from satchel.names import near_misses, plugin_name_fault
 from satchel.prompt import SkillPrompt
 from satchel.session import Session
 from satchel.settings import Settings
-from satchel.sources import Hint, Holds, ImportedCode, Place, Scope, Watched, hints, place
+from satchel.sources import Hint, Holds, Place, Scope, Watched, hints, place
 from satchel.tools import FunctionTool, Tool
 from satchel.watching import Changes, WatchThread
 
@@ -81,8 +79,6 @@ class Satchel:
         self._watch: WatchThread | None = None
         self._watchers = 0
         self._registrations = itertools.count(1)
-        self._leases: Counter[int] = Counter()
-        self._retired: dict[int, ImportedCode] = {}
         self._bring_up_to_date(Asked(retry=True))
 
     @property
@@ -92,7 +88,7 @@ class Satchel:
 
     def session(self) -> Session:
         """Begin a conversation."""
-        return Session(lambda: self.catalog, self._lease, self._settings.limits, self._skill_style)
+        return Session(lambda: self.catalog, self._settings.limits, self._skill_style)
 
     # ---- what the host adds in code -------------------------------------------------------
 
@@ -267,14 +263,13 @@ class Satchel:
         self._bring_up_to_date(Asked(hint.paths, patient=True, trouble=hint.trouble))
 
     def _bring_up_to_date(self, asked: Asked) -> tuple[Change, ...]:
-        """Take a look, publish what is new, tell the listeners, let go of what is old."""
+        """Take a look, publish what is new, tell the listeners."""
         with self._lock:
             old = self.catalog
             self._look, new = look(self._wanted, self._look, old, asked)
             if new is old:
                 return ()
             self._store.publish(new)
-            self._retire(old, new)
             changes = diff(old, new)
             for change in changes:
                 self._tell(change)
@@ -286,44 +281,6 @@ class Satchel:
                 listener(change)
             except Exception:
                 _log.exception("a listener failed on %s", change)
-
-    # ---- old versions of code -------------------------------------------------------------
-
-    @contextmanager
-    def _lease(self, entry: ToolEntry) -> Iterator[None]:
-        """Keep the version of a plugin that a call began with until the call has ended."""
-        code = _codes(self.catalog).get((entry.scope, entry.unit))
-        key = id(code)
-        with self._lock:
-            self._leases[key] += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._leases[key] -= 1
-                if not self._leases[key]:
-                    del self._leases[key]
-                    if (retired := self._retired.pop(key, None)) is not None:
-                        retired.purge()
-
-    def _retire(self, old: Catalog, new: Catalog) -> None:
-        kept = {id(code) for code in _codes(new).values()}
-        for code in _codes(old).values():
-            if id(code) in kept:
-                continue
-            if self._leases[id(code)]:
-                self._retired[id(code)] = code
-            else:
-                code.purge()
-
-
-def _codes(catalog: Catalog) -> dict[tuple[Scope, str], ImportedCode]:
-    """Return the imported version of each plugin of a generation."""
-    return {
-        (entry.scope, entry.unit): entry.supply.code
-        for entry in catalog.all_plugins
-        if entry.supply.code is not None
-    }
 
 
 def _made(

@@ -1,11 +1,10 @@
 """A session: one conversation's view of the catalog."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from satchel.catalog import Catalog, ToolEntry
+from satchel.catalog import Catalog
 from satchel.groups import Activation, View, view_of
 from satchel.names import near_misses
 from satchel.prompt import SkillLine, SkillPrompt, render_notes, render_skills
@@ -20,16 +19,15 @@ class Session:
     Made by `Satchel.session()`. It always shows the newest generation.
     """
 
-    __slots__ = ("_activation", "_catalog", "_lease", "_limits", "skill_style")
+    __slots__ = ("_activation", "_catalog", "_limits", "skill_style")
 
     def __init__(
         self,
         catalog: Callable[[], Catalog],
-        lease: Callable[[ToolEntry], AbstractContextManager[None]],
         limits: Limits,
         skill_style: SkillPrompt,
     ) -> None:
-        self._catalog, self._lease, self._limits = catalog, lease, limits
+        self._catalog, self._limits = catalog, limits
         self._activation = Activation()
         self.skill_style = skill_style
 
@@ -80,18 +78,16 @@ class Session:
 
         `arguments` may be the JSON text that models produce.
         """
-        view, catalog = self._view(), self._catalog()
+        # Held until the call has ended: the modules of a plugin's version live as long as a
+        # catalog that serves it, so a reload meanwhile takes nothing away from this call.
+        catalog = self._catalog()
+        view = view_of(catalog, self._activation)
         entry = next((item for item in view.tools if item.name == name), None)
         if entry is None or entry.tool is None:
             problem = failure("tool_not_found", _unavailable(name, catalog, view))
             return replace(problem, call_id=call_id or None)
-        # Leased, so that a reload meanwhile does not take the tool's modules away.
-        with self._lease(entry):
-            return await run_call(
-                entry.tool,
-                ToolCall(name, {} if arguments is None else arguments, call_id),
-                self._limits,
-            )
+        call = ToolCall(name, {} if arguments is None else arguments, call_id)
+        return await run_call(entry.tool, call, self._limits)
 
 
 def _prompt(view: View, style: SkillPrompt) -> str:

@@ -45,7 +45,7 @@ def build_plugins(supplies: Iterable[Supply], previous: Catalog) -> tuple[Plugin
         if not supply.unsettled:
             entries.append(_plugin(supply, old))
         elif old is not None:
-            entries.append(_unshadowed(old))
+            entries.append(replace(_unshadowed(old), rank=supply.rank))
     return tuple(settle_plugins(entries))
 
 
@@ -93,14 +93,16 @@ def _skills(found: Iterable[RankedSkill], previous: Catalog) -> Iterable[SkillEn
         if not ranked.unsettled:
             yield _skill(ranked, old)
         elif old is not None:
-            yield _unshadowed(old)
+            yield replace(_unshadowed(old), rank=ranked.rank)
 
 
 def _unshadowed(entry: E) -> E:
     """Return an entry of the last generation as it was before its conflicts were settled."""
     if entry.state is not State.SHADOWED:
         return entry
-    return replace(entry, state=State.OK, diagnostics=entry.diagnostics[:-1])
+    kept = entry.diagnostics[:-1]
+    stale = any(item.code == "last-good" for item in kept)
+    return replace(entry, state=State.STALE if stale else State.OK, diagnostics=kept)
 
 
 def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
@@ -110,6 +112,7 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
     if manifest is None and old is not None and old.manifest is not None:
         return replace(
             old,
+            rank=ranked.rank,
             state=State.STALE,
             digest=finding.digest,
             diagnostics=(*problems, _last_good("skill", old)),

@@ -90,7 +90,7 @@ def _compare(old: Entry | None, new: Entry, catalog: Catalog) -> Change | None:
         return None
     if new.state is State.STALE and old.state is not State.STALE:
         return _change(Event.STALE, new, catalog, _why(new))
-    if old.state in _BROKEN and new.state not in _BROKEN:
+    if old.state in _BROKEN and new.state is State.OK:
         return _change(Event.RECOVERED, new, catalog, _why(new))
     return _change(Event.CHANGED, new, catalog, _why(new) or _what(old, new))
 

@@ -116,7 +116,7 @@ class Supply:
     scope: Scope
     path: str
     unit: str
-    rank: tuple[Any, ...]
+    rank: tuple[Any, ...] = field(compare=False)
     digest: str
     """Names the content of code and manifest; equal digests bring equal things."""
     version: str = ""

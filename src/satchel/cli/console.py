@@ -11,6 +11,8 @@ from typing import Any, NoReturn, TextIO
 
 import click
 
+from satchel.errors import SatchelError
+
 
 def claim_stdout() -> TextIO:
     """Return a private stream to stdout, and lead everybody else who writes there to stderr.
@@ -22,7 +24,7 @@ def claim_stdout() -> TextIO:
     with suppress(OSError):  # stderr may be closed; descriptor 1 then stays what it was
         os.dup2(2, 1)
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return open(private, "w", encoding=encoding, errors="backslashreplace")  # noqa: SIM115 - as long as the process
+    return open(private, "w", encoding=encoding, errors="backslashreplace")
 
 
 def _duplicate(descriptor: int) -> int:
@@ -32,11 +34,20 @@ def _duplicate(descriptor: int) -> int:
         return os.open(os.devnull, os.O_WRONLY)
 
 
+def _lead_nowhere(stream: TextIO) -> None:
+    """Let what is in a stream's buffer vanish, instead of failing again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
 def leave(code: int) -> NoReturn:
     """End the process, even while threads of a plugin go on."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):
-            stream.flush()
+    data, sys.stdout = sys.stdout, sys.stderr  # a plugin may print at exit, too
+    with suppress(OSError):
+        data.close()
+    with suppress(OSError, AttributeError):  # it may be closed, and then is None
+        sys.stderr.flush()
     if threading.active_count() > 1:
         # The interpreter would wait for them, or stumble over one that is printing.
         os._exit(code)
@@ -60,10 +71,9 @@ class Console:
             self._data.flush()
         except BrokenPipeError:
             self.is_gone = True
-            # What is still in the buffer goes nowhere, instead of failing again at exit.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._data.fileno())
-            os.close(nowhere)
+            _lead_nowhere(self._data)
+        except OSError as problem:
+            raise SatchelError(f"stdout cannot be written: {problem.strerror}") from problem
 
     def json(self, value: Any) -> None:
         """Write a JSON document; plain ASCII, so that no broken file name can break the output."""
@@ -75,8 +85,10 @@ class Console:
 
     def say(self, text: str) -> None:
         """Tell the person something that is no data."""
-        with suppress(OSError):  # nobody listens
+        try:
             click.echo(text, err=True)
+        except OSError:  # nobody listens
+            _lead_nowhere(sys.stderr)
 
     def paint(self, text: str, **style: Any) -> str:
         """Colour a text if data goes to a terminal and nobody asked for no colour."""

@@ -73,7 +73,7 @@ def _version(ctx: click.Context, _option: click.Parameter, wanted: Any) -> None:
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
     help="Print the version and exit.",
 )  # fmt: skip
-def cli(debug: bool) -> None:  # noqa: ARG001 - read where a fault is reported
+def cli(debug: bool) -> None:
     """Carry an agent's skills and tools.
 
     Data goes to stdout, talk to stderr. The exit code is 0 when all is well, 1 when something

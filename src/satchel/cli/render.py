@@ -62,34 +62,36 @@ def table(rows: Sequence[Sequence[str]], console: Console) -> None:
     if not rows:
         return
     cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    widths = _fitting(widths, console.columns)
+    widths = _fitting([max(map(len, column)) for column in zip(*cells, strict=True)], console)
     for row in cells:
-        shown = [shorten(cell, width) for cell, width in zip(row, widths, strict=True)]
-        line = _GAP.join(f"{cell:{width}}" for cell, width in zip(shown, widths, strict=True))
-        console.out(_painted(line.rstrip(), shown, console))
+        line = [
+            console.paint(shorten(cell, width), **style) + " " * (width - len(cell))
+            for cell, width, style in zip(row, widths, _styles(row), strict=True)
+            if width
+        ]
+        console.out(_GAP.join(line).rstrip())
 
 
-def _painted(line: str, cells: list[str], console: Console) -> str:
-    """Colour the name, and the state in the second column, once their places are settled."""
-    name, state = cells[:2]
-    rest = line[len(name) :]
-    if state:
-        rest = rest.replace(state, console.paint(state, fg=COLOURS.get(state)), 1)
-    return console.paint(name, bold=True) + rest
+def _styles(row: Sequence[str]) -> Iterable[dict[str, Any]]:
+    """Return how each cell is painted: the first is a name, the second may be a state."""
+    yield {"bold": True}
+    yield {"fg": COLOURS.get(row[1])}
+    yield from ({} for _ in row[2:])
 
 
-def _fitting(widths: list[int], columns: int | None) -> list[int]:
+def _fitting(widths: list[int], console: Console) -> list[int]:
     """Shrink the widest column until all fit, but none below what can still be read."""
-    if columns is None:
+    if console.columns is None:
         return widths
-    room = columns - len(_GAP) * (len(widths) - 1)
+    room = console.columns - len(_GAP) * (len(widths) - widths.count(0) - 1)
     fitting = list(widths)
     while sum(fitting) > room and max(fitting) > _NARROWEST:
         widest = fitting.index(max(fitting))
         others = max((width for at, width in enumerate(fitting) if at != widest), default=0)
         excess = sum(fitting) - room
-        fitting[widest] = max(fitting[widest] - excess, min(others, fitting[widest] - 1), _NARROWEST)
+        fitting[widest] = max(
+            fitting[widest] - excess, min(others, fitting[widest] - 1), _NARROWEST
+        )
     return fitting
 
 

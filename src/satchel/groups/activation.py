@@ -28,6 +28,8 @@ class Activation:
 
     def covers(self, group: GroupEntry) -> bool:
         """Tell whether a group is active."""
+        if group.name == BASIC_GROUP:  # Whatever a saved state says.
+            return True
         return group.name in self.on or (group.active and group.name not in self.off)
 
 

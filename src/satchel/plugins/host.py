@@ -8,6 +8,7 @@ from typing import Any
 import pluggy
 
 from satchel.catalog import Group
+from satchel.names import plugin_name_fault
 from satchel.plugins import hookspecs
 from satchel.tools import Tool, as_tool
 
@@ -40,13 +41,24 @@ def ask(plugin: Any) -> Answers:
         raise HookError(str(problem)) from None
     hook = manager.hook
     folders = [os.fspath(item) for item in _all(hook.satchel_skill_folders, (str, os.PathLike))]
-    if relative := [folder for folder in folders if not os.path.isabs(folder)]:
-        raise HookError(f"satchel_skill_folders returned a relative path: {relative[0]!r}")
+    for folder in folders:
+        if not isinstance(folder, str) or not os.path.isabs(folder):
+            raise HookError(f"satchel_skill_folders returned no absolute path: {folder!r}")
     return Answers(
         tools=tuple(as_tool(item) for item in _all(hook.satchel_tools)),
-        groups=tuple(_all(hook.satchel_groups, (Group,))),
+        groups=tuple(_sound(group) for group in _all(hook.satchel_groups, (Group,))),
         skill_folders=tuple(folders),
     )
+
+
+def _sound(group: Group) -> Group:
+    """Return a group whose fields are what they should be; a dataclass does not check."""
+    texts = (group.name, group.description, group.notes, *group.tools)
+    if not all(isinstance(text, str) for text in texts):
+        raise HookError(f"satchel_groups returned a group with a field that is no text: {group!r}")
+    if fault := plugin_name_fault(group.name):
+        raise HookError(f"satchel_groups returned the name {group.name!r}, which {fault}")
+    return Group(group.name, group.description, group.notes, bool(group.active), tuple(group.tools))
 
 
 def _all(hook: pluggy.HookCaller, kinds: tuple[type, ...] = (object,)) -> list[Any]:

@@ -2,14 +2,16 @@
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
+from satchel.errors import DefinitionError
 from satchel.manifests import PluginManifest
 from satchel.names import plugin_name_fault
-from satchel.plugins.host import ask
+from satchel.plugins.host import Answers, ask
 from satchel.settings import Limits
 from satchel.sources import (
     DistributionFinding,
@@ -46,16 +48,19 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
     )
     if manifest is None:
         return supply
-    return replace(
+    supply = replace(
         supply,
         version=manifest.version,
         description=manifest.description,
         groups=_groups(manifest),
-        tools=tuple(
+        skills=(os.path.join(found.path, manifest.skills),),
+    )
+    return _with_tools(
+        supply,
+        [
             ToolSupply(tool.name, tool.description, _code_path(found), tool.digest, tool.group)
             for tool in found.declared
-        ),
-        skills=(os.path.join(found.path, manifest.skills),),
+        ],
     )
 
 
@@ -70,15 +75,17 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits) -> Supply:
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, file))
     digests = {tool.name: tool.digest for tool in found.declared}
+
+    def offered() -> list[ToolSupply]:
+        tools = [as_tool(item) for item in tools_in(vars(code.thing))]
+        return [_tool(tool, file, digests.get(tool.name, "")) for tool in tools]
+
     try:
-        offered, _ = guarded(
-            lambda: [as_tool(item) for item in tools_in(vars(code.thing))], limits.hook
-        )
-        tools = tuple(_tool(tool, file, digests.get(tool.name, "")) for tool in offered)
+        tools, _ = guarded(offered, limits.hook)
     except PluginCodeError as problem:
         code.purge()
         return _failed(supply, _code_problem("plugin-tool-invalid", problem, file))
-    return _with_code(replace(supply, tools=tools), code)
+    return _with_code(_with_tools(supply, tools), code)
 
 
 def read_package(found: DistributionFinding, rank: Rank) -> Supply:
@@ -113,16 +120,19 @@ def load_package(
         code = import_distribution(found, limits.plugin_import, anew=anew)
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, found.path))
+
+    def asked() -> tuple[Answers, list[ToolSupply]]:
+        answers = ask(code.thing)
+        return answers, [_tool(tool, found.path, found.digest) for tool in answers.tools]
+
     try:
-        answers, _ = guarded(lambda: ask(code.thing), limits.hook)
-        tools = tuple(_tool(tool, found.path, found.digest) for tool in answers.tools)
+        (answers, tools), _ = guarded(asked, limits.hook)
     except PluginCodeError as problem:
         code.purge()
         return _failed(supply, _code_problem("plugin-hook-failed", problem, found.path))
     groups = answers.groups or (Group(found.name, found.summary),)
-    return _with_code(
-        replace(supply, groups=groups, tools=tools, skills=answers.skill_folders), code
-    )
+    supply = replace(supply, groups=groups, skills=answers.skill_folders)
+    return _with_code(_with_tools(supply, tools), code)
 
 
 def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
@@ -132,6 +142,24 @@ def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
 
 def _failed(supply: Supply, problem: Diagnostic) -> Supply:
     return replace(supply, failed=True, tools=(), diagnostics=(*supply.diagnostics, problem))
+
+
+def _with_tools(supply: Supply, tools: Iterable[ToolSupply]) -> Supply:
+    """Let a plugin bring its tools; of two of one name the first counts."""
+    first: dict[str, ToolSupply] = {}
+    problems = [
+        report(
+            "tool-shadowed",
+            Where(tool.path),
+            f"the plugin brings two tools named {tool.name!r}; the first of them counts",
+            "rename one of them",
+        )
+        for tool in tools
+        if first.setdefault(tool.name, tool) is not tool
+    ]
+    # Reading the code may have found the same two before it was imported.
+    found = tuple(dict.fromkeys((*supply.diagnostics, *problems)))
+    return replace(supply, tools=tuple(first.values()), diagnostics=found)
 
 
 def _with_code(supply: Supply, code: ImportedCode) -> Supply:
@@ -184,6 +212,9 @@ def _code_path(found: PluginFinding) -> str:
 
 
 def _tool(tool: Tool, path: str, code: str) -> ToolSupply:
+    """Describe a tool as its owner offers it; it runs foreign code, so it must be guarded."""
+    if not isinstance(tool.description, str) or not isinstance(tool.group, str | None):
+        raise DefinitionError(f"description and group of the tool {tool.name!r} must be text")
     schema = json.dumps(tool.to_schema(), sort_keys=True, default=str)
     version = digest_of(f"{schema}\0{code}".encode("utf-8", "surrogatepass"))
     return ToolSupply(tool.name, tool.description, path, version, tool.group, tool)

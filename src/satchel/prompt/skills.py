@@ -54,7 +54,13 @@ class SkillPrompt:
     measure: Callable[[str], int] = len
 
     def __post_init__(self) -> None:
-        for _, name, spec, conversion in string.Formatter().parse(self.template):
+        try:
+            fields = list(string.Formatter().parse(self.template))
+        except ValueError as problem:
+            raise DefinitionError(
+                f"the skill template cannot be read: {problem}", fix="write {{ and }} for braces"
+            ) from None
+        for _, name, spec, conversion in fields:
             if name is not None and (name not in _FIELDS or spec or conversion):
                 raise DefinitionError(
                     f"the skill template has the field {{{name}}}",
@@ -120,4 +126,5 @@ def _largest(most: int, fits: Callable[[int], bool]) -> int | None:
 
 
 def _left_out(count: int) -> str:
-    return f"  <!-- {count} more skills are not listed here; ask for a search by topic -->"
+    more = "1 more skill is" if count == 1 else f"{count} more skills are"
+    return f"  <!-- {more} not listed here; ask for a search by topic -->"

@@ -13,7 +13,7 @@ from configparser import ConfigParser, Error
 from dataclasses import dataclass
 
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.sources.files import UnreadableFileError, digest_of, read_regular
+from satchel.sources.files import RACY_SECONDS, UnreadableFileError, digest_of, read_regular
 
 ENTRY_POINT_GROUP = "satchel.plugins"
 
@@ -48,6 +48,8 @@ class _Listing:
     findings: tuple[DistributionFinding, ...]
     diagnostics: tuple[Diagnostic, ...]
     unfinished: tuple[str, ...]
+    settled: bool
+    """Whether the folder was old enough for an equal stamp to mean an equal content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,11 @@ class DistributionScan:
         """Return every plugin entry point; of a distribution found twice, the one that imports."""
         found: list[DistributionFinding] = []
         owner: dict[str, str] = {}
-        for folder, listing in self.listings.items():
+        for listing in self.listings.values():
             found += [
                 item
                 for item in listing.findings
-                if owner.setdefault(normalized(item.distribution), folder) == folder
+                if owner.setdefault(normalized(item.distribution), item.path) == item.path
             ]
         return tuple(sorted(found, key=lambda item: (item.name, item.distribution)))
 
@@ -110,10 +112,14 @@ def scan_distributions(
     listings: dict[str, _Listing] = {}
     for folder in folders:
         listing = known.get(folder)
-        if listing is None or listing.unfinished or listing.stamp != _stamp(folder):
+        if listing is None or not _still_holds(listing, folder):
             listing = _list(folder)
         listings[folder] = listing
     return DistributionScan(listings)
+
+
+def _still_holds(listing: _Listing, folder: str) -> bool:
+    return listing.settled and not listing.unfinished and listing.stamp == _stamp(folder)
 
 
 def _stamp(folder: str) -> tuple[int, int, int]:
@@ -145,7 +151,8 @@ def _list(folder: str) -> _Listing:
                 problems.append(
                     report("plugin-unreadable", Where(info), f"its metadata is damaged: {problem}")
                 )
-    return _Listing(stamp, tuple(findings), tuple(problems), tuple(unfinished))
+    settled = time.time() - stamp[0] / 1e9 > RACY_SECONDS
+    return _Listing(stamp, tuple(findings), tuple(problems), tuple(unfinished), settled)
 
 
 def _is_installing(info: str) -> bool:

@@ -5,17 +5,17 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from satchel.diagnostics import Diagnostic, Where, report
 
-SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
+_SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
 # Deeper folders inside one unit are not read; a real skill has two or three levels.
 _UNIT_DEPTH = 24
 
 # A file whose last change is younger than this may change again without a new time stamp.
-_RACY_SECONDS = 2.0
+RACY_SECONDS = 2.0
 
 
 class UnreadableFileError(Exception):
@@ -44,7 +44,7 @@ class Stamp:
             status.st_ctime_ns,
             status.st_ino,
             status.st_dev,
-            settled=age > _RACY_SECONDS,
+            settled=age > RACY_SECONDS,
         )
 
     def vouches_for(self, status: os.stat_result) -> bool:
@@ -82,6 +82,8 @@ class Folder:
 
     files: tuple[UnitFile, ...]
     diagnostics: tuple[Diagnostic, ...]
+    links: frozenset[tuple[str, str]] = frozenset()
+    """The links among them, with their targets: a change elsewhere may be a change here."""
 
     @property
     def digest(self) -> str:
@@ -128,14 +130,17 @@ def read_regular(path: str, limit: int) -> tuple[bytes, os.stat_result]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as problem:
         raise UnreadableFileError(_reason(problem)) from None
-    with open(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableFileError("it is not a regular file")
-        try:
+        # Not closed by the file: `open` itself raises on the descriptor of a folder.
+        with open(descriptor, "rb", closefd=False) as file:
             return file.read(limit + 1), status
-        except OSError as problem:
-            raise UnreadableFileError(_reason(problem)) from None
+    except OSError as problem:
+        raise UnreadableFileError(_reason(problem)) from None
+    finally:
+        os.close(descriptor)
 
 
 def _reason(problem: Exception) -> str:
@@ -161,35 +166,53 @@ class FolderReader:
 
     def read(self, folder: str, before: Folder | None = None) -> Folder:
         """Read a unit; files that `before` vouches for are taken from it unread."""
-        problems: list[Diagnostic] = []
+        seen = _Seen()
         known = {file.name: file for file in before.files} if before else {}
         files: list[UnitFile] = []
-        for name, path in self._walk(folder, "", (os.path.realpath(folder),), problems):
+        for name, path in self._walk(folder, "", (os.path.realpath(folder),), seen):
             if len(files) == self.most_files:
-                problems.append(_too_many(folder, self.most_files))
+                seen.problems.append(_too_many(folder, self.most_files, "files"))
                 break
-            if (file := self._file(name, path, known, problems)) is not None:
+            if (file := self._file(name, path, known, seen.problems)) is not None:
                 files.append(file)
-        return Folder(tuple(sorted(files, key=lambda file: file.name)), tuple(problems))
+        return Folder(
+            tuple(sorted(files, key=lambda file: file.name)),
+            tuple(seen.problems),
+            frozenset(seen.links),
+        )
 
     def _walk(
-        self, folder: str, prefix: str, above: tuple[str, ...], problems: list[Diagnostic]
+        self, folder: str, prefix: str, above: tuple[str, ...], seen: "_Seen"
     ) -> Iterator[tuple[str, str]]:
         """Yield (name inside the unit, path) of what is not a folder, in order of names."""
         if len(above) > _UNIT_DEPTH:
-            problems.append(too_deep(folder, _UNIT_DEPTH))
+            seen.problems.append(too_deep(folder, _UNIT_DEPTH))
             return
-        for entry in list_folder(folder, problems):
+        # Links between a few folders make millions of paths, with or without files in them.
+        seen.folders += 1
+        if seen.folders > self.most_files:
+            if seen.folders == self.most_files + 1:
+                seen.problems.append(_too_many(folder, self.most_files, "folders"))
+            return
+        for entry in list_folder(folder, seen.problems):
             name = prefix + entry.name
-            if not is_utf8(entry.name):
-                problems.append(not_utf8(entry))
-            elif is_folder(entry):
-                if entry.name not in SKIPPED_FOLDERS and name not in self.apart:
-                    step = follow(entry, above, self.root, problems)
-                    if step is not None:
-                        yield from self._walk(entry.path, name + "/", (*above, step), problems)
-            elif self.wanted(name):
+            folder_there = is_folder(entry)
+            if not self._belongs(entry, name, seen) or not (folder_there or self.wanted(name)):
+                continue
+            if entry.is_symlink():
+                seen.links.add((entry.path, os.path.realpath(entry.path)))
+            if not folder_there:
                 yield name, entry.path
+            elif (step := follow(entry, above, self.root, seen.problems)) is not None:
+                yield from self._walk(entry.path, name + "/", (*above, step), seen)
+
+    def _belongs(self, entry: os.DirEntry[str], name: str, seen: "_Seen") -> bool:
+        if is_skipped(entry.name) or name in self.apart:
+            return False
+        if not is_utf8(entry.name):
+            seen.problems.append(not_utf8(entry))
+            return False
+        return True
 
     def _file(
         self,
@@ -234,6 +257,22 @@ class FolderReader:
         return UnitFile(name, len(data), digest_of(data), stamp, data if kept else None)
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What one walk over a unit met besides its files; it lives as long as the walk."""
+
+    problems: list[Diagnostic] = field(default_factory=list)
+    links: set[tuple[str, str]] = field(default_factory=set)
+    folders: int = 0
+
+
+def is_skipped(name: str) -> bool:
+    """Tell whether a file or folder of this name is never looked at."""
+    # `..data` and `..2026_01_01` are how mounted configuration is switched atomically; the
+    # links beside them are what a person means.
+    return name in _SKIPPED_FOLDERS or name.startswith("..")
+
+
 def list_folder(folder: str, problems: list[Diagnostic]) -> list[os.DirEntry[str]]:
     """List a folder in the order of names; one that cannot be read is empty, and reported."""
     try:
@@ -257,11 +296,11 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 def follow(
     entry: os.DirEntry[str], above: tuple[str, ...], root: str, problems: list[Diagnostic]
 ) -> str | None:
-    """Return the resolved path of a folder to go into; `None` for a link not to be followed."""
-    if not entry.is_symlink():
-        return os.path.join(above[-1], entry.name)
-    target = os.path.realpath(entry.path)
-    if not is_inside(target, root):
+    """Return the resolved path of a folder to go into; `None` for one not to be entered."""
+    # A folder that is no link is on its own way back when a link led above it.
+    linked = entry.is_symlink()
+    target = os.path.realpath(entry.path) if linked else os.path.join(above[-1], entry.name)
+    if linked and not is_inside(target, root):
         problems.append(_outside(entry.path))
         return None
     if target in above:
@@ -293,11 +332,11 @@ def too_deep(folder: str, depth: int) -> Diagnostic:
     )
 
 
-def _too_many(folder: str, most: int) -> Diagnostic:
+def _too_many(folder: str, most: int, what: str) -> Diagnostic:
     return report(
         "source-too-many",
         Where(folder),
-        f"has more than {most} files (limit files_per_skill); the rest is left out",
+        f"has more than {most} {what} (limit files_per_skill); the rest is left out",
         "remove files, or raise the limit",
     )
 

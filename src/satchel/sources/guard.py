@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 R = TypeVar("R")
@@ -31,42 +32,47 @@ def guarded(work: Callable[[], R], limit: float) -> tuple[R, tuple[str, ...]]:
     Raises `PluginCodeError` whatever the code raises, and after `limit` seconds.
     """
     outcome: list[R] = []
-    problems: list[BaseException] = []
+    problems: list[PluginCodeError] = []
 
     def run() -> None:
         try:
             outcome.append(work())
         except BaseException as problem:  # SystemExit and CancelledError are the plugin's, not ours
-            problems.append(problem)
+            # Described here, not by the caller: even the words of an error may hang.
+            problems.append(_told(problem))
 
-    before = (os.getcwd(), list(sys.path))
+    folder, path, entries = _current_folder(), sys.path, list(sys.path)
     thread = threading.Thread(target=run, name="satchel-plugin", daemon=True)
     thread.start()
     thread.join(limit)
-    meddled = _put_back(*before)
+    meddled = _put_back(folder, path, entries)
     if thread.is_alive():
         raise PluginTimeoutError(f"took longer than {limit:g} seconds")
     if problems:
-        raise _told(problems[0]) from problems[0]
+        raise problems[0]
     return outcome[0], meddled
 
 
-def _put_back(folder: str, path: list[str]) -> tuple[str, ...]:
+def _put_back(folder: str | None, path: list[str], entries: list[str]) -> tuple[str, ...]:
     meddled = []
-    if not _same_folder(folder):
-        os.chdir(folder)
+    if folder is not None and _current_folder() != folder:
+        with suppress(OSError):  # It may have been removed, and then there is no way back.
+            os.chdir(folder)
         meddled.append("the current folder")
-    if gone := [entry for entry in path if entry not in sys.path]:
-        sys.path[:] = path
+    now = getattr(sys, "path", None)
+    kept = {entry for entry in now if isinstance(entry, str)} if isinstance(now, list) else set()
+    if gone := [entry for entry in entries if entry not in kept]:
+        path[:] = entries
+        sys.path = path
         meddled.append(f"sys.path ({len(gone)} entries were gone)")
     return tuple(meddled)
 
 
-def _same_folder(folder: str) -> bool:
+def _current_folder() -> str | None:
     try:
-        return os.getcwd() == folder
+        return os.getcwd()
     except OSError:
-        return False
+        return None
 
 
 def _told(problem: BaseException) -> PluginCodeError:
@@ -75,9 +81,12 @@ def _told(problem: BaseException) -> PluginCodeError:
         text = str(problem)
     except BaseException:
         text = "(its message cannot be shown)"
-    kind = type(problem).__name__
+    # Not `type(problem).__name__`, which a metaclass may replace.
+    kind = type.__dict__["__name__"].__get__(type(problem))
     path, line = _place(problem)
-    return PluginCodeError(f"{kind}: {text}" if text else kind, path, line)
+    told = PluginCodeError(f"{kind}: {text}" if text else kind, path, line)
+    told.__cause__ = problem
+    return told
 
 
 def _place(problem: BaseException) -> tuple[str | None, int | None]:
@@ -88,7 +97,7 @@ def _place(problem: BaseException) -> tuple[str | None, int | None]:
     trace = problem.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if trace.tb_frame.f_globals.get("__name__", "").startswith(PRIVATE_PREFIX):
+        if str(trace.tb_frame.f_globals.get("__name__")).startswith(PRIVATE_PREFIX):
             path, line = file, trace.tb_lineno
         trace = trace.tb_next
     return path, line

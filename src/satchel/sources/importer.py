@@ -16,6 +16,7 @@ import os
 import re
 import site
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, MappingProxyType, ModuleType
@@ -27,15 +28,23 @@ from satchel.sources.guard import PRIVATE_PREFIX, guarded
 _serial = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ImportedCode:
-    """One imported version of a plugin; `purge` makes the interpreter forget it."""
+    """One imported version of a plugin.
+
+    Its modules live as long as this handle. Every catalog that serves the version holds it, and
+    so does a call that began on such a catalog; when the last of them lets go, `purge` runs and
+    the interpreter forgets the modules.
+    """
 
     thing: Any
     """The module, or the object that an entry point names."""
     purge: Callable[[], None] = field(compare=False)
     meddled: tuple[str, ...] = ()
     """What importing changed in the process and we put back."""
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.purge).atexit = False
 
 
 def import_folder(
@@ -72,7 +81,6 @@ def import_distribution(
     so that the version that still serves keeps working.
     Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
     """
-    _replay_path_files(found)
     importlib.invalidate_caches()
     name, _, attribute = (part.strip() for part in found.value.partition(":"))
     owned = _modules_of(found, name)
@@ -81,6 +89,7 @@ def import_distribution(
         _forget(owned)
 
     def load() -> Any:
+        _replay_path_files(found)
         thing: Any = importlib.import_module(name)
         for part in attribute.split(".") if attribute else ():
             thing = getattr(thing, part)
@@ -111,16 +120,21 @@ def import_distribution(
 def _modules_of(found: DistributionFinding, entry: str) -> Callable[[str], bool]:
     """Return a test for the names of the modules that a distribution installed."""
     recorded = {_module_name(path) for path in found.files if path.endswith(".py")} - {""}
-    # An editable install records no modules; the entry point's own package is what it has.
-    names = recorded or {entry.partition(".")[0]}
+    if not recorded.intersection(_with_parents(entry)):
+        # An editable install records no modules; the entry point's own package is what it has.
+        recorded.add(entry.partition(".")[0])
 
     def owned(module: str) -> bool:
-        parts = module.split(".")
-        return parts[0] != "satchel" and any(
-            ".".join(parts[:length]) in names for length in range(1, len(parts) + 1)
-        )
+        names = _with_parents(module)
+        return names[0] != "satchel" and not recorded.isdisjoint(names)
 
     return owned
+
+
+def _with_parents(module: str) -> list[str]:
+    """Return the names of a module and of the packages it is in, the outermost first."""
+    parts = module.split(".")
+    return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
 
 
 def _module_name(path: str) -> str:
@@ -174,13 +188,18 @@ class _Snapshot:
             and self.find(f"{self.package}.{top}") is not None
         )
 
-    def import_(self, name: str, *args: Any) -> Any:
+    def import_(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,  # noqa: A002 - the signature of `__import__`
+        locals: Mapping[str, Any] | None = None,  # noqa: A002
+        fromlist: Iterable[str] | None = (),
+        level: int = 0,
+    ) -> Any:
         """Do what `__import__` does, but find modules beside the plugin's own files."""
-        level = args[3] if len(args) > 3 else 0  # noqa: PLR2004 - globals, locals, fromlist, level
         if level or not self.serves_sibling(name):
-            return builtins.__import__(name, *args)
+            return builtins.__import__(name, globals, locals, tuple(fromlist or ()), level)
         module = importlib.import_module(f"{self.package}.{name}")
-        fromlist: Iterable[str] = (args[2] if len(args) > 2 else ()) or ()  # noqa: PLR2004
         if not fromlist:
             return sys.modules[f"{self.package}.{name.partition('.')[0]}"]
         for item in fromlist:

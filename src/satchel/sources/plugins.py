@@ -8,11 +8,11 @@ from satchel.diagnostics import Diagnostic, Where, has_error, report
 from satchel.manifests import DeclaredTool, PluginManifest, declared_tools, read_plugin
 from satchel.settings import Limits
 from satchel.sources.files import (
-    SKIPPED_FOLDERS,
     Folder,
     FolderReader,
     follow,
     is_folder,
+    is_skipped,
     is_utf8,
     list_folder,
     not_utf8,
@@ -112,12 +112,12 @@ class _Search:
             self._findings[""] = self._plugin("")
         else:
             for entry in list_folder(self._place.path, self._problems):
-                hidden = entry.name in SKIPPED_FOLDERS or entry.name.startswith(".")
+                hidden = is_skipped(entry.name) or entry.name.startswith(".")
                 if is_folder(entry) and not hidden:
                     self._look_into(entry)
-        return PluginScan(
-            self._place, self._findings, tuple(self._problems), frozenset(self._links)
-        )
+        inside = (found.folder.links for found in self._findings.values())
+        links = frozenset(self._links).union(*inside)
+        return PluginScan(self._place, self._findings, tuple(self._problems), links)
 
     def _look_into(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):
@@ -152,7 +152,8 @@ class _Search:
         )
         found = PluginFinding(self._place, key, Folder((), ()), None, (), ())
         folder = reader.read(found.path, before.folder if before else None)
-        if before is not None and folder.digest == before.digest:
+        same = before is not None and folder.digest == before.digest
+        if before is not None and same and folder.diagnostics == before.folder.diagnostics:
             return replace(before, folder=folder)
         return _judge(replace(found, folder=folder), self._limits)
 
@@ -171,6 +172,9 @@ def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
     file = found.folder.get(MANIFEST_FILE)
     if file is None or file.data is None:
         return replace(found, diagnostics=(_unreadable(path, found.folder),))
+    if large := [file for file in found.folder.files if file.size > limits.plugin_source]:
+        path = os.path.join(found.path, large[0].name)
+        return replace(found, diagnostics=(_too_large(path, limits.plugin_source),))
     reading = read_plugin(file.data, found.folder_name, path, limits)
     if reading.value is None:
         return replace(found, diagnostics=reading.diagnostics)
@@ -196,6 +200,15 @@ def _no_module(path: str, module: str) -> Diagnostic:
         Where(path),
         f"'tools' names a module, but there is no {module}.py",
         f"create {module}.py, or name the module that holds the tools",
+    )
+
+
+def _too_large(path: str, most: int) -> Diagnostic:
+    return report(
+        "plugin-unreadable",
+        Where(path),
+        f"is larger than {most} bytes (limit plugin_source), so the plugin is not loaded",
+        "move what is no code into a file of its own, or raise the limit",
     )
 
 

@@ -8,12 +8,12 @@ from satchel.diagnostics import Diagnostic, Where, report
 from satchel.manifests import SkillManifest, read_skill
 from satchel.settings import Limits
 from satchel.sources.files import (
-    SKIPPED_FOLDERS,
     Folder,
     FolderReader,
     UnitFile,
     follow,
     is_folder,
+    is_skipped,
     is_utf8,
     list_folder,
     not_utf8,
@@ -67,7 +67,10 @@ class SkillScan:
     odd: Mapping[str, tuple[Diagnostic, ...]]
     """What was odd outside the skills, by the key of the file or folder it is about."""
     links: frozenset[tuple[str, str]] = frozenset()
-    """Folder links that were followed, with their targets."""
+    """Every link that was met, with its target.
+
+    What happens to a target may show here, so a place with links is always looked at whole.
+    """
     cut: bool = False
     """Whether the limit of folders ended the search."""
 
@@ -158,7 +161,7 @@ class _Walk:
         self._reader = FolderReader(
             self._root,
             limits.files_per_skill,
-            limits.resource,
+            max(limits.resource, limits.skill_file),
             keep=lambda name: name == SKILL_FILE,
         )
         self._findings: dict[str, SkillFinding] = {}
@@ -217,6 +220,8 @@ class _Walk:
         self._walked.add(key)
         for entry in entries:
             below = f"{key}/{entry.name}" if key else entry.name
+            if entry.is_symlink() and not is_skipped(entry.name):
+                self._links.add((entry.path, os.path.realpath(entry.path)))
             if is_folder(entry):
                 self._enter(below, entry, above)
             elif entry.name.casefold() == SKILL_FILE.casefold():
@@ -225,23 +230,22 @@ class _Walk:
     def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
         """Go into a folder unless it is one of those that are never looked into."""
         problems: list[Diagnostic] = []
-        if _is_skipped(entry.name):
+        if is_skipped(entry.name):
             return
         if not is_utf8(entry.name):
             problems.append(not_utf8(entry))
         elif key.count("/") >= self._limits.find_depth:
             problems.append(too_deep(entry.path, self._limits.find_depth))
         elif (step := follow(entry, above, self._root, problems)) is not None:
-            if entry.is_symlink():
-                self._links.add((entry.path, step))
             self._folder(key, entry.path, (*above, step))
         self._note(key, problems)
 
     def _skill(self, key: str, path: str) -> SkillFinding:
         before = self._known.get(key)
         folder = self._reader.read(path, before.folder if before else None)
-        if before is not None and folder.files == before.folder.files:
-            return replace(before, folder=folder)
+        self._links |= folder.links
+        if before is not None and folder == before.folder:
+            return before
         return _read(SkillFinding(self._place, key, folder, None, ()), before, self._limits)
 
     def _too_many(self) -> Diagnostic:
@@ -265,12 +269,6 @@ def _read(found: SkillFinding, before: SkillFinding | None, limits: Limits) -> S
         return replace(found, manifest=before.manifest, diagnostics=before.diagnostics)
     reading = read_skill(file.data, found.folder_name, path, limits)
     return replace(found, manifest=reading.value, diagnostics=reading.diagnostics)
-
-
-def _is_skipped(name: str) -> bool:
-    # `..data` and `..2026_01_01` are how mounted configuration is switched atomically; the
-    # links beside them are what a person means.
-    return name in SKIPPED_FOLDERS or name.startswith("..")
 
 
 def _nearly(entry: os.DirEntry[str]) -> Diagnostic:

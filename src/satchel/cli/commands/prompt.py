@@ -11,9 +11,7 @@ from satchel.text import visible
 
 @click.command("prompt", cls=Command)
 @click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
-@click.option(
-    "--budget", type=click.IntRange(min=0), help="Longest skill prompt, in characters."
-)
+@click.option("--budget", type=click.IntRange(min=0), help="Longest skill prompt, in characters.")
 @reads_sources
 @as_json
 @pass_console

@@ -25,9 +25,7 @@ _MOST_FILES = 20
 @reads_sources
 @as_json
 @pass_console
-def command(
-    console: Console, name: str, kind: str | None, sources: Sources, as_json: bool
-) -> None:
+def command(console: Console, name: str, kind: str | None, sources: Sources, as_json: bool) -> None:
     """Show everything about a skill, tool, group or plugin.
 
     NAME may also be SOURCE:NAME, for one that is shadowed by another of its name.
@@ -43,9 +41,7 @@ def command(
         _write(entry, shape, console)
 
 
-def _found(
-    catalog: "Catalog", name: str, kinds: tuple[str, ...]
-) -> "list[tuple[str, Entry]]":
+def _found(catalog: "Catalog", name: str, kinds: tuple[str, ...]) -> "list[tuple[str, Entry]]":
     """Return the entry of each kind that has this name. Raises `NotFoundError` if there is none."""
     found: list[tuple[str, Entry]] = []
     for kind in kinds:

@@ -1,0 +1,95 @@
+"""What `satchel doctor` checks about the machine."""
+
+import os
+import platform
+import tempfile
+import threading
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from satchel.diagnostics import Severity
+
+_INOTIFY = "/proc/sys/fs/inotify"
+_FEWEST_WATCHES = 8_192
+"""What old systems allow; one watch is needed for each folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing about the machine; `command` mends it, where that is needed and possible."""
+
+    name: str
+    severity: Severity
+    message: str
+    command: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON shape of a check."""
+        return {
+            "name": self.name,
+            "severity": str(self.severity),
+            "message": self.message,
+            "command": self.command,
+        }
+
+
+def environment() -> list[Check]:
+    """Check what Satchel needs of the machine."""
+    checks = [
+        Check("python", Severity.INFO, platform.python_version()),
+        Check("satchel", Severity.INFO, _version()),
+        _watching(),
+    ]
+    if (limit := _inotify_limit()) is not None:
+        checks.append(limit)
+    return checks
+
+
+def _version() -> str:
+    try:
+        return version("satchel")
+    except PackageNotFoundError:
+        return "not installed as a package"
+
+
+def _watching() -> Check:
+    """See whether the operating system tells of a file that is written."""
+    # Lazy: it brings the room of sources.
+    from satchel.sources import native_notifier
+
+    try:
+        with tempfile.TemporaryDirectory(prefix="satchel-doctor-") as folder:
+            notifier = native_notifier([folder])
+            try:
+                with open(os.path.join(folder, "probe"), "w", encoding="utf-8") as file:
+                    file.write("probe")
+                news = notifier.watch(10, 10, 1_000, threading.Event())
+            finally:
+                notifier.close()
+    except (OSError, RuntimeError) as problem:
+        return _no_events(str(problem))
+    if isinstance(news, str):
+        return _no_events("no event came within a second")
+    return Check("watching", Severity.INFO, "the system tells of changes")
+
+
+def _no_events(why: str) -> Check:
+    message = f"the system does not tell of changes ({why}); files are compared every second"
+    return Check("watching", Severity.WARNING, message)
+
+
+def _inotify_limit() -> Check | None:
+    """Return how many folders Linux lets a user watch, or `None` elsewhere."""
+    try:
+        with open(f"{_INOTIFY}/max_user_watches", encoding="ascii") as file:
+            watches = int(file.read())
+        with open(f"{_INOTIFY}/max_user_instances", encoding="ascii") as file:
+            instances = int(file.read())
+    except (OSError, ValueError):
+        return None
+    message = f"{watches:,} folders in {instances:,} watches"
+    if watches >= _FEWEST_WATCHES:
+        return Check("inotify", Severity.INFO, message)
+    command = "sudo sysctl fs.inotify.max_user_watches=524288"
+    return Check("inotify", Severity.WARNING, f"only {message}", command)

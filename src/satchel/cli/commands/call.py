@@ -1,0 +1,124 @@
+"""`satchel call`: one call of a tool, as a model would make it."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.console import Console
+from satchel.errors import SatchelError
+from satchel.text import visible
+
+if TYPE_CHECKING:
+    import satchel
+    from satchel.catalog import ToolEntry
+
+
+@click.command("call", cls=Command)
+@click.argument("tool")
+@click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--args", "given", metavar="JSON", help="The arguments as one JSON object.")
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
+@reads_sources
+@as_json
+@click.pass_context
+@pass_console
+def command(
+    console: Console,
+    ctx: click.Context,
+    *,
+    tool: str,
+    values: tuple[str, ...],
+    given: str | None,
+    groups: tuple[str, ...],
+    sources: Sources,
+    as_json: bool,
+) -> None:
+    """Call a tool; its group is activated for the call.
+
+    A VALUE is taken as text where the tool wants text, else as JSON if it is JSON. What is
+    given as KEY=VALUE wins over --args.
+    """
+    pairs = _pairs(values)
+    arguments = _object(given)
+    bag = sources.open(run_code=True)
+    entry = _callable(bag, tool)
+    arguments |= typed(pairs, entry.tool.parameters if entry.tool else {})
+    session = bag.session()
+    session.activate(entry.group, *groups)
+    result = asyncio.run(session.call(entry.name, arguments))
+    if as_json:
+        console.json(
+            {
+                "text": result.text,
+                "structured": result.structured,
+                "is_error": result.is_error,
+                "error_code": result.error_code,
+            }
+        )
+    elif result.is_error:
+        console.say(visible(result.text))
+    elif result.text:
+        console.out(visible(result.text))
+    ctx.exit(1 if result.is_error else 0)
+
+
+def _callable(bag: "satchel.Satchel", name: str) -> "ToolEntry":
+    """Return the served tool of that name. Raises `SatchelError` that says why there is none."""
+    entry = bag.catalog.tool(name)
+    if bag.catalog.tools.get(entry.name) is not entry:
+        raise SatchelError(
+            f"tool {name!r} is {entry.state}", fix="'satchel doctor' with the same options says why"
+        )
+    return entry
+
+
+def _pairs(values: Iterable[str]) -> dict[str, str]:
+    pairs = {}
+    for text in values:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE")
+        pairs[key] = value
+    return pairs
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    value = _from_json(text) if text is not None else {}
+    if not isinstance(value, dict):
+        raise click.BadParameter("must be one JSON object", param_hint="--args")
+    return value
+
+
+def typed(pairs: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Give each value the type that the tool's schema asks for, as far as that is plain."""
+    wanted = schema.get("properties", {})
+    return {
+        key: text if _is_text(wanted.get(key, {})) else _from_json(text)
+        for key, text in pairs.items()
+    }
+
+
+def _is_text(schema: Any) -> bool:
+    """Tell whether a parameter takes text and, beside null, nothing else."""
+    if not isinstance(schema, Mapping):
+        return False
+    choices = [item for item in schema.get("anyOf", ()) if item.get("type") != "null"]
+    if choices:
+        return all(map(_is_text, choices))
+    return schema.get("type") == "string"
+
+
+def _from_json(text: str) -> Any:
+    """Return what a text is in JSON, or the text itself."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)  # NaN and Infinity are Python's, not JSON's

@@ -1,0 +1,145 @@
+"""`satchel validate`: skills and plugins held to the letter of their format, nothing run."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import click
+
+from satchel.cli.command import Command, pass_console
+from satchel.cli.console import Console
+from satchel.cli.render import COLOURS, count, relative, told, worst_first
+from satchel.diagnostics import Diagnostic, Severity, Where, has_error, report, strictly
+from satchel.settings import Limits
+from satchel.text import visible
+
+
+@click.command("validate", cls=Command)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
+    show_default=True,
+    help="How findings are written; github annotates the lines of a pull request.",
+)
+@click.option("--json", "form", flag_value="json", help="The same as --format json.")
+@click.pass_context
+@pass_console
+def command(console: Console, ctx: click.Context, paths: tuple[str, ...], form: str) -> None:
+    """Check skills and plugins strictly, and tell all problems at once.
+
+    PATH is a SKILL.md, the folder of a skill or plugin, or a folder to search for them.
+    No plugin code is run.
+    """
+    checked = 0
+    found: dict[Diagnostic, None] = {}  # a set that keeps the order
+    for path in paths:
+        units, problems = check(path)
+        checked += units
+        found.update(dict.fromkeys(problems))
+    findings = [_nearer(item) for item in strictly(found)]
+    _FORMS[form](findings, console)
+    errors = sum(item.severity is Severity.ERROR for item in findings)
+    warnings = sum(item.severity is Severity.WARNING for item in findings)
+    console.say(f"{checked} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
+    ctx.exit(1 if has_error(findings) else 0)
+
+
+def check(path: str) -> tuple[int, list[Diagnostic]]:
+    """Return how many skills and plugins a path holds, and what was found, not yet strict."""
+    # Lazy: the rooms that read manifests are not needed for `--help`.
+    from satchel.sources import MANIFEST_FILE, SKILL_FILE, Holds, place, scan_plugins, scan_skills
+
+    folder, name = os.path.split(os.path.abspath(path))
+    if not os.path.isdir(path):
+        if name not in {SKILL_FILE, MANIFEST_FILE} or not os.path.lexists(path):
+            return 0, [_nothing(path)]
+        path = folder
+    limits = Limits()
+    scan = scan_skills(place(path, Holds.SKILLS), limits)
+    problems = list(scan.diagnostics)
+    units = len(scan.findings)
+    for skill in scan.findings.values():
+        problems += (*skill.diagnostics, *skill.folder.diagnostics)
+    # A plugin may lie at any depth, so each folder that is no skill may be one.
+    for key in sorted(scan.walked):
+        below = os.path.join(scan.place.path, *key.split("/"))
+        if os.path.lexists(os.path.join(below, MANIFEST_FILE)):
+            for plugin in scan_plugins(place(below, Holds.PLUGINS), limits).findings.values():
+                units += 1
+                problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
+    if not units and not has_error(strictly(problems)):
+        problems.append(_nothing(path))
+    return units, problems
+
+
+def _nothing(path: str) -> Diagnostic:
+    whole = os.path.abspath(path)
+    if not os.path.lexists(path):
+        return report("source-missing", Where(whole), "does not exist", "check the spelling")
+    return report(
+        "source-missing",
+        Where(whole),
+        "holds nothing to validate: no SKILL.md and no toolkit.yaml",
+        "name a SKILL.md, a folder with one, or a folder with a toolkit.yaml",
+    )
+
+
+def _nearer(item: Diagnostic) -> Diagnostic:
+    return replace(item, where=replace(item.where, path=relative(item.where.path)))
+
+
+def _as_text(findings: list[Diagnostic], console: Console) -> None:
+    for item in findings:
+        console.out(console.paint(told(item), fg=COLOURS[item.severity]))
+
+
+def _as_json(findings: list[Diagnostic], console: Console) -> None:
+    console.json([item.as_dict() for item in findings])
+
+
+def _as_github(findings: list[Diagnostic], console: Console) -> None:
+    for item in worst_first(findings):  # GitHub shows only the first ten of each run
+        console.out(workflow_command(item))
+
+
+_FORMS: dict[str, Callable[[list[Diagnostic], Console], None]] = {
+    "text": _as_text,
+    "json": _as_json,
+    "github": _as_github,
+}
+
+_GITHUB_WORDS = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "notice",
+}
+_IN_MESSAGES = "%\r\n"
+_IN_PROPERTIES = _IN_MESSAGES + ":,"
+
+
+def workflow_command(item: Diagnostic) -> str:
+    """Write a diagnostic as a command that GitHub's runner understands.
+
+    Format: docs.github.com, workflow commands; escapes as in `@actions/core`.
+    """
+    facts = {
+        "file": item.where.path,
+        "line": item.where.line,
+        "col": item.where.column,
+        "title": item.code,
+    }
+    properties = ",".join(
+        f"{key}={_escaped(str(value), _IN_PROPERTIES)}" for key, value in facts.items() if value
+    )
+    message = _escaped(item.message + (f" -> {item.fix}" if item.fix else ""), _IN_MESSAGES)
+    return f"::{_GITHUB_WORDS[item.severity]} {properties}::{message}"
+
+
+def _escaped(text: str, letters: Iterable[str]) -> str:
+    """Escape some letters as the runner unescapes them; '%' must come first."""
+    for letter in letters:
+        text = text.replace(letter, f"%{ord(letter):02X}")
+    return visible(text)

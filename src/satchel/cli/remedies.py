@@ -1,0 +1,95 @@
+"""For a finding the one command that mends it, where there is one."""
+
+import os
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from satchel.cli.render import relative
+from satchel.diagnostics import Diagnostic
+from satchel.names import plugin_name_fault, skill_name_fault
+from satchel.text import one_line
+
+if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
+    from satchel.catalog import Entry
+
+
+def command_for(item: Diagnostic, entry: "Entry | None" = None) -> str | None:
+    """Return a shell command that mends a finding, or `None` where a person has to think."""
+    remedy = _REMEDIES.get(item.code)
+    words = remedy(item, entry) if remedy else None
+    # A command that cannot be shown as it is must not be pasted either.
+    if not words or any(one_line(word) != word for word in words):
+        return None
+    return shlex.join(words)
+
+
+def _make_folder(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
+    path = item.where.path
+    return None if os.path.lexists(path) else ["mkdir", "-p", _word(path)]
+
+
+def _enable(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
+    return ["satchel", "list", "--entry-points", entry.name] if entry else None
+
+
+def _install(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
+    name = item.where.path.removeprefix("entry point ")
+    # A name that looks like an installed one is a typing error, which installing does not mend.
+    is_typo = item.fix.startswith("did you mean")
+    return None if is_typo or plugin_name_fault(name) else ["pip", "install", name]
+
+
+def _uninstall(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
+    return ["pip", "uninstall", entry.source] if entry else None
+
+
+def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
+    """Name a skill's folder as the skill is named."""
+    if entry is None or skill_name_fault(entry.name):
+        return None
+    return _move(entry.path, os.path.join(os.path.dirname(entry.path), entry.name))
+
+
+def _rename_skill_file(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
+    return _move(item.where.path, os.path.join(os.path.dirname(item.where.path), "SKILL.md"))
+
+
+def _rename_manifest(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
+    folder, name = os.path.split(item.where.path)
+    return (
+        _move(item.where.path, os.path.join(folder, "toolkit.yaml"))
+        if name == "toolkit.yml"
+        else None
+    )
+
+
+def _move(old: str, new: str) -> list[str] | None:
+    return None if os.path.lexists(new) else ["mv", _word(old), _word(new)]
+
+
+def _word(path: str) -> str:
+    """Return a path as a word of a command, which must not look like an option."""
+    shown = relative(path)
+    return f"./{shown}" if shown.startswith("-") else shown
+
+
+def _allow_reading(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
+    path = item.where.path
+    if not os.path.exists(path) or os.access(path, os.R_OK):
+        return None
+    return ["chmod", "u+rX", _word(path)]
+
+
+_REMEDIES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] = {
+    "source-missing": _make_folder,
+    "source-unreadable": _allow_reading,
+    "skill-unreadable": _allow_reading,
+    "skill-file-case": _rename_skill_file,
+    "skill-name-folder": _rename_folder,
+    "plugin-unreadable": _allow_reading,
+    "plugin-manifest-missing": _rename_manifest,
+    "plugin-not-enabled": _enable,
+    "plugin-not-installed": _install,
+    "plugin-contested": _uninstall,
+}

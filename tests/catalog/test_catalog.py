@@ -1,0 +1,66 @@
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from satchel.catalog import Catalog, State
+from satchel.diagnostics import Where, report
+from satchel.errors import NotFoundError
+
+
+def test_a_catalog_never_changes(make):
+    catalog = make.catalog([make.skill("a")])
+    with pytest.raises(FrozenInstanceError):
+        catalog.generation = 7
+    with pytest.raises(TypeError):
+        catalog.skills["b"] = catalog.skills["a"]
+
+
+def test_the_first_catalog_is_empty():
+    catalog = Catalog()
+    assert (catalog.generation, catalog.entries, catalog.diagnostics) == (0, (), ())
+
+
+def test_the_mappings_hold_what_is_served_in_the_order_of_names(make):
+    catalog = make.catalog(
+        [make.skill("c"), make.skill("a"), make.skill("b", broken=True)],
+        [make.plugin("q"), make.plugin("p", "t")],
+    )
+    assert list(catalog.skills) == ["a", "c"]
+    assert list(catalog.plugins) == ["p", "q"]
+    assert list(catalog.tools) == ["t"]
+    assert [entry.name for entry in catalog.all_skills] == ["a", "b", "c"]
+
+
+def test_each_finding_is_among_the_diagnostics_once(make):
+    odd = report("source-missing", Where("/x"), "does not exist")
+    catalog = make.catalog([make.skill("b", broken=True)], diagnostics=[odd])
+    assert [item.code for item in catalog.diagnostics] == ["source-missing", "skill-no-frontmatter"]
+    both = Catalog(1, source_diagnostics=(odd, *catalog.all_skills[0].diagnostics, odd))
+    assert both.diagnostics == (odd, *catalog.all_skills[0].diagnostics)
+
+
+def test_a_name_means_what_is_served(make):
+    catalog = make.catalog([make.skill("a", source="one"), make.skill("a", source="two", order=1)])
+    assert catalog.skill("a").source == "one"
+
+
+def test_an_address_reaches_what_is_shadowed(make):
+    catalog = make.catalog([make.skill("a", source="one"), make.skill("a", source="two", order=1)])
+    found = catalog.skill("two:a")
+    assert (found.source, found.state) == ("two", State.SHADOWED)
+    assert catalog.skill("one:a").state is State.OK
+
+
+def test_a_name_that_only_something_broken_bears_finds_that(make):
+    catalog = make.catalog([make.skill("a", broken=True)])
+    assert catalog.skill("a").state is State.FAILED
+
+
+@pytest.mark.parametrize("kind", ["skill", "tool", "group", "plugin"])
+def test_what_nobody_bears_raises_with_the_near_misses(make, kind):
+    catalog = make.catalog([make.skill("alpha")], [make.plugin("alpha", "alpha")])
+    known = "basic" if kind == "group" else "alpha"
+    with pytest.raises(NotFoundError, match=f"there is no {kind} named") as caught:
+        getattr(catalog, kind)(known + "x")
+    assert caught.value.near == (known,)
+    assert getattr(catalog, kind)(known).name == known

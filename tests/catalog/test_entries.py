@@ -1,0 +1,37 @@
+from dataclasses import replace
+
+import pytest
+
+from satchel.catalog import State
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_only_what_is_ok_or_stale_reaches_the_model(make, state):
+    skill = replace(make.catalog([make.skill("a")]).skills["a"], state=state)
+    assert skill.is_served is (state in {State.OK, State.STALE})
+
+
+def test_an_address_is_the_source_and_the_name(make):
+    assert make.catalog([make.skill("a", source="here")]).skills["a"].address == "here:a"
+
+
+def test_two_versions_of_an_entry_have_one_identity(make):
+    first = make.catalog([make.skill("a")])
+    second = make.catalog([make.skill("a", text="new")], previous=first)
+    assert first.skills["a"].identity == second.skills["a"].identity
+    assert first.skills["a"] != second.skills["a"]
+
+
+def test_entries_of_two_kinds_sources_or_names_are_never_taken_for_each_other(make):
+    catalog = make.catalog(
+        [make.skill("x"), make.skill("x", source="b", order=1), make.skill("y")],
+        [make.plugin("x", "x", "y")],
+    )
+    identities = [entry.identity for entry in catalog.entries]
+    assert len(set(identities)) == len(identities) == 7
+
+
+def test_a_place_in_the_order_is_no_part_of_what_an_entry_is(make):
+    first = make.catalog([make.skill("a", order=0)], [make.plugin("p", "t", order=0)])
+    moved = [make.skill("a", order=5)], [make.plugin("p", "t", order=5)]
+    assert make.catalog(*moved, previous=first) is first

@@ -1,0 +1,102 @@
+"""`call`: one call of a tool, and how its arguments are read."""
+
+import json
+
+import pytest
+
+from satchel.cli.commands.call import typed
+
+
+@pytest.fixture
+def call(run, toolkit):
+    def call(*args):
+        return run("call", *args, "--plugins", "plugins")
+
+    return call
+
+
+def test_text_stays_text_and_the_rest_is_json(call):
+    assert call("echo", "text=5", "times=3").stdout == "555\n"
+    assert call("echo", "text=null", "hint=1").stdout == "null1\n"
+    result = json.loads(call("kinds", "value=[1, 2]", "deep=true", "--json").stdout)
+    assert result["structured"] == {"value": [1, 2], "deep": True}
+
+
+def test_arguments_may_come_as_one_object_and_pairs_win(call):
+    assert call("echo", "--args", '{"text": "a", "times": 2}', "times=3").stdout == "aaa\n"
+    assert call("echo", "--args", "[1]").exit_code == 2
+    assert call("echo", "--args", "{").exit_code == 2
+    assert call("echo", "text").exit_code == 2
+    assert call("echo", "=a").exit_code == 2
+
+
+def test_a_value_may_hold_an_equals_sign(call):
+    assert call("echo", "text=a=b").stdout == "a=b\n"
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"type": "string"}, "1", "1"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "null", "null"),
+        ({"type": "integer"}, "1", 1),
+        ({"type": "integer"}, "one", "one"),
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "1", 1),
+        ({}, "[1]", [1]),
+        ({}, "[" * 100_000, "[" * 100_000),
+        ({}, "NaN", "NaN"),
+        ({}, "9" * 5_000, "9" * 5_000),
+        (True, "1", 1),
+    ],
+)
+def test_a_value_takes_the_type_of_its_parameter(schema, text, value):
+    assert typed({"key": text}, {"properties": {"key": schema}}) == {"key": value}
+
+
+def test_a_failing_tool_speaks_on_stderr_and_exits_with_one(call):
+    result = call("echo", "text=a", "times=-1")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "times must not be negative\n"
+    shape = json.loads(call("echo", "text=a", "times=-1", "--json").stdout)
+    assert (shape["is_error"], shape["error_code"]) == (True, "tool_error")
+
+
+def test_wrong_arguments_are_told(call):
+    result = call("echo", "txt=a")
+    assert result.exit_code == 1
+    assert "txt" in result.stderr
+
+
+def test_an_unknown_tool_is_told_with_near_misses(call):
+    result = call("ecko")
+    assert result.exit_code == 1
+    assert "did you mean echo?" in result.stderr
+
+
+def test_the_group_of_the_tool_is_activated_for_the_call(run, here, write_plugin):
+    write_plugin(
+        here / "p",
+        "off",
+        "active: false\n",
+        tools='from satchel import tool\n@tool\ndef hi() -> str:\n    "Hi."\n    return "hi"\n',
+    )
+    assert run("call", "hi", "--plugins", "p").stdout == "hi\n"
+
+
+def test_a_shadowed_tool_is_not_called_in_place_of_another(run, here, write_plugin):
+    for name in ("one", "two"):
+        write_plugin(
+            here / "p",
+            name,
+            tools=f"""
+                from satchel import tool
+                @tool
+                def hi() -> str:
+                    "Hi."
+                    return "{name}"
+            """,
+        )
+    assert run("call", "hi", "--plugins", "p").stdout == "one\n"
+    result = run("call", "two:hi", "--plugins", "p")
+    assert result.exit_code == 1
+    assert "is shadowed" in result.stderr

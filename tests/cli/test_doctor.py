@@ -1,0 +1,97 @@
+"""`doctor`: what is off, why, and the command that mends it."""
+
+import json
+import os
+import shlex
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def commands(run):
+    """The command for each code that the doctor reports."""
+
+    def commands(*args):
+        findings = json.loads(run("doctor", "--json", *args).stdout)["findings"]
+        return {item["code"]: item["command"] for item in findings}
+
+    return commands
+
+
+def test_a_healthy_world_is_exit_code_zero(run, here, write_skill):
+    write_skill(here / "skills", "good")
+    result = run("doctor", "--skills", "skills")
+    assert result.exit_code == 0
+    assert "ok watching" in result.stdout
+
+
+def test_findings_stand_below_their_entry_the_worst_first(run, here, write_skill):
+    write_skill(here / "skills", "Odd")
+    write_skill(here / "skills", "broken", text="nothing")
+    result = run("doctor", "--skills", "skills", "--skills", "nowhere")
+    assert result.exit_code == 1
+    titles = [line for line in result.stdout.splitlines() if line.startswith(("skill", "sources"))]
+    assert titles == ["skill broken (skills): failed", "sources", "skill Odd (skills): ok"]
+    assert result.stderr == "1 error, 2 warnings\n"
+
+
+def test_the_commands_mend_what_they_are_for(commands, run, here, write_skill):
+    write_skill(here / "skills", "wrong-folder", text="---\nname: right\ndescription: d\n---\nb\n")
+    (here / "skills" / "lower").mkdir()
+    (here / "skills" / "lower" / "skill.md").write_text(
+        "---\nname: lower\ndescription: d\n---\nb\n"
+    )
+    (here / "plugins" / "demo").mkdir(parents=True)
+    (here / "plugins" / "demo" / "toolkit.yml").write_text("name: demo\n")
+    sources = ("--skills", "skills", "--plugins", "plugins", "--skills", "not there")
+    found = commands(*sources)
+    assert found == {
+        "skill-name-folder": "mv skills/wrong-folder skills/right",
+        "skill-file-case": "mv skills/lower/skill.md skills/lower/SKILL.md",
+        "plugin-manifest-missing": "mv plugins/demo/toolkit.yml plugins/demo/toolkit.yaml",
+        "source-missing": "mkdir -p 'not there'",
+    }
+    for command in found.values():
+        subprocess.run(shlex.split(command), check=True)
+    assert run("doctor", *sources).exit_code == 0
+
+
+def test_a_missing_package_is_to_be_installed(commands):
+    assert commands("--entry-points", "acme") == {"plugin-not-installed": "pip install acme"}
+    assert commands("--entry-points", "no name") == {"plugin-not-installed": None}
+
+
+def test_an_installed_plugin_is_to_be_enabled(run, commands, tmp_path, monkeypatch):
+    info = tmp_path / "site" / "acme_weather-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-weather\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[satchel.plugins]\nweather = acme_weather\n")
+    (info / "RECORD").write_text("")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    found = commands()
+    assert found["plugin-not-enabled"] == "satchel list --entry-points weather"
+    assert "plugin weather (acme-weather): disabled" in run("doctor").stdout
+    assert "plugin-not-enabled" not in commands("--entry-points", "weather")
+
+
+def test_a_command_that_cannot_be_shown_as_it_is_is_not_offered(commands, here):
+    assert commands("--skills", "a\x1b[31mb") == {"source-missing": None}
+    assert commands("--skills", "-rf") == {"source-missing": "mkdir -p ./-rf"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_to_be_allowed(commands, here, write_skill):
+    file = write_skill(here / "skills", "shut") / "SKILL.md"
+    file.chmod(0)
+    assert commands("--skills", "skills")["skill-unreadable"] == ("chmod u+rX skills/shut/SKILL.md")
+
+
+def test_a_system_without_events_is_a_warning(run, monkeypatch):
+    def no_notifier(_roots):
+        raise OSError("no inotify")
+
+    monkeypatch.setattr("satchel.sources.native_notifier", no_notifier)
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "warning watching: the system does not tell of changes (no inotify)" in result.stdout

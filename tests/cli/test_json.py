@@ -1,0 +1,112 @@
+"""The JSON shapes are exactly those that docs/reference/json.md promises."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
+
+
+def promised() -> dict[str, list[str]]:
+    """Return the keys under each heading of the document."""
+    shapes, heading = {}, ""
+    for line in DOCUMENT.read_text().splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        elif line.startswith("Keys:"):
+            shapes[heading] = re.findall(r"`(\w+)`", line)
+    return shapes
+
+
+SHAPES = promised()
+
+
+@pytest.fixture
+def world(here, write_skill, toolkit):
+    """Sources with one of everything, and something wrong with a skill."""
+    write_skill(here / "skills", "pdf", text="---\nname: pdf\ndescription: d\nextra: 1\n---\nb\n")
+    return ("--skills", "skills", "--plugins", "plugins")
+
+
+@pytest.fixture
+def read(run):
+    def read(*args):
+        return json.loads(run(*args, "--json").stdout)
+
+    return read
+
+
+@pytest.mark.parametrize("kind", ["skills", "tools", "groups", "plugins"])
+def test_lists(read, world, kind):
+    items = read("list", kind, *world)
+    assert items
+    for item in items:
+        assert list(item) == SHAPES[f"list {kind}"]
+
+
+def test_a_list_of_everything_is_the_lists_together(read, world):
+    everything = read("list", *world)
+    assert list(everything) == SHAPES["list"]
+    for kind, items in everything.items():
+        assert items == read("list", kind, *world)
+
+
+def test_diagnostics(read, world):
+    (skill,) = read("list", "skills", *world)
+    (diagnostic,) = skill["diagnostics"]
+    assert list(diagnostic) == SHAPES["diagnostic"]
+    (strict,) = read("validate", "skills")
+    assert list(strict) == SHAPES["diagnostic"]
+    assert (diagnostic["severity"], strict["severity"]) == ("info", "error")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("pdf", "skill"), ("echo", "tool"), ("demo", "group"), ("demo", "plugin")]
+)
+def test_show(read, world, name, kind):
+    (item,) = read("show", name, "--kind", kind, *world)
+    assert list(item) == SHAPES[f"show {kind}"]
+    assert item["kind"] == kind
+
+
+def test_prompt(read, world):
+    prompt = read("prompt", *world)
+    assert list(prompt) == SHAPES["prompt"]
+    assert prompt["prompt"] == f"{prompt['skills']}\n\n{prompt['notes']}"
+
+
+def test_schema(read, run, world):
+    schemas = read("schema", *world)
+    assert [list(item) for item in schemas] == [SHAPES["schema"]] * 2
+    assert schemas == json.loads(run("schema", *world).stdout)
+
+
+def test_doctor(read, world):
+    report = read("doctor", *world)
+    assert list(report) == SHAPES["doctor"]
+    for check in report["checks"]:
+        assert list(check) == SHAPES["doctor check"]
+    assert report["findings"]
+    for finding in report["findings"]:
+        assert list(finding) == SHAPES["doctor finding"]
+
+
+def test_call(read, world):
+    assert list(read("call", "echo", "text=a", *world)) == SHAPES["call"]
+    assert list(read("call", "echo", *world)) == SHAPES["call"]
+
+
+def test_watch(start, world):
+    watch = start("watch", "--json", *world)
+    loaded = json.loads(watch.until("."))
+    assert list(loaded) == SHAPES["watch"]
+    assert loaded["event"] == "loaded"
+
+
+def test_every_promise_is_tested():
+    source = Path(__file__).read_text()
+    for shape in SHAPES:
+        assert shape.split()[0] in source
+    assert len(SHAPES) == 17

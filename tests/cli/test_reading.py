@@ -1,0 +1,173 @@
+"""`list`, `show`, `prompt` and `schema`: what they read, run and print."""
+
+import json
+import os
+
+import pytest
+
+from satchel import Satchel
+from satchel.catalog import State
+
+
+@pytest.fixture
+def skills(here, write_skill):
+    write_skill(here / "skills", "pdf", description="Reads PDF files.")
+    (here / "skills" / "bad").mkdir()
+    (here / "skills" / "bad" / "SKILL.md").write_text("no frontmatter")
+    write_skill(here / "more", "pdf", description="Another one.")
+    return here / "skills"
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["show", "demo"], ["doctor"], ["validate", "plugins"]]
+)
+def test_reading_is_not_running(run, was_run, toolkit, command):
+    sources = () if command[0] == "validate" else ("--plugins", "plugins")
+    run(*command, *sources)
+    assert not was_run()
+
+
+@pytest.mark.parametrize("command", [["prompt"], ["schema"], ["call", "echo", "text=a"]])
+def test_what_needs_the_code_runs_it(run, was_run, toolkit, command):
+    assert run(*command, "--plugins", "plugins").exit_code == 0
+    assert was_run()
+
+
+def test_a_list_holds_also_what_failed_and_what_is_shadowed(run, skills):
+    result = run("list", "skills", "--json", "--skills", "skills", "--skills", "more")
+    states = {(item["name"], item["source"]): item["state"] for item in json.loads(result.stdout)}
+    assert states == {
+        ("bad", "skills"): State.FAILED,
+        ("pdf", "more"): State.SHADOWED,
+        ("pdf", "skills"): State.OK,
+    }
+    assert "1 error and 1 warning; 'satchel doctor'" in result.stderr
+
+
+def test_a_list_in_text_names_the_state_of_what_is_not_well(run, skills):
+    lines = run("list", "skills", "--skills", "skills").stdout.splitlines()
+    assert [line.split() for line in lines] == [
+        ["bad", "failed", "skills"],
+        ["pdf", "skills", "Reads", "PDF", "files."],
+    ]
+
+
+def test_a_list_fits_the_screen(run, here, write_skill, monkeypatch):
+    for number in range(3):
+        write_skill(here / "s", "n" * (20 * number + 5), description="word " * 40)
+    wide = run("list", "--skills", "s").stdout
+    assert max(map(len, wide.splitlines())) > 200
+    monkeypatch.setenv("COLUMNS", "70")
+    narrow = run("list", "--skills", "s").stdout
+    assert max(map(len, narrow.splitlines())) <= 70
+    assert "…" in narrow
+
+
+def test_without_folders_the_well_known_places_are_read(run, here, tmp_path, write_skill):
+    write_skill(tmp_path / "home" / "skills", "mine")
+    write_skill(here / ".agents" / "skills", "projects")
+    write_skill(here / ".claude" / "skills", "claudes")
+    write_skill(here / "named", "named")
+
+    def names(*args):
+        return [item["name"] for item in json.loads(run("list", "skills", "--json", *args).stdout)]
+
+    assert names() == ["mine"]
+    assert names("--project") == ["mine", "projects"]
+    assert names("--project", "--claude") == ["claudes", "mine", "projects"]
+    assert names("--skills", "named") == ["named"]
+    assert names("--skills", "named", "--project") == ["named", "projects"]
+
+
+def test_a_missing_folder_is_a_warning_and_no_fault(run):
+    result = run("list", "--skills", "nowhere", "--plugins", "neither")
+    assert result.exit_code == 0
+    assert "2 warnings" in result.stderr
+
+
+def test_broken_file_names_survive_json(run, here, write_skill):
+    folder = write_skill(here / "skills", "odd")
+    broken = bytes(here) + b"/skills/br\xffken"
+    os.mkdir(broken)
+    result = run("list", "--json", "--skills", "skills")
+    assert result.exit_code == 0
+    assert [item["path"] for item in json.loads(result.stdout)["skills"]] == [str(folder)]
+
+
+def test_show_tells_everything_about_a_skill(run, here, write_skill):
+    text = (
+        "---\nname: pdf\ndescription: Reads.\nlicense: MIT\nallowed-tools: Bash Read\n"
+        "metadata:\n  author: me\n---\n# How\n"
+    )
+    folder = write_skill(here / "skills", "pdf", text=text)
+    (folder / "table.csv").touch()
+    shown = run("show", "pdf", "--skills", "skills").stdout
+    for part in (
+        "skill pdf: ok",
+        "MIT",
+        "Bash, Read",
+        "author: me",
+        "SKILL.md, table.csv",
+        "# How",
+    ):
+        assert part in shown
+
+
+def test_show_tells_the_signature_of_a_tool_and_the_notes_of_its_group(run, toolkit):
+    tool = run("show", "echo", "--plugins", "plugins").stdout
+    assert "echo(text: str, times: int=1, hint: Optional[str]=None) -> str" in tool
+    both = run("show", "demo", "--plugins", "plugins").stdout
+    assert "plugin demo: ok" in both
+    assert "group demo: ok" in both
+    assert "Be kind." in both
+    assert "echo, kinds" in both
+    only = run("show", "demo", "--kind", "plugin", "--plugins", "plugins").stdout
+    assert "group demo" not in only
+
+
+def test_show_finds_the_shadowed_one_by_its_address(run, skills):
+    places = ("--skills", "skills", "--skills", "more")
+    assert "Reads PDF files." in run("show", "pdf", *places).stdout
+    shown = run("show", "more:pdf", *places).stdout
+    assert "skill pdf: shadowed" in shown
+    assert "rename one of the two" in shown
+
+
+def test_show_tells_near_misses(run, skills):
+    result = run("show", "pfd", "--skills", "skills")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "did you mean pdf?" in result.stderr
+
+
+def test_the_prompt_is_that_of_a_session(run, here, skills, toolkit):
+    expected = Satchel(skills=["skills"], plugins=["plugins"]).session().prompt()
+    result = run("prompt", "--skills", "skills", "--plugins", "plugins")
+    assert result.stdout == expected + "\n"
+    assert f"{len(expected):,} characters" in result.stderr
+
+
+def test_a_budget_shortens_the_listing(run, here, write_skill):
+    for number in range(50):
+        write_skill(here / "skills", f"skill-{number}", description="word " * 50)
+    whole = run("prompt", "--skills", "skills").stdout
+    short = run("prompt", "--skills", "skills", "--budget", "3000").stdout
+    assert len(short) <= 3001 < len(whole)
+
+
+def test_nothing_to_say_is_an_empty_prompt(run):
+    assert run("prompt").stdout == ""
+
+
+def test_groups_are_activated_by_name(run, here, write_plugin):
+    write_plugin(
+        here / "plugins",
+        "maps",
+        "active: false\nnotes: Geocode first.\n",
+        tools='from satchel import tool\n@tool\ndef geocode(place: str) -> str:\n    "Find."\n',
+    )
+    assert json.loads(run("schema", "--plugins", "plugins").stdout) == []
+    assert run("prompt", "--plugins", "plugins").stdout == ""
+    schemas = json.loads(run("schema", "--plugins", "plugins", "--group", "maps").stdout)
+    assert [item["function"]["name"] for item in schemas] == ["geocode"]
+    assert "Geocode first." in run("prompt", "--plugins", "plugins", "--group", "maps").stdout

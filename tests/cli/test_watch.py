@@ -1,0 +1,114 @@
+"""`watch` as a real process: its lines, and how it ends."""
+
+import json
+import signal
+
+import pytest
+
+
+@pytest.fixture
+def armed(start, here):
+    """Start a watch of `skills` and `plugins`, and wait until it stands."""
+
+    def armed(*args, **env):
+        watch = start("watch", "--skills", "skills", "--plugins", "plugins", *args, **env)
+        watch.until("^watching skills, plugins, Ctrl-C ends", "stderr")
+        return watch
+
+    return armed
+
+
+def test_it_tells_what_is_loaded_and_then_each_change(armed, here, write_skill, toolkit):
+    write_skill(here / "skills", "pdf")
+    watch = armed()
+    assert watch.until("skill") == "loaded 1 skill: pdf"
+    assert watch.until("tool") == "loaded 2 tools: echo, kinds"
+    assert watch.until("^prompt").endswith("characters, 2 tools")
+    write_skill(here / "skills", "pdf", description="Changed.")
+    assert watch.until(r"^\d\d:\d\d:\d\d changed skill pdf \(skills\) SKILL.md$")
+
+
+def test_a_broken_edit_is_stale_with_the_reason_and_its_mend_recovers(armed, here, write_skill):
+    write_skill(here / "skills", "pdf")
+    watch = armed("--json")
+    write_skill(here / "skills", "pdf", text="no frontmatter")
+    stale = json.loads(watch.until('"stale"'))
+    assert (stale["kind"], stale["name"], stale["source"]) == ("skill", "pdf", "skills")
+    assert watch.until("skill-no-frontmatter.* -> Begin with", "stderr")
+    write_skill(here / "skills", "pdf")
+    assert json.loads(watch.until('"recovered"'))["generation"] == stale["generation"] + 1
+
+
+def test_json_is_one_event_a_line_and_nothing_else_on_stdout(armed, here, write_skill, toolkit):
+    write_skill(here / "skills", "pdf")
+    watch = armed("--json")
+    write_skill(here / "skills", "two")
+    events = [json.loads(watch.until("{"))]
+    while events[-1]["event"] == "loaded":
+        events.append(json.loads(watch.until("{")))
+    loaded = {(event["kind"], event["name"]) for event in events[:-1]}
+    assert ("skill", "pdf") in loaded
+    assert ("tool", "echo") in loaded
+    assert (events[-1]["event"], events[-1]["name"]) == ("added", "two")
+
+
+def test_it_waits_for_a_folder_that_does_not_exist_yet(armed, here, write_skill):
+    watch = armed("--json")
+    write_skill(here / "skills", "late")
+    assert json.loads(watch.until('"added"'))["name"] == "late"
+
+
+def test_trouble_without_an_entry_is_told_too(armed, here, write_skill):
+    write_skill(here / "skills", "pdf")
+    watch = armed()
+    (here / "skills" / "lower").mkdir()
+    (here / "skills" / "lower" / "skill.md").touch()
+    assert watch.until("skill-file-case", "stderr")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it_well(armed, number):
+    watch = armed()
+    watch.process.send_signal(number)
+    assert not any("Traceback" in line for line in watch.rest("stderr"))
+    assert watch.process.returncode == 0
+
+
+def test_ctrl_c_ends_it_whatever_a_plugin_or_a_shell_did_to_the_signal(start, here, write_plugin):
+    write_plugin(
+        here / "plugins",
+        "rude",
+        tools="""
+            import signal, threading, time
+            threading.Thread(target=time.sleep, args=(3600,)).start()
+            try:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+            except ValueError:
+                pass
+        """,
+    )
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is ignored is inherited
+    try:
+        watch = start("watch", "--plugins", "plugins")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    watch.until("^watching", "stderr")
+    watch.process.send_signal(signal.SIGINT)
+    watch.rest()
+    assert watch.process.returncode == 0
+
+
+def test_a_reader_that_goes_away_ends_it(execute, here, write_skill):
+    write_skill(here / "skills", "pdf")
+    done = execute(
+        script="set -o pipefail; (sleep 1; touch skills/pdf/new) &"
+        " $SATCHEL watch --skills skills | head -1; echo $?"
+    )
+    assert done.stdout == "loaded 1 skill: pdf\n0\n"
+
+
+def test_a_slow_consumer_reads_every_line_at_once(armed, here, write_skill):
+    watch = armed("--json")
+    for number in range(5):
+        write_skill(here / "skills", f"s{number}")
+        assert json.loads(watch.until('"added"'))["name"] == f"s{number}"

@@ -1,0 +1,286 @@
+"""Plugins that change while we watch: code is replaced whole, or not at all."""
+
+import asyncio
+import shutil
+import sys
+import threading
+
+import pytest
+
+TOOLS = """
+    from satchel import tool
+
+    @tool
+    def greet(name: str) -> str:
+        "Greet somebody."
+        return "{word} " + name
+"""
+
+
+def say(bag, **arguments) -> str:
+    return asyncio.run(bag.session().call("greet", arguments or {"name": "Ada"})).text
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    return folder
+
+
+def tools(word: str) -> str:
+    return TOOLS.replace("{word}", word)
+
+
+def test_a_plugin_dropped_in_is_in_the_tools_and_the_notes(watched, plugins, write_plugin):
+    with watched(plugins=[plugins]) as seen:
+        write_plugin(plugins, "demo", "active: true\nnotes: Be polite.\n", tools=tools("Hello"))
+        seen.until_event("added", "greet")
+        session = seen.bag.session()
+        assert [schema["function"]["name"] for schema in session.schemas()] == ["greet"]
+        assert "About Tool Group 'demo'" in session.activated_notes()
+        assert say(seen.bag) == "Hello Ada"
+        seen.until_as_cold()
+
+
+def test_an_edited_tool_is_the_new_one_at_the_next_call(watched, plugins, write_plugin):
+    """Also in the same second with the same length, where a cached .pyc would be believed."""
+    write_plugin(plugins, "demo", tools=tools("aaaa"))
+    with watched(plugins=[plugins]) as seen:
+        for letter in "bcdefghijk":
+            write_plugin(plugins, "demo", tools=tools(letter * 4))
+            seen.until(lambda letter=letter: say(seen.bag) == f"{letter * 4} Ada")
+        assert ("changed", "tool", "greet") in seen.events()
+        assert not list(plugins.rglob("__pycache__"))
+
+
+def test_an_edited_helper_is_reloaded_with_those_who_import_it(watched, plugins, write_plugin):
+    source = """
+        from satchel import tool
+        from .words import WORD
+
+        @tool
+        def greet(name: str) -> str:
+            return WORD + name
+    """
+    write_plugin(plugins, "demo", tools=source, words="WORD = 'Old '\n")
+    with watched(plugins=[plugins]) as seen:
+        assert say(seen.bag) == "Old Ada"
+        (plugins / "demo" / "words.py").write_text("WORD = 'New '\n")
+        seen.until(lambda: say(seen.bag) == "New Ada")
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [
+        ("def greet(:\n", "plugin-syntax"),
+        ("raise RuntimeError('boom')\n", "plugin-import-failed"),
+        ("import no_such_module_anywhere\n", "plugin-import-failed"),
+        ("raise SystemExit(3)\n", "plugin-import-failed"),
+        (
+            "from satchel import tool\n@tool(name='no spaces')\ndef greet(): ...\n",
+            "plugin-tool-invalid",
+        ),
+    ],
+)
+def test_broken_code_keeps_the_last_good_tool_and_mending_recovers(
+    watched, plugins, write_plugin, broken, code
+):
+    write_plugin(plugins, "demo", tools=tools("Good"))
+    with watched(plugins=[plugins]) as seen:
+        (plugins / "demo" / "tools.py").write_text(broken)
+        seen.until_event("stale", "demo")
+        assert say(seen.bag) == "Good Ada"
+        assert seen.bag.catalog.tools["greet"].state == "stale"
+        assert code in {item.code for item in seen.bag.catalog.plugins["demo"].diagnostics}
+        write_plugin(plugins, "demo", tools=tools("Mended"))
+        seen.until_event("recovered", "demo")
+        assert say(seen.bag) == "Mended Ada"
+        seen.until_as_cold()
+
+
+def test_a_broken_manifest_keeps_the_last_good_plugin_and_its_skills(
+    watched, plugins, write_plugin, write_skill
+):
+    folder = write_plugin(plugins, "demo", tools=tools("Good"))
+    write_skill(folder / "skills", "how-to-greet")
+    with watched(plugins=[plugins]) as seen:
+        (folder / "toolkit.yaml").write_text("name: [demo\n")
+        seen.until_event("stale", "demo")
+        assert say(seen.bag) == "Good Ada"
+        assert "how-to-greet" in seen.bag.catalog.skills
+        write_skill(folder / "skills", "how-to-greet", description="Edited meanwhile.")
+        seen.until_event("changed", "how-to-greet")
+
+
+def test_a_broken_skill_of_a_plugin_does_not_touch_its_tools(
+    watched, plugins, write_plugin, write_skill
+):
+    folder = write_plugin(plugins, "demo", tools=tools("Good"))
+    write_skill(folder / "skills", "how-to-greet")
+    with watched(plugins=[plugins]) as seen:
+        (folder / "skills" / "how-to-greet" / "SKILL.md").write_text("broken")
+        seen.until_event("stale", "how-to-greet")
+        assert seen.bag.catalog.plugins["demo"].state == "ok"
+        assert {kind for _, kind, _ in seen.events()} == {"skill"}
+
+
+def test_a_broken_plugin_is_not_tried_again_until_it_changes(
+    watched, plugins, tmp_path, write_plugin
+):
+    count = tmp_path / "count"
+    source = f"with open({str(count)!r}, 'a') as file:\n    file.write('x')\nraise RuntimeError\n"
+    write_plugin(plugins, "demo", tools=source)
+    with watched(plugins=[plugins]) as seen:
+        write_plugin(plugins, "other", tools=tools("Hello"))
+        seen.until_event("added", "other")
+        assert count.read_text() == "x"
+        seen.bag.refresh()
+        assert count.read_text() == "xx", "who asks for a refresh wants it tried"
+
+
+def test_deleting_a_plugin_removes_what_it_brought(watched, plugins, write_plugin, write_skill):
+    folder = write_plugin(plugins, "demo", tools=tools("Good"))
+    write_skill(folder / "skills", "how-to-greet")
+    with watched(plugins=[plugins]) as seen:
+        shutil.rmtree(folder)
+        for name in ("demo", "greet", "how-to-greet"):
+            seen.until_event("removed", name)
+        assert not [name for name in sys.modules if name.startswith("_satchel_plugin_demo")]
+        seen.until_as_cold()
+
+
+def test_a_call_that_runs_ends_on_the_version_it_began_with(watched, plugins, write_plugin):
+    source = """
+        import builtins
+        from satchel import tool
+
+        @tool
+        def greet(name: str) -> str:
+            began, go_on = builtins.satchel_gates
+            began.set()
+            go_on.wait(20)
+            from .words import WORD
+            return WORD
+    """
+    began, go_on = threading.Event(), threading.Event()
+    write_plugin(plugins, "demo", tools=source, words="WORD = 'first'\n")
+    with watched(plugins=[plugins]) as seen, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.satchel_gates", (began, go_on), raising=False)
+        answers: list[str] = []
+        caller = threading.Thread(target=lambda: answers.append(say(seen.bag)))
+        caller.start()
+        assert began.wait(20)
+        (plugins / "demo" / "words.py").write_text("WORD = 'second'\n")
+        seen.until_event("changed", "demo")
+        go_on.set()
+        caller.join()
+        assert answers == ["first"]
+        assert say(seen.bag) == "second"
+        alive = {name.split(".")[0] for name in sys.modules if "_satchel_plugin_demo" in name}
+        assert len(alive) == 1, "the old version went with its last call"
+
+
+def install(site, name, version, module, source) -> None:
+    """Write what an installer writes, RECORD last."""
+    (site / f"{module}.py").write_text(source)
+    info = site / f"{name}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(f"[satchel.plugins]\n{name} = {module}\n")
+    (info / "RECORD").write_text(f"{module}.py,,\n{info.name}/RECORD,,\n")
+
+
+PACKAGE = """
+from satchel import hookimpl
+
+def greet(name: str) -> str:
+    return "{word} " + name
+
+@hookimpl
+def satchel_tools():
+    return [greet]
+"""
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    return folder
+
+
+def activate_and_say(bag) -> str:
+    session = bag.session()
+    session.activate("greeter")
+    return asyncio.run(session.call("greet", {"name": "Ada"})).text
+
+
+def test_an_enabled_package_joins_when_it_is_installed_and_leaves_when_it_is_removed(
+    watched, site
+):
+    with watched(entry_points=["greeter"]) as seen:
+        assert "plugin-not-installed" in {item.code for item in seen.bag.catalog.diagnostics}
+        install(site, "greeter", "1.0", "greeter_module", PACKAGE.replace("{word}", "One"))
+        seen.until_event("added", "greet")
+        assert activate_and_say(seen.bag) == "One Ada"
+        assert seen.bag.catalog.plugins["greeter"].version == "1.0"
+
+        # An upgrade in place: the old dist-info goes, the new one comes.
+        shutil.rmtree(site / "greeter-1.0.dist-info")
+        install(site, "greeter", "1.1", "greeter_module", PACKAGE.replace("{word}", "Two") + "#\n")
+        seen.until(lambda: seen.bag.catalog.plugins["greeter"].version == "1.1")
+        seen.until(lambda: activate_and_say(seen.bag) == "Two Ada")
+
+        shutil.rmtree(site / "greeter-1.1.dist-info")
+        (site / "greeter_module.py").unlink()
+        seen.until_event("removed", "greet")
+        assert "greeter_module" not in sys.modules
+        seen.until_as_cold()
+
+
+def test_a_broken_upgrade_of_a_package_keeps_the_version_that_worked(watched, site):
+    install(site, "greeter", "1.0", "greeter_module", PACKAGE.replace("{word}", "One"))
+    with watched(entry_points=["greeter"]) as seen:
+        shutil.rmtree(site / "greeter-1.0.dist-info")
+        install(site, "greeter", "1.1", "greeter_module", "raise RuntimeError('boom') # longer\n")
+        seen.until(lambda: seen.bag.catalog.plugins["greeter"].state == "stale")
+        assert activate_and_say(seen.bag) == "One Ada"
+
+
+def test_a_package_that_nobody_enabled_is_listed_and_never_imported(watched, site):
+    with watched() as seen:
+        install(site, "greeter", "1.0", "greeter_module", PACKAGE)
+        seen.until_event("added", "greeter")
+        (entry,) = [e for e in seen.bag.catalog.all_plugins if e.name == "greeter"]
+        assert entry.state == "disabled"
+        assert [item.code for item in entry.diagnostics] == ["plugin-not-enabled"]
+    assert "greeter_module" not in sys.modules
+
+
+def test_a_half_written_installation_is_waited_for(watched, site):
+    with watched(entry_points=["greeter"]) as seen:
+        install(site, "greeter", "1.0", "greeter_module", PACKAGE.replace("{word}", "One"))
+        info = site / "other-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[satchel.plugins]\nother = other_module\n")
+        seen.until_event("added", "greet")
+        assert "other" not in [entry.name for entry in seen.bag.catalog.all_plugins]
+        (info / "RECORD").write_text("")
+        seen.until_event("added", "other")
+
+
+def test_two_packages_that_offer_one_name_are_both_left_out_and_named(site):
+    from satchel import Satchel
+
+    for owner in ("greeter", "rival"):
+        install(site, owner, "1.0", f"{owner}_module", PACKAGE)
+    (site / "rival-1.0.dist-info" / "entry_points.txt").write_text(
+        "[satchel.plugins]\ngreeter = rival_module\n"
+    )
+    catalog = Satchel(entry_points="all").catalog
+    assert "greet" not in catalog.tools
+    (problem,) = {item.message for item in catalog.diagnostics if item.code == "plugin-contested"}
+    assert "greeter and rival" in problem

@@ -1,0 +1,123 @@
+"""Folders as strangers leave them, and short ways to age and scan them."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from satchel.settings import Limits
+from satchel.sources import Holds, Place, Scope, SkillScan, place, scan_skills
+
+
+@pytest.fixture(scope="session")
+def limits() -> Limits:
+    return Limits()
+
+
+@pytest.fixture(scope="session")
+def skill_place() -> Callable[..., Place]:
+    return lambda folder, scope=Scope.EXPLICIT: place(folder, Holds.SKILLS, scope)
+
+
+@pytest.fixture(scope="session")
+def plugin_place() -> Callable[..., Place]:
+    return lambda folder: place(folder, Holds.PLUGINS)
+
+
+@pytest.fixture(scope="session")
+def scan(skill_place) -> Callable[..., SkillScan]:
+    """Scan a folder for skills; limits are given by keyword."""
+
+    def scan(folder: Path, before: SkillScan | None = None, dirty=None, **limits) -> SkillScan:
+        return scan_skills(skill_place(folder), Limits(**limits), before, dirty)
+
+    return scan
+
+
+@pytest.fixture(scope="session")
+def age() -> Callable[[Path], None]:
+    """Give a file or folder an old date of its content; the date of its status stays new."""
+    return lambda path: os.utime(path, (1_000_000_000, 1_000_000_000))
+
+
+@pytest.fixture
+def later(monkeypatch) -> Callable[[float], None]:
+    """Let the clock of the room run ahead, so that what was just written counts as settled."""
+    import satchel.sources.distributions
+    import satchel.sources.files
+
+    class Clock:
+        ahead = 0.0
+
+        def time(self) -> float:
+            import time
+
+            return time.time() + self.ahead
+
+    clock = Clock()
+    monkeypatch.setattr(satchel.sources.files, "time", clock)
+    monkeypatch.setattr(satchel.sources.distributions, "time", clock)
+    return lambda seconds: setattr(clock, "ahead", seconds)
+
+
+@pytest.fixture
+def reads(monkeypatch) -> list[str]:
+    """The names of the files that are read from now on, in their order."""
+    import satchel.sources.files
+
+    read, names = satchel.sources.files.read_regular, []
+
+    def counted(path: str, limit: int):
+        names.append(os.path.basename(path))
+        return read(path, limit)
+
+    monkeypatch.setattr(satchel.sources.files, "read_regular", counted)
+    return names
+
+
+@pytest.fixture
+def codes() -> Callable[..., list[str]]:
+    return lambda found: [item.code for item in found]
+
+
+@pytest.fixture
+def untouched_modules():
+    """Put `sys.modules` and `sys.path` back as they were."""
+    modules, path = set(sys.modules), list(sys.path)
+    yield
+    for name in set(sys.modules) - modules:
+        del sys.modules[name]
+    sys.path[:] = path
+
+
+@pytest.fixture(scope="session")
+def install() -> Callable[..., Path]:
+    """Write a distribution's metadata, and its modules by keyword, as an installer would."""
+
+    def install(
+        site: Path,
+        name: str = "acme",
+        points: str = "[satchel.plugins]\nacme = acme_plugin\n",
+        *,
+        version: str = "1.0",
+        record: bool = True,
+        files: tuple[str, ...] = (),
+        **modules: str,
+    ) -> Path:
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True, exist_ok=True)
+        for module, source in modules.items():
+            (site / f"{module}.py").write_text(source)
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: Sums up.\n"
+        (info / "METADATA").write_text(metadata)
+        (info / "entry_points.txt").write_text(points)
+        if record:
+            lines = [f"{module}.py,sha256=x,1" for module in modules] + [
+                f"{file},," for file in files
+            ]
+            (info / "RECORD").write_text("\n".join(lines) + "\n")
+        return info
+
+    return install

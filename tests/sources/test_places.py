@@ -1,0 +1,81 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from satchel.errors import DefinitionError
+from satchel.sources import Holds, Scope, place, well_known_places
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def test_a_place_is_called_what_the_user_wrote(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = place("my/skills/", Holds.SKILLS)
+    assert (found.source, found.path) == ("my/skills", str(tmp_path / "my/skills"))
+    assert (found.scope, found.optional) == (Scope.EXPLICIT, False)
+
+
+def test_a_place_may_be_a_path_object_or_below_the_home(home):
+    assert place(Path("/x"), Holds.PLUGINS).path == "/x"
+    assert place("~/skills", Holds.SKILLS).path == str(home / "skills")
+
+
+def test_the_root_folder_is_a_place():
+    assert (place("/", Holds.SKILLS).source, place("/", Holds.SKILLS).path) == ("/", "/")
+
+
+def test_a_link_in_a_path_stays_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    assert place(tmp_path / "link", Holds.SKILLS).path == str(tmp_path / "link")
+
+
+@pytest.mark.parametrize("path", ["", "  "])
+def test_an_empty_path_is_refused(path):
+    with pytest.raises(DefinitionError, match="a folder of skills has an empty path"):
+        place(path, Holds.SKILLS)
+
+
+def test_only_places_below_the_home_are_well_known_without_a_project(home):
+    found = well_known_places()
+    assert {item.scope for item in found} == {Scope.USER}
+    assert [item.source for item in found] == [
+        "~/skills",
+        "~/.agents/skills",
+        "~/.satchel/skills",
+        "~/plugins",
+        "~/.satchel/plugins",
+    ]
+    assert all(item.path.startswith(str(home) + os.sep) for item in found)
+    assert all(item.optional for item in found)
+
+
+def test_the_places_of_a_project_come_first(home, tmp_path):
+    found = well_known_places(tmp_path / "project")
+    assert [item.scope for item in found] == [Scope.PROJECT] * 5 + [Scope.USER] * 5
+    assert found[0].path == str(tmp_path / "project/skills")
+    assert [item.holds for item in found[:5]] == [Holds.SKILLS] * 3 + [Holds.PLUGINS] * 2
+
+
+def test_claude_adds_its_folder_of_skills(home):
+    assert "~/.claude/skills" in [item.source for item in well_known_places(claude=True)]
+
+
+def test_a_project_that_is_the_home_counts_once(home):
+    found = well_known_places(home)
+    assert [item.scope for item in found] == [Scope.PROJECT] * 5
+
+
+def test_the_nearer_scope_is_the_smaller_one():
+    assert sorted(Scope) == [
+        Scope.EXPLICIT,
+        Scope.PROJECT,
+        Scope.USER,
+        Scope.PLUGIN,
+        Scope.BUNDLED,
+    ]

@@ -1,0 +1,250 @@
+import os
+
+import pytest
+
+from satchel.settings import Limits
+from satchel.sources import scan_plugins
+
+TOOL = '''
+from satchel import tool
+
+@tool
+def hello(name: str) -> str:
+    """Say hello."""
+'''
+
+
+@pytest.fixture
+def look(tmp_path, plugin_place, limits):
+    def look(before=None, dirty=None, *, limits=limits, folder=tmp_path / "plugins"):
+        return scan_plugins(plugin_place(folder), limits, before, dirty)
+
+    return look
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    (tmp_path / "plugins").mkdir()
+    return tmp_path / "plugins"
+
+
+def problems(scan):
+    return [item.code for found in scan.findings.values() for item in found.diagnostics]
+
+
+def test_the_folders_with_a_manifest_are_plugins(plugins, look, write_plugin):
+    write_plugin(plugins, "b", tools=TOOL)
+    write_plugin(plugins, "a")
+    (plugins / "other").mkdir()
+    (plugins / "file").write_text("")
+    scan = look()
+    assert (list(scan.findings), scan.diagnostics) == (["a", "b"], ())
+    found = scan.findings["b"]
+    assert (found.path, found.folder_name, found.is_sound) == (str(plugins / "b"), "b", True)
+    assert [tool.name for tool in found.declared] == ["hello"]
+    assert list(found.sources) == ["tools.py"]
+
+
+def test_a_place_can_be_the_plugin_itself(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", tools=TOOL)
+    write_plugin(folder, "inner")
+    (found,) = look(folder=folder).findings.values()
+    assert (found.key, found.path, found.manifest.name) == ("", str(folder), "a")
+
+
+def test_code_is_read_and_never_run(plugins, look, write_plugin):
+    write_plugin(plugins, "a", tools="raise SystemExit(3)")
+    assert look().findings["a"].is_sound
+
+
+def test_hidden_folders_and_those_of_tools_are_not_looked_into(plugins, look, write_plugin):
+    for name in (".hidden", "node_modules", "__pycache__", "..data"):
+        write_plugin(plugins, name)
+    assert look().findings == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "fix"), [("toolkit.yml", "rename it toolkit.yaml"), ("tools.py", "add toolkit.yaml")]
+)
+def test_a_folder_that_was_meant_to_be_a_plugin_is_told(plugins, look, file, fix):
+    (plugins / "a").mkdir()
+    (plugins / "a" / file).write_text("")
+    scan = look()
+    (problem,) = scan.diagnostics
+    assert (scan.findings, problem.code, problem.fix) == ({}, "plugin-manifest-missing", fix)
+    assert problem.where.path == str(plugins / "a" / file)
+
+
+def test_a_missing_place_is_told(look, tmp_path, codes):
+    assert codes(look().diagnostics) == ["source-missing"]
+    (tmp_path / "plugins").write_text("")
+    (problem,) = look().diagnostics
+    assert problem.message == "is not a folder"
+
+
+def test_a_place_that_may_be_missing_is_not_told(tmp_path, limits):
+    from satchel.sources import Holds, Place, Scope
+
+    optional = Place(str(tmp_path / "x"), Holds.PLUGINS, Scope.USER, "~/x", optional=True)
+    assert scan_plugins(optional, limits).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("name: [", "yaml-invalid"),
+        ("- a\n", "yaml-not-a-mapping"),
+        ("description: x\n", "plugin-field-missing"),
+        ("name: a\ntools: nowhere\n", "plugin-field-type"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_is_an_unsound_plugin(
+    plugins, look, write_plugin, text, code
+):
+    (write_plugin(plugins, "a") / "toolkit.yaml").write_text(text)
+    scan = look()
+    assert (problems(scan), scan.findings["a"].is_sound) == ([code], False)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "outside", "dangling"])
+def test_a_manifest_that_is_no_file_is_an_unsound_plugin(plugins, look, kind):
+    path = plugins / "a" / "toolkit.yaml"
+    path.parent.mkdir()
+    {
+        "fifo": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "outside": lambda: path.symlink_to("/proc/self/environ"),
+        "dangling": lambda: path.symlink_to("nowhere"),
+    }[kind]()
+    scan = look()
+    assert (problems(scan), scan.findings["a"].manifest) == (["plugin-unreadable"], None)
+
+
+def test_a_manifest_that_turns_from_one_wrong_thing_into_another_is_told_anew(plugins, look):
+    path = plugins / "a" / "toolkit.yaml"
+    path.parent.mkdir()
+    os.mkfifo(path)
+    before = look()
+    path.unlink()
+    path.symlink_to("nowhere")
+    assert look(before).findings["a"].diagnostics == look().findings["a"].diagnostics
+    assert look(before).findings["a"].diagnostics != before.findings["a"].diagnostics
+
+
+def test_code_that_does_not_compile_is_an_unsound_plugin(plugins, look, write_plugin):
+    write_plugin(plugins, "a", tools="def f(:\n")
+    (problem,) = look().findings["a"].diagnostics
+    assert (problem.code, problem.where.line) == ("plugin-syntax", 1)
+
+
+@pytest.mark.parametrize("file", ["main.py", "main/__init__.py"])
+def test_the_manifest_says_which_module_holds_the_tools(plugins, look, write_plugin, file):
+    folder = write_plugin(plugins, "a", "tools: main\n")
+    (folder / file).parent.mkdir(exist_ok=True)
+    (folder / file).write_text(TOOL)
+    assert [tool.name for tool in look().findings["a"].declared] == ["hello"]
+
+
+def test_a_plugin_may_have_no_tools_at_all(plugins, look, write_plugin):
+    write_plugin(plugins, "a")
+    found = look().findings["a"]
+    assert (found.is_sound, found.declared, found.diagnostics) == (True, (), ())
+
+
+def test_code_that_is_larger_than_the_limit_is_not_loaded_in_part(plugins, look, write_plugin):
+    write_plugin(plugins, "a", tools="X = 1\n" * 100)
+    found = look(limits=Limits(plugin_source=300)).findings["a"]
+    assert not found.is_sound
+    assert "plugin_source" in found.diagnostics[0].message
+
+
+# ---- what belongs to a plugin -------------------------------------------------------------
+
+
+def test_only_the_manifest_and_the_code_are_read(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", tools=TOOL)
+    (folder / "data.bin").write_bytes(b"\0" * 100)
+    assert [file.name for file in look().findings["a"].folder.files] == ["toolkit.yaml", "tools.py"]
+
+
+def test_the_skills_of_a_plugin_are_no_part_of_its_code(plugins, look, write_plugin, write_skill):
+    folder = write_plugin(plugins, "a", tools=TOOL)
+    skill = write_skill(folder / "skills", "pdf")
+    (skill / "script.py").write_text("X = 1")
+    first = look()
+    assert list(first.findings["a"].sources) == ["tools.py"]
+    (skill / "script.py").write_text("X = 2")
+    assert look(first).findings["a"].digest == first.findings["a"].digest
+
+
+def test_a_plugin_may_keep_its_skills_elsewhere(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", "skills: ./know/how\n")
+    for name in ("skills", "know/how", "know/more"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "x.py").write_text("")
+    first = look()
+    assert list(first.findings["a"].sources) == ["know/more/x.py", "skills/x.py"]
+    (folder / "toolkit.yaml").write_text("name: a\n")
+    assert look(first).findings["a"].sources == look().findings["a"].sources
+
+
+# ---- links --------------------------------------------------------------------------------
+
+
+def test_a_link_to_a_plugin_inside_the_place_is_followed(plugins, look, write_plugin):
+    target = write_plugin(plugins / ".real", "a", tools=TOOL)
+    (plugins / "a").symlink_to(target)
+    scan = look()
+    assert list(scan.findings) == ["a"]
+    assert scan.links == {(str(plugins / "a"), str(target.resolve()))}
+
+
+def test_a_link_that_leaves_the_place_is_not_followed(plugins, look, write_plugin, tmp_path, codes):
+    (plugins / "a").symlink_to(write_plugin(tmp_path / "elsewhere", "a"))
+    scan = look()
+    assert (scan.findings, codes(scan.diagnostics)) == ({}, ["source-link-outside"])
+
+
+def test_links_inside_a_plugin_are_remembered(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", tools=TOOL)
+    (plugins / "shared.py").write_text("")
+    (folder / "helper.py").symlink_to("../shared.py")
+    assert [link for link, _ in look().links] == [str(folder / "helper.py")]
+
+
+def test_a_folder_whose_name_is_not_utf8_is_told(plugins, look, codes):
+    os.mkdir(os.fsencode(plugins) + b"/bad\xff")
+    assert codes(look().diagnostics) == ["source-name-not-utf8"]
+
+
+# ---- looking again ------------------------------------------------------------------------
+
+
+def test_a_plugin_that_did_not_change_is_not_judged_again(plugins, look, write_plugin, later):
+    write_plugin(plugins, "a", tools=TOOL)
+    later(3)
+    first = look()
+    assert look(first).findings["a"].manifest is first.findings["a"].manifest
+
+
+def test_an_edit_and_a_deletion_are_seen(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", tools=TOOL)
+    first = look()
+    (folder / "tools.py").write_text(TOOL.replace("hello", "ahoy"))
+    second = look(first, {str(folder / "tools.py")})
+    assert [tool.name for tool in second.findings["a"].declared] == ["ahoy"]
+    (folder / "toolkit.yaml").unlink()
+    assert look(second, {str(folder)}).findings == {}
+
+
+@pytest.mark.parametrize(("path", "looked"), [("plugins/x", True), (".", True), ("other", False)])
+def test_a_place_is_looked_at_only_when_a_path_concerns_it(plugins, look, tmp_path, path, looked):
+    before = look()
+    after = look(before, {str(tmp_path / path)})
+    assert (after is not before) is looked
+
+
+def test_a_place_with_links_is_always_looked_at(plugins, look, write_plugin):
+    (plugins / "a").symlink_to(write_plugin(plugins / ".real", "a"))
+    before = look()
+    assert look(before, set()) is not before

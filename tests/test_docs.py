@@ -1,0 +1,152 @@
+"""The documentation says what is so: its Python runs, its tables and links are right."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import satchel
+from satchel.diagnostics import RULES
+from satchel.settings import Limits
+
+ROOT = Path(__file__).parents[1]
+BUNDLED = [
+    *(ROOT / "skills").rglob("*.md"),
+    *(ROOT / "plugins").rglob("*.md"),
+]
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md"), *BUNDLED]
+)
+BLOCK = re.compile(
+    r"^(?P<indent>[ \t]*)```python\n(?P<code>.*?)^(?P=indent)```", re.MULTILINE | re.DOTALL
+)
+
+
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+def python_of(page):
+    """Return the Python of a page as one program whose lines stand where they do in the page."""
+    text = page.read_text()
+    program = [""] * (text.count("\n") + 1)
+    for block in BLOCK.finditer(text):
+        first = text.count("\n", 0, block.start()) + 1
+        lines = textwrap.dedent(block["code"]).splitlines()
+        program[first : first + len(lines)] = lines
+    return "\n".join(program)
+
+
+WITH_PYTHON = [page for page in PAGES if python_of(page).strip()]
+
+
+def rows(page, columns):
+    """Return the rows of the tables of a page that have this many columns, headings left out."""
+    table = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+        for line in page.read_text().splitlines()
+        if line.startswith("| `")
+    ]
+    return [row for row in table if len(row) == columns]
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=named)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
+    for folder in ("skills", "plugins") if page.name == "README.md" else ():
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    program = tmp_path / "page.py"
+    program.write_text(python_of(page))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(program)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_pages_with_python_are_found():
+    assert {"README.md", "docs/tutorial.md", "skills/write-a-plugin/SKILL.md"} <= set(
+        map(named, WITH_PYTHON)
+    )
+
+
+def test_every_code_stands_in_the_table_of_diagnostics_as_it_is():
+    table = rows(ROOT / "docs/reference/diagnostics.md", 5)
+    assert [row[:4] for row in table] == [
+        [f"`{code}`", rule.loading, rule.strict, rule.meaning] for code, rule in RULES.items()
+    ]
+
+
+def test_the_skill_that_explains_codes_says_the_same_as_the_table():
+    table = rows(ROOT / "docs/reference/diagnostics.md", 5)
+    skill = ROOT / "skills/find-out-why-it-did-not-load/references/codes.md"
+    assert rows(skill, 3) == [[code, meaning, mend] for code, _, _, meaning, mend in table]
+
+
+def test_codes_that_pages_mention_exist():
+    kinds = "yaml|skill|source|plugin|tool|watcher"
+    for page in PAGES:
+        mentioned = set(re.findall(rf"`((?:{kinds})-[a-z0-9-]+)`", page.read_text()))
+        assert mentioned <= RULES.keys(), page
+
+
+def test_every_public_name_has_its_contract():
+    names = [row[0].strip("`") for row in rows(ROOT / "docs/reference/python.md", 2)]
+    assert names[: len(satchel.__all__)] == satchel.__all__
+
+
+@pytest.mark.parametrize("owner", [satchel.Satchel, satchel.Session])
+def test_every_public_method_is_described(owner):
+    text = (ROOT / "docs/reference/python.md").read_text()
+    public = [name for name in vars(owner) if not name.startswith("_")]
+    assert [name for name in public if f"`{name}" not in text and f" {name}(" not in text] == []
+
+
+def test_the_names_of_other_toolkits_are_the_same_in_docs_and_skill():
+    skill = ROOT / "skills/move-over-from-another-loader/references/names.md"
+    tables = skill.read_text().partition("\n\n")[2]
+    assert (ROOT / "docs/coming-from.md").read_text().endswith(tables)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_to_files(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)", prose):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_pages_name_no_machine(page):
+    assert not re.search(r"(?<![\w~.])/(?:work|home|root|Users|tmp)/", page.read_text())
+
+
+def test_limits_in_the_skill_format_are_those_of_the_code():
+    text = (ROOT / "docs/reference/skill-format.md").read_text()
+    limits = Limits()
+    for number in (limits.description_shown, limits.description_accepted, limits.find_folders):
+        assert f"{number:,}" in text
+    assert limits.find_depth == 6
+    assert "six levels" in text
+
+
+def test_the_rooms_on_the_map_are_those_on_disk():
+    text = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    source = ROOT / "src/satchel"
+    rooms = {f"{path.name}/" for path in source.iterdir() if (path / "__init__.py").exists()}
+    modules = {path.name for path in source.glob("[a-z]*.py")}
+    assert {name for name in rooms | modules if name not in text} == set()
+
+
+def test_the_example_in_the_readme_is_short():
+    code = python_of(ROOT / "README.md")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 20
+    ast.parse(code)

@@ -1,0 +1,80 @@
+"""Skill folders made to do harm: each is refused or tamed, and its healthy neighbour always loads."""
+
+import importlib.util
+import os
+import time
+
+import pytest
+
+from satchel import Satchel
+from satchel.text import has_hidden
+
+CASES = [
+    *("Y01 Y03 Y05 Y07 Y09 Y11 Y13 Y15 Y17 Y19 Y21 Y23 Y25 Y27 Y29 Y31 Y33 Y35 Y37 Y39").split(),
+    *("Y41 Y43 Y45 Y47 Y49 Y51 Y53 Y55 Y57").split(),
+    *("P01 P03 P05 P07 P09 P11 P13 P15 P17 P19 P21 P23 P25 P27 P29").split(),
+    *("F02 F04 F06 F08 F10 F12 F14 F16 F18 F20 F22 F24").split(),
+]
+
+
+@pytest.fixture(scope="module")
+def maker(shared):
+    """Load the maker of hostile folders without leaving bytecode beside it."""
+    spec = importlib.util.spec_from_file_location("hostile_make", shared / "hostile" / "make.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_case_is_left_out(maker):
+    assert sorted(case[0].split("-")[0] for case in maker.CASES) == sorted(CASES)
+
+
+@pytest.mark.parametrize("number", CASES)
+def test_a_hostile_folder_harms_nobody(maker, tmp_path, monkeypatch, number):
+    monkeypatch.chdir(tmp_path)
+    identity, _, want, why, build = next(c for c in maker.CASES if c[0].startswith(number))
+    root = tmp_path / identity
+    maker.md(root / "bystander", maker.fm(name="bystander", desc="Healthy."))
+    build(str(root))
+
+    started = time.perf_counter()
+    bag = Satchel(skills=[root])
+    prompt = bag.session().prompt()
+    assert time.perf_counter() - started < 10, why
+
+    catalog = bag.catalog
+    assert catalog.skills["bystander"].state == "ok"
+    victims = [entry for entry in catalog.skills.values() if entry.name != "bystander"]
+    if want == "reject":
+        assert victims == [], why
+        assert catalog.diagnostics, "a refusal says why"
+    if want == "load":
+        assert [entry.name for entry in victims] == ["victim"], why
+        assert isinstance(victims[0].description, str)
+    assert not has_hidden(prompt)
+    assert prompt.count("<skill>") == len(catalog.skills) == prompt.count("</skill>")
+    assert prompt.count("</available_skills>") == 1
+    assert "<system>" not in prompt
+    assert "OUTSIDE" not in prompt
+    assert not (tmp_path / "PWNED").exists()
+    for item in catalog.diagnostics:
+        str(item).encode("utf-8", "surrogateescape")
+
+
+def test_files_that_are_no_files_are_listed_nowhere(maker, tmp_path):
+    next(c for c in maker.CASES if c[0].startswith("F14"))[4](str(tmp_path))
+    entry = Satchel(skills=[tmp_path]).catalog.skills["victim"]
+    assert [file.name for file in entry.files] == ["SKILL.md"]
+    assert {"source-special-file", "source-link-outside"} <= {d.code for d in entry.diagnostics}
+
+
+def test_all_hostile_folders_together_load_what_is_healthy(maker, tmp_path):
+    for identity, _, _, _, build in maker.CASES:
+        if not identity.startswith(("P29", "F12", "Y57")):
+            root = tmp_path / identity
+            maker.md(root / "bystander", maker.fm(name="bystander", desc="Healthy."))
+            build(str(root))
+    catalog = Satchel(skills=[tmp_path]).catalog
+    assert "bystander" in catalog.skills
+    assert os.path.isdir(tmp_path)
