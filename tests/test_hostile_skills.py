@@ -1,4 +1,4 @@
-"""Skill folders made to do harm: each is refused or tamed, and its healthy neighbour always loads."""
+"""Skill folders made to do harm: each is refused or tamed; its healthy neighbour loads."""
 
 import importlib.util
 import os
@@ -10,10 +10,47 @@ from satchel import Satchel
 from satchel.text import has_hidden
 
 CASES = [
-    *("Y01 Y03 Y05 Y07 Y09 Y11 Y13 Y15 Y17 Y19 Y21 Y23 Y25 Y27 Y29 Y31 Y33 Y35 Y37 Y39").split(),
-    *("Y41 Y43 Y45 Y47 Y49 Y51 Y53 Y55 Y57").split(),
-    *("P01 P03 P05 P07 P09 P11 P13 P15 P17 P19 P21 P23 P25 P27 P29").split(),
-    *("F02 F04 F06 F08 F10 F12 F14 F16 F18 F20 F22 F24").split(),
+    *[
+        "Y01",
+        "Y03",
+        "Y05",
+        "Y07",
+        "Y09",
+        "Y11",
+        "Y13",
+        "Y15",
+        "Y17",
+        "Y19",
+        "Y21",
+        "Y23",
+        "Y25",
+        "Y27",
+        "Y29",
+        "Y31",
+        "Y33",
+        "Y35",
+        "Y37",
+        "Y39",
+    ],
+    *["Y41", "Y43", "Y45", "Y47", "Y49", "Y51", "Y53", "Y55", "Y57"],
+    *[
+        "P01",
+        "P03",
+        "P05",
+        "P07",
+        "P09",
+        "P11",
+        "P13",
+        "P15",
+        "P17",
+        "P19",
+        "P21",
+        "P23",
+        "P25",
+        "P27",
+        "P29",
+    ],
+    *["F02", "F04", "F06", "F08", "F10", "F12", "F14", "F16", "F18", "F20", "F22", "F24"],
 ]
 
 

@@ -101,6 +101,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "skill-duplicate": Rule("The same skill, byte for byte, was found twice.", _I, _I),
         # Finding
         "source-missing": Rule("A folder that was named does not exist.", _W, _E),
+        "source-empty": Rule("Neither a skill nor a plugin was found there.", _I, _E),
         "source-unreadable": Rule("A folder or file cannot be read.", _W, _E),
         "source-too-many": Rule("More folders or files than the limit; the rest is out.", _W, _E),
         "source-too-deep": Rule("Folders below the depth limit are not looked into.", _I, _W),
@@ -125,7 +126,6 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-meddled": Rule("Importing the plugin changed the process; it was undone.", _W, _W),
         "plugin-tool-invalid": Rule("A tool cannot be described to a model.", _E, _E),
         "plugin-group-unknown": Rule("A tool or group is named that the plugin lacks.", _W, _E),
-        "plugin-empty": Rule("The plugin brings neither tools nor skills.", _I, _W),
         "plugin-not-enabled": Rule("An installed plugin that nobody enabled.", _I, _I),
         "plugin-not-installed": Rule("A plugin was named but is not installed.", _E, _E),
         "plugin-contested": Rule("Two distributions offer one plugin; neither is used.", _E, _E),

@@ -15,6 +15,9 @@ _log = logging.getLogger("satchel.watching")
 BACKLOG = 10_000
 """How many changes a reader may lag behind before the oldest are dropped."""
 
+# Seconds that the end of a watch waits for a look that is under way.
+_LINGER = 2.0
+
 
 class WatchThread:
     """One worker: it takes a hint, has the look taken, and waits for the next hint."""
@@ -38,10 +41,10 @@ class WatchThread:
         self._ready.wait()
 
     def stop(self) -> None:
-        """End the watch and wait for its thread."""
+        """End the watch and wait for its thread, but not for a plugin that hangs in it."""
         self._stop.set()
         self._ready.set()
-        self._thread.join()
+        self._thread.join(_LINGER)
 
     def _run(self) -> None:
         for hint in self._hints(self._stop):

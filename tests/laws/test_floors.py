@@ -59,7 +59,7 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 
 def room_of(module: str) -> str:
-    return module.split(".")[0]
+    return module.split(".", maxsplit=1)[0]
 
 
 def floor_of(room: str) -> int:
@@ -72,7 +72,8 @@ def imported_rooms(path: Path) -> set[str]:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports of ours are written out in full"
             name = node.module or ""
-            names = [f"{name}.{alias.name}" for alias in node.names] if name == "satchel" else [name]
+            top = name == "satchel"
+            names = [f"{name}.{alias.name}" for alias in node.names] if top else [name]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:

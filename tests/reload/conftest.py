@@ -57,8 +57,9 @@ class Watched:
     def until_event(self, event: str, name: str) -> Change:
         found: list[Change] = []
         self.until(
-            lambda: found.extend(c for c in self.changes if (c.event, c.name) == (event, name))
-            or found
+            lambda: (
+                found.extend(c for c in self.changes if (c.event, c.name) == (event, name)) or found
+            )
         )
         return found[0]
 

@@ -29,7 +29,7 @@ WORDS = st.sampled_from(["aaaa", "bbbb", "cccc"])
 
 
 @pytest.fixture
-def history(watched, skill_text):
+def history(watched, skill_text):  # noqa: C901 - a machine with many rules
     """Make the machine: each run of it has a root of its own and a satchel that watches it."""
 
     class History(RuleBasedStateMachine):
@@ -95,10 +95,10 @@ def history(watched, skill_text):
 
         @rule(folder=FOLDERS.filter(bool), to=FOLDERS.filter(bool))
         def rename_folder(self, folder, to):
-            if (self.root / folder).is_dir() and not (self.root / to).exists():
-                if not to.startswith(folder + "/"):
-                    (self.root / to).parent.mkdir(parents=True, exist_ok=True)
-                    (self.root / folder).rename(self.root / to)
+            free = (self.root / folder).is_dir() and not (self.root / to).exists()
+            if free and not to.startswith(folder + "/"):
+                (self.root / to).parent.mkdir(parents=True, exist_ok=True)
+                (self.root / folder).rename(self.root / to)
 
         @rule(folder=FOLDERS.filter(bool))
         def move_out_and_in(self, folder):

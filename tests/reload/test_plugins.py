@@ -217,9 +217,7 @@ def activate_and_say(bag) -> str:
     return asyncio.run(session.call("greet", {"name": "Ada"})).text
 
 
-def test_an_enabled_package_joins_when_it_is_installed_and_leaves_when_it_is_removed(
-    watched, site
-):
+def test_an_enabled_package_joins_when_it_is_installed_and_leaves_when_it_is_removed(watched, site):
     with watched(entry_points=["greeter"]) as seen:
         assert "plugin-not-installed" in {item.code for item in seen.bag.catalog.diagnostics}
         install(site, "greeter", "1.0", "greeter_module", PACKAGE.replace("{word}", "One"))

@@ -7,6 +7,7 @@ import sys
 import threading
 
 import pytest
+
 from satchel import Pace, Settings
 from satchel.sources import native_notifier
 
@@ -192,8 +193,10 @@ def test_a_file_name_that_is_not_utf8_does_not_end_the_watch_and_is_told(
         with open(os.fsencode(skill) + b"/bad\xff", "wb"):
             pass
         seen.until(
-            lambda: {"watcher-failed", "source-name-not-utf8"}
-            <= {item.code for item in seen.bag.catalog.diagnostics}
+            lambda: (
+                {"watcher-failed", "source-name-not-utf8"}
+                <= {item.code for item in seen.bag.catalog.diagnostics}
+            )
         )
         write_skill(root, "docx")
         seen.until_names("docx", "pdf")
@@ -291,7 +294,7 @@ def test_a_checkout_of_thousands_of_files_is_a_few_looks_and_one_result(
     git(project, "add", "-A")
     git(project, "commit", "-qm", "one")
     git(project, "checkout", "-qb", "two")
-    for number in range(0, count):
+    for number in range(count):
         write_skill(root, f"skill-{number}", description="Two.")
     git(project, "commit", "-qam", "two")
     with watched(skills=[root]) as seen:
@@ -305,9 +308,7 @@ def test_a_checkout_of_thousands_of_files_is_a_few_looks_and_one_result(
         seen.until_as_cold()
 
 
-def test_a_broken_edit_keeps_the_last_good_version_and_mending_recovers(
-    watched, root, write_skill
-):
+def test_a_broken_edit_keeps_the_last_good_version_and_mending_recovers(watched, root, write_skill):
     skill = write_skill(root, "pdf", description="Good.")
     with watched(skills=[root]) as seen:
         (skill / "SKILL.md").write_text("no frontmatter any more")
@@ -362,9 +363,7 @@ def test_a_reader_sees_one_generation_or_the_next_never_a_mix(watched, root, wri
         for version in ("two", "one") * 5:
             (root / "next").symlink_to(f"..{version}")
             (root / "next").replace(root / "now")
-            seen.until(
-                lambda version=version: seen.bag.catalog.skills["b"].description == version
-            )
+            seen.until(lambda version=version: seen.bag.catalog.skills["b"].description == version)
         stop.set()
         reader.join()
     assert not mixes

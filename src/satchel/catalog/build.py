@@ -128,6 +128,7 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
         state=State.OK if manifest else State.FAILED,
         diagnostics=problems,
         manifest=manifest,
+        key=finding.key,
         digest=finding.digest,
         files=finding.files,
     )
@@ -137,7 +138,7 @@ def _plugin(supply: Supply, old: PluginEntry | None) -> PluginEntry:
     served, state, problems = supply, State.OK, supply.diagnostics
     if supply.disabled:
         state = State.DISABLED
-    elif supply.failed and old is not None and not old.supply.failed and not old.supply.disabled:
+    elif (supply.failed or supply.flawed) and old is not None and old.supply.is_sound:
         served, state = old.supply, State.STALE
         problems = (*problems, _last_good("plugin", old))
     elif supply.failed:

@@ -89,6 +89,7 @@ def _find(kind: str, name: str, entries: tuple[E, ...]) -> E:
     """Prefer what is served, then an exact address, then whatever bears the name."""
     served = [entry for entry in entries if entry.is_served and entry.name == name]
     addressed = [entry for entry in entries if entry.address == name]
+    addressed += [entry for entry in entries if name in entry.addresses]
     called = [entry for entry in entries if entry.name == name]
     for entry in (*served, *addressed, *called):
         return entry

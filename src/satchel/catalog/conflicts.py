@@ -54,10 +54,11 @@ def _skill_lost(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
 
 
 def _lost(kind: str, winner: Entry, loser: Entry) -> Diagnostic:
+    other = next((name for name in loser.addresses if name not in winner.addresses), None)
     return report(
         f"{kind}-shadowed",
         Where(loser.path),
         f"{kind} {loser.name!r} of {loser.source!r} is shadowed by that of {winner.source!r} "
         f"({winner.path})",
-        f"rename one of the two, or ask for {loser.address!r}",
+        "rename one of the two" + (f", or ask for {other!r}" if other else ""),
     )

@@ -63,6 +63,11 @@ class Entry:
         return f"{self.source}:{self.name}"
 
     @property
+    def addresses(self) -> tuple[str, ...]:
+        """Return every long name that it answers to."""
+        return (self.address,)
+
+    @property
     def is_served(self) -> bool:
         """Tell whether the model gets to see it, once its group is active."""
         return self.state in SERVED
@@ -78,9 +83,16 @@ class SkillEntry(Entry):
     """A skill; `manifest` is `None` when it never could be read."""
 
     manifest: SkillManifest | None
+    key: str
+    """Its folder below its place, which tells two of one name in one place apart."""
     digest: str
     """Names the newest content that was read, good or broken."""
     files: tuple[UnitFile, ...] = field(default=(), compare=False)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Return `source:name` and `source:folder`."""
+        return (self.address, f"{self.source}:{self.key}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +139,18 @@ class Supply:
     """Folders to search for the skills it brings."""
     diagnostics: tuple[Diagnostic, ...] = ()
     failed: bool = False
+    flawed: bool = False
+    """Whether some of its tools are refused; the others serve unless a flawless version does."""
     disabled: bool = False
     unsettled: bool = False
     """Whether it is broken but may be half written: what was served before stays as it was."""
     code: Any = field(default=None, compare=False)
     """A handle to the imported version; the catalog only carries it."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Tell whether it is good enough to serve on while a later version is not."""
+        return not (self.failed or self.flawed or self.disabled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from satchel.cli.render import relative
 from satchel.diagnostics import Diagnostic
-from satchel.names import plugin_name_fault, skill_name_fault
+from satchel.names import skill_name_fault
 from satchel.text import one_line
 
 if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
@@ -31,13 +31,6 @@ def _make_folder(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
 
 def _enable(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
     return ["satchel", "list", "--entry-points", entry.name] if entry else None
-
-
-def _install(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
-    name = item.where.path.removeprefix("entry point ")
-    # A name that looks like an installed one is a typing error, which installing does not mend.
-    is_typo = item.fix.startswith("did you mean")
-    return None if is_typo or plugin_name_fault(name) else ["pip", "install", name]
 
 
 def _uninstall(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
@@ -90,6 +83,5 @@ _REMEDIES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] =
     "plugin-unreadable": _allow_reading,
     "plugin-manifest-missing": _rename_manifest,
     "plugin-not-enabled": _enable,
-    "plugin-not-installed": _install,
     "plugin-contested": _uninstall,
 }

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +26,14 @@ from satchel.sources import (
     import_folder,
 )
 from satchel.sources.files import digest_of
+from satchel.sources.guard import PRIVATE_PREFIX, described
 from satchel.text import one_line, shorten
 from satchel.tools import Tool, as_tool, tools_in
 
 Rank = tuple[Any, ...]
+
+# Authors know their modules by their own names.
+_PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w+?_\d+\.")
 
 
 def read_folder(found: PluginFinding, rank: Rank) -> Supply:
@@ -76,16 +81,14 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits) -> Supply:
         return _failed(supply, _import_failed(problem, file))
     digests = {tool.name: tool.digest for tool in found.declared}
 
-    def offered() -> list[ToolSupply]:
-        tools = [as_tool(item) for item in tools_in(vars(code.thing))]
-        return [_tool(tool, file, digests.get(tool.name, "")) for tool in tools]
-
     try:
-        tools, _ = guarded(offered, limits.hook)
+        offered, _ = guarded(
+            lambda: _offered(tools_in(vars(code.thing)), file, digests), limits.hook
+        )
     except PluginCodeError as problem:
         code.purge()
         return _failed(supply, _code_problem("plugin-tool-invalid", problem, file))
-    return _with_code(_with_tools(supply, tools), code)
+    return _with_code(_with_offered(supply, offered), code)
 
 
 def read_package(found: DistributionFinding, rank: Rank) -> Supply:
@@ -121,18 +124,18 @@ def load_package(
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, found.path))
 
-    def asked() -> tuple[Answers, list[ToolSupply]]:
+    def asked() -> tuple[Answers, _Offer]:
         answers = ask(code.thing)
-        return answers, [_tool(tool, found.path, found.digest) for tool in answers.tools]
+        return answers, _offered(answers.tools, found.path, {})
 
     try:
-        (answers, tools), _ = guarded(asked, limits.hook)
+        (answers, offer), _ = guarded(asked, limits.hook)
     except PluginCodeError as problem:
         code.purge()
         return _failed(supply, _code_problem("plugin-hook-failed", problem, found.path))
     groups = answers.groups or (Group(found.name, found.summary),)
     supply = replace(supply, groups=groups, skills=answers.skill_folders)
-    return _with_code(_with_tools(supply, tools), code)
+    return _with_code(_with_offered(supply, offer), code)
 
 
 def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
@@ -142,6 +145,29 @@ def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
 
 def _failed(supply: Supply, problem: Diagnostic) -> Supply:
     return replace(supply, failed=True, tools=(), diagnostics=(*supply.diagnostics, problem))
+
+
+_Offer = tuple[list[ToolSupply], list[Diagnostic]]
+"""The tools that can be used, and why the others cannot."""
+
+
+def _offered(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> _Offer:
+    """Make tools of what a plugin offers; it runs foreign code, so it must be guarded."""
+    tools: list[ToolSupply] = []
+    problems: list[Diagnostic] = []
+    for thing in things:
+        try:
+            tools.append(_tool(as_tool(thing), path, digests))
+        except Exception as problem:
+            told = described(problem)
+            problems.append(_code_problem("plugin-tool-invalid", told, path))
+    return tools, problems
+
+
+def _with_offered(supply: Supply, offer: _Offer) -> Supply:
+    tools, problems = offer
+    noted = replace(supply, flawed=bool(problems), diagnostics=(*supply.diagnostics, *problems))
+    return _with_tools(noted, tools)
 
 
 def _with_tools(supply: Supply, tools: Iterable[ToolSupply]) -> Supply:
@@ -211,12 +237,12 @@ def _code_path(found: PluginFinding) -> str:
     return ""
 
 
-def _tool(tool: Tool, path: str, code: str) -> ToolSupply:
-    """Describe a tool as its owner offers it; it runs foreign code, so it must be guarded."""
+def _tool(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolSupply:
+    """Describe a tool as its owner offers it."""
     if not isinstance(tool.description, str) or not isinstance(tool.group, str | None):
         raise DefinitionError(f"description and group of the tool {tool.name!r} must be text")
     schema = json.dumps(tool.to_schema(), sort_keys=True, default=str)
-    version = digest_of(f"{schema}\0{code}".encode("utf-8", "surrogatepass"))
+    version = digest_of(f"{schema}\0{digests.get(tool.name)}".encode("utf-8", "surrogatepass"))
     return ToolSupply(tool.name, tool.description, path, version, tool.group, tool)
 
 
@@ -231,6 +257,6 @@ def _code_problem(code: str, problem: PluginCodeError, path: str) -> Diagnostic:
     return report(
         code,
         Where(problem.path or path, problem.line),
-        shorten(one_line(problem.message), 500),
+        shorten(one_line(_PRIVATE_NAME.sub("", problem.message)), 500),
         fix or "mend the code; it is tried again when it changes",
     )

@@ -33,7 +33,7 @@ async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
 
 
 async def _answer(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
-    import asyncio  # noqa: PLC0415 - see the module docstring
+    import asyncio
 
     task = asyncio.current_task()
     assert task is not None  # a coroutine that runs belongs to a task
@@ -59,7 +59,7 @@ async def _answer(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
 
 
 def _pass_on_cancellation(problem: BaseException) -> NoReturn:
-    import asyncio  # noqa: PLC0415 - see the module docstring
+    import asyncio
 
     if isinstance(problem, asyncio.CancelledError):
         raise problem
@@ -118,7 +118,7 @@ def _misfit(tool: Tool, call: ToolCall) -> ArgumentFault | None:
 
 def _failed(tool: Tool, problem: BaseException) -> ToolResult:
     """Keep the traceback here, and give the model an id by which a person finds it."""
-    import logging  # noqa: PLC0415 - see the module docstring
+    import logging
 
     mark = os.urandom(4).hex()
     log = logging.getLogger("satchel.runtime")

@@ -39,7 +39,7 @@ def guarded(work: Callable[[], R], limit: float) -> tuple[R, tuple[str, ...]]:
             outcome.append(work())
         except BaseException as problem:  # SystemExit and CancelledError are the plugin's, not ours
             # Described here, not by the caller: even the words of an error may hang.
-            problems.append(_told(problem))
+            problems.append(described(problem))
 
     folder, path, entries = _current_folder(), sys.path, list(sys.path)
     thread = threading.Thread(target=run, name="satchel-plugin", daemon=True)
@@ -75,7 +75,7 @@ def _current_folder() -> str | None:
         return None
 
 
-def _told(problem: BaseException) -> PluginCodeError:
+def described(problem: BaseException) -> PluginCodeError:
     """Describe what foreign code raised; even its `__str__` may raise."""
     try:
         text = str(problem)

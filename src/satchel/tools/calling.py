@@ -42,7 +42,7 @@ async def in_thread(fn: Callable[[], Any]) -> Any:
     Not `asyncio.to_thread`: its threads are waited for when the loop and the interpreter end,
     so one function that never returns would keep the process alive.
     """
-    import asyncio  # noqa: PLC0415 - see the module docstring
+    import asyncio
 
     loop = asyncio.get_running_loop()
     done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()

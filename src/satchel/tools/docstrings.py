@@ -24,7 +24,7 @@ def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
 
 
 def _read(text: str) -> tuple[str, dict[str, str]]:
-    import griffe  # noqa: PLC0415 - heavy, and needed only for docstrings with sections
+    import griffe
 
     quiet: Any = {style: {"warnings": False} for style in griffe.Parser if style != "auto"}
     said: list[str] = []

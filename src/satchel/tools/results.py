@@ -101,7 +101,7 @@ def _jsonable(value: Any) -> Any:
     is_pydantic = hasattr(value, "__pydantic_serializer__")
     if is_dataclass(value) and not is_pydantic:
         return {item.name: getattr(value, item.name) for item in fields(value)}
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - heavy, and rarely needed
+    from pydantic_core import to_jsonable_python
 
     def refuse(unknown: Any) -> Any:
         raise _NoJsonError(type(unknown).__name__)

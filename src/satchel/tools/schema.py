@@ -34,7 +34,7 @@ class Arguments:
 
     def check(self, tool: str, sent: Mapping[str, Any]) -> dict[str, Any]:
         """Validate and coerce what was sent; a parameter left to its default is left out."""
-        from pydantic import ValidationError  # noqa: PLC0415 - heavy
+        from pydantic import ValidationError
 
         try:
             checked = self._model.model_validate(sent)
@@ -60,7 +60,7 @@ class Arguments:
 
 
 def _model(fn: Callable[..., Any], fields: Mapping[str, Parameter]) -> "type[BaseModel]":
-    from pydantic import ConfigDict, create_model  # noqa: PLC0415 - heavy
+    from pydantic import ConfigDict, create_model
 
     definitions: dict[str, Any] = {key: _field(fn, item) for key, item in fields.items()}
     try:
@@ -70,7 +70,7 @@ def _model(fn: Callable[..., Any], fields: Mapping[str, Parameter]) -> "type[Bas
 
 
 def _field(fn: Callable[..., Any], parameter: Parameter) -> tuple[Any, Any]:
-    from pydantic import Field  # noqa: PLC0415 - heavy
+    from pydantic import Field
 
     try:
         annotation = resolved(fn, parameter)
@@ -90,7 +90,7 @@ def _field(fn: Callable[..., Any], parameter: Parameter) -> tuple[Any, Any]:
 
 
 def _has_plain_default(parameter: Parameter) -> bool:
-    from pydantic.fields import FieldInfo  # noqa: PLC0415 - heavy
+    from pydantic.fields import FieldInfo
 
     return parameter.default is not REQUIRED and not isinstance(parameter.default, FieldInfo)
 
@@ -129,7 +129,7 @@ def _undescribable(
     fn: Callable[..., Any], parameters: Iterable[Parameter], problem: Exception
 ) -> DefinitionError:
     """Find the parameter at fault by trying each alone."""
-    from pydantic import TypeAdapter  # noqa: PLC0415 - heavy
+    from pydantic import TypeAdapter
 
     for item in parameters:
         try:
@@ -170,7 +170,7 @@ def _untitled_generator() -> "type[GenerateJsonSchema]":
 
     A title that an author wrote stays, and so does a property that is called `title`.
     """
-    from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415 - heavy
+    from pydantic.json_schema import GenerateJsonSchema
 
     class Untitled(GenerateJsonSchema):
         def field_title_should_be_set(self, _schema: Any) -> bool:

@@ -57,7 +57,8 @@ def check(path: str) -> tuple[int, list[Diagnostic]]:
         if name not in {SKILL_FILE, MANIFEST_FILE} or not os.path.lexists(path):
             return 0, [_nothing(path)]
         path = folder
-    limits = Limits()
+    # Who names a folder to check means all of it.
+    limits = Limits(find_depth=64, find_folders=100_000)
     scan = scan_skills(place(path, Holds.SKILLS), limits)
     problems = list(scan.diagnostics)
     units = len(scan.findings)
@@ -80,7 +81,7 @@ def _nothing(path: str) -> Diagnostic:
     if not os.path.lexists(path):
         return report("source-missing", Where(whole), "does not exist", "check the spelling")
     return report(
-        "source-missing",
+        "source-empty",
         Where(whole),
         "holds nothing to validate: no SKILL.md and no toolkit.yaml",
         "name a SKILL.md, a folder with one, or a folder with a toolkit.yaml",
