@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from satchel import Pace, Settings
+from satchel.diagnostics import has_error
 
 # A long run to look for rare races: SATCHEL_HISTORIES=1000 pytest tests/reload/test_histories.py
 HISTORIES = int(os.environ.get("SATCHEL_HISTORIES", "40"))
@@ -136,7 +137,7 @@ def history(watched, skill_text):  # noqa: C901 - a machine with many rules
         def the_same_units_are_broken(self) -> None:
             def broken(satchel):
                 entries = satchel.catalog.all_skills
-                return {entry.unit for entry in entries if entry.state in ("stale", "failed")}
+                return {entry.unit for entry in entries if has_error(entry.diagnostics)}
 
             self.seen.until(lambda: broken(self.seen.bag) == broken(self.seen.cold()))
 

@@ -1,6 +1,7 @@
 """Plugins that change while we watch: code is replaced whole, or not at all."""
 
 import asyncio
+import gc
 import shutil
 import sys
 import threading
@@ -26,6 +27,13 @@ def plugins(tmp_path):
     folder = tmp_path / "plugins"
     folder.mkdir()
     return folder
+
+
+def alive(plugin: str) -> set[str]:
+    """The versions of a plugin whose modules the interpreter still knows."""
+    gc.collect()
+    names = {name.partition(".")[0] for name in sys.modules}
+    return {name for name in names if name.startswith(f"_satchel_plugin_{plugin}_")}
 
 
 def tools(word: str) -> str:
@@ -140,13 +148,13 @@ def test_a_broken_plugin_is_not_tried_again_until_it_changes(
 
 
 def test_deleting_a_plugin_removes_what_it_brought(watched, plugins, write_plugin, write_skill):
-    folder = write_plugin(plugins, "demo", tools=tools("Good"))
+    folder = write_plugin(plugins, "fleeting", tools=tools("Good"))
     write_skill(folder / "skills", "how-to-greet")
     with watched(plugins=[plugins]) as seen:
         shutil.rmtree(folder)
-        for name in ("demo", "greet", "how-to-greet"):
+        for name in ("fleeting", "greet", "how-to-greet"):
             seen.until_event("removed", name)
-        assert not [name for name in sys.modules if name.startswith("_satchel_plugin_demo")]
+        assert not alive("fleeting")
         seen.until_as_cold()
 
 
@@ -164,21 +172,20 @@ def test_a_call_that_runs_ends_on_the_version_it_began_with(watched, plugins, wr
             return WORD
     """
     began, go_on = threading.Event(), threading.Event()
-    write_plugin(plugins, "demo", tools=source, words="WORD = 'first'\n")
+    write_plugin(plugins, "slow", tools=source, words="WORD = 'first'\n")
     with watched(plugins=[plugins]) as seen, pytest.MonkeyPatch.context() as patch:
         patch.setattr("builtins.satchel_gates", (began, go_on), raising=False)
         answers: list[str] = []
         caller = threading.Thread(target=lambda: answers.append(say(seen.bag)))
         caller.start()
         assert began.wait(20)
-        (plugins / "demo" / "words.py").write_text("WORD = 'second'\n")
-        seen.until_event("changed", "demo")
+        (plugins / "slow" / "words.py").write_text("WORD = 'second'\n")
+        seen.until_event("changed", "slow")
         go_on.set()
         caller.join()
         assert answers == ["first"]
         assert say(seen.bag) == "second"
-        alive = {name.split(".")[0] for name in sys.modules if "_satchel_plugin_demo" in name}
-        assert len(alive) == 1, "the old version went with its last call"
+        assert len(alive("slow")) == 1, "the old version went with its last call"
 
 
 def install(site, name, version, module, source) -> None:
@@ -247,14 +254,16 @@ def test_a_broken_upgrade_of_a_package_keeps_the_version_that_worked(watched, si
         assert activate_and_say(seen.bag) == "One Ada"
 
 
-def test_a_package_that_nobody_enabled_is_listed_and_never_imported(watched, site):
+def test_a_package_that_nobody_enabled_is_listed_and_never_imported(watched, site, tmp_path):
+    mark = tmp_path / "it-ran"
     with watched() as seen:
-        install(site, "greeter", "1.0", "greeter_module", PACKAGE)
+        source = f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n"
+        install(site, "greeter", "1.0", "greeter_module", source)
         seen.until_event("added", "greeter")
         (entry,) = [e for e in seen.bag.catalog.all_plugins if e.name == "greeter"]
         assert entry.state == "disabled"
         assert [item.code for item in entry.diagnostics] == ["plugin-not-enabled"]
-    assert "greeter_module" not in sys.modules
+    assert not mark.exists()
 
 
 def test_a_half_written_installation_is_waited_for(watched, site):

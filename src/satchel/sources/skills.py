@@ -186,8 +186,8 @@ class _Walk:
         for name in above:
             ancestry.append(os.path.join(ancestry[-1], name))
         for entry in list_folder(parent, []):
-            if entry.name == last and is_folder(entry):
-                self._enter(key, entry, tuple(ancestry))
+            if entry.name == last:
+                self._entry(key, entry, tuple(ancestry))
         return self._result()
 
     def _result(self) -> SkillScan:
@@ -219,19 +219,22 @@ class _Walk:
             return
         self._walked.add(key)
         for entry in entries:
-            below = f"{key}/{entry.name}" if key else entry.name
-            if entry.is_symlink() and not is_skipped(entry.name):
-                self._links.add((entry.path, os.path.realpath(entry.path)))
-            if is_folder(entry):
-                self._enter(below, entry, above)
-            elif entry.name.casefold() == SKILL_FILE.casefold():
-                self._note(below, [_nearly(entry)])
+            self._entry(f"{key}/{entry.name}" if key else entry.name, entry, above)
 
-    def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
-        """Go into a folder unless it is one of those that are never looked into."""
-        problems: list[Diagnostic] = []
+    def _entry(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+        """Look at what stands in a folder that is no skill."""
         if is_skipped(entry.name):
             return
+        if entry.is_symlink():
+            self._links.add((entry.path, os.path.realpath(entry.path)))
+        if is_folder(entry):
+            self._enter(key, entry, above)
+        elif entry.name.casefold() == SKILL_FILE.casefold():
+            self._note(key, [_nearly(entry)])
+
+    def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+        """Go into a folder unless it may not be entered."""
+        problems: list[Diagnostic] = []
         if not is_utf8(entry.name):
             problems.append(not_utf8(entry))
         elif key.count("/") >= self._limits.find_depth:
