@@ -63,15 +63,14 @@ def build(
     number = previous.generation + 1
     tools = settle_tools(_tools(plugins))
     listed = tuple(entry for entry in plugins if entry.source != HOST)
-    catalog = Catalog(
-        number,
+    parts = (
         _dated(settle_skills(_skills(skills, previous)), previous.all_skills, number),
         _dated(tools, previous.all_tools, number),
         _dated(_groups(plugins, tools), previous.all_groups, number),
         _dated(listed, previous.all_plugins, number),
         tuple(dict.fromkeys(diagnostics)),
     )
-    return previous if replace(catalog, generation=previous.generation) == previous else catalog
+    return previous if parts == previous.parts else Catalog(number, *parts)
 
 
 def _dated(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:
@@ -80,8 +79,10 @@ def _dated(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, .
     dated = []
     for entry in entries:
         old = known.get(entry.identity)
-        same = old is not None and replace(entry, generation=old.generation) == old
-        dated.append(replace(entry, generation=old.generation if old and same else number))
+        if old is not entry:
+            same = old is not None and replace(entry, generation=old.generation) == old
+            entry = replace(entry, generation=old.generation if old and same else number)  # noqa: PLW2901 - as it leaves
+        dated.append(entry)
     return tuple(sorted(dated, key=lambda entry: (entry.name, entry.scope, entry.rank)))
 
 
@@ -107,6 +108,8 @@ def _unshadowed(entry: E) -> E:
 
 def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
     finding = ranked.finding
+    if old is not None and old.finding is finding and old.rank == ranked.rank:
+        return _unshadowed(old)
     problems = (*finding.diagnostics, *finding.folder.diagnostics)
     manifest = finding.manifest
     if manifest is None and old is not None and old.manifest is not None:
@@ -115,6 +118,7 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
             rank=ranked.rank,
             state=State.STALE,
             digest=finding.digest,
+            finding=finding,
             diagnostics=(*problems, _last_good("skill", old)),
         )
     return SkillEntry(
@@ -131,6 +135,7 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
         key=finding.key,
         digest=finding.digest,
         files=finding.files,
+        finding=finding,
     )
 
 

@@ -45,6 +45,17 @@ class Catalog:
             object.__setattr__(self, name, _served(getattr(self, f"all_{name}")))
 
     @property
+    def parts(self) -> tuple[object, ...]:
+        """Return all that makes a generation what it is, but for its number."""
+        return (
+            self.all_skills,
+            self.all_tools,
+            self.all_groups,
+            self.all_plugins,
+            self.source_diagnostics,
+        )
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """Return every entry of every kind, whatever its state."""
         return (*self.all_plugins, *self.all_groups, *self.all_skills, *self.all_tools)

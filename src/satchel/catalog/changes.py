@@ -72,8 +72,10 @@ def loaded(catalog: Catalog) -> tuple[Change, ...]:
 
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return the events that lead from one generation to another: departures come first."""
-    before = {entry.identity: entry for entry in old.entries}
-    after = {entry.identity: entry for entry in new.entries}
+    # Most entries of a large catalog are the very same objects; only the others are compared.
+    shared = {id(entry) for entry in old.entries} & {id(entry) for entry in new.entries}
+    before = {entry.identity: entry for entry in old.entries if id(entry) not in shared}
+    after = {entry.identity: entry for entry in new.entries if id(entry) not in shared}
     gone = [_change(Event.REMOVED, e, new) for key, e in before.items() if key not in after]
     come = [
         change

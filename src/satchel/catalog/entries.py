@@ -8,6 +8,7 @@ from satchel.diagnostics import Diagnostic
 from satchel.manifests import SkillManifest
 from satchel.sources.files import UnitFile
 from satchel.sources.places import Scope
+from satchel.sources.skills import SkillFinding
 from satchel.tools import Tool
 
 HOST = "host"
@@ -88,6 +89,8 @@ class SkillEntry(Entry):
     digest: str
     """Names the newest content that was read, good or broken."""
     files: tuple[UnitFile, ...] = field(default=(), compare=False)
+    finding: SkillFinding | None = field(default=None, compare=False, repr=False)
+    """What it was made of; the same finding makes the same entry."""
 
     @property
     def addresses(self) -> tuple[str, ...]:

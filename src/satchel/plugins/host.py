@@ -10,7 +10,6 @@ import pluggy
 from satchel.catalog import Group
 from satchel.names import plugin_name_fault
 from satchel.plugins import hookspecs
-from satchel.tools import Tool, as_tool
 
 
 class HookError(Exception):
@@ -21,7 +20,8 @@ class HookError(Exception):
 class Answers:
     """What a plugin's hooks returned, checked."""
 
-    tools: tuple[Tool, ...]
+    tools: tuple[Any, ...]
+    """`Tool`s and functions, as they came: one that is no tool costs no other."""
     groups: tuple[Group, ...]
     skill_folders: tuple[str, ...]
 
@@ -45,7 +45,7 @@ def ask(plugin: Any) -> Answers:
         if not isinstance(folder, str) or not os.path.isabs(folder):
             raise HookError(f"satchel_skill_folders returned no absolute path: {folder!r}")
     return Answers(
-        tools=tuple(as_tool(item) for item in _all(hook.satchel_tools)),
+        tools=tuple(_all(hook.satchel_tools)),
         groups=tuple(_sound(group) for group in _all(hook.satchel_groups, (Group,))),
         skill_folders=tuple(folders),
     )

@@ -38,7 +38,8 @@ class SkillFinding:
     @property
     def path(self) -> str:
         """Return the skill's folder."""
-        return os.path.join(self.place.path, *self.key.split("/")) if self.key else self.place.path
+        below = os.sep + self.key.replace("/", os.sep) if self.key else ""
+        return self.place.path.rstrip(os.sep) + below
 
     @property
     def folder_name(self) -> str:

@@ -1,0 +1,94 @@
+"""Plugins as folders and as packages, scanned and loaded in one step."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from satchel.catalog import Supply
+from satchel.plugins import load_folder, load_package, read_folder, read_package
+from satchel.settings import Limits
+from satchel.sources import Holds, PluginFinding, place, scan_distributions, scan_plugins
+from satchel.sources.guard import PRIVATE_PREFIX
+
+TOOL = '''
+from satchel import tool
+
+@tool
+def hello(name: str) -> str:
+    """Say hello."""
+    return "Hello " + name
+'''
+
+
+@pytest.fixture(scope="session")
+def tool_source() -> str:
+    """The source of a module with one good tool."""
+    return TOOL
+
+
+@pytest.fixture
+def loaded():
+    """Purge what a test imported; nothing private may be left after it."""
+    supplies: list[Supply] = []
+    yield supplies
+    for supply in supplies:
+        if supply.code is not None:
+            supply.code.purge()
+    assert [name for name in sys.modules if name.startswith(PRIVATE_PREFIX)] == []
+
+
+@pytest.fixture
+def find(tmp_path) -> Callable[[str], PluginFinding]:
+    def find(name: str) -> PluginFinding:
+        return scan_plugins(place(tmp_path, Holds.PLUGINS), Limits()).findings[name]
+
+    return find
+
+
+@pytest.fixture
+def load(find, loaded, write_plugin, tmp_path) -> Callable[..., Supply]:
+    """Write the folder plugin `demo` and import it; `run=False` only reads it."""
+
+    def load(manifest: str = "", *, run: bool = True, limits=None, **modules: str) -> Supply:
+        write_plugin(tmp_path, "demo", manifest, **modules)
+        found = find("demo")
+        if not run:
+            return read_folder(found, (0,))
+        loaded.append(load_folder(found, (0,), limits or Limits(plugin_import=5, hook=5)))
+        return loaded[-1]
+
+    return load
+
+
+@pytest.fixture
+def package(loaded, tmp_path, monkeypatch) -> Callable[..., Supply]:
+    """Install the plugin package `acme` into a folder of its own, and import it."""
+    site = tmp_path / "site"
+    monkeypatch.syspath_prepend(site)
+    before = set(sys.modules)
+
+    def package(
+        source: str, *, name: str = "acme", run: bool = True, anew: bool = False, limits=None
+    ) -> Supply:
+        info = site / "acme-1.0.dist-info"
+        info.mkdir(parents=True, exist_ok=True)
+        (site / "acme_plugin.py").write_text(source)
+        (info / "METADATA").write_text("Name: acme-tools\nVersion: 1.0\nSummary: Sums up.\n")
+        (info / "entry_points.txt").write_text(f"[satchel.plugins]\n{name} = acme_plugin\n")
+        (info / "RECORD").write_text("acme_plugin.py,,\n")
+        (found,) = scan_distributions([str(site)]).findings
+        if not run:
+            return read_package(found, (0,))
+        loaded.append(load_package(found, (0,), limits or Limits(hook=5), anew=anew))
+        return loaded[-1]
+
+    yield package
+    for module in set(sys.modules) - before:
+        if module.startswith("acme"):
+            del sys.modules[module]
+
+
+@pytest.fixture
+def codes() -> Callable[[Supply], list[str]]:
+    return lambda supply: [item.code for item in supply.diagnostics]
