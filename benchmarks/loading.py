@@ -70,7 +70,7 @@ def best(work: Callable[[], object]) -> float:
 def parse_all(root: Path) -> list[object]:
     """Read and parse every skill, checking nothing."""
     return [
-        yaml.load(file.read_text().split("---\n")[1], yaml.CSafeLoader)  # noqa: S506 - it is safe
+        yaml.load(file.read_text().split("---\n")[1], yaml.CSafeLoader)
         for file in root.glob("*/SKILL.md")
     ]
 
@@ -108,7 +108,7 @@ def edit_to_event(root: Path) -> float:
     """Return the median time from a write to the event, at the same step."""
     step = int(Pace().step * 1000)
     times = []
-    with RustNotify([str(root)], False, False, 0, True, True) as notifier:  # noqa: FBT003
+    with RustNotify([str(root)], False, False, 0, True, True) as notifier:
         for number in range(EDITS):
             start = time.perf_counter()
             write(root / "skill-0", f"Edit {number}.")

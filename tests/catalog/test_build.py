@@ -53,6 +53,15 @@ def test_what_is_wrong_with_the_sources_is_listed_once(make):
     assert make.catalog(diagnostics=[odd, odd]).source_diagnostics == (odd,)
 
 
+def test_what_did_not_change_is_the_very_same_entry(make):
+    kept, near, far = make.skill("k"), make.skill("a"), make.skill("a", source="s", order=1)
+    first = make.catalog([kept, near, far])
+    second = make.catalog([kept, near, far, make.skill("new")], previous=first)
+    assert second.skills["k"] is first.skills["k"]
+    third = make.catalog([kept, far], previous=second)
+    assert (third.skills["a"].source, third.skills["a"].diagnostics) == ("s", ())
+
+
 def test_a_new_diagnostic_alone_makes_a_new_generation(make):
     first = make.catalog([make.skill("a")])
     odd = [report("source-missing", Where("/x"), "does not exist")]
@@ -199,6 +208,23 @@ def test_a_broken_plugin_serves_its_last_good_version(make):
     assert second.tools["t"].state is State.STALE
     third = make.catalog(plugins=[replace(broken, digest="3")], previous=second)
     assert third.tools["t"].state is State.STALE
+
+
+def test_a_flawed_plugin_serves_what_is_sound_unless_an_earlier_version_had_no_flaw(make):
+    flawed = make.plugin("p", "t", digest="2", flawed=True)
+    cold = make.catalog(plugins=[flawed])
+    assert (cold.plugins["p"].state, list(cold.tools)) == (State.OK, ["t"])
+    first = make.catalog(plugins=[make.plugin("p", "t", "u")])
+    hot = make.catalog(plugins=[flawed], previous=first)
+    assert (hot.plugins["p"].state, list(hot.tools)) == (State.STALE, ["t", "u"])
+    mended = make.catalog(plugins=[make.plugin("p", "t")], previous=hot)
+    assert (mended.plugins["p"].state, list(mended.tools)) == (State.OK, ["t"])
+
+
+def test_a_flawed_version_is_no_last_good_one(make):
+    first = make.catalog(plugins=[make.plugin("p", "t", flawed=True)])
+    second = make.catalog(plugins=[make.plugin("p", failed=True)], previous=first)
+    assert second.all_plugins[0].state is State.FAILED
 
 
 def test_a_plugin_that_was_disabled_has_no_last_good_version(make):

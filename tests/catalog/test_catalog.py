@@ -51,6 +51,12 @@ def test_an_address_reaches_what_is_shadowed(make):
     assert catalog.skill("one:a").state is State.OK
 
 
+def test_a_folder_tells_two_skills_of_one_name_in_one_place_apart(make):
+    catalog = make.catalog([make.skill("a", key="x/one"), make.skill("a", key="x/two", text="2")])
+    assert catalog.skill("skills:a").key == "x/one"
+    assert catalog.skill("skills:x/two").key == "x/two"
+
+
 def test_a_name_that_only_something_broken_bears_finds_that(make):
     catalog = make.catalog([make.skill("a", broken=True)])
     assert catalog.skill("a").state is State.FAILED

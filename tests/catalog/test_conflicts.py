@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -6,18 +8,19 @@ from satchel.catalog.conflicts import settle_plugins, settle_skills, settle_tool
 from satchel.sources import Scope
 
 
-def skill(name="a", *, scope=Scope.EXPLICIT, rank=(0,), state=State.OK, digest="x", source="s"):
-    path = f"/{source}/{name}"
+def skill(name="a", *, source="s", key="", rank=(0,), digest="x", **parts):
+    path = f"/{source}/{key or name}"
     return SkillEntry(
         name=name,
         description="",
         source=source,
-        scope=scope,
+        scope=parts.get("scope", Scope.EXPLICIT),
         path=path,
         unit=path,
         rank=rank,
-        state=state,
+        state=parts.get("state", State.OK),
         manifest=None,
+        key=key or name,
         digest=digest,
     )
 
@@ -61,6 +64,19 @@ def test_the_loser_names_the_winner_and_stays_reachable():
     assert (loser.state, problem.code) == (State.SHADOWED, "skill-shadowed")
     assert "'one'" in problem.message
     assert "two:a" in problem.fix
+
+
+def test_a_loser_in_the_same_place_is_reachable_by_its_folder():
+    _, loser = settle_skills([skill(key="one"), skill(key="two", rank=(1,), digest="other")])
+    assert loser.diagnostics[0].fix.endswith("or ask for 's:two'")
+
+
+def test_a_loser_that_no_address_tells_apart_is_only_to_be_renamed(make):
+    plugins = [make.plugin("p", "t"), make.plugin("p", "t", source="other", order=1)]
+    loser = make.catalog(plugins=[*plugins, make.plugin("q", disabled=True)]).all_plugins[1]
+    assert loser.state is State.SHADOWED
+    twin = settle_plugins([replace(loser, state=State.OK), replace(loser, state=State.OK)])[1]
+    assert twin.diagnostics[-1].fix == "rename one of the two"
 
 
 def test_identical_bytes_count_once_without_a_warning():

@@ -87,6 +87,7 @@ def _skill():
         unit="/skills/pdf",
         rank=(),
         manifest=None,
+        key="pdf",
         digest="",
     )
 

@@ -55,7 +55,7 @@ def test_a_hook_that_nobody_knows_is_an_error():
 
 def test_a_hook_with_a_parameter_that_nobody_gives_is_an_error():
     with pytest.raises(HookError, match="catalog"):
-        ask(plugin(tools=lambda catalog: list(catalog)))
+        ask(plugin(tools=lambda catalog: [catalog]))
 
 
 @pytest.mark.parametrize("answer", [7, "hello", SimpleNamespace()])

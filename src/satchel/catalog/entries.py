@@ -94,8 +94,8 @@ class SkillEntry(Entry):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Return `source:name` and `source:folder`."""
-        return (self.address, f"{self.source}:{self.key}")
+        """Return `source:name` and, for a folder among others, `source:folder`."""
+        return (self.address, f"{self.source}:{self.key}") if self.key else (self.address,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

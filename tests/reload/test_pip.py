@@ -1,0 +1,97 @@
+"""The real pip installs, upgrades and removes the bundled package while a watch runs."""
+
+import json
+import queue
+import shutil
+import subprocess
+import sys
+import sysconfig
+import threading
+import venv
+from pathlib import Path
+
+import pytest
+
+import satchel
+
+REPOSITORY = Path(__file__).parents[2]
+PACKAGE = REPOSITORY / "plugins" / "satchel-units"
+PATIENCE = 60
+
+
+def pip(*words: str) -> None:
+    base = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*base, *words], check=True, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """Two versions of the bundled package, built."""
+    folder = tmp_path_factory.mktemp("wheels")
+    built = []
+    for version in ("1.0.0", "1.0.1"):
+        source = folder / version
+        shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("__pycache__"))
+        lines = (source / "pyproject.toml").read_text().splitlines(keepends=True)
+        (source / "pyproject.toml").write_text(
+            "".join(
+                f'version = "{version}"\n' if line.startswith("version = ") else line
+                for line in lines
+            )
+        )
+        pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(source))
+        built += sorted(folder.glob(f"*{version}*.whl"))
+    return built
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """A virtual environment that sees our own packages, but has a site-packages of its own."""
+    folder = tmp_path / "environment"
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    ours = [str(Path(satchel.__file__).parents[1]), sysconfig.get_path("purelib")]
+    (site / "ours.pth").write_text("\n".join(ours))
+    return folder / "bin" / "python"
+
+
+class Lines:
+    """What a process prints, as objects, read on a thread so that waiting has an end."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._read, args=(process,), daemon=True).start()
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        for line in process.stdout:
+            self._lines.put(line)
+
+    def until(self, event: str, kind: str, name: str) -> dict[str, object]:
+        while True:
+            found = json.loads(self._lines.get(timeout=PATIENCE))
+            if (found["event"], found["kind"], found["name"]) == (event, kind, name):
+                return found
+
+
+def test_installing_upgrading_and_removing_the_bundled_package_is_noticed(wheels, environment):
+    process = subprocess.Popen(
+        [str(environment), "-m", "satchel", "watch", "--json", "--entry-points", "units"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        try:
+            lines = Lines(process)
+            lines.until("loaded", "group", "basic")
+            pip("--python", str(environment), "install", "--no-deps", str(wheels[0]))
+            lines.until("added", "plugin", "units")
+            lines.until("added", "skill", "convert-with-care")
+            pip("--python", str(environment), "install", "--no-deps", str(wheels[1]))
+            changed = lines.until("changed", "plugin", "units")
+            assert changed["message"] == "version 1.0.0 -> 1.0.1"
+            pip("--python", str(environment), "uninstall", "--yes", "satchel-units")
+            lines.until("removed", "plugin", "units")
+        finally:
+            process.terminate()
+    assert process.returncode == 0
