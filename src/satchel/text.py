@@ -52,6 +52,11 @@ def xml(text: str) -> str:
     return one_line(text).translate(_XML)
 
 
+def xml_path(path: str) -> str:
+    """Escape a path for an XML element; blanks in it are kept, because it must still open."""
+    return visible(path).replace("\n", " ").replace("\t", " ").translate(_XML)
+
+
 def shorten(text: str, limit: int) -> str:
     """Cut at `limit` characters, with an ellipsis in place of what is gone."""
     if len(text) <= limit:

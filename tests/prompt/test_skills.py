@@ -79,7 +79,12 @@ def test_no_field_leaves_its_element(lines):
     assert [set(skill) for skill in found] == [{"name", "description", "location"}] * len(lines)
     for skill, line in zip(found, lines, strict=True):
         assert skill["name"] == one_line(line.name)
-        assert skill["location"] == one_line(line.dir) + "/SKILL.md"
+        assert one_line(skill["location"]) == one_line(line.dir + "/SKILL.md")
+
+
+def test_blanks_in_a_path_are_kept_because_it_must_still_open():
+    (skill,) = skills_in(render_skills([SkillLine("a", "b", "/two  blanks")], BARE))
+    assert skill["location"] == "/two  blanks/SKILL.md"
 
 
 @given(LINES, st.integers(0, 600) | st.none())

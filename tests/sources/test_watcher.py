@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from satchel.settings import Pace
-from satchel.sources import Watched, hints
+from satchel.sources import Watched, hints, watcher
 from satchel.sources.distributions import folder_stamps
 
 # Nothing happens by itself within a test, unless the test asks for it.
@@ -153,6 +153,18 @@ def test_events_wait_while_git_changes_the_work_tree(tmp_path, below):
 
     watched.send(["a"], "timeout", ["b"], "timeout", unlocked)
     assert watched.next().paths == set("abc")
+
+
+def test_the_lock_of_a_worktree_is_found_where_its_git_file_points(tmp_path):
+    root = tmp_path / "worktree" / "skills"
+    root.mkdir(parents=True)
+    (tmp_path / "main.git").mkdir()
+    (root.parent / ".git").write_text("gitdir: ../main.git\n")
+    (lock,) = watcher._git_locks((str(root),))
+    assert os.path.realpath(lock) == str(tmp_path / "main.git" / "index.lock")
+    (root.parent / ".git").unlink()
+    os.mkfifo(root.parent / ".git")
+    assert watcher._git_locks((str(root),)) == set()
 
 
 def test_a_lock_that_stays_holds_events_no_longer_than_patience(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from satchel.errors import DefinitionError
-from satchel.text import one_line, shorten, xml
+from satchel.text import one_line, shorten, xml, xml_path
 
 _FIELDS = {"name", "description", "dir"}
 
@@ -72,7 +72,7 @@ class SkillPrompt:
         return self.template.format(
             name=xml(skill.name),
             description=xml(shorten(one_line(skill.description), length)),
-            dir=xml(skill.dir),
+            dir=xml_path(skill.dir),
         )
 
     def page(self, lines: Sequence[str], left_out: int = 0) -> str:

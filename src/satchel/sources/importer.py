@@ -82,7 +82,9 @@ def import_distribution(
     Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
     """
     importlib.invalidate_caches()
-    name, _, attribute = (part.strip() for part in found.value.partition(":"))
+    # "module:attribute [extra]"; extras are long obsolete and mean nothing to us.
+    value = found.value.partition("[")[0]
+    name, _, attribute = (part.strip() for part in value.partition(":"))
     owned = _modules_of(found, name)
     before = {name: module for name, module in sys.modules.items() if owned(name)}
     if anew:

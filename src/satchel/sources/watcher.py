@@ -18,6 +18,7 @@ from typing import Any, Protocol, Self
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.settings import Pace
 from satchel.sources.distributions import folder_stamps
+from satchel.sources.files import UnreadableFileError, read_regular
 
 # A watcher that keeps dying is replaced by comparing; this many deaths within this time.
 _DEATHS, _DEATHS_WITHIN = 5, 10.0
@@ -251,17 +252,24 @@ def _mark(root: str) -> tuple[int, int] | None:
 
 def _git_locks(roots: tuple[str, ...]) -> set[str]:
     """Return where git would put its lock for the work trees that the roots lie in."""
-    locks = set()
-    for root in roots:
-        folder = root
-        while not os.path.isdir(os.path.join(folder, ".git")):
-            parent = os.path.dirname(folder)
-            if parent == folder:
-                break
-            folder = parent
-        else:
-            locks.add(os.path.join(folder, ".git", "index.lock"))
-    return locks
+    folders = (_git_folder(root) for root in roots)
+    return {os.path.join(folder, "index.lock") for folder in folders if folder}
+
+
+def _git_folder(folder: str) -> str:
+    """Return git's own folder for the work tree that a folder lies in, or `""`."""
+    while not os.path.exists(git := os.path.join(folder, ".git")):
+        folder, below = os.path.dirname(folder), folder
+        if folder == below:
+            return ""
+    if os.path.isdir(git):
+        return git
+    # In a worktree or submodule it is a file that names the folder: "gitdir: PATH".
+    try:
+        text, _ = read_regular(git, 4096)
+    except UnreadableFileError:
+        return ""
+    return os.path.join(folder, os.fsdecode(text).removeprefix("gitdir:").strip())
 
 
 def _failed(problem: Exception) -> Diagnostic:
