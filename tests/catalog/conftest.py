@@ -8,7 +8,8 @@ from satchel.catalog import Catalog, RankedSkill, Supply, ToolSupply, build, bui
 from satchel.diagnostics import Where, report
 from satchel.manifests import SkillManifest
 from satchel.sources import Holds, Place, Scope, SkillFinding
-from satchel.sources.files import Folder, Stamp, UnitFile
+from satchel.sources.files import Stamp, UnitFile
+from satchel.sources.folders import Folder
 
 
 class Makers:

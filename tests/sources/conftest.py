@@ -45,8 +45,7 @@ def age() -> Callable[[Path], None]:
 @pytest.fixture
 def later(monkeypatch) -> Callable[[float], None]:
     """Let the clock of the room run ahead, so that what was just written counts as settled."""
-    import satchel.sources.distributions
-    import satchel.sources.files
+    from satchel.sources import distributions, files, folders
 
     class Clock:
         ahead = 0.0
@@ -57,23 +56,23 @@ def later(monkeypatch) -> Callable[[float], None]:
             return time.time() + self.ahead
 
     clock = Clock()
-    monkeypatch.setattr(satchel.sources.files, "time", clock)
-    monkeypatch.setattr(satchel.sources.distributions, "time", clock)
+    for room in (distributions, files, folders):
+        monkeypatch.setattr(room, "time", clock)
     return lambda seconds: setattr(clock, "ahead", seconds)
 
 
 @pytest.fixture
 def reads(monkeypatch) -> list[str]:
     """The names of the files that are read from now on, in their order."""
-    import satchel.sources.files
+    from satchel.sources import folders
 
-    read, names = satchel.sources.files.read_regular, []
+    read, names = folders.read_regular, []
 
     def counted(path: str, limit: int):
         names.append(os.path.basename(path))
         return read(path, limit)
 
-    monkeypatch.setattr(satchel.sources.files, "read_regular", counted)
+    monkeypatch.setattr(folders, "read_regular", counted)
     return names
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from satchel.diagnostics import Diagnostic, Where, has_error, report
 from satchel.manifests import DeclaredTool, PluginManifest, declared_tools, read_plugin
 from satchel.settings import Limits
-from satchel.sources.files import (
+from satchel.sources.files import is_utf8
+from satchel.sources.folders import (
     Folder,
     FolderReader,
     follow,
     is_folder,
     is_skipped,
-    is_utf8,
     list_folder,
     not_utf8,
 )

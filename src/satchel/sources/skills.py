@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.manifests import SkillManifest, read_skill
 from satchel.settings import Limits
-from satchel.sources.files import (
+from satchel.sources.files import UnitFile, is_utf8
+from satchel.sources.folders import (
     Folder,
     FolderReader,
-    UnitFile,
     follow,
     is_folder,
     is_skipped,
-    is_utf8,
     list_folder,
     not_utf8,
     too_deep,
