@@ -4,8 +4,9 @@ Everything is compared, nothing is replayed: a look takes what the last look fou
 may have changed, imports what did change, and hands the whole to the catalog.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from satchel.catalog import Catalog, PluginEntry, RankedSkill, Supply, build, build_plugins
@@ -14,6 +15,7 @@ from satchel.names import near_misses
 from satchel.plugins import disabled, load_folder, load_package, read_folder, read_package
 from satchel.settings import Settings
 from satchel.sources import (
+    Background,
     DistributionFinding,
     DistributionScan,
     Holds,
@@ -50,6 +52,18 @@ class Wanted:
         return not names.isdisjoint(self.entry_points)
 
 
+Unit = tuple[Scope, str, str]
+"""What makes a plugin the same one in every look: scope, source, unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """A plugin whose code is being imported while everything else goes on."""
+
+    digest: str
+    work: Background[Supply]
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """What one look found, so that the next has less to do."""
@@ -57,7 +71,8 @@ class Look:
     plugins: Mapping[Place, PluginScan] = field(default_factory=dict)
     skills: Mapping[Place, SkillScan] = field(default_factory=dict)
     distributions: DistributionScan = field(default_factory=lambda: DistributionScan({}))
-    supplies: Mapping[tuple[Scope, str, str], Supply] = field(default_factory=dict)
+    supplies: Mapping[Unit, Supply] = field(default_factory=dict)
+    loading: Mapping[Unit, Loading] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
 
     def watched(self) -> Watched:
@@ -79,7 +94,7 @@ class Asked:
     dirty: frozenset[str] | None = None
     """Paths that may have changed, `None` for everything."""
     patient: bool = False
-    """Whether a unit that broke just now may be left as it was for a moment."""
+    """Whether what is half written, or takes long to import, may be left as it was for now."""
     retry: bool = False
     """Whether code that failed is tried again although it did not change."""
     trouble: tuple[Diagnostic, ...] = ()
@@ -108,7 +123,8 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         scans,
         skills,
         installed,
-        {(supply.scope, supply.source, supply.unit): supply for supply in supplies},
+        {_unit(supply): supply for supply in supplies},
+        load.loading,
         frozenset(
             (
                 *(item.finding.path for item in ranked if item.unsettled),
@@ -160,6 +176,7 @@ class _Load:
     previous: Catalog
     asked: Asked
     retry: bool
+    loading: dict[Unit, Loading] = field(default_factory=dict)
 
     def folders(self, scans: Iterable[PluginScan]) -> Iterable[Supply]:
         """Load the plugin folders; of two of one name only the first sound one is imported."""
@@ -171,6 +188,7 @@ class _Load:
                 findings[supply.unit, order] = found
                 read.append(supply)
         taken: set[str] = set()
+        limits = self.wanted.settings.limits
         for supply in sorted(read, key=lambda supply: (supply.scope, supply.rank)):
             found = findings[supply.unit, supply.rank[0]]
             if self.asked.patient and supply.failed and self._may_be_half_written(found.folder):
@@ -178,8 +196,7 @@ class _Load:
             elif not self.wanted.run_code or supply.failed or supply.name in taken:
                 yield supply
             else:
-                known = self._known(supply)
-                loaded = known or load_folder(found, supply.rank, self.wanted.settings.limits)
+                loaded = self._loaded(supply, partial(load_folder, found, supply.rank, limits))
                 if not loaded.failed:
                     taken.add(loaded.name)
                 yield loaded
@@ -187,6 +204,7 @@ class _Load:
     def packages(self, installed: DistributionScan) -> Iterable[Supply]:
         """Load the installed plugins that somebody asked for; list the others."""
         findings = installed.findings
+        running = {_unit(e.supply) for e in self.previous.all_plugins if e.supply.code is not None}
         for found in findings:
             rank = (len(self.wanted.places), found.name, found.distribution)
             supply = read_package(found, rank)
@@ -198,11 +216,9 @@ class _Load:
             elif not self.wanted.run_code:
                 yield supply
             else:
-                earlier = self.before.supplies.get((supply.scope, supply.source, supply.unit))
-                known = self._known(supply)
                 limits = self.wanted.settings.limits
-                anew = earlier is not None and earlier.code is not None
-                yield known or load_package(found, rank, limits, anew=anew)
+                anew = _unit(supply) in running
+                yield self._loaded(supply, partial(load_package, found, rank, limits, anew=anew))
 
     def ranked(self, scans: Mapping[Place, SkillScan]) -> Iterable[RankedSkill]:
         """Give each skill its rank, and spare those that may be half written."""
@@ -218,9 +234,27 @@ class _Load:
     def _may_be_half_written(self, folder: Any) -> bool:
         return bool(folder.is_younger_than(self.wanted.settings.pace.settle))
 
+    def _loaded(self, supply: Supply, load: Callable[[], Supply]) -> Supply:
+        """Import a plugin; one that takes long holds up no other when the look is patient."""
+        if (known := self._known(supply)) is not None:
+            return known
+        loading, wait = self.before.loading.get(_unit(supply)), 0.0
+        if loading is None:
+            loading = Loading(supply.digest, Background(load))
+            wait = self.wanted.settings.pace.settle
+        if loading.work.is_done_within(wait if self.asked.patient else None):
+            if loading.digest == supply.digest:
+                return loading.work.result()
+            if not self.asked.patient:
+                return load()
+            # It was edited meanwhile. One import at a time: the next look begins the new one.
+        else:
+            self.loading[_unit(supply)] = loading
+        return replace(supply, unsettled=True)
+
     def _known(self, supply: Supply) -> Supply | None:
         """Return what the last look made of the same content: broken code is not tried twice."""
-        known = self.before.supplies.get((supply.scope, supply.source, supply.unit))
+        known = self.before.supplies.get(_unit(supply))
         if known is None or known.digest != supply.digest or known.disabled or known.unsettled:
             return None
         if known.failed and self.retry:
@@ -228,6 +262,10 @@ class _Load:
         if not known.failed and known.code is None and known.tools:
             return None  # It was shadowed, so it was only read.
         return replace(known, rank=supply.rank)
+
+
+def _unit(supply: Supply) -> Unit:
+    return supply.scope, supply.source, supply.unit
 
 
 def _not_enabled(found: DistributionFinding) -> Diagnostic:

@@ -185,7 +185,7 @@ class Satchel:
 
     def _add(self, **parts: Any) -> None:
         self._wanted = replace(self._wanted, host=replace(self._wanted.host, **parts))
-        self._bring_up_to_date(Asked(dirty=frozenset()))
+        self._bring_up_to_date(Asked(dirty=frozenset(), patient=True))
 
     def _require(self, kind: str, name: str, known: list[str]) -> None:
         if name not in known:

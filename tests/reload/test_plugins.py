@@ -253,6 +253,32 @@ def test_a_broken_upgrade_of_a_package_keeps_the_version_that_worked(watched, si
         seen.until(lambda: seen.bag.catalog.plugins["greeter"].state == "stale")
         assert activate_and_say(seen.bag) == "One Ada"
 
+        shutil.rmtree(site / "greeter-1.1.dist-info")
+        install(site, "greeter", "1.2", "greeter_module", PACKAGE.replace("{word}", "Mended"))
+        seen.until(lambda: seen.bag.catalog.plugins["greeter"].state == "ok")
+        assert activate_and_say(seen.bag) == "Mended Ada"
+
+
+def test_a_plugin_that_takes_long_to_import_holds_up_no_other(
+    watched, plugins, root, write_plugin, write_skill
+):
+    gate = threading.Event()
+    with watched(plugins=[plugins], skills=[root]) as seen, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.satchel_gate", gate, raising=False)
+        slow = "import builtins\nbuiltins.satchel_gate.wait(9)\n"
+        write_plugin(plugins, "slow", tools=slow)
+        write_skill(root, "pdf")
+        write_plugin(plugins, "quick", tools=tools("Hello"))
+        seen.until_event("added", "pdf")
+        seen.until_event("added", "quick")
+        assert "slow" not in seen.bag.catalog.plugins
+        write_plugin(plugins, "slow", tools="# edited while it was still being imported\n" + slow)
+        write_skill(root, "docx")
+        seen.until_event("added", "docx")
+        gate.set()
+        seen.until_event("added", "slow")
+        seen.until_as_cold()
+
 
 def test_a_package_that_nobody_enabled_is_listed_and_never_imported(watched, site, tmp_path):
     mark = tmp_path / "it-ran"

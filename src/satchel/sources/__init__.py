@@ -8,7 +8,7 @@ from satchel.sources.distributions import (
     scan_distributions,
 )
 from satchel.sources.files import UnitFile
-from satchel.sources.guard import PluginCodeError, PluginTimeoutError, guarded
+from satchel.sources.guard import Background, PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.importer import ImportedCode, import_distribution, import_folder
 from satchel.sources.places import Holds, Place, Scope, place, well_known_places
 from satchel.sources.plugins import MANIFEST_FILE, PluginFinding, PluginScan, scan_plugins
@@ -18,6 +18,7 @@ from satchel.sources.watcher import Hint, Notifier, Watched, hints, native_notif
 __all__ = [
     "MANIFEST_FILE",
     "SKILL_FILE",
+    "Background",
     "DistributionFinding",
     "DistributionScan",
     "Hint",

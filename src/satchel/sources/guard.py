@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 R = TypeVar("R")
 
@@ -23,6 +23,35 @@ class PluginCodeError(Exception):
 
 class PluginTimeoutError(PluginCodeError):
     """Plugin code did not end in time; its thread is left behind."""
+
+
+class Background(Generic[R]):
+    """Work that goes on in a thread of its own; it may raise, and be waited for again and again."""
+
+    def __init__(self, work: Callable[[], R]) -> None:
+        self._work = work
+        self._outcome: list[R] = []
+        self._problem: BaseException | None = None
+        self._done = threading.Event()
+        threading.Thread(target=self._run, name="satchel-load", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._outcome.append(self._work())
+        except BaseException as problem:
+            self._problem = problem
+        finally:
+            self._done.set()
+
+    def is_done_within(self, seconds: float | None) -> bool:
+        """Wait for the end, at most so long; without a limit for `None`."""
+        return self._done.wait(seconds)
+
+    def result(self) -> R:
+        """Return or raise what the work did, which must be done."""
+        if self._problem is not None:
+            raise self._problem
+        return self._outcome[0]
 
 
 def guarded(work: Callable[[], R], limit: float) -> tuple[R, tuple[str, ...]]:
