@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import importlib
 import inspect
 import os
@@ -51,6 +52,7 @@ def load(tmp_path):
 
 
 def private():
+    gc.collect()  # what other tests dropped may still be waiting for it
     return [name for name in sys.modules if name.startswith(PRIVATE_PREFIX)]
 
 
