@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,6 +8,7 @@ from satchel.names import (
     near_misses,
     plugin_name_fault,
     skill_name_fault,
+    tidy_name,
     tool_name_fault,
     unsafe_name_fault,
 )
@@ -25,7 +28,13 @@ def test_any_other_skill_name_breaks_the_format(name):
     assert skill_name_fault(name)
 
 
-@pytest.mark.parametrize("name", ["My Skill", "zoom/mcp", "C++", "été", "技能", "x" * 256, "a.b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("My Skill", "zoom/mcp", "C++", "été", "技能", "x" * 256, "a.b", "a:b"),
+        *("Office™", "½ price", "Wait…", "技能\uff1a写作", "a\uff0fb"),
+    ],
+)
 def test_odd_names_of_real_skills_are_safe(name):
     assert unsafe_name_fault(name) == ""
 
@@ -45,7 +54,11 @@ def test_odd_names_of_real_skills_are_safe(name):
         ("pdf ", "blanks"),
         ("a  b", "blanks"),
         ("\uff50\uff44\uff46", "look-alike"),
+        ("pd\u1da0", "look-alike"),
+        ("2\u00b2", "look-alike"),
         ("\u2024\u2024/x", "look-alike"),
+        ("\uff0d\uff0drf", "look-alike"),
+        ("\uff0fetc", "look-alike"),
         ("..", "part"),
         (".hidden", "part"),
         ("-rf", "part"),
@@ -61,9 +74,27 @@ def test_a_name_that_could_pass_for_something_else_is_unsafe(name, word):
 
 
 @given(st.text())
-def test_a_safe_name_is_shown_just_as_it_is(name):
+def test_a_safe_name_is_shown_just_as_it_is_and_passes_for_none_of_the_format(name):
     if not unsafe_name_fault(name):
         assert one_line(name) == name
+        folded = unicodedata.normalize("NFKC", name)
+        assert folded == name or skill_name_fault(folded)
+
+
+@pytest.mark.parametrize(
+    ("name", "tidy"),
+    [("cafe\u0301", "café"), (" a \t\n b\xa0\u3000c ", "a b c"), ("Office™", "Office™"), (" ", "")],
+)
+def test_a_tidy_name_has_single_blanks_and_composed_letters(name, tidy):
+    assert tidy_name(name) == tidy
+
+
+@given(st.text())
+def test_a_tidy_name_stays_as_it_is_and_only_edges_can_make_one_of_the_format(name):
+    tidy = tidy_name(name)
+    assert tidy_name(tidy) == tidy
+    if not skill_name_fault(tidy):
+        assert tidy == name.strip()
 
 
 @given(st.from_regex(r"[a-z0-9-]+", fullmatch=True))
@@ -90,6 +121,11 @@ def test_a_plugin_name_looks_like_one_of_a_package(name):
 @pytest.mark.parametrize("name", ["", "-a", "a-", ".a", "a/b", "a b", "a\n", "é", "x" * 65])
 def test_anything_else_is_no_plugin_name(name):
     assert plugin_name_fault(name)
+
+
+def test_the_name_of_the_group_that_is_always_active_is_kept():
+    assert plugin_name_fault("basic") == "is kept for the group that is always active"
+    assert plugin_name_fault("basics") == ""
 
 
 def test_near_misses_come_likeliest_first_and_in_the_case_that_is_known():

@@ -157,15 +157,14 @@ def test_groups_are_switched_all_or_none():
         session.deactivate("basic")
 
 
-@pytest.mark.parametrize("name", ["basic", "loud"])
-def test_a_group_is_described_once(name):
+def test_a_group_is_described_once():
     bag = Satchel()
     bag.create_group("loud")
     with pytest.raises(ConflictError, match="already described"):
-        bag.create_group(name)
+        bag.create_group("loud")
 
 
-@pytest.mark.parametrize("name", ["", "no spaces", "../up", "a" * 65])
+@pytest.mark.parametrize("name", ["", "no spaces", "../up", "a" * 65, "basic"])
 def test_an_impossible_group_name_is_refused(name):
     with pytest.raises(DefinitionError, match="group name"):
         Satchel().create_group(name)

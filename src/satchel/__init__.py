@@ -82,14 +82,15 @@ __all__ = [
     "well_known_places",
 ]
 
+if not TYPE_CHECKING:  # A type checker would take it to mean that every name exists.
 
-def __getattr__(name: str) -> Any:
-    """Load a public name from the room it lives in."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        """Load a public name from the room it lives in."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

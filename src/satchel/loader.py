@@ -84,6 +84,16 @@ class Look:
             installed=self.distributions.stamps,
             awaited=self.distributions.awaited,
             unsettled=self.unsettled,
+            unreadable=tuple(
+                sorted(
+                    {
+                        item.where.path
+                        for scan in scans
+                        for item in scan.diagnostics
+                        if item.code == "source-unreadable"
+                    }
+                )
+            ),
         )
 
 
@@ -208,9 +218,11 @@ class _Load:
         for found in findings:
             rank = (len(self.wanted.places), found.name, found.distribution)
             supply = read_package(found, rank)
-            rivals = [other for other in findings if other.name == found.name]
+            # Only what somebody asked for competes: a stranger's package cannot switch one off.
+            rivals = [o for o in findings if o.name == found.name and self.wanted.enables(o)]
             if not self.wanted.enables(found):
-                yield disabled(supply, _not_enabled(found))
+                alone = [other.name for other in findings].count(found.name) == 1
+                yield disabled(supply, _not_enabled(found, alone=alone))
             elif len(rivals) > 1:
                 yield replace(supply, failed=True, diagnostics=(_contested(found, rivals),))
             elif not self.wanted.run_code:
@@ -257,24 +269,33 @@ class _Load:
         known = self.before.supplies.get(_unit(supply))
         if known is None or known.digest != supply.digest or known.disabled or known.unsettled:
             return None
-        if known.failed and self.retry:
+        if known.failed and (self.asked.retry or (self.retry and _lacks_a_module(known))):
             return None
         if not known.failed and known.code is None and known.tools:
             return None  # It was shadowed, so it was only read.
         return replace(known, rank=supply.rank)
 
 
+def _lacks_a_module(supply: Supply) -> bool:
+    """Tell whether an installation may be what a broken plugin waits for."""
+    return any(
+        item.code == "plugin-import-failed"
+        and item.message.startswith(("ModuleNotFoundError", "ImportError"))
+        for item in supply.diagnostics
+    )
+
+
 def _unit(supply: Supply) -> Unit:
     return supply.scope, supply.source, supply.unit
 
 
-def _not_enabled(found: DistributionFinding) -> Diagnostic:
+def _not_enabled(found: DistributionFinding, *, alone: bool) -> Diagnostic:
     return report(
         "plugin-not-enabled",
         Where(found.path),
         f"plugin {found.name!r} of {found.distribution} {found.version} is installed, "
         "but nobody enabled it",
-        f"--entry-points {found.name}",
+        f"--entry-points {found.name if alone else found.distribution}",
     )
 
 

@@ -17,6 +17,9 @@ SKILL_NAME_LENGTH = 64
 ACCEPTED_NAME_LENGTH = 256
 """Longest name that loads at all; real folders stay far below it."""
 
+BASIC_GROUP = "basic"
+"""The name of the group that is always active; no plugin or group may take it."""
+
 
 def skill_name_fault(name: str) -> str:
     """Say how a name breaks the Agent Skills format, or `""` if it keeps to it."""
@@ -27,10 +30,20 @@ def skill_name_fault(name: str) -> str:
     return ""
 
 
-def unsafe_name_fault(name: str) -> str:
-    """Say why a name cannot be used even leniently, or `""` if it can.
+def composed(name: str) -> str:
+    """Return a name in NFC: what looks the same however it was typed becomes the same."""
+    return unicodedata.normalize("NFC", name)
 
-    Refused are names that could pass for another name, for an option or for a path.
+
+def tidy_name(name: str) -> str:
+    """Return a name as it is kept: composed, and a single blank for each run of white space."""
+    return composed(" ".join(name.split()))
+
+
+def unsafe_name_fault(name: str) -> str:
+    """Say why a tidy name cannot be used even leniently, or `""` if it can.
+
+    Refused are names that could pass for one of the format, for an option or for a path.
     """
     if not name.strip():
         return "is empty"
@@ -38,11 +51,16 @@ def unsafe_name_fault(name: str) -> str:
         return f"is {len(name)} characters long, at most {ACCEPTED_NAME_LENGTH} are accepted"
     if one_line(name) != name:
         return "contains control or invisible characters, or blanks that cannot be told apart"
-    if unicodedata.normalize("NFKC", name) != name:
-        return "uses look-alike characters that fold to other letters"
-    if any(not part or part[0] in ".-" for part in re.split(r"[/\\]", name)):
+    if _has_odd_part(name):
         return "has a part that is empty or starts with '.' or '-'"
+    folded = unicodedata.normalize("NFKC", name)
+    if folded != name and (not skill_name_fault(folded) or _has_odd_part(folded)):
+        return "uses look-alike characters that fold to other letters"
     return ""
+
+
+def _has_odd_part(name: str) -> bool:
+    return any(not part or part[0] in ".-" for part in re.split(r"[/\\]", name))
 
 
 def tool_name_fault(name: str) -> str:
@@ -57,6 +75,8 @@ def tool_name_fault(name: str) -> str:
 
 def plugin_name_fault(name: str) -> str:
     """Say why a name cannot be a plugin's or a group's, or `""` if it can."""
+    if name == BASIC_GROUP:
+        return "is kept for the group that is always active"
     if _PLUGIN_NAME.fullmatch(name):
         return ""
     return "must be at most 64 letters, digits, '.', '_' or '-', with a letter or digit at each end"

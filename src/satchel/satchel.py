@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from satchel.catalog import (
-    BASIC_GROUP,
     HOST,
     Catalog,
     CatalogStore,
@@ -23,10 +22,10 @@ from satchel.catalog import (
 )
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import Asked, Look, Wanted, look
-from satchel.names import near_misses, plugin_name_fault
+from satchel.names import BASIC_GROUP, near_misses, plugin_name_fault
 from satchel.prompt import SkillPrompt
 from satchel.session import Session
-from satchel.settings import Settings
+from satchel.settings import Limits, Settings
 from satchel.sources import Hint, Holds, Place, Scope, Watched, hints, place
 from satchel.tools import FunctionTool, Tool
 from satchel.watching import Changes, WatchThread
@@ -58,7 +57,7 @@ class Satchel:
         run_code: bool = True,
     ) -> None:
         self._settings = settings or Settings()
-        self._skill_style = skill_style or SkillPrompt()
+        self._skill_style = _within(skill_style or SkillPrompt(), self._settings.limits)
         self._wanted = Wanted(
             places=_distinct(
                 (
@@ -115,8 +114,9 @@ class Satchel:
     ) -> Tool:
         """Add a tool of the host's own; `presets` are values that the model neither sees nor sets.
 
-        Raises `ConflictError` if the host already added one of that name, and `NotFoundError`
-        for a group that nobody described. A plugin's tool of that name is shadowed.
+        Its group is `group`, or what `@tool` says, or `basic`. Raises `ConflictError` if the host
+        already added a tool of that name, and `NotFoundError` for a group that nobody described.
+        A plugin's tool of that name is shadowed.
         """
         made = _made(tool, name, description, presets)
         with self._lock:
@@ -125,7 +125,9 @@ class Satchel:
                     f"the host already added a tool {made.name!r}",
                     fix="remove it first, or give name=",
                 )
-            where = self.catalog.group(group).name if group else made.group
+            where = group or made.group
+            if where is not None:
+                self.catalog.group(where)
             supply = ToolSupply(
                 made.name,
                 made.description,
@@ -174,13 +176,20 @@ class Satchel:
         """
         with self._lock:
             entry = self.catalog.skill(name)
-            kept = tuple(item for item in self._wanted.places if item.path != entry.path)
-            if len(kept) == len(self._wanted.places):
+            # One that another shadows may be meant: only a folder of its own can be taken out.
+            paths = {item.path for item in self.catalog.all_skills if item.name == entry.name}
+            own = {
+                item
+                for item in self._wanted.places
+                if item.holds is Holds.SKILLS and item.path in paths
+            }
+            if not own:
                 raise ConflictError(
                     f"skill {name!r} was found in {entry.source!r}",
                     fix="delete its folder there, or do not name that folder",
                 )
-            self._wanted = replace(self._wanted, places=kept)
+            places = tuple(item for item in self._wanted.places if item not in own)
+            self._wanted = replace(self._wanted, places=places)
             self._bring_up_to_date(Asked())
 
     def _add(self, **parts: Any) -> None:
@@ -281,6 +290,11 @@ class Satchel:
                 listener(change)
             except Exception:
                 _log.exception("a listener failed on %s", change)
+
+
+def _within(style: SkillPrompt, limits: Limits) -> SkillPrompt:
+    length = min(style.description_length, limits.description_shown)
+    return replace(style, description_length=length)
 
 
 def _made(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from satchel.catalog import Catalog
-from satchel.groups import Activation, View, view_of
+from satchel.groups import Activation, View, in_order_of_appearance, view_of
 from satchel.names import near_misses
 from satchel.prompt import SkillLine, SkillPrompt, render_notes, render_skills
 from satchel.runtime import run_call
@@ -19,7 +19,7 @@ class Session:
     Made by `Satchel.session()`. It always shows the newest generation.
     """
 
-    __slots__ = ("_activation", "_catalog", "_limits", "skill_style")
+    __slots__ = ("_activation", "_catalog", "_limits", "_seen", "skill_style")
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class Session:
     ) -> None:
         self._catalog, self._limits = catalog, limits
         self._activation = Activation()
+        self._seen: tuple[str, ...] = ()
         self.skill_style = skill_style
 
     @property
@@ -68,8 +69,13 @@ class Session:
         return _notes(self._view())
 
     def schemas(self) -> list[dict[str, Any]]:
-        """Return the tools of the active groups in the shape of OpenAI's function calling."""
-        return [entry.tool.to_schema() for entry in self._view().tools if entry.tool]
+        """Return the tools of the active groups in the shape of OpenAI's function calling.
+
+        Tools that are new to the session come last, so that what a provider cached stays valid.
+        """
+        tools = in_order_of_appearance(self._view().tools, self._seen)
+        self._seen = tuple(dict.fromkeys((*self._seen, *(entry.name for entry in tools))))
+        return [entry.tool.to_schema() for entry in tools if entry.tool]
 
     async def call(
         self, name: str, arguments: Mapping[str, Any] | str | None = None, *, call_id: str = ""

@@ -71,10 +71,18 @@ def _is_hidden(text: str, at: int) -> bool:
     if letter in _BLANK_LETTERS or any(low <= letter <= high for low, high in _HIDDEN_RANGES):
         return True
     if letter == _EMOJI_STYLE:
-        return at == 0 or text[at - 1] == _EMOJI_STYLE
+        return not _styles_emoji(text, at)
     if letter == _JOINER:
         return not _joins_emoji(text, at)
     return unicodedata.category(letter) in _HIDDEN_CATEGORIES
+
+
+def _styles_emoji(text: str, at: int) -> bool:
+    """Tell whether the selector at `at` follows a pictograph or the first part of a keycap."""
+    before, after = text[at - 1 : at], text[at + 1 : at + 2]
+    if before and before in "0123456789#*":
+        return after == "\u20e3"
+    return bool(before) and unicodedata.category(before) in {"So", "Sm", "Sk"}
 
 
 def _joins_emoji(text: str, at: int) -> bool:

@@ -15,6 +15,9 @@ _log = logging.getLogger("satchel.watching")
 BACKLOG = 10_000
 """How many changes a reader may lag behind before the oldest are dropped."""
 
+# Seconds before a watch that failed begins anew.
+_AFTER_A_FAULT = 0.5
+
 # Seconds that the end of a watch waits for a look that is under way.
 _LINGER = 2.0
 
@@ -47,12 +50,18 @@ class WatchThread:
         self._thread.join(_LINGER)
 
     def _run(self) -> None:
-        for hint in self._hints(self._stop):
+        while not self._stop.is_set():
             try:
-                self._take(hint)
+                self._follow()
             except Exception:
-                # A fault of ours must not end the watch; the next hint compares anew.
+                # A fault of ours must not end the watch; it begins anew and compares everything.
                 _log.exception("looking at the sources failed")
+                self._ready.set()
+                self._stop.wait(_AFTER_A_FAULT)
+
+    def _follow(self) -> None:
+        for hint in self._hints(self._stop):
+            self._take(hint)
             self._ready.set()
 
 

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import BASIC_GROUP, HOST, Catalog, Group, State, build, build_plugins
+from satchel.catalog import HOST, Catalog, Group, State, build, build_plugins
 from satchel.diagnostics import Where, report
+from satchel.names import BASIC_GROUP
 from satchel.sources import Scope
 
 NAMES = st.sampled_from(["alpha", "beta", "gamma"])

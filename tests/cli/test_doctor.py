@@ -47,9 +47,9 @@ def test_the_commands_mend_what_they_are_for(commands, run, here, write_skill):
     sources = ("--skills", "skills", "--plugins", "plugins", "--skills", "not there")
     found = commands(*sources)
     assert found == {
-        "skill-name-folder": "mv skills/wrong-folder skills/right",
-        "skill-file-case": "mv skills/lower/skill.md skills/lower/SKILL.md",
-        "plugin-manifest-missing": "mv plugins/demo/toolkit.yml plugins/demo/toolkit.yaml",
+        "skill-name-folder": "mv -n skills/wrong-folder skills/right",
+        "skill-file-case": "mv -n skills/lower/skill.md skills/lower/SKILL.md",
+        "plugin-manifest-missing": "mv -n plugins/demo/toolkit.yml plugins/demo/toolkit.yaml",
         "source-missing": "mkdir -p 'not there'",
     }
     for command in found.values():

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import BASIC_GROUP, Catalog, SkillEntry
+from satchel.catalog import Catalog, SkillEntry
 from satchel.errors import ConflictError
 from satchel.groups import Activation, view_of
+from satchel.names import BASIC_GROUP
 from satchel.sources import Scope
 
 NAMES = st.sampled_from(["maps", "web", "absent"])

@@ -1,132 +1,57 @@
 """The laws of the design: imports go down, the middle is pure, the front door is light."""
 
-import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from law_of_floors import FLOORS, against_the_floors, room_of
+from law_of_purity import EXCEPTIONS, PURE, against_purity, used
+from law_of_state import KEPT, WRITTEN_INTO, against_statelessness
 
 import satchel
 
 SOURCE = Path(satchel.__file__).parent
-
-FLOORS = [
-    {"errors", "text", "settings"},
-    {"diagnostics", "names"},
-    {"tools", "manifests", "contracts"},
-    {"sources"},
-    {"catalog"},
-    {"groups"},
-    {"prompt", "runtime"},
-    {"plugins"},
-    {"loader", "watching", "session"},
-    {"satchel"},
-    {"cli", "mcp"},
-    {"__main__"},
-]
-FRONT_DOOR = "__init__"
-
-PURE_ROOMS = {"errors", "text", "settings", "diagnostics", "names", "tools", "manifests"} | {
-    "catalog",
-    "groups",
-    "prompt",
-    "plugins",
-    "loader",
-    "session",
+MODULES = {
+    ".".join(path.relative_to(SOURCE).with_suffix("").parts): path.read_text(encoding="utf-8")
+    for path in sorted(SOURCE.rglob("*.py"))
 }
-WORLDLY_MODULES = {"subprocess", "socket", "time", "datetime", "shutil", "tempfile", "urllib"} | {
-    "http",
-    "watchfiles",
-    "glob",
-    "random",
-    "signal",
-    "multiprocessing",
-}
-WORLDLY_CALLS = {"open", "input", "print"}
-PURE_PARTS_OF_OS = {"path", "fspath", "PathLike", "sep", "fsencode", "fsdecode"}
-WORLDLY_PATH_CALLS = {"exists", "isfile", "isdir", "islink", "realpath", "getmtime", "getsize"} | {
-    "abspath",
-    "expanduser",
-    "lexists",
-}
+ROOMS = {room_of(module) for module in MODULES}
+
+every_module = pytest.mark.parametrize("module", MODULES)
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield ".".join(path.relative_to(SOURCE).with_suffix("").parts), path
+@every_module
+def test_imports_only_go_down_a_floor(module):
+    assert against_the_floors(module, MODULES[module]) == []
 
 
-def room_of(module: str) -> str:
-    return module.split(".", maxsplit=1)[0]
+@every_module
+def test_what_touches_disk_process_network_or_clock_is_named_with_its_reason(module):
+    assert against_purity(module, MODULES[module]) == []
 
 
-def floor_of(room: str) -> int:
-    return next(number for number, rooms in enumerate(FLOORS) if room in rooms)
+@every_module
+def test_no_module_and_no_class_keeps_what_changes(module):
+    assert against_statelessness(module, MODULES[module]) == []
 
 
-def imported_rooms(path: Path) -> set[str]:
-    rooms = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports of ours are written out in full"
-            name = node.module or ""
-            top = name == "satchel"
-            names = [f"{name}.{alias.name}" for alias in node.names] if top else [name]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        rooms |= {name.split(".")[1] for name in names if name.startswith("satchel.")}
-    return rooms
+def test_every_room_has_its_floor_and_its_list():
+    assert set().union(*FLOORS) >= ROOMS
+    assert PURE.keys() | EXCEPTIONS.keys() >= ROOMS
 
 
-@pytest.mark.parametrize(("module", "path"), list(modules()))
-def test_imports_only_go_down_a_floor(module, path):
-    here = room_of(module)
-    if here == FRONT_DOOR:
-        return
-    for there in imported_rooms(path) - {here}:
-        assert floor_of(there) < floor_of(here), f"{module} must not know satchel.{there}"
+@pytest.mark.parametrize("room", PURE)
+def test_the_list_of_a_pure_room_is_no_longer_than_needed(room):
+    texts = [text for module, text in MODULES.items() if room_of(module) == room]
+    names = {name for text in texts for name in used(text)}
+    for name in PURE[room]:
+        assert any(f"{item}.".startswith(f"{name}.") for item in names), f"{room} needs no {name}"
 
 
-def test_every_room_has_its_floor():
-    rooms = {room_of(module) for module, _ in modules()} - {FRONT_DOOR}
-    assert rooms <= set().union(*FLOORS)
-
-
-@pytest.mark.parametrize(("module", "path"), list(modules()))
-def test_pure_rooms_touch_no_disk_process_network_or_clock(module, path):
-    if room_of(module) not in PURE_ROOMS:
-        return
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
-            for name in names:
-                assert (name or "").split(".")[0] not in WORLDLY_MODULES, f"{module}: {name}"
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id == "os":
-                assert node.attr in PURE_PARTS_OF_OS, f"{module}: os.{node.attr}"
-        elif isinstance(node, ast.Call):
-            called = node.func
-            if isinstance(called, ast.Name):
-                assert called.id not in WORLDLY_CALLS, f"{module}: {called.id}()"
-            if isinstance(called, ast.Attribute) and ast.unparse(called.value) == "os.path":
-                assert called.attr not in WORLDLY_PATH_CALLS, f"{module}: os.path.{called.attr}"
-
-
-@pytest.mark.parametrize(("module", "path"), list(modules()))
-def test_only_the_store_and_the_two_objects_hold_state_that_changes(module, path):
-    """Outside them no module has a `global`, and no value in it is a list, dict or set to fill."""
-    tree = ast.parse(path.read_text())
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Global)]
-    for node in tree.body:
-        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        if isinstance(value, ast.List | ast.Dict | ast.Set):
-            target = ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-            name = target.lstrip("_")
-            assert target == "__all__" or name.isupper(), f"{module}: {target} can change"
+def test_every_exception_is_of_a_module_that_exists():
+    excepted = {*EXCEPTIONS, *WRITTEN_INTO, *(module for module, _ in KEPT)}
+    assert excepted <= MODULES.keys() | ROOMS
 
 
 def loaded_after(statement: str) -> set[str]:

@@ -41,7 +41,7 @@ def test_frontmatter_without_a_second_fence_is_reported_at_the_first(data, line,
 def test_a_file_over_the_limit_is_refused_and_the_limit_is_named(limits):
     (found,) = split(b"-" * 11, replace(limits, skill_file=10)).diagnostics
     assert found.code == "skill-too-large"
-    assert "limits.skill_file" in found.message
+    assert "(limit skill_file)" in found.message
 
 
 def test_a_file_that_is_not_utf8_is_refused(limits, codes):

@@ -87,6 +87,14 @@ def test_groups_may_be_a_list_and_words_may_be_text_with_commas():
         ("name: [a]\n", [("plugin-field-type", 1)]),
         ("name: -x\n", [("plugin-name-shape", 1)]),
         ("name: a/b\n", [("plugin-name-shape", 1)]),
+        ("name: basic\n", [("plugin-name-shape", 1)]),
+        ("name: maps\ngroups:\n  basic: {}\n", [("plugin-field-type", 3)]),
+        ("name: maps\ngroups:\n- name: basic\n", [("plugin-field-type", 3)]),
+        ("name: a: b\n", [("yaml-repaired", 1), ("plugin-name-shape", 1)]),
+        ("name: maps\ngroups:\n  a:\n    notes: b: c\n", [("yaml-invalid", 4)]),
+        ("name: maps\nkeywords: [a\nversion: 1\n", [("yaml-invalid", 3)]),
+        ("name: maps\ntools: [a: b\n", [("yaml-invalid", 3)]),
+        ("name: maps\nrequires: {a\nversion: 1\n", [("yaml-invalid", 3)]),
         ("name: maps\nversion: [1]\n", [("plugin-field-type", 2)]),
         ("name: maps\nactive: maybe\n", [("plugin-field-type", 2)]),
         ("name: maps\nactive: [yes]\n", [("plugin-field-type", 2)]),
@@ -126,6 +134,13 @@ def test_another_name_than_the_folders_is_only_worth_a_note():
     reading = read("name: maps\n", folder="acme-maps")
     assert reading.value
     assert places(reading) == [("plugin-name-folder", 1)]
+
+
+def test_a_value_that_wants_quotes_is_read_as_if_it_had_them():
+    reading = read("name: maps\ndescription: Maps: all of them\nnotes: [beta] b: c\nactive: on\n")
+    assert (reading.value.description, reading.value.notes) == ("Maps: all of them", "[beta] b: c")
+    assert reading.value.active
+    assert places(reading) == [("yaml-repaired", 2), ("yaml-repaired", 3)]
 
 
 def test_a_field_that_nobody_reads_is_reported_and_a_typo_is_recognised():

@@ -4,7 +4,7 @@ from satchel.manifests.repair import read_repairing
 
 
 def read(text, limits):
-    return read_repairing(text, "SKILL.md", limits, 2)
+    return read_repairing(text, "SKILL.md", limits, {"metadata", "allowed-tools"}, 2)
 
 
 @pytest.mark.parametrize(

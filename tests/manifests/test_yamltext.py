@@ -117,7 +117,7 @@ def test_the_limits_of_size_depth_and_nodes_are_exact_and_named():
     ]:
         (found,) = read(text, limits).diagnostics
         assert found.code == "yaml-too-large"
-        assert f"limits.{name}" in found.message
+        assert f"(limit {name})" in found.message
 
 
 @pytest.mark.parametrize(
@@ -138,6 +138,11 @@ def test_deep_nesting_is_refused_at_once_whatever_the_size_limit(text, loader, m
     reading = read(text, replace(Limits(), frontmatter=10_000_000))
     assert {item.code for item in reading.diagnostics} == {"yaml-too-large"}
     assert time.perf_counter() - began < 2
+
+
+def test_too_many_brackets_name_the_limit_of_depth():
+    (found,) = read("a: '" + "[" * 10_001 + "'").diagnostics
+    assert found.message == "10,001 opening brackets, more than 10,000 (limit yaml_depth)"
 
 
 def test_brackets_in_text_are_not_nesting():

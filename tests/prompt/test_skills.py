@@ -131,7 +131,7 @@ def test_then_skills_are_left_out_and_counted():
     prompt = render_skills(lines, SkillPrompt(instruction="", budget=400))
     count = len(skills_in(prompt))
     assert 0 < count < 9
-    assert f"<!-- {9 - count} more skills are not listed here; ask for a search" in prompt
+    assert f"<!-- {9 - count} more skills are not listed here; ask the user" in prompt
 
 
 def test_one_skill_that_is_left_out_is_counted_in_proper_words():

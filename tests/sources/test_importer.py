@@ -433,3 +433,56 @@ def test_a_path_file_that_leaves_the_process_costs_only_its_own_plugin(install, 
     install(site, acme_plugin="", files=("_acme.pth",))
     with pytest.raises(PluginCodeError, match="SystemExit: out"):
         import_distribution(found_in(site), 5)
+
+
+def test_a_plugin_that_puts_its_folder_on_the_path_shadows_nobody(write_plugin, tmp_path):
+    """The habit is common; the host's `import wave` must go on to mean the standard library's."""
+    sys.modules.pop("wave", None)
+    source = (
+        b"import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\nimport wave, helper_x\n"
+    )
+    folder = write_plugin(tmp_path, "meddler", wave="X = 1\n", helper_x="Y = 2\n", tools="")
+    sources = {"tools.py": source, "wave.py": b"X = 1\n", "helper_x.py": b"Y = 2\n"}
+    code = import_folder(str(folder), sources, "tools", 5)
+    assert code.thing.helper_x.Y == 2
+    assert "sys.path" in code.meddled
+    assert str(folder) not in sys.path
+    assert importlib.import_module("wave").__file__ == wave.__file__
+    code.purge()
+
+
+def test_an_installed_package_wins_over_a_bare_folder_of_its_name(load):
+    code = load(
+        tools="from pydantic import BaseModel\nNAME = BaseModel.__name__", pydantic__demo=""
+    )
+    assert code.thing.NAME == "BaseModel"
+
+
+def test_a_star_import_brings_the_modules_that_a_package_names(load):
+    code = load(
+        tools="from pk import *\nVALUE = sub.VALUE",
+        **{"pk/__init__.py": "__all__ = ['sub']\n", "pk__sub": "VALUE = 42\n"},
+    )
+    assert code.thing.VALUE == 42
+
+
+def test_files_beside_the_code_are_found_by_the_standard_means(tmp_path):
+    (tmp_path / "data.txt").write_text("hello")
+    source = b"""
+import importlib.resources, pkgutil
+A = (importlib.resources.files(__package__) / "data.txt").read_text()
+B = pkgutil.get_data(__name__, "data.txt")
+"""
+    code = import_folder(str(tmp_path), {"tools.py": source}, "tools", 5)
+    assert (code.thing.A, code.thing.B) == ("hello", b"hello")
+    code.purge()
+
+
+def test_modules_of_a_package_that_is_still_installed_are_left_to_others(install, site):
+    install(site, acme_plugin="X = 1")
+    code = import_distribution(found_in(site), 5)
+    name = code.thing.__name__
+    del code
+    gc.collect()
+    assert name in sys.modules
+    del sys.modules[name]

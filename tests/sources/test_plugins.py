@@ -92,7 +92,7 @@ def test_a_place_that_may_be_missing_is_not_told(tmp_path, limits):
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("name: [", "yaml-invalid"),
+        ("name: demo\ngroups:\n  x: y: z\n", "yaml-invalid"),
         ("- a\n", "yaml-not-a-mapping"),
         ("description: x\n", "plugin-field-missing"),
         ("name: a\ntools: nowhere\n", "plugin-field-type"),

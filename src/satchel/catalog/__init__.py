@@ -4,7 +4,6 @@ from satchel.catalog.build import RankedSkill, build, build_plugins
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.changes import Change, Event, diff, kind_of, loaded
 from satchel.catalog.entries import (
-    BASIC_GROUP,
     HOST,
     Entry,
     Group,
@@ -19,7 +18,6 @@ from satchel.catalog.entries import (
 from satchel.catalog.store import CatalogStore
 
 __all__ = [
-    "BASIC_GROUP",
     "HOST",
     "Catalog",
     "CatalogStore",

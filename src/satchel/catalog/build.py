@@ -7,7 +7,6 @@ from typing import TypeVar
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.conflicts import settle_plugins, settle_skills, settle_tools
 from satchel.catalog.entries import (
-    BASIC_GROUP,
     HOST,
     Entry,
     Group,
@@ -20,6 +19,7 @@ from satchel.catalog.entries import (
     ToolSupply,
 )
 from satchel.diagnostics import Diagnostic, Where, report
+from satchel.names import BASIC_GROUP
 from satchel.sources.places import Scope
 from satchel.sources.skills import SkillFinding
 

@@ -97,11 +97,11 @@ def _served(entries: Iterable[E]) -> Mapping[str, E]:
 
 
 def _find(kind: str, name: str, entries: tuple[E, ...]) -> E:
-    """Prefer what is served, then an exact address, then whatever bears the name."""
+    """Prefer an exact address, which no name may hijack; then what is served; then the rest."""
     served = [entry for entry in entries if entry.is_served and entry.name == name]
     addressed = [entry for entry in entries if entry.address == name]
     addressed += [entry for entry in entries if name in entry.addresses]
     called = [entry for entry in entries if entry.name == name]
-    for entry in (*served, *addressed, *called):
+    for entry in (*addressed, *served, *called):
         return entry
     raise NotFoundError(kind, name, near_misses(name, (entry.name for entry in entries)))

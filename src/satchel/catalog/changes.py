@@ -72,10 +72,7 @@ def loaded(catalog: Catalog) -> tuple[Change, ...]:
 
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return the events that lead from one generation to another: departures come first."""
-    # Most entries of a large catalog are the very same objects; only the others are compared.
-    shared = {id(entry) for entry in old.entries} & {id(entry) for entry in new.entries}
-    before = {entry.identity: entry for entry in old.entries if id(entry) not in shared}
-    after = {entry.identity: entry for entry in new.entries if id(entry) not in shared}
+    before, after = _by_name(old), _by_name(new)
     gone = [_change(Event.REMOVED, e, new) for key, e in before.items() if key not in after]
     come = [
         change
@@ -85,16 +82,27 @@ def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     return (*gone, *come)
 
 
+def _by_name(catalog: Catalog) -> dict[tuple[type[Entry], str, str], Entry]:
+    """Choose one entry for all that an event can name: the served one, or else the first."""
+    chosen: dict[tuple[type[Entry], str, str], Entry] = {}
+    for entry in catalog.entries:
+        first = chosen.setdefault((type(entry), entry.source, entry.name), entry)
+        if entry.is_served and not first.is_served:
+            chosen[type(entry), entry.source, entry.name] = entry
+    return chosen
+
+
 def _compare(old: Entry | None, new: Entry, catalog: Catalog) -> Change | None:
     if old is None:
         return _change(Event.ADDED, new, catalog, _why(new))
-    if old.generation == new.generation:
+    if old is new or (old.unit, old.generation) == (new.unit, new.generation):
         return None
     if new.state is State.STALE and old.state is not State.STALE:
         return _change(Event.STALE, new, catalog, _why(new))
     if old.state in _BROKEN and new.state is State.OK:
         return _change(Event.RECOVERED, new, catalog, _why(new))
-    return _change(Event.CHANGED, new, catalog, _why(new) or _what(old, new))
+    moved = f"now {new.path}" if old.unit != new.unit else ""
+    return _change(Event.CHANGED, new, catalog, _why(new) or moved or _what(old, new))
 
 
 def _change(event: Event, entry: Entry, catalog: Catalog, message: str = "") -> Change:

@@ -14,9 +14,6 @@ from satchel.tools import Tool
 HOST = "host"
 """The source of everything that the host adds in code."""
 
-BASIC_GROUP = "basic"
-"""The group that is always active."""
-
 
 class State(StrEnum):
     """What became of an entry."""

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import satchel
-from satchel.cli.console import Console, console
+from satchel.cli.console import Console, console, log_visibly
 from satchel.errors import SatchelError
 from satchel.text import one_line
 
@@ -48,6 +48,8 @@ class Sources:
 
     def open(self, *, run_code: bool, **more: Any) -> "satchel.Satchel":
         """Read the sources; plugins are imported only with `run_code`."""
+        if run_code:
+            log_visibly()
         return satchel.Satchel(
             self.skills,
             self.plugins,

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from satchel.errors import SatchelError
+from satchel.text import visible
 
 
 def claim_stdout() -> TextIO:
@@ -111,3 +112,17 @@ def console() -> Iterator[Console]:
     data = sys.stdout
     with redirect_stdout(sys.stderr):
         yield Console(data)
+
+
+def log_visibly() -> None:
+    """Send what Satchel logs to stderr, without the escape sequences of a tool's error."""
+    # Lazy: only commands that run code have anything to log.
+    import logging
+
+    class Visible(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            click.echo(visible(self.format(record)), err=True)
+
+    log = logging.getLogger("satchel")
+    if not any(type(handler).__name__ == Visible.__name__ for handler in log.handlers):
+        log.addHandler(Visible())

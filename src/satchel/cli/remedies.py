@@ -39,13 +39,17 @@ def _uninstall(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
 
 def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
     """Name a skill's folder as the skill is named."""
-    if entry is None or skill_name_fault(entry.name):
+    # A folder that the user named by itself would be lost to its own command.
+    if entry is None or skill_name_fault(entry.name) or not getattr(entry, "key", ""):
         return None
     return _move(entry.path, os.path.join(os.path.dirname(entry.path), entry.name))
 
 
 def _rename_skill_file(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
-    return _move(item.where.path, os.path.join(os.path.dirname(item.where.path), "SKILL.md"))
+    folder = os.path.dirname(item.where.path)
+    near = [name for name in os.listdir(folder) if name.casefold() == "skill.md"]
+    # Which of two is meant is for a person to say.
+    return _move(item.where.path, os.path.join(folder, "SKILL.md")) if len(near) == 1 else None
 
 
 def _rename_manifest(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
@@ -58,7 +62,7 @@ def _rename_manifest(item: Diagnostic, _entry: "Entry | None") -> list[str] | No
 
 
 def _move(old: str, new: str) -> list[str] | None:
-    return None if os.path.lexists(new) else ["mv", _word(old), _word(new)]
+    return None if os.path.lexists(new) else ["mv", "-n", _word(old), _word(new)]
 
 
 def _word(path: str) -> str:

@@ -63,12 +63,14 @@ def shown(kind: str, entry: "Entry", signature: str | None) -> dict[str, Any]:
 
 
 def _more_of_skill(skill: "SkillEntry", _signature: str | None) -> dict[str, Any]:
+    from satchel.manifests import thawed
+
     manifest = skill.manifest
     return {
         "license": manifest.license if manifest else None,
         "compatibility": manifest.compatibility if manifest else None,
         "allowed_tools": list(manifest.allowed_tools) if manifest else [],
-        "metadata": dict(manifest.metadata) if manifest else {},
+        "metadata": thawed(manifest.metadata) if manifest else {},
         "files": [{"name": file.name, "size": file.size} for file in skill.files],
         "body": manifest.body if manifest else "",
     }

@@ -1,9 +1,11 @@
 """Activation: a conversation's choice of groups, and what it makes visible."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from satchel.catalog import BASIC_GROUP, Catalog, GroupEntry, SkillEntry, ToolEntry
+from satchel.catalog import Catalog, GroupEntry, SkillEntry, State, ToolEntry
 from satchel.errors import ConflictError
+from satchel.names import BASIC_GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a conversation sees of one generation, in the order of names."""
+    """What a conversation sees of one generation."""
 
     groups: tuple[GroupEntry, ...]
     tools: tuple[ToolEntry, ...]
@@ -46,5 +48,20 @@ def view_of(catalog: Catalog, activation: Activation) -> View:
     """Choose what the active groups make visible; skills are visible always."""
     groups = tuple(group for group in catalog.groups.values() if activation.covers(group))
     active = {group.name for group in groups}
-    tools = tuple(tool for tool in catalog.tools.values() if tool.group in active)
-    return View(groups, tools, tuple(catalog.skills.values()))
+    tools: dict[str, ToolEntry] = {}
+    # Nearest first: a tool whose group is off does not shadow one whose group is on.
+    for tool in catalog.all_tools:
+        if tool.group in active and (tool.is_served or tool.state is State.SHADOWED):
+            tools.setdefault(tool.name, tool)
+    return View(groups, tuple(tools.values()), tuple(catalog.skills.values()))
+
+
+def in_order_of_appearance(
+    tools: Iterable[ToolEntry], seen: tuple[str, ...]
+) -> tuple[ToolEntry, ...]:
+    """Put tools in the order in which a conversation first saw them, the new ones at the end.
+
+    What stands at the front of a prompt stays as it was, so the provider's cache stays warm.
+    """
+    known = {name: position for position, name in enumerate(seen)}
+    return tuple(sorted(tools, key=lambda tool: known.get(tool.name, len(known))))

@@ -1,6 +1,7 @@
 """From text to checked values: what a source declares, read without running any of it."""
 
 from satchel.manifests.code import DeclaredTool, declared_tools
+from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
 from satchel.manifests.plugin import GroupManifest, PluginManifest, read_plugin
 from satchel.manifests.reading import Reading
@@ -22,4 +23,5 @@ __all__ = [
     "read_skill",
     "read_yaml",
     "split_frontmatter",
+    "thawed",
 ]

@@ -28,7 +28,7 @@ def split_frontmatter(data: bytes, path: str, limits: Limits) -> Reading[Frontma
     if len(data) > limits.skill_file:
         problems.add(
             "skill-too-large",
-            f"it has {len(data):,} bytes, the limit is {limits.skill_file:,} (limits.skill_file)",
+            f"it has {len(data):,} bytes, more than {limits.skill_file:,} (limit skill_file)",
             "Move long parts into files beside SKILL.md and name them there.",
         )
         return Reading(None, problems.found)

@@ -6,8 +6,9 @@ from pathlib import PurePosixPath
 
 from satchel.manifests.decoding import decode
 from satchel.manifests.reading import Problems, Reading, shown
+from satchel.manifests.repair import read_repairing
 from satchel.manifests.yamlbuilder import KeyPath, YamlValue
-from satchel.manifests.yamltext import YamlMap, kind_of, read_yaml
+from satchel.manifests.yamltext import YamlMap, kind_of
 from satchel.names import near_misses, plugin_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden
@@ -18,6 +19,7 @@ _FIELDS = ("name", *_TEXTS, "keywords", "active", "groups", "tools", "skills")
 _GROUP_FIELDS = ("name", "description", "notes", "active", "tools")
 # Names that later versions will read; a manifest may carry them already.
 _LATER_FIELDS = frozenset({"config", "setup", "requires", "isolation", "contract"})
+_STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,11 @@ def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[
     decoded = decode(data, path, "plugin-unreadable")
     if decoded.value is None:
         return Reading(None, decoded.diagnostics)
-    reading = read_yaml(decoded.value, path, limits)
+    reading = read_repairing(decoded.value, path, limits, _STRUCTURED)
     if reading.value is None:
         return Reading(None, reading.diagnostics)
     problems = Problems(path)
+    problems.extend(reading.diagnostics)
     top = _Block(dict(reading.value.values), (), reading.value, problems)
     manifest = PluginManifest(
         name=_name(top, folder),
@@ -74,7 +77,11 @@ def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One mapping of the file, read key by key; what does not fit is noted and a default serves."""
+    """One mapping of the file, read key by key.
+
+    What does not fit is noted, and the reading goes on with a default to find the next problem;
+    whether the plugin is refused for it is up to the code that was noted.
+    """
 
     values: dict[str, YamlValue]
     at: KeyPath

@@ -1,4 +1,4 @@
-"""Reads frontmatter that is YAML but for a value that wants quotes, and says what it repaired.
+"""Reads a text that is YAML but for a value that wants quotes, and says what it repaired.
 
 Much of the world's frontmatter holds `description: Use when: ...`, which is not YAML. If a
 text cannot be read, each top-level entry that begins as text on the line of its key, and is
@@ -6,7 +6,7 @@ not YAML even by itself, is quoted for its author; then it is read once more.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from satchel.manifests.reading import Problems, Reading
 from satchel.manifests.yamltext import YamlMap, read_yaml
@@ -15,13 +15,17 @@ from satchel.text import one_line, shorten
 
 _ENTRY = re.compile(r"([A-Za-z0-9_-]+)[ \t]*:[ \t]+(\S.*)")
 _BLOCK_SCALAR = re.compile(r"[|>][-+0-9]{0,2}[ \t]*(?:#.*)?")
-# Fields whose brackets mean something: text in their place would hide the mistake.
-_STRUCTURED = frozenset({"allowed-tools", "metadata", "hooks"})
 _EXAMPLE_LENGTH = 100
 
 
-def read_repairing(text: str, path: str, limits: Limits, first_line: int) -> Reading[YamlMap]:
-    """Read YAML, quoting values for their author where it is not YAML without."""
+def read_repairing(
+    text: str, path: str, limits: Limits, structured: Collection[str], first_line: int = 1
+) -> Reading[YamlMap]:
+    """Read YAML, quoting values for their author where it is not YAML without.
+
+    In the fields named `structured` brackets mean something: text in their place would hide the
+    mistake.
+    """
     reading = read_yaml(text, path, limits, first_line)
     lines = text.split("\n")
     # A text of more lines than values are allowed is not worth the search.
@@ -30,7 +34,7 @@ def read_repairing(text: str, path: str, limits: Limits, first_line: int) -> Rea
     repairs = Problems(path)
     mended: list[str] = []
     for entry in _entries(lines):
-        quoted = _quoted(entry, limits)
+        quoted = _quoted(entry, limits, structured)
         if not quoted:
             mended += entry
             continue
@@ -61,13 +65,13 @@ def _entries(lines: list[str]) -> Iterator[list[str]]:
     yield entry
 
 
-def _quoted(entry: list[str], limits: Limits) -> str:
+def _quoted(entry: list[str], limits: Limits, structured: Collection[str]) -> str:
     """Return the entry on one line with its value in quotes, or `""` if that is not called for."""
     found = _ENTRY.fullmatch(entry[0])
     if not found or _BLOCK_SCALAR.fullmatch(found[2]):
         return ""
     key, value = found[1], " ".join("\n".join([found[2], *entry[1:]]).split())
-    if key in _STRUCTURED and value[0] in "[{":
+    if key in structured and value[0] in "[{":
         return ""
     if _codes(read_yaml("\n".join(entry), "", limits)) != {"yaml-invalid"}:
         return ""

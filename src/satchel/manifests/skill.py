@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from satchel.manifests.freezing import frozen
 from satchel.manifests.frontmatter import split_frontmatter
 from satchel.manifests.reading import Problems, Reading, shown
 from satchel.manifests.repair import read_repairing
 from satchel.manifests.yamlbuilder import YamlValue
 from satchel.manifests.yamltext import YamlMap, kind_of
-from satchel.names import near_misses, skill_name_fault, unsafe_name_fault
+from satchel.names import composed, near_misses, skill_name_fault, tidy_name, unsafe_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden
 
@@ -19,10 +20,15 @@ COMPATIBILITY_LENGTH = 500
 KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 """The fields of the Agent Skills format."""
 
+_STRUCTURED = frozenset({"allowed-tools", "metadata", "hooks"})
+
 
 @dataclass(frozen=True, slots=True)
 class SkillManifest:
-    """What a SKILL.md says; `fields` holds its whole frontmatter as read, unknown keys too."""
+    """What a SKILL.md says; `fields` holds its whole frontmatter as read, unknown keys too.
+
+    Nobody can change it: its mappings are read only and its lists are tuples, at every depth.
+    """
 
     name: str
     description: str
@@ -33,6 +39,10 @@ class SkillManifest:
     fields: Mapping[str, Any]
     body: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metadata", frozen(self.metadata))
+        object.__setattr__(self, "fields", frozen(self.fields))
+
 
 def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> Reading[SkillManifest]:
     """Read the SKILL.md of a folder named `folder`; `path` is what diagnostics print."""
@@ -41,7 +51,7 @@ def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> Reading[S
         return Reading(None, split.diagnostics)
     front = split.value
     problems = Problems(path)
-    reading = read_repairing(front.text, path, limits, front.first_line)
+    reading = read_repairing(front.text, path, limits, _STRUCTURED, front.first_line)
     problems.extend(reading.diagnostics)
     body = _body(front.body, problems)
     if reading.value is None:
@@ -103,14 +113,15 @@ def _name(fields: _Fields, folder: str) -> str:
         message = f"the name is {kind_of(value)}, not text"
         fields.note("skill-name-unsafe", "name", message, "Write the folder's name.")
         return ""
-    name = value.strip()
+    name = tidy_name(value)
     if fault := unsafe_name_fault(name):
         message = f"the name {shown(name)} {fault}"
         fields.note("skill-name-unsafe", "name", message, "Write the folder's name.")
     elif fault := skill_name_fault(value):
         message = f"the name {shown(value)} {fault}"
         fields.note("skill-name-shape", "name", message, "Rename skill and folder alike.")
-    if name != folder:
+    # A file system may keep the folder's letters in another normal form than the author's.
+    if value != folder and name != composed(folder):
         message = f"the name {shown(name)} is not the folder's name, {shown(folder)}"
         fields.note("skill-name-folder", "name", message, "Make them equal.")
     return name
@@ -128,7 +139,7 @@ def _description(fields: _Fields, limits: Limits) -> str:
     if len(text) > limits.description_accepted:
         message = (
             f"the description has {len(text):,} characters, at most "
-            f"{limits.description_accepted:,} are accepted (limits.description_accepted)"
+            f"{limits.description_accepted:,} are accepted (limit description_accepted)"
         )
         fix = "Move the details into the body."
         fields.note("skill-description-too-long", "description", message, fix)
@@ -136,7 +147,7 @@ def _description(fields: _Fields, limits: Limits) -> str:
     if len(text) > limits.description_shown:
         message = (
             f"the description has {len(text):,} characters, "
-            f"{limits.description_shown:,} are shown (limits.description_shown)"
+            f"{limits.description_shown:,} are shown (limit description_shown)"
         )
         fix = "Move the details into the body."
         fields.note("skill-description-long", "description", message, fix)

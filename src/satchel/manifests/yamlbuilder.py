@@ -144,7 +144,7 @@ class Builder:
         self._problems.add("yaml-unsafe", message, fix, self._line(mark), mark.column + 1)
 
     def _too_large(self, event: Any, what: str, limit: str) -> None:
-        message = f"it has {what} (limits.{limit})"
+        message = f"it has {what} (limit {limit})"
         self._problems.add("yaml-too-large", message, "Simplify it.", self._line(event.start_mark))
         raise HopelessError
 

@@ -71,12 +71,10 @@ def _fits(text: str, limits: Limits, problems: Problems, first_line: int) -> boo
     size = len(text.encode("utf-8", "surrogatepass"))
     brackets = text.count("[") + text.count("{")
     if size > limits.frontmatter:
-        message = (
-            f"{size:,} bytes of YAML, the limit is {limits.frontmatter:,} (limits.frontmatter)"
-        )
+        message = f"{size:,} bytes of YAML, more than {limits.frontmatter:,} (limit frontmatter)"
         problems.add("yaml-too-large", message, "Shorten it.", line=first_line)
     elif brackets > _MOST_BRACKETS:
-        message = f"{brackets:,} opening brackets, at most {_MOST_BRACKETS:,} are parsed"
+        message = f"{brackets:,} opening brackets, more than {_MOST_BRACKETS:,} (limit yaml_depth)"
         problems.add("yaml-too-large", message, "Remove most of them.", line=first_line)
     elif found := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + first_line

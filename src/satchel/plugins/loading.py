@@ -26,7 +26,8 @@ from satchel.sources import (
     import_folder,
 )
 from satchel.sources.files import digest_of
-from satchel.sources.guard import PRIVATE_PREFIX, described
+from satchel.sources.guard import described
+from satchel.sources.process import PRIVATE_PREFIX
 from satchel.text import one_line, shorten
 from satchel.tools import Tool, as_tool, tools_in
 
@@ -83,7 +84,7 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits) -> Supply:
 
     try:
         offered, _ = guarded(
-            lambda: _offered(tools_in(vars(code.thing)), file, digests), limits.hook
+            lambda: _offered(tools_in(vars(code.thing)), file, digests), limits.hook, "hook"
         )
     except PluginCodeError as problem:
         code.purge()
@@ -129,7 +130,7 @@ def load_package(
         return answers, _offered(answers.tools, found.path, {})
 
     try:
-        (answers, offer), _ = guarded(asked, limits.hook)
+        (answers, offer), _ = guarded(asked, limits.hook, "hook")
     except PluginCodeError as problem:
         code.purge()
         return _failed(supply, _code_problem("plugin-hook-failed", problem, found.path))

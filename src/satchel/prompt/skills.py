@@ -40,9 +40,9 @@ class SkillPrompt:
     """How the skill prompt is worded; every field is escaped for XML before it is filled in.
 
     `template` may use `{name}`, `{description}` and `{dir}`, nothing else: anything else raises
-    `DefinitionError`. `budget` bounds the whole prompt in units of `measure`, characters by
-    default: over it, descriptions are shortened fairly, then left out, then skills are, with a
-    line that says how many.
+    `DefinitionError`. `budget` bounds the skill prompt, not the notes, in units of `measure`,
+    characters by default: over it, descriptions are shortened fairly, then left out, then skills
+    are, with a line that says how many.
     """
 
     instruction: str = DEFAULT_INSTRUCTION
@@ -54,6 +54,8 @@ class SkillPrompt:
     measure: Callable[[str], int] = len
 
     def __post_init__(self) -> None:
+        if self.description_length < 0 or (self.budget is not None and self.budget < 0):
+            raise DefinitionError("the budget and the length of descriptions cannot be negative")
         try:
             fields = list(string.Formatter().parse(self.template))
         except ValueError as problem:
@@ -127,4 +129,4 @@ def _largest(most: int, fits: Callable[[int], bool]) -> int | None:
 
 def _left_out(count: int) -> str:
     more = "1 more skill is" if count == 1 else f"{count} more skills are"
-    return f"  <!-- {more} not listed here; ask for a search by topic -->"
+    return f"  <!-- {more} not listed here; ask the user for one by its topic -->"

@@ -17,6 +17,7 @@ from satchel.sources.files import (
     read_regular,
     reason_of,
 )
+from satchel.sources.places import Place
 
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
 
@@ -135,7 +136,12 @@ class FolderReader:
             return None
         if not stat.S_ISREG(status.st_mode):
             problems.append(
-                report("source-special-file", Where(path), "is no regular file; it is never read")
+                report(
+                    "source-special-file",
+                    Where(path),
+                    "is no regular file; it is never read",
+                    "remove it if nothing needs it there",
+                )
             )
             return None
         before = known.get(name)
@@ -224,12 +230,19 @@ def _outside(path: str) -> Diagnostic:
     )
 
 
-def too_deep(folder: str, depth: int) -> Diagnostic:
+def missing(place: Place) -> Diagnostic:
+    """Report a place that was named and is not there."""
+    what = "is not a folder" if os.path.exists(place.path) else "does not exist"
+    return report("source-missing", Where(place.path), what, "create it, or name another folder")
+
+
+def too_deep(folder: str, depth: int, limit_name: str = "") -> Diagnostic:
     """Report folders that lie too deep to be looked into."""
+    named = f" (limit {limit_name})" if limit_name else ""
     return report(
         "source-too-deep",
         Where(folder),
-        f"lies more than {depth} levels deep; it is not looked into",
+        f"lies more than {depth} levels deep{named}; it is not looked into",
         "move it up, or name it as a folder of its own",
     )
 

@@ -1,16 +1,12 @@
-"""Running plugin code so that nothing it does reaches the host."""
+"""Running plugin code so that neither what it raises nor how long it takes reaches the host."""
 
-import os
-import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Generic, TypeVar
 
-R = TypeVar("R")
+from satchel.sources.process import PRIVATE_PREFIX, Process
 
-PRIVATE_PREFIX = "_satchel_plugin_"
-"""How the module names of folder plugins begin."""
+R = TypeVar("R")
 
 
 class PluginCodeError(Exception):
@@ -54,11 +50,14 @@ class Background(Generic[R]):
         return self._outcome[0]
 
 
-def guarded(work: Callable[[], R], limit: float) -> tuple[R, tuple[str, ...]]:
+def guarded(
+    work: Callable[[], R], limit: float, limit_name: str = "", plugin_folder: str | None = None
+) -> tuple[R, tuple[str, ...]]:
     """Run plugin code in a thread of its own, so that neither exits nor hangs reach the host.
 
-    Returns its result, and what it changed in the process that was put back.
-    Raises `PluginCodeError` whatever the code raises, and after `limit` seconds.
+    Returns its result, and what it changed in the process that was put back; `plugin_folder` is
+    passed on to `Process.put_back`. Raises `PluginCodeError` whatever the code raises, and after
+    `limit` seconds; `limit_name` is the setting to name then.
     """
     outcome: list[R] = []
     problems: list[PluginCodeError] = []
@@ -70,38 +69,17 @@ def guarded(work: Callable[[], R], limit: float) -> tuple[R, tuple[str, ...]]:
             # Described here, not by the caller: even the words of an error may hang.
             problems.append(described(problem))
 
-    folder, path, entries = _current_folder(), sys.path, list(sys.path)
+    before = Process.now()
     thread = threading.Thread(target=run, name="satchel-plugin", daemon=True)
     thread.start()
     thread.join(limit)
-    meddled = _put_back(folder, path, entries)
+    meddled = before.put_back(plugin_folder)
     if thread.is_alive():
-        raise PluginTimeoutError(f"took longer than {limit:g} seconds")
+        named = f" (limit {limit_name})" if limit_name else ""
+        raise PluginTimeoutError(f"took longer than {limit:g} seconds{named}")
     if problems:
         raise problems[0]
     return outcome[0], meddled
-
-
-def _put_back(folder: str | None, path: list[str], entries: list[str]) -> tuple[str, ...]:
-    meddled = []
-    if folder is not None and _current_folder() != folder:
-        with suppress(OSError):  # It may have been removed, and then there is no way back.
-            os.chdir(folder)
-        meddled.append("the current folder")
-    now = getattr(sys, "path", None)
-    kept = {entry for entry in now if isinstance(entry, str)} if isinstance(now, list) else set()
-    if gone := [entry for entry in entries if entry not in kept]:
-        path[:] = entries
-        sys.path = path
-        meddled.append(f"sys.path ({len(gone)} entries were gone)")
-    return tuple(meddled)
-
-
-def _current_folder() -> str | None:
-    try:
-        return os.getcwd()
-    except OSError:
-        return None
 
 
 def described(problem: BaseException) -> PluginCodeError:

@@ -20,10 +20,14 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, MappingProxyType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.sources.distributions import DistributionFinding
-from satchel.sources.guard import PRIVATE_PREFIX, guarded
+from satchel.sources.guard import guarded
+from satchel.sources.process import PRIVATE_PREFIX
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import TraversableResources
 
 _serial = itertools.count(1)
 
@@ -33,18 +37,20 @@ class ImportedCode:
     """One imported version of a plugin.
 
     Its modules live as long as this handle. Every catalog that serves the version holds it, and
-    so does a call that began on such a catalog; when the last of them lets go, `purge` runs and
-    the interpreter forgets the modules.
+    so does a call that began on such a catalog; when the last of them lets go, `release` runs.
     """
 
     thing: Any
     """The module, or the object that an entry point names."""
     purge: Callable[[], None] = field(compare=False)
+    """Makes the interpreter forget the modules at once."""
+    release: Callable[[], None] = field(compare=False)
+    """Makes it forget them if nobody else can have a claim on them."""
     meddled: tuple[str, ...] = ()
     """What importing changed in the process and we put back."""
 
     def __post_init__(self) -> None:
-        weakref.finalize(self, self.purge).atexit = False
+        weakref.finalize(self, self.release).atexit = False
 
 
 def import_folder(
@@ -64,12 +70,19 @@ def import_folder(
         _finder.snapshots.pop(package, None)
         _forget(lambda name: name == package or name.startswith(package + "."))
 
+    def load() -> ModuleType:
+        try:
+            return importlib.import_module(f"{package}.{module}")
+        finally:
+            if package not in _finder.snapshots:  # It was given up, and has only ended now.
+                purge()
+
     try:
-        imported, meddled = guarded(lambda: importlib.import_module(f"{package}.{module}"), limit)
+        imported, meddled = guarded(load, limit, "plugin_import", folder)
     except BaseException:
         purge()
         raise
-    return ImportedCode(imported, purge, meddled)
+    return ImportedCode(imported, purge, purge, meddled)
 
 
 def import_distribution(
@@ -98,7 +111,7 @@ def import_distribution(
         return thing
 
     try:
-        imported, meddled = guarded(load, limit)
+        imported, meddled = guarded(load, limit, "plugin_import")
     except BaseException:
         _forget(owned)
         sys.modules.update(before)
@@ -116,7 +129,12 @@ def import_distribution(
             if sys.modules.get(name) is module:
                 del sys.modules[name]
 
-    return ImportedCode(imported, purge, meddled)
+    def release() -> None:
+        # What is still installed is anybody's to import, and others may have imported it.
+        if not os.path.exists(found.path):
+            purge()
+
+    return ImportedCode(imported, purge, release, meddled)
 
 
 def _modules_of(found: DistributionFinding, entry: str) -> Callable[[str], bool]:
@@ -174,21 +192,29 @@ class _Snapshot:
         if stem and f"{stem}.py" in self.sources:
             return f"{stem}.py", self.sources[f"{stem}.py"], False
         # A folder without __init__.py is a package too, and so is the plugin's own folder.
-        if not stem or any(name.startswith(stem + "/") for name in self.sources):
+        if not stem or self.is_bare_folder(stem):
             return initial, b"", True
         return None
+
+    def is_bare_folder(self, stem: str) -> bool:
+        """Tell whether a path is a folder with modules but without `__init__.py`."""
+        return f"{stem}/__init__.py" not in self.sources and any(
+            name.startswith(stem + "/") for name in self.sources
+        )
 
     def serves_sibling(self, name: str) -> bool:
         """Tell whether `import name` in plugin code means a file beside it.
 
-        The standard library wins: a plugin's `json.py` must not be what `import json` means.
+        The standard library wins: a plugin's `json.py` must not be what `import json` means. An
+        installed package wins over a bare folder, as it does everywhere in Python.
         """
         top = name.partition(".")[0]
-        return (
-            top not in sys.stdlib_module_names
-            and top != "satchel"
-            and self.find(f"{self.package}.{top}") is not None
-        )
+        if top in sys.stdlib_module_names or top == "satchel":
+            return False
+        if self.find(f"{self.package}.{top}") is None:
+            return False
+        is_module = f"{top}.py" in self.sources
+        return is_module or not self.is_bare_folder(top) or importlib.util.find_spec(top) is None
 
     def import_(
         self,
@@ -204,7 +230,8 @@ class _Snapshot:
         module = importlib.import_module(f"{self.package}.{name}")
         if not fromlist:
             return sys.modules[f"{self.package}.{name.partition('.')[0]}"]
-        for item in fromlist:
+        wanted = getattr(module, "__all__", ()) if "*" in fromlist else fromlist
+        for item in wanted:
             if not hasattr(module, item) and self.find(f"{module.__name__}.{item}") is not None:
                 importlib.import_module(f"{module.__name__}.{item}")
         return module
@@ -233,6 +260,18 @@ class _SnapshotLoader(importlib.abc.InspectLoader):
         """Compile the bytes of the snapshot."""
         code: CodeType = compile(self._source, self.path, "exec", dont_inherit=True)
         return code
+
+    def get_data(self, path: str) -> bytes:
+        """Read a file beside the code, for `pkgutil.get_data`; data is not part of the snapshot."""
+        with open(path, "rb") as file:
+            return file.read()
+
+    def get_resource_reader(self, fullname: str) -> "TraversableResources | None":  # noqa: ARG002
+        """Let `importlib.resources` find the files of a package beside its code."""
+        # Lazy: few plugins read data, and the readers cost more to import than a plugin.
+        from importlib.readers import FileReader
+
+        return FileReader(self) if self._package else None  # type: ignore[arg-type] # it needs a path
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module with an `import` that knows the files beside it."""

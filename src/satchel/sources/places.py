@@ -49,7 +49,17 @@ def place(path: str | os.PathLike[str], holds: Holds, scope: Scope = Scope.EXPLI
     if not written.strip():
         raise DefinitionError(f"a folder of {holds} has an empty path", fix="use '.' for this one")
     tidy = written.rstrip("/") or "/"
-    return Place(os.path.abspath(os.path.expanduser(written)), holds, scope, tidy)
+    return Place(_absolute(os.path.expanduser(written)), holds, scope, tidy)
+
+
+def _absolute(path: str) -> str:
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError:
+        raise DefinitionError(
+            f"{path!r} lies below the current folder, which was deleted",
+            fix="change to a folder that exists",
+        ) from None
 
 
 def well_known_places(
@@ -62,7 +72,7 @@ def well_known_places(
     """
     found: list[Place] = []
     if project is not None:
-        found += _under(os.path.abspath(os.fspath(project)), Scope.PROJECT, "", claude=claude)
+        found += _under(_absolute(os.fspath(project)), Scope.PROJECT, "", claude=claude)
     found += _under(os.path.expanduser("~"), Scope.USER, "~/", claude=claude)
     first: dict[tuple[str, Holds], Place] = {}
     for item in found:

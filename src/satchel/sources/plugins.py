@@ -15,6 +15,7 @@ from satchel.sources.folders import (
     is_folder,
     is_skipped,
     list_folder,
+    missing,
     not_utf8,
 )
 from satchel.sources.places import Place
@@ -92,7 +93,7 @@ def scan_plugins(
         if not any(path.startswith(inside) or inside.startswith(path) for path in dirty):
             return before
     if not os.path.isdir(place.path):
-        return PluginScan(place, {}, () if place.optional else (_missing(place),))
+        return PluginScan(place, {}, () if place.optional else (missing(place),))
     return _Search(place, limits, before.findings if before else {}).run()
 
 
@@ -220,11 +221,6 @@ def _unreadable(path: str, folder: Folder) -> Diagnostic:
         reasons[0] if reasons else "cannot be read",
         f"make {MANIFEST_FILE} a regular file inside the plugin",
     )
-
-
-def _missing(place: Place) -> Diagnostic:
-    what = "is not a folder" if os.path.exists(place.path) else "does not exist"
-    return report("source-missing", Where(place.path), what, "create it, or name another folder")
 
 
 def _nearly_a_plugin(folder: str) -> list[Diagnostic]:

@@ -15,6 +15,7 @@ from satchel.sources.folders import (
     is_folder,
     is_skipped,
     list_folder,
+    missing,
     not_utf8,
     too_deep,
 )
@@ -175,7 +176,7 @@ class _Walk:
         if os.path.isdir(self._place.path):
             self._folder("", self._place.path, (self._root,))
         elif not self._place.optional:
-            self._note("", [_missing(self._place)])
+            self._note("", [missing(self._place)])
         return self._result()
 
     def below(self, key: str) -> SkillScan:
@@ -214,12 +215,23 @@ class _Walk:
         problems: list[Diagnostic] = []
         entries = list_folder(path, problems)
         self._note(key, problems)
+        if problems and os.path.isdir(path):
+            self._keep_what_was_below(key, problems[0])
         if any(entry.name == SKILL_FILE for entry in entries):
             self._findings[key] = self._skill(key, path)
             return
         self._walked.add(key)
         for entry in entries:
             self._entry(f"{key}/{entry.name}" if key else entry.name, entry, above)
+
+    def _keep_what_was_below(self, key: str, problem: Diagnostic) -> None:
+        """Keep the skills of a folder that cannot be listed as broken ones: nobody deleted them."""
+        for below, found in self._known.items():
+            if not key or below == key or below.startswith(key + "/"):
+                folder = replace(found.folder, files=(), diagnostics=())
+                self._findings[below] = replace(
+                    found, folder=folder, manifest=None, diagnostics=(problem,)
+                )
 
     def _entry(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
         """Look at what stands in a folder that is no skill."""
@@ -238,7 +250,7 @@ class _Walk:
         if not is_utf8(entry.name):
             problems.append(not_utf8(entry))
         elif key.count("/") >= self._limits.find_depth:
-            problems.append(too_deep(entry.path, self._limits.find_depth))
+            problems.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
         elif (step := follow(entry, above, self._root, problems)) is not None:
             self._folder(key, entry.path, (*above, step))
         self._note(key, problems)
@@ -281,11 +293,6 @@ def _nearly(entry: os.DirEntry[str]) -> Diagnostic:
         f"is named {entry.name!r}, so its folder is no skill",
         f"rename it to {SKILL_FILE}",
     )
-
-
-def _missing(place: Place) -> Diagnostic:
-    what = "is not a folder" if os.path.exists(place.path) else "does not exist"
-    return report("source-missing", Where(place.path), what, "create it, or name another folder")
 
 
 def _unreadable(path: str, folder: Folder) -> Diagnostic:

@@ -12,13 +12,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.settings import Pace
 from satchel.sources.distributions import folder_stamps
-from satchel.sources.files import UnreadableFileError, read_regular
+from satchel.sources.files import UnreadableFileError, is_inside, read_regular
+
+# What the backend raises: a ValueError for a root whose name is not UTF-8.
+_FAILURES = (OSError, RuntimeError, ValueError)
 
 # A watcher that keeps dying is replaced by comparing; this many deaths within this time.
 _DEATHS, _DEATHS_WITHIN = 5, 10.0
@@ -36,6 +39,8 @@ class Watched:
     """Files whose appearance ends an installation under way."""
     unsettled: frozenset[str] = frozenset()
     """Paths that were read while they may have been half written."""
+    unreadable: tuple[str, ...] = ()
+    """Folders and files that could not be read; a watch may be blind below them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ def hints(
     watch = _Watch(watched, stop, pace, notifier)
     while not stop.is_set():
         if polling or watch.dies_too_often():
-            yield from watch.by_comparing()
+            yield from watch.by_comparing(always=polling)
         else:
             yield from watch.by_events()
 
@@ -100,6 +105,7 @@ class _Watch:
     ) -> None:
         self._watched, self._stop, self._pace, self._notifier = watched, stop, pace, notifier
         self._deaths: list[float] = []
+        self._left_locks: set[tuple[str, int]] = set()
         self._trouble: tuple[Diagnostic, ...] = ()
 
     def dies_too_often(self) -> bool:
@@ -109,11 +115,11 @@ class _Watch:
     def _recent_deaths(self) -> int:
         return sum(time.monotonic() - at < _DEATHS_WITHIN for at in self._deaths)
 
-    def by_comparing(self) -> Iterator[Hint]:
-        """Yield a hint to look at everything at each tick."""
+    def by_comparing(self, *, always: bool) -> Iterator[Hint]:
+        """Yield a hint to look at everything at each tick, until events may be tried again."""
         if not any(item.code == "watcher-polling" for item in self._trouble):
             self._trouble = (*self._trouble, _polling("events are switched off"))
-        while not self._stop.is_set():
+        while not self._stop.is_set() and (always or self.dies_too_often()):
             yield Hint(None, self._trouble)
             self._stop.wait(self._pace.settle if self._watched().unsettled else self._pace.poll)
 
@@ -122,17 +128,19 @@ class _Watch:
         start = self._watched()
         with ExitStack() as stack:
             identity = stack.enter_context(_Identity(start.roots))
+            aliases = _Aliases(start.roots)
             present = [root for root in start.roots if os.path.isdir(root)]
             try:
                 notifier = self._notifier(present) if present else _Silence(self._stop)
-            except (OSError, RuntimeError) as problem:
+            except _FAILURES as problem:
                 self._died(problem)
                 return
             stack.callback(notifier.close)
             yield Hint(None, self._trouble)
             try:
-                yield from self._news(notifier, start, identity)
-            except (OSError, RuntimeError) as problem:
+                for hint in self._news(notifier, start, identity):
+                    yield replace(hint, paths=aliases.of(hint.paths))
+            except _FAILURES as problem:
                 self._died(problem)
 
     def _died(self, problem: Exception) -> None:
@@ -146,9 +154,13 @@ class _Watch:
         """Yield a hint for each batch of events, and for what the heartbeat sees."""
         pace = self._pace
         looked, active = time.monotonic(), True
+        readable = _readable(start.unreadable)
         while not self._stop.is_set():
             now = self._watched()
             if (now.roots, now.links) != (start.roots, start.links) or not identity.holds():
+                return
+            # What becomes readable was not watched until now.
+            if (now.unreadable, _readable(now.unreadable)) != (start.unreadable, readable):
                 return
             beat = min(pace.heartbeat, pace.settle) if now.unsettled else pace.heartbeat
             paths = self._batch(notifier, beat)
@@ -184,6 +196,8 @@ class _Watch:
             if not more and not self._is_locked():
                 break
             paths |= more
+        # A lock that outlives our patience was left behind by a git that died.
+        self._left_locks = self._locks()
         return paths
 
     def _events(self, notifier: Notifier, timeout: float) -> frozenset[str]:
@@ -195,7 +209,15 @@ class _Watch:
 
     def _is_locked(self) -> bool:
         """Tell whether git is changing one of the work trees at this moment."""
-        return any(os.path.exists(lock) for lock in _git_locks(self._watched().roots))
+        return bool(self._locks() - self._left_locks)
+
+    def _locks(self) -> set[tuple[str, int]]:
+        """Return the locks that exist, each with its inode."""
+        found = set()
+        for lock in _git_locks(self._watched().roots):
+            with suppress(OSError):
+                found.add((lock, os.stat(lock).st_ino))
+        return found
 
 
 class _Silence:
@@ -248,6 +270,32 @@ def _mark(root: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+class _Aliases:
+    """Knows which roots are one folder by several paths: the system reports only one of them."""
+
+    def __init__(self, roots: tuple[str, ...]) -> None:
+        self._real = {root: os.path.realpath(root) for root in roots}
+        self._linked = any(root != real for root, real in self._real.items())
+
+    def of(self, paths: frozenset[str] | None) -> frozenset[str] | None:
+        """Add to each path its other names below the roots."""
+        if paths is None or not self._linked:
+            return paths
+        return paths.union(*(self._names(path) for path in paths))
+
+    def _names(self, path: str) -> Iterator[str]:
+        for root, real in self._real.items():
+            if is_inside(path, root) or is_inside(path, real):
+                below = path.removeprefix(root if is_inside(path, root) else real)
+                for other, target in self._real.items():
+                    if is_inside(real + below, target):
+                        yield other + (real + below).removeprefix(target)
+
+
+def _readable(paths: tuple[str, ...]) -> tuple[bool, ...]:
+    return tuple(os.access(path, os.R_OK) for path in paths)
 
 
 def _git_locks(roots: tuple[str, ...]) -> set[str]:

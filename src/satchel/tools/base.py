@@ -1,8 +1,9 @@
 """What a tool is, whoever wrote it."""
 
 from abc import ABC, abstractmethod
-from copy import deepcopy
 from typing import Any
+
+from satchel.text import visible
 
 
 class Tool(ABC):
@@ -20,8 +21,11 @@ class Tool(ABC):
     """Seconds that one call may take; `None` leaves it to the host's limits."""
 
     @abstractmethod
-    async def execute(self, /, **arguments: Any) -> Any:
-        """Run once. Raise `ToolError` to tell the model what went wrong."""
+    async def execute(self, *args: Any, **arguments: Any) -> Any:
+        """Run once with the arguments by name. Raise `ToolError` to tell the model what is wrong.
+
+        Subclasses name their parameters; `args` is there so that type checkers let them.
+        """
 
     def to_schema(self) -> dict[str, Any]:
         """Describe the tool in the shape that OpenAI made common."""
@@ -29,11 +33,25 @@ class Tool(ABC):
             "type": "function",
             "function": {
                 "name": self.name,
-                "description": self.description,
-                # A copy: whoever adapts it for a provider must not change the tool.
-                "parameters": deepcopy(self.parameters),
+                "description": visible(self.description),
+                "parameters": shown(self.parameters),
             },
         }
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {getattr(self, 'name', '?')}>"
+
+
+def shown(schema: Any) -> Any:
+    """Copy a schema as the model may see it: without invisible characters in its descriptions.
+
+    A copy also because whoever adapts it for a provider must not change the tool.
+    """
+    if isinstance(schema, dict):
+        return {
+            key: visible(value) if key == "description" and isinstance(value, str) else shown(value)
+            for key, value in schema.items()
+        }
+    if isinstance(schema, list | tuple):
+        return [shown(item) for item in schema]
+    return schema

@@ -18,7 +18,7 @@ from satchel.text import one_line
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry
 
-_SEVERITIES = list(Severity)
+_SEVERITIES = tuple(Severity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ from satchel.names import SKILL_NAME_LENGTH, plugin_name_fault, skill_name_fault
 from satchel.settings import Limits
 from satchel.text import one_line
 
+# To some reader of YAML each of these is no text.
+_YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+
 _SKILL = """\
 ---
 name: {name}
@@ -96,7 +99,9 @@ def plugin(console: Console, name: str, parent: str, description: str | None) ->
     short = re.sub(r"[^a-z0-9]+", "-", name.lower())[:SKILL_NAME_LENGTH].strip("-")
     function = re.sub(r"^(?=\d)", "tool_", short.replace("-", "_"))[:48]
     files = {
-        "toolkit.yaml": _MANIFEST.format(name=name, description=_described(name, description)),
+        "toolkit.yaml": _MANIFEST.format(
+            name=_in_yaml(name), description=_described(name, description)
+        ),
         "tools.py": _TOOLS.format(function=f"{function}_repeat"),
         f"skills/{short}/SKILL.md": _skill(short, None),
     }
@@ -110,7 +115,13 @@ def _require(kind: str, name: str, fault: str) -> None:
 
 def _skill(name: str, description: str | None) -> str:
     title = name.replace("-", " ").capitalize()
-    return _SKILL.format(name=name, description=_described(name, description), title=title)
+    described = _described(name, description)
+    return _SKILL.format(name=_in_yaml(name), description=described, title=title)
+
+
+def _in_yaml(name: str) -> str:
+    """Return a name as YAML: in quotes where it would mean something else than text."""
+    return json.dumps(name) if name.isdigit() or name.casefold() in _YAML_WORDS else name
 
 
 def _described(name: str, description: str | None) -> str:

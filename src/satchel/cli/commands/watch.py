@@ -37,8 +37,9 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
     Plugins are imported, as they are in an application.
     """
     news: News = SimpleQueue()
+    # Before the signals are taken over: a plugin that hangs at its import must not hold Ctrl-C up.
+    bag = sources.open(run_code=True)
     with _stopped_by_signals(news):
-        bag = sources.open(run_code=True)
         # First the subscription, then the catalog: what comes between is known by its generation.
         bag.subscribe(news.put)
         first = bag.catalog

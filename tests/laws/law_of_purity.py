@@ -1,0 +1,190 @@
+"""Law 2 as a check: only some touch disk, processes, network and clocks.
+
+Takes the name of a module, such as `prompt.notes`, and a source text, and returns what it has
+against it: so `test_the_laws_can_fail.py` can try texts that nobody wrote.
+
+It cannot see attributes of values (`loop.run_in_executor`), nor names that are put together
+while the program runs.
+"""
+
+import ast
+
+from law_of_floors import imported, imports, room_of
+
+VALUES = {"abc", "collections.abc", "dataclasses", "enum", "functools.partial", "typing"} | {
+    "types.MappingProxyType",
+}
+"""What every module may use: the makings of values and of types."""
+
+PURE = {
+    "errors": set(),
+    "text": {"re.compile", "unicodedata.category"},
+    "settings": set(),
+    "diagnostics": set(),
+    "names": {"difflib.get_close_matches", "re.compile", "re.split", "unicodedata.normalize"},
+    "tools": {
+        *("json.dumps", "json.loads"),
+        *("inspect.Parameter", "inspect.cleandoc", "inspect.signature", "inspect.unwrap"),
+        *("griffe.Docstring", "griffe.Parser", "griffe.parse_auto"),
+        "griffe.DocstringSectionAdmonition",
+        "griffe.DocstringSectionOtherParameters",
+        "griffe.DocstringSectionParameters",
+        "griffe.DocstringSectionText",
+        *("pydantic", "pydantic_core.to_jsonable_python"),
+    },
+    "manifests": {"ast", "hashlib.blake2b", "pathlib.PurePosixPath", "re", "yaml"},
+    "catalog": {
+        "satchel.sources.files.UnitFile",
+        "satchel.sources.places.Scope",
+        "satchel.sources.skills.SkillFinding",
+    },
+    "groups": set(),
+    "prompt": {"string.Formatter"},
+    "runtime": set(),
+    "plugins": {
+        *("json.dumps", "os.PathLike", "os.fspath", "os.path.isabs", "os.path.join"),
+        *("pluggy", "re.compile", "satchel.sources"),
+    },
+    "loader": {"satchel.sources"},
+    "session": set(),
+    "__main__": set(),
+}
+"""What a pure room may use beside the values. `satchel.sources` is how it asks for the world."""
+
+EXCEPTIONS = {
+    "sources": (
+        "it is the room of the disk, the clock, the watch and the running of plugin code",
+        {
+            *("builtins", "configparser", "contextlib", "email.parser", "hashlib", "importlib"),
+            *("itertools", "os", "re", "site", "stat", "sys", "threading", "time", "weakref"),
+            *("types", "satchel.sources", "watchfiles"),
+        },
+    ),
+    "sources.files": ("it reads the files", {"open"}),
+    "sources.importer": (
+        "importing is running a source text; `globals` is a parameter's name there",
+        {"compile", "exec", "globals", "open"},
+    ),
+    "tools.calling": (
+        "a blocking tool runs in a thread, an async one on the loop",
+        {
+            *("asyncio.Future", "asyncio.get_running_loop", "threading.Thread"),
+            *("contextlib.aclosing", "contextlib.closing", "contextlib.suppress"),
+            *("contextvars.copy_context", "inspect.isasyncgen", "inspect.isasyncgenfunction"),
+            *("inspect.isawaitable", "inspect.iscoroutinefunction", "inspect.isgenerator"),
+        },
+    ),
+    "tools.schema": (
+        "one class is made when pydantic is first needed, and is then always the same",
+        {"functools.cache"},
+    ),
+    "runtime.call": (
+        "a call has a time limit, and a fault has a traceback in the log and an id to find it by",
+        {
+            *("asyncio.CancelledError", "asyncio.current_task", "asyncio.timeout"),
+            *("inspect.signature", "json.loads", "logging.getLogger", "os.urandom"),
+        },
+    ),
+    "watching": (
+        "it is the watch's thread, and the stream that an event loop reads",
+        {
+            *("asyncio.Event", "asyncio.get_running_loop", "collections.deque"),
+            *("contextlib.suppress", "logging.getLogger", "threading.Event", "threading.Thread"),
+            "satchel.sources",
+        },
+    ),
+    "satchel": (
+        "it holds the lock, starts the watch, and reads WATCHFILES_FORCE_POLLING",
+        {
+            *("asyncio.shield", "asyncio.to_thread", "threading.Event", "threading.RLock"),
+            *("contextlib.asynccontextmanager", "contextlib.contextmanager", "itertools.count"),
+            *("logging.getLogger", "os.PathLike", "os.environ.get", "satchel.sources"),
+        },
+    ),
+    "cli": (
+        "it is a face",
+        {
+            *("asyncio.run", "click", "collections", "contextlib", "functools", "json", "logging"),
+            *("importlib.metadata", "os", "platform", "queue", "re", "shlex", "signal", "sys"),
+            *("open", "tempfile", "threading", "time", "satchel.sources"),
+        },
+    ),
+    "cli.entry": ("it imports a command when that is run", {"importlib.import_module"}),
+    "__init__": (
+        "it loads a public name when that is first used, and keeps it",
+        {"importlib.import_module", "globals", "satchel.sources"},
+    ),
+}
+"""Rooms and modules that may use more than values, each with the reason."""
+
+BUILTINS = {"open", "input", "print", "eval", "exec", "compile", "breakpoint", "globals"} | {
+    "__import__",
+    "__builtins__",
+    "__loader__",
+    "__spec__",
+}
+"""Built-in names that need a leave like imported ones."""
+
+CARRIED = {"os", "sys", "io", "codecs", "builtins", "importlib", "subprocess", "socket"} | {
+    "shutil",
+    "pathlib",
+    "threading",
+}
+"""Modules that no other module may be used to reach: `json.codecs.open` reads a file, too."""
+
+
+def allowed(module: str) -> set[str]:
+    room = room_of(module)
+    own = [EXCEPTIONS[key][1] for key in {room, module} & EXCEPTIONS.keys()]
+    return VALUES.union(PURE.get(room, ()), *own)
+
+
+def against_purity(module: str, source: str) -> list[str]:
+    """Whatever a module uses of others is in its list, or lies below a name in it."""
+    names = allowed(module)
+    return [f"{module} uses {name}" for name in used(source) if not _is_covered(name, names)] + [
+        f"{module} imports {name}"
+        for node in imports(ast.parse(source))
+        for name in imported(node)
+        # An import is not yet a use: `import os` is fine where `os.path.join` is.
+        if not _is_covered(name, names) and not any(item.startswith(f"{name}.") for item in names)
+    ]
+
+
+def _is_covered(name: str, names: set[str]) -> bool:
+    if name.split(".", maxsplit=1)[0] == "satchel" and not name.startswith("satchel.sources"):
+        return not CARRIED.intersection(name.split("."))
+    entry = next((item for item in names if f"{name}.".startswith(f"{item}.")), None)
+    return entry is not None and not CARRIED.intersection(name[len(entry) :].split("."))
+
+
+def used(source: str) -> list[str]:
+    """Return the dotted names that a source uses of what it imports, and the guarded built-ins."""
+    tree, homes = ast.parse(source), {}
+    for node in imports(tree):
+        for alias, name in zip(node.names, imported(node), strict=True):
+            if isinstance(node, ast.ImportFrom) or alias.asname:
+                homes[alias.asname or alias.name] = name
+            else:
+                homes[name.split(".")[0]] = name.split(".")[0]
+    finder = _Uses(homes)
+    finder.visit(tree)
+    return finder.found
+
+
+class _Uses(ast.NodeVisitor):
+    def __init__(self, homes: dict[str, str]) -> None:
+        self.homes, self.found = homes, []
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        names = ast.unparse(node).split(".")
+        if not all(name.isidentifier() for name in names):
+            self.generic_visit(node)
+        elif names[0] in self.homes:
+            self.found.append(".".join([self.homes[names[0]], *names[1:]]))
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if node.id in self.homes:
+            self.found.append(self.homes[node.id])
+        elif node.id in BUILTINS and isinstance(node.ctx, ast.Load):
+            self.found.append(node.id)
