@@ -1,5 +1,6 @@
 import asyncio
 import gc
+import json
 import threading
 
 import pytest
@@ -7,14 +8,17 @@ import pytest
 from satchel import (
     ConflictError,
     DefinitionError,
+    Limits,
     NotFoundError,
     Satchel,
     Settings,
+    SkillPrompt,
     State,
     Tool,
     tool,
     well_known_places,
 )
+from satchel.text import has_hidden
 
 
 @tool
@@ -294,6 +298,72 @@ def test_a_broken_nearer_plugin_does_not_shadow_a_good_one(tmp_path, write_plugi
     ]
 
 
+def test_a_tool_of_a_group_that_is_off_does_not_shadow_one_whose_group_is_on(
+    tmp_path, write_plugin
+):
+    for name, active in (("first", "off"), ("second", "on")):
+        source = f"from satchel import tool\n@tool\ndef say() -> str:\n    return '{name}'\n"
+        write_plugin(tmp_path, name, f"active: {active}\n", tools=source)
+    bag = Satchel(plugins=[tmp_path])
+    session = bag.session()
+    assert asyncio.run(session.call("say")).text == "second"
+    session.activate("first")
+    assert asyncio.run(session.call("say")).text == "first"
+    assert len(session.schemas()) == 1
+
+
+def test_tools_that_are_new_to_a_session_come_last():
+    bag = Satchel()
+    bag.register_tool(shout, name="middle")
+    session = bag.session()
+
+    def seen():
+        return [schema["function"]["name"] for schema in session.schemas()]
+
+    assert seen() == ["middle"]
+    bag.register_tool(shout, name="early")
+    bag.register_tool(shout, name="late")
+    assert seen() == ["middle", "early", "late"]
+    bag.remove_tool("middle")
+    assert seen() == ["early", "late"]
+    bag.register_tool(shout, name="middle")
+    assert seen() == ["middle", "early", "late"], "it returns to where a cache may still have it"
+
+
+def test_nothing_invisible_reaches_the_model_through_a_schema():
+    hidden = "Say\U000e0041 it\u202e."
+
+    class Whisper(Tool):
+        name = "whisper"
+        description = hidden
+
+        @property
+        def parameters(self):
+            properties = {"description": {"type": "string", "description": hidden}}
+            return {"type": "object", "properties": properties, "anyOf": [{"description": hidden}]}
+
+        async def execute(self, description: str) -> str:
+            return description
+
+    bag = Satchel()
+    bag.register_tool(Whisper())
+    (schema,) = bag.session().schemas()
+    assert json.dumps(schema).count("Say it.") == 3
+    assert not has_hidden(json.dumps(schema, ensure_ascii=False))
+    assert call(bag, "whisper", description="a").text == "a"
+
+
+def test_a_length_of_descriptions_counts_wherever_it_is_set(tmp_path, write_skill):
+    write_skill(tmp_path, "pdf", description="x" * 300)
+    for arguments in (
+        {"settings": Settings(limits=Limits(description_shown=50))},
+        {"skill_style": SkillPrompt(description_length=50)},
+    ):
+        prompt = Satchel(skills=[tmp_path], **arguments).session().prompt()
+        assert "x" * 49 + "…" in prompt
+        assert "x" * 50 not in prompt
+
+
 def test_the_code_of_a_shadowed_plugin_does_not_run(tmp_path, write_plugin):
     good = "from satchel import tool\n@tool\ndef say() -> str:\n    return 'near'\n"
     write_plugin(tmp_path / "near", "demo", tools=good)
@@ -476,8 +546,6 @@ def test_the_users_places_are_known_and_a_projects_only_when_it_is_named(
 def test_every_real_skill_loads_or_says_why_not(shared):
     corpus = shared / "corpus"
     roots = [folder for folder in sorted(corpus.iterdir()) if folder.is_dir()]
-    from satchel import Limits
-
     settings = Settings(limits=Limits(find_depth=12, find_folders=20_000))
     catalog = Satchel(skills=roots, settings=settings).catalog
     found = {entry.path for entry in catalog.all_skills}

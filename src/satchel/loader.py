@@ -214,7 +214,6 @@ class _Load:
     def packages(self, installed: DistributionScan) -> Iterable[Supply]:
         """Load the installed plugins that somebody asked for; list the others."""
         findings = installed.findings
-        running = {_unit(e.supply) for e in self.previous.all_plugins if e.supply.code is not None}
         for found in findings:
             rank = (len(self.wanted.places), found.name, found.distribution)
             supply = read_package(found, rank)
@@ -229,8 +228,7 @@ class _Load:
                 yield supply
             else:
                 limits = self.wanted.settings.limits
-                anew = _unit(supply) in running
-                yield self._loaded(supply, partial(load_package, found, rank, limits, anew=anew))
+                yield self._loaded(supply, partial(load_package, found, rank, limits))
 
     def ranked(self, scans: Mapping[Place, SkillScan]) -> Iterable[RankedSkill]:
         """Give each skill its rank, and spare those that may be half written."""

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import Catalog, SkillEntry
+from satchel.catalog import Catalog, SkillEntry, State
 from satchel.errors import ConflictError
-from satchel.groups import Activation, view_of
+from satchel.groups import Activation, in_order_of_appearance, view_of
 from satchel.names import BASIC_GROUP
 from satchel.sources import Scope
 
@@ -105,3 +105,20 @@ def test_a_tool_is_seen_exactly_when_its_group_is(catalog, steps):
     groups, tools = shown(catalog, stepped(steps))
     assert tools == [name for name, tool in catalog.tools.items() if tool.group in groups]
     assert "say" in tools
+
+
+def test_what_is_shadowed_by_a_tool_of_a_group_that_is_off_is_seen_itself(catalog):
+    say = catalog.tools["say"]
+    winner = replace(say, group="maps", rank=(-1,), source="nearer")
+    loser = replace(say, state=State.SHADOWED)
+    both = replace(catalog, all_tools=(winner, loser))
+    assert view_of(both, Activation()).tools == (loser,)
+    assert view_of(both, Activation().activate("maps")).tools == (winner,)
+
+
+@given(st.lists(st.sampled_from(["fetch", "geocode", "route", "gone"]), unique=True))
+def test_tools_seen_before_keep_their_order_and_new_ones_follow(catalog, seen):
+    tools = tuple(catalog.tools.values())
+    names = [tool.name for tool in in_order_of_appearance(tools, tuple(seen))]
+    known = [name for name in seen if name in catalog.tools]
+    assert names == known + [tool.name for tool in tools if tool.name not in seen]

@@ -68,19 +68,17 @@ def package(loaded, tmp_path, monkeypatch) -> Callable[..., Supply]:
     monkeypatch.syspath_prepend(site)
     before = set(sys.modules)
 
-    def package(
-        source: str, *, name: str = "acme", run: bool = True, anew: bool = False, limits=None
-    ) -> Supply:
+    def package(source: str, *, name: str = "acme", run: bool = True, limits=None) -> Supply:
         info = site / "acme-1.0.dist-info"
         info.mkdir(parents=True, exist_ok=True)
         (site / "acme_plugin.py").write_text(source)
         (info / "METADATA").write_text("Name: acme-tools\nVersion: 1.0\nSummary: Sums up.\n")
         (info / "entry_points.txt").write_text(f"[satchel.plugins]\n{name} = acme_plugin\n")
-        (info / "RECORD").write_text("acme_plugin.py,,\n")
+        (info / "RECORD").write_text(f"acme_plugin.py,,{hash(source)}\n")
         (found,) = scan_distributions([str(site)]).findings
         if not run:
             return read_package(found, (0,))
-        loaded.append(load_package(found, (0,), limits or Limits(hook=5), anew=anew))
+        loaded.append(load_package(found, (0,), limits or Limits(hook=5)))
         return loaded[-1]
 
     yield package

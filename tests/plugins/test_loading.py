@@ -298,7 +298,7 @@ def test_an_entry_point_whose_name_cannot_be_used_is_not_imported(package, codes
 
 def test_a_package_can_be_imported_anew(package):
     first = package(HOOKS)
-    second = package(HOOKS.replace("Hello ", "Ahoy, "), anew=True)
+    second = package(HOOKS.replace("Hello ", "Ahoy, "))
     assert asyncio.run(first.tools[0].tool.execute(name="you")) == "Hello you"
     assert asyncio.run(second.tools[0].tool.execute(name="you")) == "Ahoy, you"
 

@@ -317,3 +317,51 @@ def test_two_packages_that_offer_one_name_are_both_left_out_and_named(site):
     assert "greet" not in catalog.tools
     (problem,) = {item.message for item in catalog.diagnostics if item.code == "plugin-contested"}
     assert "greeter and rival" in problem
+
+
+def test_a_package_that_nobody_enabled_cannot_switch_an_enabled_one_off(site):
+    from satchel import Satchel
+
+    install(site, "greeter", "1.0", "greeter_module", PACKAGE)
+    install(site, "rival", "1.0", "rival_module", PACKAGE)
+    (site / "rival-1.0.dist-info" / "entry_points.txt").write_text(
+        "[satchel.plugins]\ngreeter = rival_module\n"
+    )
+    install(site, "chosen", "1.0", "chosen_module", PACKAGE)
+    (site / "chosen-1.0.dist-info" / "entry_points.txt").write_text(
+        "[satchel.plugins]\ngreeter = chosen_module\n"
+    )
+    catalog = Satchel(entry_points=["chosen"]).catalog
+    assert catalog.plugins["greeter"].source == "chosen"
+    fixes = {item.fix for item in catalog.diagnostics if item.code == "plugin-not-enabled"}
+    assert {"--entry-points greeter", "--entry-points rival"} & fixes
+
+
+def test_two_satchels_may_share_a_package(site):
+    from satchel import Satchel
+
+    source = PACKAGE.replace("{word}", "One") + "COUNT = []\n"
+    install(site, "greeter", "1.0", "greeter_module", source)
+    first, second = Satchel(entry_points="all"), Satchel(entry_points="all")
+    module = sys.modules["greeter_module"]
+    del first
+    gc.collect()
+    assert sys.modules["greeter_module"] is module
+    assert activate_and_say(second) == "One Ada"
+
+
+def test_an_installation_is_tried_only_by_plugins_that_lack_a_module(
+    watched, plugins, site, tmp_path, write_plugin
+):
+    """A plugin that hangs or fails by itself would do so again at every installation."""
+    count = tmp_path / "count"
+    for name, rest in (
+        ("lacking", "import helper_that_comes\n"),
+        ("failing", "raise ValueError\n"),
+    ):
+        source = f"with open({str(count)!r}, 'a') as file:\n    file.write('{name} ')\n{rest}"
+        write_plugin(plugins, name, tools=source)
+    with watched(plugins=[plugins]) as seen:
+        install(site, "helper", "1.0", "helper_that_comes", "")
+        seen.until(lambda: "lacking" in seen.bag.catalog.plugins)
+        assert sorted(count.read_text().split()) == ["failing", "lacking", "lacking"]

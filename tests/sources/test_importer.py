@@ -5,6 +5,7 @@ import inspect
 import os
 import sys
 import wave
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -321,6 +322,11 @@ def found_in(site) -> DistributionFinding:
     return found
 
 
+def upgraded(site) -> DistributionFinding:
+    """The distribution with new metadata, as an upgrade in place leaves it."""
+    return replace(found_in(site), digest="newer")
+
+
 def test_an_entry_point_can_name_a_module(install, site):
     install(site, acme_plugin="X = 1")
     code = import_distribution(found_in(site), 5)
@@ -347,15 +353,15 @@ def test_a_package_that_fails_leaves_nothing_and_puts_back_what_was_there(instal
     old = import_distribution(found_in(site), 5)
     (site / "acme_plugin.py").write_text("raise SystemExit('new and broken')")
     with pytest.raises(PluginCodeError, match="new and broken"):
-        import_distribution(found_in(site), 5, anew=True)
+        import_distribution(upgraded(site), 5)
     assert sys.modules["acme_plugin"] is old.thing
 
 
-def test_anew_runs_the_new_code_and_the_old_purge_spares_it(install, site):
+def test_an_upgrade_runs_the_new_code_and_the_old_purge_spares_it(install, site):
     install(site, acme_plugin="X = 'old'")
     old = import_distribution(found_in(site), 5)
     (site / "acme_plugin.py").write_text("X = 'newer'")
-    new = import_distribution(found_in(site), 5, anew=True)
+    new = import_distribution(upgraded(site), 5)
     old.purge()
     assert new.thing.X == "newer"
     assert sys.modules["acme_plugin"] is new.thing
@@ -363,7 +369,7 @@ def test_anew_runs_the_new_code_and_the_old_purge_spares_it(install, site):
     assert "acme_plugin" not in sys.modules
 
 
-def test_without_anew_a_module_that_the_host_imported_is_shared_and_stays(install, site):
+def test_a_module_that_the_host_imported_is_shared_and_stays(install, site):
     install(site, acme_plugin="")
     hosts = importlib.import_module("acme_plugin")
     code = import_distribution(found_in(site), 5)
@@ -400,7 +406,7 @@ def test_a_plugin_inside_satchel_itself_is_never_forgotten(install, site):
     install(site, points="[satchel.plugins]\nacme = satchel.names\n", record=False)
     names = sys.modules["satchel.names"]
     os.utime(site / "acme-1.0.dist-info", (1_000_000_000, 1_000_000_000))
-    import_distribution(found_in(site), 5, anew=True).purge()
+    import_distribution(found_in(site), 5).purge()
     assert sys.modules["satchel.names"] is names
 
 
@@ -413,7 +419,7 @@ def test_an_editable_install_becomes_importable_by_its_path_file(install, site, 
     assert import_distribution(found_in(site), 5).thing.X == "old"
     assert sys.path.count(str(work)) == 1
     (work / "acme_plugin.py").write_text("X = 'newer'")
-    assert import_distribution(found_in(site), 5, anew=True).thing.X == "newer"
+    assert import_distribution(upgraded(site), 5).thing.X == "newer"
     assert sys.path.count(str(work)) == 1
 
 
@@ -425,7 +431,7 @@ def test_an_editable_install_with_a_finder_of_its_own_is_imported_anew_as_well(i
     install(site, __editable___acme_finder="")
     assert import_distribution(found_in(site), 5).thing.X == "old"
     (site / "acme_plugin.py").write_text("X = 'newer'")
-    assert import_distribution(found_in(site), 5, anew=True).thing.X == "newer"
+    assert import_distribution(upgraded(site), 5).thing.X == "newer"
 
 
 def test_a_path_file_that_leaves_the_process_costs_only_its_own_plugin(install, site):

@@ -79,3 +79,13 @@ def test_the_nearer_scope_is_the_smaller_one():
         Scope.PLUGIN,
         Scope.BUNDLED,
     ]
+
+
+def test_a_relative_path_below_a_deleted_current_folder_is_refused(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(DefinitionError, match="current folder, which was deleted"):
+        place("skills", Holds.SKILLS)
+    assert place("/skills", Holds.SKILLS).path == "/skills"

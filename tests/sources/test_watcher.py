@@ -406,3 +406,30 @@ def test_the_native_notifier_tells_of_a_file_that_is_written(tmp_path):
     assert next(found).paths == {str(tmp_path / "a")}
     stop.set()
     assert next(found, None) is None
+
+
+def test_what_becomes_readable_is_watched_from_then_on(tmp_path, monkeypatch):
+    watched = Watch(tmp_path)
+    state = [False]
+    monkeypatch.setattr(watcher, "_readable", lambda paths: tuple(state * len(paths)))
+    watched.watched = replace(watched.watched, unreadable=(str(tmp_path / "locked"),))
+    assert watched.next().paths is None
+
+    def readable_now():
+        state[0] = True
+        return "timeout"
+
+    watched.send(readable_now)
+    assert watched.next().paths is None, "the watches were set anew, and everything was compared"
+
+
+def test_a_path_below_a_linked_root_is_hinted_by_all_its_names(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    real, link = str(tmp_path / "real"), str(tmp_path / "link")
+    for reported in (real, link):
+        found = watcher._Aliases((real, link)).of(frozenset({reported + "/a/SKILL.md"}))
+        assert found == {real + "/a/SKILL.md", link + "/a/SKILL.md"}
+    assert watcher._Aliases((real, link)).of(None) is None
+    outside = frozenset({"/elsewhere/a"})
+    assert watcher._Aliases((real, link)).of(outside) == outside

@@ -107,10 +107,8 @@ def read_package(found: DistributionFinding, rank: Rank) -> Supply:
     )
 
 
-def load_package(
-    found: DistributionFinding, rank: Rank, limits: Limits, *, anew: bool = False
-) -> Supply:
-    """Import an installed plugin and ask its hooks; `anew` when an earlier version was imported."""
+def load_package(found: DistributionFinding, rank: Rank, limits: Limits) -> Supply:
+    """Import an installed plugin and ask its hooks what it brings."""
     supply = read_package(found, rank)
     if fault := plugin_name_fault(found.name):
         problem = report(
@@ -121,7 +119,7 @@ def load_package(
         )
         return _failed(supply, problem)
     try:
-        code = import_distribution(found, limits.plugin_import, anew=anew)
+        code = import_distribution(found, limits.plugin_import)
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, found.path))
 

@@ -29,6 +29,9 @@ from satchel.sources.process import PRIVATE_PREFIX
 if TYPE_CHECKING:
     from importlib.resources.abc import TraversableResources
 
+# On the module of an entry point: which version of the distribution it was imported from.
+_VERSION = "__satchel_version__"
+
 _serial = itertools.count(1)
 
 
@@ -85,13 +88,11 @@ def import_folder(
     return ImportedCode(imported, purge, purge, meddled)
 
 
-def import_distribution(
-    found: DistributionFinding, limit: float, *, anew: bool = False
-) -> ImportedCode:
-    """Import what an entry point names; `anew` when an earlier version was imported before.
+def import_distribution(found: DistributionFinding, limit: float) -> ImportedCode:
+    """Import what an entry point names; what is imported already is shared, if it is this version.
 
-    The modules of the earlier version are set aside first and put back when the new one fails,
-    so that the version that still serves keeps working.
+    The modules of an earlier version are set aside first and put back when the new one fails, so
+    that the version that still serves keeps working.
     Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
     """
     importlib.invalidate_caches()
@@ -100,12 +101,14 @@ def import_distribution(
     name, _, attribute = (part.strip() for part in value.partition(":"))
     owned = _modules_of(found, name)
     before = {name: module for name, module in sys.modules.items() if owned(name)}
-    if anew:
+    version = (found.path, found.digest)
+    if getattr(sys.modules.get(name), _VERSION, version) != version:
         _forget(owned)
 
     def load() -> Any:
         _replay_path_files(found)
         thing: Any = importlib.import_module(name)
+        setattr(thing, _VERSION, version)
         for part in attribute.split(".") if attribute else ():
             thing = getattr(thing, part)
         return thing
