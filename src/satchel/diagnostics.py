@@ -123,7 +123,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-import-failed": Rule("The plugin's code raised while it was imported.", _E, _E),
         "plugin-import-timeout": Rule("The plugin's code took too long to import.", _E, _E),
         "plugin-hook-failed": Rule("A hook of the plugin raised or returned nonsense.", _E, _E),
-        "plugin-meddled": Rule("Importing the plugin changed the process; it was undone.", _W, _W),
+        "plugin-meddled": Rule(
+            "Importing it changed what all code shares; that was put back.", _W, _W
+        ),
         "plugin-tool-invalid": Rule("A tool cannot be described to a model.", _E, _E),
         "plugin-group-unknown": Rule("A tool or group is named that the plugin lacks.", _W, _E),
         "plugin-not-enabled": Rule("An installed plugin that nobody enabled.", _I, _I),
