@@ -61,7 +61,7 @@ EXCEPTIONS = {
         },
     ),
     "sources.files": ("it reads the files", {"open"}),
-    "sources.importer": (
+    "sources.snapshots": (
         "importing is running a source text; `globals` is a parameter's name there",
         {"compile", "exec", "globals", "open"},
     ),

@@ -12,13 +12,17 @@ from collections.abc import Iterator
 from law_of_floors import imports
 
 KEPT = {
-    ("sources.importer", "_finder"): "the interpreter has one list of finders for the process",
+    ("sources.snapshots", "_finder"): "the interpreter has one list of finders for the process",
     ("sources.importer", "_serial"): "module names must differ in the whole process",
 }
 """Values of a module that can change, each with the reason."""
 
 WRITTEN_INTO = {
-    "sources.importer": ("plugins come and go in the interpreter's own tables", {"_finder", "sys"}),
+    "sources.importer": ("plugins come and go in the interpreter's own tables", {"sys"}),
+    "sources.snapshots": (
+        "plugins come and go in the interpreter's own tables",
+        {"_finder", "sys"},
+    ),
     "sources.process": ("what a plugin did to the interpreter is put back", {"sys"}),
     "cli.console": ("data goes to stdout, and nothing of a plugin's", {"sys"}),
     "cli.entry": ("data goes to stdout, and nothing of a plugin's", {"sys"}),

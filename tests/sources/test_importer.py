@@ -20,7 +20,7 @@ from satchel.sources import (
     scan_distributions,
 )
 from satchel.sources.guard import PRIVATE_PREFIX
-from satchel.sources.importer import _finder
+from satchel.sources.snapshots import _finder
 
 pytestmark = pytest.mark.usefixtures("untouched_modules")
 

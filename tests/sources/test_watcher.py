@@ -155,18 +155,6 @@ def test_events_wait_while_git_changes_the_work_tree(tmp_path, below):
     assert watched.next().paths == set("abc")
 
 
-def test_the_lock_of_a_worktree_is_found_where_its_git_file_points(tmp_path):
-    root = tmp_path / "worktree" / "skills"
-    root.mkdir(parents=True)
-    (tmp_path / "main.git").mkdir()
-    (root.parent / ".git").write_text("gitdir: ../main.git\n")
-    (lock,) = watcher._git_locks((str(root),))
-    assert os.path.realpath(lock) == str(tmp_path / "main.git" / "index.lock")
-    (root.parent / ".git").unlink()
-    os.mkfifo(root.parent / ".git")
-    assert watcher._git_locks((str(root),)) == set()
-
-
 def test_a_lock_that_stays_holds_events_no_longer_than_patience(tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/index.lock").write_text("")
@@ -411,7 +399,7 @@ def test_the_native_notifier_tells_of_a_file_that_is_written(tmp_path):
 def test_what_becomes_readable_is_watched_from_then_on(tmp_path, monkeypatch):
     watched = Watch(tmp_path)
     state = [False]
-    monkeypatch.setattr(watcher, "_readable", lambda paths: tuple(state * len(paths)))
+    monkeypatch.setattr(watcher, "readable_ones", lambda paths: tuple(state * len(paths)))
     watched.watched = replace(watched.watched, unreadable=(str(tmp_path / "locked"),))
     assert watched.next().paths is None
 
@@ -421,15 +409,3 @@ def test_what_becomes_readable_is_watched_from_then_on(tmp_path, monkeypatch):
 
     watched.send(readable_now)
     assert watched.next().paths is None, "the watches were set anew, and everything was compared"
-
-
-def test_a_path_below_a_linked_root_is_hinted_by_all_its_names(tmp_path):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    real, link = str(tmp_path / "real"), str(tmp_path / "link")
-    for reported in (real, link):
-        found = watcher._Aliases((real, link)).of(frozenset({reported + "/a/SKILL.md"}))
-        assert found == {real + "/a/SKILL.md", link + "/a/SKILL.md"}
-    assert watcher._Aliases((real, link)).of(None) is None
-    outside = frozenset({"/elsewhere/a"})
-    assert watcher._Aliases((real, link)).of(outside) == outside

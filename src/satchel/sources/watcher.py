@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.settings import Pace
 from satchel.sources.distributions import folder_stamps
-from satchel.sources.files import UnreadableFileError, is_inside, read_regular
+from satchel.sources.git import git_locks
+from satchel.sources.roots import Aliases, Identity, readable_ones
 
 # What the backend raises: a ValueError for a root whose name is not UTF-8.
 _FAILURES = (OSError, RuntimeError, ValueError)
@@ -127,8 +128,8 @@ class _Watch:
         """Yield hints until the watches must be built anew."""
         start = self._watched()
         with ExitStack() as stack:
-            identity = stack.enter_context(_Identity(start.roots))
-            aliases = _Aliases(start.roots)
+            identity = stack.enter_context(Identity(start.roots))
+            aliases = Aliases(start.roots)
             present = [root for root in start.roots if os.path.isdir(root)]
             try:
                 notifier = self._notifier(present) if present else _Silence(self._stop)
@@ -150,17 +151,17 @@ class _Watch:
             self._trouble = (_polling(str(problem)),)
         self._stop.wait(self._pace.step)
 
-    def _news(self, notifier: Notifier, start: Watched, identity: "_Identity") -> Iterator[Hint]:
+    def _news(self, notifier: Notifier, start: Watched, identity: "Identity") -> Iterator[Hint]:
         """Yield a hint for each batch of events, and for what the heartbeat sees."""
         pace = self._pace
         looked, active = time.monotonic(), True
-        readable = _readable(start.unreadable)
+        readable = readable_ones(start.unreadable)
         while not self._stop.is_set():
             now = self._watched()
             if (now.roots, now.links) != (start.roots, start.links) or not identity.holds():
                 return
             # What becomes readable was not watched until now.
-            if (now.unreadable, _readable(now.unreadable)) != (start.unreadable, readable):
+            if (now.unreadable, readable_ones(now.unreadable)) != (start.unreadable, readable):
                 return
             beat = min(pace.heartbeat, pace.settle) if now.unsettled else pace.heartbeat
             paths = self._batch(notifier, beat)
@@ -214,7 +215,7 @@ class _Watch:
     def _locks(self) -> set[tuple[str, int]]:
         """Return the locks that exist, each with its inode."""
         found = set()
-        for lock in _git_locks(self._watched().roots):
+        for lock in git_locks(self._watched().roots):
             with suppress(OSError):
                 found.add((lock, os.stat(lock).st_ino))
         return found
@@ -232,92 +233,6 @@ class _Silence:
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-class _Identity:
-    """Knows whether each root is still the folder it was when the watches were set.
-
-    A root that is deleted and made again, renamed, or switched by a link sends no more events,
-    and no error either. The folder is held open meanwhile, so that its inode cannot be reused.
-    """
-
-    def __init__(self, roots: tuple[str, ...]) -> None:
-        self._roots = roots
-        self._held: list[int] = []
-        self._marks: dict[str, tuple[int, int] | None] = {}
-
-    def __enter__(self) -> Self:
-        flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0)
-        for root in self._roots:
-            # A folder may be missing, and some systems open none: then the mark alone must do.
-            with suppress(OSError):
-                self._held.append(os.open(root, flags))
-            self._marks[root] = _mark(root)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in self._held:
-            os.close(descriptor)
-
-    def holds(self) -> bool:
-        """Tell whether every root is what it was."""
-        return all(_mark(root) == mark for root, mark in self._marks.items())
-
-
-def _mark(root: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(root)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-class _Aliases:
-    """Knows which roots are one folder by several paths: the system reports only one of them."""
-
-    def __init__(self, roots: tuple[str, ...]) -> None:
-        self._real = {root: os.path.realpath(root) for root in roots}
-        self._linked = any(root != real for root, real in self._real.items())
-
-    def of(self, paths: frozenset[str] | None) -> frozenset[str] | None:
-        """Add to each path its other names below the roots."""
-        if paths is None or not self._linked:
-            return paths
-        return paths.union(*(self._names(path) for path in paths))
-
-    def _names(self, path: str) -> Iterator[str]:
-        for root, real in self._real.items():
-            if is_inside(path, root) or is_inside(path, real):
-                below = path.removeprefix(root if is_inside(path, root) else real)
-                for other, target in self._real.items():
-                    if is_inside(real + below, target):
-                        yield other + (real + below).removeprefix(target)
-
-
-def _readable(paths: tuple[str, ...]) -> tuple[bool, ...]:
-    return tuple(os.access(path, os.R_OK) for path in paths)
-
-
-def _git_locks(roots: tuple[str, ...]) -> set[str]:
-    """Return where git would put its lock for the work trees that the roots lie in."""
-    folders = (_git_folder(root) for root in roots)
-    return {os.path.join(folder, "index.lock") for folder in folders if folder}
-
-
-def _git_folder(folder: str) -> str:
-    """Return git's own folder for the work tree that a folder lies in, or `""`."""
-    while not os.path.exists(git := os.path.join(folder, ".git")):
-        folder, below = os.path.dirname(folder), folder
-        if folder == below:
-            return ""
-    if os.path.isdir(git):
-        return git
-    # In a worktree or submodule it is a file that names the folder: "gitdir: PATH".
-    try:
-        text, _ = read_regular(git, 4096)
-    except UnreadableFileError:
-        return ""
-    return os.path.join(folder, os.fsdecode(text).removeprefix("gitdir:").strip())
 
 
 def _failed(problem: Exception) -> Diagnostic:
