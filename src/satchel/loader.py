@@ -104,7 +104,9 @@ class Asked:
     dirty: frozenset[str] | None = None
     """Paths that may have changed, `None` for everything."""
     patient: bool = False
-    """Whether what is half written, or takes long to import, may be left as it was for now."""
+    """Whether a unit that may be half written is left as it was for a moment."""
+    aside: bool = False
+    """Whether code that takes long to import is left to a watch, which takes it over later."""
     retry: bool = False
     """Whether code that failed is tried again although it did not change."""
     trouble: tuple[Diagnostic, ...] = ()
@@ -206,7 +208,9 @@ class _Load:
             elif not self.wanted.run_code or supply.failed or supply.name in taken:
                 yield supply
             else:
-                loaded = self._loaded(supply, partial(load_folder, found, supply.rank, limits))
+                alone = not self.asked.aside
+                load = partial(load_folder, found, supply.rank, limits, alone=alone)
+                loaded = self._loaded(supply, load)
                 if not loaded.failed:
                     taken.add(loaded.name)
                 yield loaded
@@ -227,8 +231,8 @@ class _Load:
             elif not self.wanted.run_code:
                 yield supply
             else:
-                limits = self.wanted.settings.limits
-                yield self._loaded(supply, partial(load_package, found, rank, limits))
+                limits, alone = self.wanted.settings.limits, not self.asked.aside
+                yield self._loaded(supply, partial(load_package, found, rank, limits, alone=alone))
 
     def ranked(self, scans: Mapping[Place, SkillScan]) -> Iterable[RankedSkill]:
         """Give each skill its rank, and spare those that may be half written."""
@@ -245,21 +249,22 @@ class _Load:
         return bool(folder.is_younger_than(self.wanted.settings.pace.settle))
 
     def _loaded(self, supply: Supply, load: Callable[[], Supply]) -> Supply:
-        """Import a plugin; one that takes long holds up no other when the look is patient."""
+        """Import a plugin; one that takes long is left aside, if it may be."""
         if (known := self._known(supply)) is not None:
             return known
+        if not self.asked.aside:
+            return load()
         loading, wait = self.before.loading.get(_unit(supply)), 0.0
-        if loading is None:
+        # A folder that was edited meanwhile begins anew at once; the modules of a package have
+        # public names, so there one import has to end before the next begins.
+        is_folder = supply.scope is not Scope.PLUGIN
+        if loading is None or (is_folder and loading.digest != supply.digest):
             loading = Loading(supply.digest, Background(load))
             wait = self.wanted.settings.pace.settle
-        if loading.work.is_done_within(wait if self.asked.patient else None):
-            if loading.digest == supply.digest:
-                return loading.work.result()
-            if not self.asked.patient:
-                return load()
-            # It was edited meanwhile. One import at a time: the next look begins the new one.
-        else:
+        if not loading.work.is_done_within(wait):
             self.loading[_unit(supply)] = loading
+        elif loading.digest == supply.digest:
+            return loading.work.result()
         return replace(supply, unsettled=True)
 
     def _known(self, supply: Supply) -> Supply | None:

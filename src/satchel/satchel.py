@@ -144,7 +144,7 @@ class Satchel:
         with self._lock:
             added = place(path, Holds.SKILLS)
             self._wanted = replace(self._wanted, places=_distinct((*self._wanted.places, added)))
-            self._bring_up_to_date(Asked())
+            self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool that the host added. Raises `NotFoundError` with the near misses."""
@@ -190,11 +190,11 @@ class Satchel:
                 )
             places = tuple(item for item in self._wanted.places if item not in own)
             self._wanted = replace(self._wanted, places=places)
-            self._bring_up_to_date(Asked())
+            self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
 
     def _add(self, **parts: Any) -> None:
         self._wanted = replace(self._wanted, host=replace(self._wanted.host, **parts))
-        self._bring_up_to_date(Asked(dirty=frozenset(), patient=True))
+        self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
 
     def _require(self, kind: str, name: str, known: list[str]) -> None:
         if name not in known:
@@ -203,8 +203,11 @@ class Satchel:
     # ---- staying current ------------------------------------------------------------------
 
     def refresh(self) -> tuple[Change, ...]:
-        """Look at every source once and return what changed; failed plugins are tried again."""
-        return self._bring_up_to_date(Asked(retry=True))
+        """Look at every source once and return what changed; failed plugins are tried again.
+
+        While a watch runs, a plugin that takes long to import is taken over by it later.
+        """
+        return self._bring_up_to_date(Asked(retry=True, aside=self._watch is not None))
 
     def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
         """Tell every change to `listener`, on the thread that publishes it; returns the undo."""
@@ -269,7 +272,7 @@ class Satchel:
         return self._look.watched()
 
     def _take(self, hint: Hint) -> None:
-        self._bring_up_to_date(Asked(hint.paths, patient=True, trouble=hint.trouble))
+        self._bring_up_to_date(Asked(hint.paths, patient=True, aside=True, trouble=hint.trouble))
 
     def _bring_up_to_date(self, asked: Asked) -> tuple[Change, ...]:
         """Take a look, publish what is new, tell the listeners."""

@@ -130,7 +130,12 @@ def test_the_winner_does_not_depend_on_the_order_of_the_input(entries, random):
 def test_no_good_entry_is_shadowed_by_a_farther_one(entries):
     settled = settle_skills(entries)
     served = {entry.name: entry for entry in settled if entry.is_served}
+    was_stale = {entry.source: entry.state is State.STALE for entry in entries}
     for entry in settled:
         if entry.state is State.SHADOWED and entry.diagnostics:
             winner = served[entry.name]
-            assert (winner.scope, winner.rank) < (entry.scope, entry.rank)
+            assert (was_stale[winner.source], winner.scope, winner.rank) < (
+                was_stale[entry.source],
+                entry.scope,
+                entry.rank,
+            )

@@ -43,7 +43,7 @@ PURE = {
     "runtime": set(),
     "plugins": {
         *("json.dumps", "os.PathLike", "os.fspath", "os.path.isabs", "os.path.join"),
-        *("pluggy", "re.compile", "satchel.sources"),
+        *("pluggy", "re.Match", "re.compile", "satchel.sources"),
     },
     "loader": {"satchel.sources"},
     "session": set(),

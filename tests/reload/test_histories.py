@@ -1,5 +1,6 @@
 """Whatever happened on disk, the live catalog ends as that of a fresh load of the same tree."""
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -39,6 +40,7 @@ def history(watched, skill_text):  # noqa: C901 - a machine with many rules
             self.stack = ExitStack()
             base = Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
             self.root, self.away = base / "skills", base / "away"
+            self.numbers = itertools.count()
             self.root.mkdir()
             self.away.mkdir()
             self.seen = self.stack.enter_context(
@@ -119,7 +121,7 @@ def history(watched, skill_text):  # noqa: C901 - a machine with many rules
 
         @rule()
         def replace_the_root(self):
-            shutil.move(self.root, self.away / f"root-{len(os.listdir(self.away))}")
+            shutil.move(self.root, self.away / f"root-{next(self.numbers)}")
             self.root.mkdir()
 
         @rule()

@@ -366,3 +366,48 @@ def test_an_installation_is_tried_only_by_plugins_that_lack_a_module(
         install(site, "helper", "1.0", "helper_that_comes", "")
         seen.until(lambda: "lacking" in seen.bag.catalog.plugins)
         assert sorted(count.read_text().split()) == ["failing", "lacking", "lacking"]
+
+
+def test_a_package_upgraded_while_a_plugin_is_being_imported_is_wholly_new(
+    watched, plugins, site, write_plugin
+):
+    """Putting back what the slow plugin changed must not roll the package back."""
+    gate = threading.Event()
+    install(site, "greeter", "1.0", "greeter_module", PACKAGE.replace("{word}", "One"))
+    with (
+        watched(plugins=[plugins], entry_points=["greeter"]) as seen,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr("builtins.satchel_gate", gate, raising=False)
+        write_plugin(plugins, "slow", tools="import builtins\nbuiltins.satchel_gate.wait(9)\n")
+        seen.until(lambda: seen.bag._look.loading)
+        shutil.rmtree(site / "greeter-1.0.dist-info")
+        install(site, "greeter", "1.1", "greeter_module", PACKAGE.replace("{word}", "Two") + "#\n")
+        seen.until(lambda: activate_and_say(seen.bag) == "Two Ada")
+        new = sys.modules["greeter_module"]
+        gate.set()
+        seen.until_event("added", "slow")
+        assert sys.modules["greeter_module"] is new
+        assert "plugin-meddled" not in {item.code for item in seen.bag.catalog.diagnostics}
+
+
+def test_mending_a_plugin_that_hangs_does_not_wait_for_its_time_to_run_out(
+    watched, plugins, write_plugin
+):
+    gate = threading.Event()
+    with watched(plugins=[plugins]) as seen, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.satchel_gate", gate, raising=False)
+        write_plugin(plugins, "demo", tools="import builtins\nbuiltins.satchel_gate.wait(30)\n")
+        seen.until(lambda: seen.bag._look.loading)
+        write_plugin(plugins, "demo", tools=tools("Mended"))
+        seen.until_event("added", "greet")
+        assert say(seen.bag) == "Mended Ada"
+        gate.set()
+
+
+def test_a_missing_name_is_told_in_the_authors_words(tmp_path, write_plugin):
+    from satchel import Satchel
+
+    write_plugin(tmp_path, "demo", tools="from . import helper\n")
+    (problem,) = Satchel(plugins=[tmp_path]).catalog.plugin("demo").diagnostics
+    assert "_satchel" not in problem.message

@@ -389,3 +389,16 @@ def test_watching_again_and_again_leaks_no_descriptor(watched, root):
             pass
     # The backend closes its own on a thread of its own.
     seen.until(lambda: count() <= before)
+
+
+def test_a_broken_copy_never_shadows_a_good_one(watched, root, write_skill):
+    write_skill(root / "x", "pdf", description="x")
+    with watched(skills=[root]) as seen:
+        write_skill(root / "x", "pdf", text="broken")
+        seen.until_event("stale", "pdf")
+        assert seen.bag.catalog.skills["pdf"].description == "x"
+        write_skill(root / "y", "pdf", description="y")
+        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "y")
+        write_skill(root / "x", "pdf", description="x, mended")
+        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "x, mended")
+        seen.until_as_cold()

@@ -26,11 +26,13 @@ def test_the_current_folder_is_put_back(before, tmp_path):
 
 
 def test_a_folder_plugin_may_not_add_to_the_import_path_and_a_package_may(before, monkeypatch):
-    monkeypatch.syspath_prepend("/added")
+    monkeypatch.syspath_prepend("/plugin/lib")
+    monkeypatch.syspath_prepend("/somebody/elses")
     assert before.put_back() == ()
-    assert "/added" in sys.path
+    assert "/plugin/lib" in sys.path
     assert before.put_back("/plugin") == ("sys.path",)
-    assert "/added" not in sys.path
+    assert "/plugin/lib" not in sys.path
+    assert "/somebody/elses" in sys.path, "the host may have added it meanwhile"
 
 
 def test_finders_that_vanish_are_put_back(before):
@@ -73,3 +75,36 @@ def test_a_current_folder_that_is_gone_cannot_be_put_back(before, tmp_path, monk
     inside.rmdir()
     assert gone.put_back() == ("the current folder",)
     assert os.getcwd() == str(tmp_path)
+
+
+def test_beside_others_only_what_is_plainly_the_plugins_doing_is_undone(
+    before, tmp_path, monkeypatch
+):
+    """The host and other imports go on meanwhile; what they do is theirs."""
+    own, others = ModuleType("json"), ModuleType("csv")
+    own.__file__, others.__file__ = "/plugin/json.py", "/upgraded/csv.py"
+    import csv
+    import json
+
+    before = Process.now()
+    monkeypatch.setitem(sys.modules, "json", own)
+    monkeypatch.setitem(sys.modules, "csv", others)
+    monkeypatch.setattr(sys, "path", [*sys.path[1:], "/plugin"])
+    monkeypatch.chdir(tmp_path)
+    assert before.put_back("/plugin", alone=False) == ("sys.path", "the module 'json'")
+    assert sys.modules["json"] is json
+    assert sys.modules["csv"] is others is not csv
+    assert "/plugin" not in sys.path
+    assert os.getcwd() == str(tmp_path)
+
+
+def test_what_nobody_could_go_on_with_is_put_back_even_beside_others(monkeypatch):
+    path, finders = list(sys.path), list(sys.meta_path)
+    before = Process.now()
+    try:
+        sys.path.clear()
+        sys.meta_path.clear()
+        assert before.put_back("/plugin", alone=False) == ("sys.path", "sys.meta_path")
+        assert (sys.path, sys.meta_path) == (path, finders)
+    finally:
+        sys.path[:], sys.meta_path[:] = path, finders

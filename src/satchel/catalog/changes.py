@@ -73,7 +73,11 @@ def loaded(catalog: Catalog) -> tuple[Change, ...]:
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return the events that lead from one generation to another: departures come first."""
     before, after = _by_name(old), _by_name(new)
-    gone = [_change(Event.REMOVED, e, new) for key, e in before.items() if key not in after]
+    gone = [
+        _change(Event.REMOVED, entry, new, "it was not served" if not entry.is_served else "")
+        for key, entry in before.items()
+        if key not in after
+    ]
     come = [
         change
         for key, entry in after.items()

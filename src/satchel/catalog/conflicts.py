@@ -28,9 +28,10 @@ def settle_plugins(entries: Iterable[PluginEntry]) -> list[PluginEntry]:
 def _settle(entries: Iterable[E], lost: Callable[[E, E], Diagnostic]) -> list[E]:
     """Mark all but the first served entry of each name as shadowed.
 
-    What is broken, disabled or held does not compete, so a broken copy never shadows a good one.
+    What is broken, disabled or held does not compete, and a last good version only where there is
+    no good one: so a broken copy never shadows a good one.
     """
-    ordered = sorted(entries, key=lambda entry: (entry.scope, entry.rank))
+    ordered = sorted(entries, key=lambda e: (e.state is State.STALE, e.scope, e.rank))
     winners: dict[str, E] = {}
     settled = []
     for entry in ordered:
@@ -44,7 +45,8 @@ def _settle(entries: Iterable[E], lost: Callable[[E, E], Diagnostic]) -> list[E]
 
 
 def _skill_lost(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
-    if winner.digest == loser.digest and winner.state is State.OK:
+    # The digest of a stale one names the broken bytes, not those that would be served.
+    if winner.digest == loser.digest and winner.state is loser.state is State.OK:
         return report(
             "skill-duplicate",
             Where(loser.path),

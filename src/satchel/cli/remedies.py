@@ -33,14 +33,13 @@ def _enable(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
     return ["satchel", "list", "--entry-points", entry.name] if entry else None
 
 
-def _uninstall(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
-    return ["pip", "uninstall", entry.source] if entry else None
-
-
 def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
     """Name a skill's folder as the skill is named."""
     # A folder that the user named by itself would be lost to its own command.
     if entry is None or skill_name_fault(entry.name) or not getattr(entry, "key", ""):
+        return None
+    # Of two of one name only the served one may have the folder of that name.
+    if not entry.is_served:
         return None
     return _move(entry.path, os.path.join(os.path.dirname(entry.path), entry.name))
 
@@ -87,5 +86,4 @@ _REMEDIES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] =
     "plugin-unreadable": _allow_reading,
     "plugin-manifest-missing": _rename_manifest,
     "plugin-not-enabled": _enable,
-    "plugin-contested": _uninstall,
 }

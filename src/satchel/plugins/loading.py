@@ -34,7 +34,7 @@ from satchel.tools import Tool, as_tool, tools_in
 Rank = tuple[Any, ...]
 
 # Authors know their modules by their own names.
-_PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w+?_\d+\.")
+_PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
 
 
 def read_folder(found: PluginFinding, rank: Rank) -> Supply:
@@ -70,21 +70,26 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
     )
 
 
-def load_folder(found: PluginFinding, rank: Rank, limits: Limits) -> Supply:
+def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool = True) -> Supply:
     """Import a plugin folder's code and tell what it brings; whatever it does is a diagnostic."""
     supply = read_folder(found, rank)
     file = _code_path(found)
     if supply.failed or found.manifest is None or not file:
         return supply
     try:
-        code = import_folder(found.path, found.sources, found.manifest.tools, limits.plugin_import)
+        code = import_folder(
+            found.path, found.sources, found.manifest.tools, limits.plugin_import, alone=alone
+        )
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, file))
     digests = {tool.name: tool.digest for tool in found.declared}
 
     try:
         offered, _ = guarded(
-            lambda: _offered(tools_in(vars(code.thing)), file, digests), limits.hook, "hook"
+            lambda: _offered(tools_in(vars(code.thing)), file, digests),
+            limits.hook,
+            "hook",
+            alone=alone,
         )
     except PluginCodeError as problem:
         code.purge()
@@ -107,7 +112,9 @@ def read_package(found: DistributionFinding, rank: Rank) -> Supply:
     )
 
 
-def load_package(found: DistributionFinding, rank: Rank, limits: Limits) -> Supply:
+def load_package(
+    found: DistributionFinding, rank: Rank, limits: Limits, *, alone: bool = True
+) -> Supply:
     """Import an installed plugin and ask its hooks what it brings."""
     supply = read_package(found, rank)
     if fault := plugin_name_fault(found.name):
@@ -119,7 +126,7 @@ def load_package(found: DistributionFinding, rank: Rank, limits: Limits) -> Supp
         )
         return _failed(supply, problem)
     try:
-        code = import_distribution(found, limits.plugin_import)
+        code = import_distribution(found, limits.plugin_import, alone=alone)
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, found.path))
 
@@ -128,7 +135,7 @@ def load_package(found: DistributionFinding, rank: Rank, limits: Limits) -> Supp
         return answers, _offered(answers.tools, found.path, {})
 
     try:
-        (answers, offer), _ = guarded(asked, limits.hook, "hook")
+        (answers, offer), _ = guarded(asked, limits.hook, "hook", alone=alone)
     except PluginCodeError as problem:
         code.purge()
         return _failed(supply, _code_problem("plugin-hook-failed", problem, found.path))
@@ -251,11 +258,16 @@ def _import_failed(problem: PluginCodeError, path: str) -> Diagnostic:
     return _code_problem(code, problem, path)
 
 
+def _own_name(match: re.Match[str]) -> str:
+    """Return what an author calls a module: a part of the plugin, or the plugin itself."""
+    return "" if match[1] else "the plugin"
+
+
 def _code_problem(code: str, problem: PluginCodeError, path: str) -> Diagnostic:
     fix = "do the slow work inside a tool" if isinstance(problem, PluginTimeoutError) else ""
     return report(
         code,
         Where(problem.path or path, problem.line),
-        shorten(one_line(_PRIVATE_NAME.sub("", problem.message)), 500),
+        shorten(one_line(_PRIVATE_NAME.sub(_own_name, problem.message)), 500),
         fix or "mend the code; it is tried again when it changes",
     )

@@ -8,6 +8,8 @@ from satchel.sources.process import PRIVATE_PREFIX, Process
 
 R = TypeVar("R")
 
+_THREAD = "satchel-plugin"
+
 
 class PluginCodeError(Exception):
     """Plugin code raised or hung; `path` and `line` say where, if that is known."""
@@ -51,13 +53,18 @@ class Background(Generic[R]):
 
 
 def guarded(
-    work: Callable[[], R], limit: float, limit_name: str = "", plugin_folder: str | None = None
+    work: Callable[[], R],
+    limit: float,
+    limit_name: str = "",
+    plugin_folder: str | None = None,
+    *,
+    alone: bool = True,
 ) -> tuple[R, tuple[str, ...]]:
     """Run plugin code in a thread of its own, so that neither exits nor hangs reach the host.
 
-    Returns its result, and what it changed in the process that was put back; `plugin_folder` is
-    passed on to `Process.put_back`. Raises `PluginCodeError` whatever the code raises, and after
-    `limit` seconds; `limit_name` is the setting to name then.
+    Returns its result, and what it changed in the process that was put back; `plugin_folder` and
+    `alone` are as in `Process.put_back`. Raises `PluginCodeError` whatever the code raises, and
+    after `limit` seconds; `limit_name` is the setting to name then.
     """
     outcome: list[R] = []
     problems: list[PluginCodeError] = []
@@ -69,17 +76,24 @@ def guarded(
             # Described here, not by the caller: even the words of an error may hang.
             problems.append(described(problem))
 
+    thread = threading.Thread(target=run, name=_THREAD, daemon=True)
+    alone = alone and _others(thread) == 0
     before = Process.now()
-    thread = threading.Thread(target=run, name="satchel-plugin", daemon=True)
     thread.start()
     thread.join(limit)
-    meddled = before.put_back(plugin_folder)
+    meddled = before.put_back(plugin_folder, alone=alone and _others(thread) == 0)
     if thread.is_alive():
+        thread.name = f"{_THREAD}-left"  # Nobody waits for it any more, nor counts it.
         named = f" (limit {limit_name})" if limit_name else ""
         raise PluginTimeoutError(f"took longer than {limit:g} seconds{named}")
     if problems:
         raise problems[0]
     return outcome[0], meddled
+
+
+def _others(thread: threading.Thread) -> int:
+    """Count the other threads in which plugin code runs now, in this or another satchel."""
+    return sum(other.name == _THREAD and other is not thread for other in threading.enumerate())
 
 
 def described(problem: BaseException) -> PluginCodeError:

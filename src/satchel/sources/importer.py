@@ -45,10 +45,11 @@ class ImportedCode:
 
 
 def import_folder(
-    folder: str, sources: Mapping[str, bytes], module: str, limit: float
+    folder: str, sources: Mapping[str, bytes], module: str, limit: float, *, alone: bool = True
 ) -> ImportedCode:
     """Import `module` of a plugin folder from a snapshot of its sources.
 
+    Unless `alone`, the host and other plugins are running meanwhile; see `Process.put_back`.
     Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
     """
     slug = re.sub(r"\W+", "_", os.path.basename(folder)).strip("_").lower() or "plugin"
@@ -67,14 +68,16 @@ def import_folder(
                 purge()
 
     try:
-        imported, meddled = guarded(load, limit, "plugin_import", folder)
+        imported, meddled = guarded(load, limit, "plugin_import", folder, alone=alone)
     except BaseException:
         purge()
         raise
     return ImportedCode(imported, purge, purge, meddled)
 
 
-def import_distribution(found: DistributionFinding, limit: float) -> ImportedCode:
+def import_distribution(
+    found: DistributionFinding, limit: float, *, alone: bool = True
+) -> ImportedCode:
     """Import what an entry point names; what is imported already is shared, if it is this version.
 
     The modules of an earlier version are set aside first and put back when the new one fails, so
@@ -100,7 +103,7 @@ def import_distribution(found: DistributionFinding, limit: float) -> ImportedCod
         return thing
 
     try:
-        imported, meddled = guarded(load, limit, "plugin_import")
+        imported, meddled = guarded(load, limit, "plugin_import", alone=alone)
     except BaseException:
         _forget(owned)
         sys.modules.update(before)

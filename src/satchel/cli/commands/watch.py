@@ -38,7 +38,10 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
     """
     news: News = SimpleQueue()
     # Before the signals are taken over: a plugin that hangs at its import must not hold Ctrl-C up.
-    bag = sources.open(run_code=True)
+    try:
+        bag = sources.open(run_code=True)
+    except KeyboardInterrupt:
+        return
     with _stopped_by_signals(news):
         # First the subscription, then the catalog: what comes between is known by its generation.
         bag.subscribe(news.put)
