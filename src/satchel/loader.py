@@ -116,14 +116,14 @@ class Asked:
 def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple[Look, Catalog]:
     """Look at all sources and build the next generation; `previous` itself if nothing changed."""
     installed = scan_distributions(installed_folders(), before.distributions)
-    # What was installed may be what a broken plugin was missing.
-    retry = asked.retry or installed.stamps != before.distributions.stamps
     scans = {
         place: scan_plugins(place, wanted.settings.limits, before.plugins.get(place), asked.dirty)
         for place in wanted.places
         if place.holds is Holds.PLUGINS
     }
-    load = _Load(wanted, before, previous, asked, retry=retry)
+    # What was installed may be what a broken plugin was missing.
+    something_installed = installed.stamps != before.distributions.stamps
+    load = _Load(wanted, before, asked, something_installed)
     supplies = (wanted.host, *load.folders(scans.values()), *load.packages(installed))
     plugins = build_plugins(supplies, previous)
     skills = {
@@ -185,24 +185,20 @@ class _Load:
 
     wanted: Wanted
     before: Look
-    previous: Catalog
     asked: Asked
-    retry: bool
+    something_installed: bool
     loading: dict[Unit, Loading] = field(default_factory=dict)
 
     def folders(self, scans: Iterable[PluginScan]) -> Iterable[Supply]:
         """Load the plugin folders; of two of one name only the first sound one is imported."""
-        read: list[Supply] = []
-        findings = {}
-        for order, scan in enumerate(scans):
-            for found in scan.findings.values():
-                supply = read_folder(found, (order, found.key))
-                findings[supply.unit, order] = found
-                read.append(supply)
+        read = [
+            (read_folder(found, (order, found.key)), found)
+            for order, scan in enumerate(scans)
+            for found in scan.findings.values()
+        ]
         taken: set[str] = set()
         limits = self.wanted.settings.limits
-        for supply in sorted(read, key=lambda supply: (supply.scope, supply.rank)):
-            found = findings[supply.unit, supply.rank[0]]
+        for supply, found in sorted(read, key=lambda pair: (pair[0].scope, pair[0].rank)):
             if self.asked.patient and supply.failed and self._may_be_half_written(found.folder):
                 yield replace(supply, unsettled=True)
             elif not self.wanted.run_code or supply.failed or supply.name in taken:
@@ -224,8 +220,10 @@ class _Load:
             # Only what somebody asked for competes: a stranger's package cannot switch one off.
             rivals = [o for o in findings if o.name == found.name and self.wanted.enables(o)]
             if not self.wanted.enables(found):
-                alone = [other.name for other in findings].count(found.name) == 1
-                yield disabled(supply, _not_enabled(found, alone=alone))
+                is_unique = [other.name for other in findings].count(found.name) == 1
+                yield disabled(
+                    supply, _not_enabled(found, found.name if is_unique else found.distribution)
+                )
             elif len(rivals) > 1:
                 yield replace(supply, failed=True, diagnostics=(_contested(found, rivals),))
             elif not self.wanted.run_code:
@@ -272,7 +270,8 @@ class _Load:
         known = self.before.supplies.get(_unit(supply))
         if known is None or known.digest != supply.digest or known.disabled or known.unsettled:
             return None
-        if known.failed and (self.asked.retry or (self.retry and _lacks_a_module(known))):
+        may_heal = self.something_installed and _lacks_a_module(known)
+        if known.failed and (self.asked.retry or may_heal):
             return None
         if not known.failed and known.code is None and known.tools:
             return None  # It was shadowed, so it was only read.
@@ -292,13 +291,13 @@ def _unit(supply: Supply) -> Unit:
     return supply.scope, supply.source, supply.unit
 
 
-def _not_enabled(found: DistributionFinding, *, alone: bool) -> Diagnostic:
+def _not_enabled(found: DistributionFinding, enabled_by: str) -> Diagnostic:
     return report(
         "plugin-not-enabled",
         Where(found.path),
         f"plugin {found.name!r} of {found.distribution} {found.version} is installed, "
         "but nobody enabled it",
-        f"--entry-points {found.name if alone else found.distribution}",
+        f"--entry-points {enabled_by}",
     )
 
 

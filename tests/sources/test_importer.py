@@ -492,3 +492,16 @@ def test_modules_of_a_package_that_is_still_installed_are_left_to_others(install
     gc.collect()
     assert name in sys.modules
     del sys.modules[name]
+
+
+def test_asking_which_version_a_module_is_runs_none_of_its_code(install, site):
+    install(site, acme_plugin="def __getattr__(name):\n    raise SystemExit(name)\n")
+    first = import_distribution(found_in(site), 5)
+    assert import_distribution(found_in(site), 5).thing is first.thing
+    assert import_distribution(upgraded(site), 5).thing is not first.thing
+
+
+def test_a_module_that_replaces_itself_is_a_plugin_too(install, site):
+    source = "import sys\nclass Box:\n    __slots__ = ()\nsys.modules[__name__] = Box()\n"
+    install(site, acme_plugin=source)
+    assert type(import_distribution(found_in(site), 5).thing).__name__ == "Box"

@@ -409,3 +409,19 @@ def test_what_becomes_readable_is_watched_from_then_on(tmp_path, monkeypatch):
 
     watched.send(readable_now)
     assert watched.next().paths is None, "the watches were set anew, and everything was compared"
+
+
+def test_a_lock_that_is_there_while_nothing_changes_yet_is_no_dead_gits(tmp_path):
+    """Git takes its lock first, and may read for long before it writes the first file."""
+    lock = tmp_path / ".git/index.lock"
+    lock.parent.mkdir()
+    watched = Watch(tmp_path)
+    watched.next()
+    lock.write_text("")
+
+    def unlocked():
+        lock.unlink()
+        return ["b"]
+
+    watched.send("timeout", ["a"], "timeout", unlocked)
+    assert watched.next().paths == set("ab")

@@ -91,19 +91,16 @@ def import_distribution(
     owned = _modules_of(found, name)
     before = {name: module for name, module in sys.modules.items() if owned(name)}
     version = (found.path, found.digest)
-    if getattr(sys.modules.get(name), _VERSION, version) != version:
+    if _version_of(sys.modules.get(name), version) != version:
         _forget(owned)
 
-    def load() -> Any:
-        _replay_path_files(found)
-        thing: Any = importlib.import_module(name)
-        setattr(thing, _VERSION, version)
-        for part in attribute.split(".") if attribute else ():
-            thing = getattr(thing, part)
-        return thing
-
     try:
-        imported, meddled = guarded(load, limit, "plugin_import", alone=alone)
+        imported, meddled = guarded(
+            lambda: _entry_point(found, name, attribute, version),
+            limit,
+            "plugin_import",
+            alone=alone,
+        )
     except BaseException:
         _forget(owned)
         sys.modules.update(before)
@@ -127,6 +124,24 @@ def import_distribution(
             purge()
 
     return ImportedCode(imported, purge, release, meddled)
+
+
+def _entry_point(
+    found: DistributionFinding, module: str, attribute: str, version: tuple[str, str]
+) -> Any:
+    """Import a module, mark its version, and return the attribute of it that is named."""
+    _replay_path_files(found)
+    thing: Any = importlib.import_module(module)
+    if isinstance(thing, ModuleType):
+        vars(thing)[_VERSION] = version
+    for part in attribute.split(".") if attribute else ():
+        thing = getattr(thing, part)
+    return thing
+
+
+def _version_of(module: object, unknown: tuple[str, str]) -> object:
+    """Return which version a module is of; read from its names, so that no code of it runs."""
+    return vars(module).get(_VERSION, unknown) if isinstance(module, ModuleType) else unknown
 
 
 def _modules_of(found: DistributionFinding, entry: str) -> Callable[[str], bool]:

@@ -110,7 +110,7 @@ class _Watch:
         self._trouble: tuple[Diagnostic, ...] = ()
 
     def dies_too_often(self) -> bool:
-        """Tell whether the events are to be given up for good."""
+        """Tell whether the events are to be given up for a while."""
         return self._recent_deaths() >= _DEATHS
 
     def _recent_deaths(self) -> int:
@@ -197,8 +197,9 @@ class _Watch:
             if not more and not self._is_locked():
                 break
             paths |= more
-        # A lock that outlives our patience was left behind by a git that died.
-        self._left_locks = self._locks()
+        if paths and time.monotonic() >= deadline:
+            # A lock that outlives our patience was left behind by a git that died.
+            self._left_locks = self._locks()
         return paths
 
     def _events(self, notifier: Notifier, timeout: float) -> frozenset[str]:
@@ -213,11 +214,11 @@ class _Watch:
         return bool(self._locks() - self._left_locks)
 
     def _locks(self) -> set[tuple[str, int]]:
-        """Return the locks that exist, each with its inode."""
+        """Return the locks that exist, each with the time that tells it from a later one."""
         found = set()
         for lock in git_locks(self._watched().roots):
             with suppress(OSError):
-                found.add((lock, os.stat(lock).st_ino))
+                found.add((lock, os.stat(lock).st_ctime_ns))
         return found
 
 
