@@ -132,6 +132,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-not-installed": Rule("A plugin was named but is not installed.", _E, _E),
         "plugin-contested": Rule("Two distributions offer one plugin; neither is used.", _E, _E),
         "plugin-shadowed": Rule("Another plugin of the same name is used instead.", _W, _W),
+        "tool-state-missing": Rule("A tool needs a value that nobody configured.", _E, _E),
+        "tool-unfit": Rule("A configured value, or an added model, does not fit a tool.", _E, _E),
+        "config-unreadable": Rule("A plugin's configuration file cannot be read.", _E, _E),
         "tool-shadowed": Rule("Another tool of the same name is served instead.", _W, _W),
         "group-declared-twice": Rule("Two sources describe one group; the first counts.", _W, _W),
         # Serving and watching

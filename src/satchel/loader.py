@@ -12,10 +12,19 @@ from typing import Any
 from satchel.catalog import Catalog, PluginEntry, RankedSkill, Supply, build, build_plugins
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.names import near_misses
-from satchel.plugins import disabled, load_folder, load_package, read_folder, read_package
+from satchel.plugins import (
+    Fitted,
+    disabled,
+    fit,
+    load_folder,
+    load_package,
+    read_folder,
+    read_package,
+)
 from satchel.settings import Settings
 from satchel.sources import (
     Background,
+    Configuration,
     DistributionFinding,
     DistributionScan,
     Holds,
@@ -24,8 +33,11 @@ from satchel.sources import (
     Scope,
     SkillScan,
     Watched,
+    configuration_path,
+    folder_stamps,
     installed_folders,
     normalized,
+    read_configuration,
     scan_distributions,
     scan_plugins,
     scan_skills,
@@ -45,6 +57,15 @@ class Wanted:
     host: Supply
     run_code: bool
     settings: Settings
+    config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Values for the state fields of plugins' tools, by plugin."""
+    models: Mapping[str, Any] = field(default_factory=dict)
+    """Pydantic models of further arguments, by tool."""
+
+    def configuration(self, plugin: str) -> Configuration:
+        """Return what a plugin is configured with."""
+        given = self.config.get(plugin, {})
+        return read_configuration(plugin, given, self.settings.config_folder)
 
     def enables(self, found: DistributionFinding) -> bool:
         """Tell whether somebody asked for an installed plugin."""
@@ -74,6 +95,9 @@ class Look:
     supplies: Mapping[Unit, Supply] = field(default_factory=dict)
     loading: Mapping[Unit, Loading] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
+    fitted: Mapping[Unit, Fitted] = field(default_factory=dict)
+    config_files: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    """Configuration files that were looked for, with the stamps they had."""
 
     def watched(self) -> Watched:
         """Return what a watch has to keep an eye on from now on."""
@@ -81,7 +105,7 @@ class Look:
         return Watched(
             roots=tuple(sorted({scan.place.path for scan in scans})),
             links=frozenset().union(*(scan.links for scan in scans)),
-            installed=self.distributions.stamps,
+            installed=(*self.distributions.stamps, *self.config_files),
             awaited=self.distributions.awaited,
             unsettled=self.unsettled,
             unreadable=tuple(
@@ -125,7 +149,8 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
     something_installed = installed.stamps != before.distributions.stamps
     load = _Load(wanted, before, asked, something_installed)
     supplies = (wanted.host, *load.folders(scans.values()), *load.packages(installed))
-    plugins = build_plugins(supplies, previous)
+    fitted, config_files = _fit(supplies, wanted, before)
+    plugins = build_plugins([item.supply for item in fitted.values()], previous)
     skills = {
         place: scan_skills(place, wanted.settings.limits, before.skills.get(place), asked.dirty)
         for place in (*_skill_places(wanted), *_plugin_skill_places(plugins))
@@ -143,6 +168,8 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
                 *(supply.path for supply in supplies if supply.unsettled),
             )
         ),
+        fitted,
+        config_files,
     )
     odd = (
         *(item for plugin_scan in scans.values() for item in plugin_scan.diagnostics),
@@ -152,6 +179,25 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         *asked.trouble,
     )
     return now, build(ranked, plugins, previous, odd)
+
+
+def _fit(
+    supplies: Iterable[Supply], wanted: Wanted, before: Look
+) -> tuple[dict[Unit, Fitted], tuple[tuple[str, tuple[int, int, int]], ...]]:
+    """Fit every plugin's tools to the host; return also the files that were looked for."""
+    files: list[tuple[str, tuple[int, int, int]]] = []
+
+    def configured(plugin: str) -> Configuration:
+        # Stamped first: what changes while it is read is read again.
+        path = configuration_path(plugin, wanted.settings.config_folder)
+        files.extend(folder_stamps([path]))
+        return wanted.configuration(plugin)
+
+    fitted = {
+        _unit(supply): fit(supply, configured, wanted.models, before.fitted.get(_unit(supply)))
+        for supply in supplies
+    }
+    return fitted, tuple(files)
 
 
 def _skill_places(wanted: Wanted) -> Iterable[Place]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from satchel.catalog import (
     HOST,
@@ -17,17 +17,27 @@ from satchel.catalog import (
     Change,
     Group,
     Supply,
-    ToolSupply,
     diff,
 )
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import Asked, Look, Wanted, look
 from satchel.names import BASIC_GROUP, near_misses, plugin_name_fault
 from satchel.prompt import SkillPrompt
+from satchel.registering import (
+    FunctionOptions,
+    OnConflict,
+    made_tool,
+    registered,
+    settled,
+    supply_of,
+)
+from satchel.registry import ToolRegistry
+from satchel.runtime import Layer, Middleware
 from satchel.session import Session
 from satchel.settings import Limits, Settings
-from satchel.sources import Hint, Holds, Place, Scope, Watched, hints, place
-from satchel.tools import FunctionTool, Tool
+from satchel.shared import Shared
+from satchel.sources import Hint, Holds, Place, Scope, Watched, hints, place, read_configuration
+from satchel.tools import FunctionTool, Tool, set_extended_model
 from satchel.watching import Changes, WatchThread
 
 _log = logging.getLogger("satchel")
@@ -39,8 +49,9 @@ class Satchel:
     """Carries the skills and tools of one application.
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
-    one); `places` adds what `well_known_places` returns. With `run_code=False` no plugin is
-    imported: everything is listed, nothing can be called.
+    one); `places` adds what `well_known_places` returns. `config` has values for the state
+    fields of tools, by plugin; they win over the environment and the plugin's file. With
+    `run_code=False` no plugin is imported: everything is listed, nothing can be called.
 
     Nothing on disk makes this raise: what is wrong there is in `catalog.diagnostics`.
     """
@@ -52,12 +63,13 @@ class Satchel:
         entry_points: Iterable[str] | str = (),
         *,
         places: Iterable[Place] = (),
+        config: Mapping[str, Mapping[str, Any]] | None = None,
         skill_style: SkillPrompt | None = None,
         settings: Settings | None = None,
         run_code: bool = True,
     ) -> None:
         self._settings = settings or Settings()
-        self._skill_style = _within(skill_style or SkillPrompt(), self._settings.limits)
+        style = _within(skill_style or SkillPrompt(), self._settings.limits)
         self._wanted = Wanted(
             places=_distinct(
                 (
@@ -70,9 +82,10 @@ class Satchel:
             host=_no_additions(),
             run_code=run_code,
             settings=self._settings,
+            config={name: dict(values) for name, values in (config or {}).items()},
         )
         self._lock = threading.RLock()
-        self._store = CatalogStore()
+        self._shared = Shared(CatalogStore(), self._settings.limits, style)
         self._look = Look()
         self._listeners: list[Callable[[Change], object]] = []
         self._watch: WatchThread | None = None
@@ -83,11 +96,11 @@ class Satchel:
     @property
     def catalog(self) -> Catalog:
         """Return the newest generation; it never changes, a newer one takes its place."""
-        return self._store.current
+        return self._shared.catalog
 
     def session(self) -> Session:
         """Begin a conversation."""
-        return Session(lambda: self.catalog, self._settings.limits, self._skill_style)
+        return Session(self._shared)
 
     # ---- what the host adds in code -------------------------------------------------------
 
@@ -109,35 +122,92 @@ class Satchel:
         *,
         group: str | None = None,
         name: str | None = None,
-        description: str | None = None,
         presets: Mapping[str, Any] | None = None,
+        on_conflict: OnConflict = "raise",
+        **options: Unpack[FunctionOptions],
     ) -> Tool:
         """Add a tool of the host's own; `presets` are values that the model neither sees nor sets.
 
-        Its group is `group`, or what `@tool` says, or `basic`. Raises `ConflictError` if the host
-        already added a tool of that name, and `NotFoundError` for a group that nobody described.
-        A plugin's tool of that name is shadowed.
+        Its group is `group`, or what `@tool` says, or `basic`. `options` are those of
+        `FunctionTool`. If the host already added a tool of that name, `on_conflict` says what
+        happens: `raise` a `ConflictError`, `override` it, `skip` this one, or `rename` this one
+        to `name_2`, `name_3` and so on. A plugin's tool of that name is shadowed, but for `skip`
+        and `rename`, which mind every tool.
+
+        Returns the tool that has the name now. Raises `NotFoundError` for a group that nobody
+        described, and `DefinitionError` for what cannot be a tool.
         """
-        made = _made(tool, name, description, presets)
+        made = made_tool(tool, name=name, presets=presets, **options)
         with self._lock:
-            if any(supply.name == made.name for supply in self._wanted.host.tools):
-                raise ConflictError(
-                    f"the host already added a tool {made.name!r}",
-                    fix="remove it first, or give name=",
-                )
+            made = self._with_state(made)
             where = group or made.group
             if where is not None:
                 self.catalog.group(where)
-            supply = ToolSupply(
-                made.name,
-                made.description,
-                path=HOST,
-                version=f"registration {next(self._registrations)}",
-                group=where,
-                tool=made,
-            )
-            self._add(tools=(*self._wanted.host.tools, supply))
+            host = self._wanted.host
+            made = settled(made, host.tools, self.catalog.tools, on_conflict)
+            if (kept := registered(host.tools, made.name)) is not None and on_conflict == "skip":
+                return kept
+            if on_conflict == "skip" and (entry := self.catalog.tools.get(made.name)) is not None:
+                return entry.tool or made
+            supply = supply_of(made, where, f"registration {next(self._registrations)}")
+            others = (item for item in host.tools if item.name != made.name)
+            self._add(tools=(*others, supply))
         return made
+
+    def _with_state(self, made: Tool) -> Tool:
+        """Bind the state fields of a tool of the host's own."""
+        if not isinstance(made, FunctionTool) or not made.state:
+            return made
+        config = read_configuration(
+            HOST, self._wanted.config.get(HOST, {}), self._settings.config_folder
+        )
+        return made.with_state(
+            config.values, 'give presets={...}, or Satchel(config={"host": {...}})'
+        )
+
+    def register_middleware(
+        self, middleware: Middleware, *, group: str | None = None, tool: str | None = None
+    ) -> Callable[[], None]:
+        """Put a layer around the calls of all tools, one group, or one tool; returns the undo.
+
+        The broadest are outermost, and of equals the one that came first. Raises
+        `DefinitionError` for what is no middleware.
+        """
+        layer = Layer(middleware, group, tool)
+        with self._lock:
+            self._shared.layers = (*self._shared.layers, layer)
+
+        def undo() -> None:
+            with self._lock:
+                self._shared.layers = tuple(
+                    item for item in self._shared.layers if item is not layer
+                )
+
+        return undo
+
+    def set_extended_model(self, tool: str | Tool, model: Any) -> None:
+        """Let a tool that takes `**kwargs` also take the fields of a pydantic model.
+
+        `None` takes them away again. It holds for whatever version of the tool is served. Raises
+        `NotFoundError` for an unknown tool and `DefinitionError` for a clash with its own
+        parameters; a clash that comes later with a new version costs that tool alone.
+        """
+        with self._lock:
+            entry = self.catalog.tool(tool if isinstance(tool, str) else tool.name)
+            models = {
+                name: kept for name, kept in self._wanted.models.items() if name != entry.name
+            }
+            if model is not None and entry.tool is not None:
+                set_extended_model(entry.tool, model)
+            if model is not None:
+                models[entry.name] = model
+            self._wanted = replace(self._wanted, models=models)
+            self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+
+    @property
+    def tools(self) -> ToolRegistry:
+        """Return the served tools as a registry, whatever their groups."""
+        return ToolRegistry(self)
 
     def register_skill(self, path: PathLike) -> None:
         """Add a skill folder, or a folder of them, as if it had been named at the start."""
@@ -281,7 +351,7 @@ class Satchel:
             self._look, new = look(self._wanted, self._look, old, asked)
             if new is old:
                 return ()
-            self._store.publish(new)
+            self._shared.publish(new)
             changes = diff(old, new)
             for change in changes:
                 self._tell(change)
@@ -298,21 +368,6 @@ class Satchel:
 def _within(style: SkillPrompt, limits: Limits) -> SkillPrompt:
     length = min(style.description_length, limits.description_shown)
     return replace(style, description_length=length)
-
-
-def _made(
-    tool: Tool | Callable[..., Any],
-    name: str | None,
-    description: str | None,
-    presets: Mapping[str, Any] | None,
-) -> Tool:
-    if not isinstance(tool, Tool):
-        return FunctionTool(tool, name=name, description=description, presets=presets)
-    if name or description or presets:
-        raise DefinitionError(
-            f"tool {tool.name!r} is an object already", fix="give name and presets to its class"
-        )
-    return tool
 
 
 def _several(given: Iterable[Any] | PathLike) -> tuple[Any, ...]:

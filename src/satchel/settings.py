@@ -27,6 +27,8 @@ class Limits:
     plugin_import: float = 10.0
     hook: float = 5.0
     tool_call: float = 60.0
+    cancel_grace: float = 1.0
+    """How long a tool may take to end once it is told to; then it is left behind."""
     result_text: int = 256 * KIB
 
 
@@ -62,3 +64,5 @@ class Settings:
     pace: Pace = field(default_factory=Pace)
     polling: bool = False
     """Compare with `os.stat` instead of asking the operating system for events."""
+    config_folder: str = ""
+    """Where the files of plugins' configuration are; `""` for the user's own folder."""

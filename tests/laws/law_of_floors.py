@@ -16,15 +16,20 @@ FLOORS = [
     {"groups"},
     {"prompt", "runtime"},
     {"plugins"},
-    {"loader", "watching", "session"},
+    {"shared"},
+    {"loader", "watching", "session", "registering", "registry"},
     {"satchel"},
-    {"cli", "mcp"},
+    {"cli", "mcp", "builtin"},
     {"__init__", "__main__"},
 ]
-FACES = {"cli", "mcp"}
+FACES = {"cli", "mcp", "builtin"}
 
 IMPORTED_LATE = {
     **dict.fromkeys(("yaml", "griffe", "pydantic", "pydantic_core", "watchfiles"), "third party"),
+    "concurrent": "asyncio has it already; needed when a cached call runs",
+    **dict.fromkeys(("jsonschema_rs", "platformdirs", "dotenv"), "third party"),
+    "opentelemetry": "third party, and absent from most machines",
+    "traceback": "needed when a tool fails",
     "asyncio": "whoever awaits has it already; listing skills does without",
     "logging": "needed when a tool fails",
     "email": "needed when a distribution is installed",

@@ -12,7 +12,10 @@ import ast
 from law_of_floors import imported, imports, room_of
 
 VALUES = {"abc", "collections.abc", "dataclasses", "enum", "functools.partial", "typing"} | {
-    "types.MappingProxyType",
+    *("collections.OrderedDict", "contextlib.suppress", "copy.copy", "copy.deepcopy"),
+    *("functools.cached_property", "types.GeneratorType", "types.MappingProxyType"),
+    "types.UnionType",
+    "types.NoneType",
 }
 """What every module may use: the makings of values and of types."""
 
@@ -24,7 +27,9 @@ PURE = {
     "names": {"difflib.get_close_matches", "re.compile", "re.split", "unicodedata.normalize"},
     "tools": {
         *("json.dumps", "json.loads"),
+        *("base64.b64encode", "json.JSONEncoder"),
         *("inspect.Parameter", "inspect.cleandoc", "inspect.signature", "inspect.unwrap"),
+        *("inspect.iscoroutinefunction", "jsonschema_rs"),
         *("griffe.Docstring", "griffe.Parser", "griffe.parse_auto"),
         "griffe.DocstringSectionAdmonition",
         "griffe.DocstringSectionOtherParameters",
@@ -40,7 +45,14 @@ PURE = {
     },
     "groups": set(),
     "prompt": {"string.Formatter"},
-    "runtime": set(),
+    "runtime": {
+        *("inspect.isawaitable", "inspect.iscoroutinefunction", "inspect.signature"),
+        *("json.dumps", "pydantic_core.from_json", "fnmatch.fnmatchcase", "math.ceil"),
+        *("itertools.dropwhile", "heapq.heappop", "heapq.heappush", "collections.deque"),
+    },
+    "shared": set(),
+    "registering": set(),
+    "registry": set(),
     "plugins": {
         *("json.dumps", "os.PathLike", "os.fspath", "os.path.isabs", "os.path.join"),
         *("pluggy", "re.Match", "re.compile", "satchel.sources"),
@@ -55,6 +67,7 @@ EXCEPTIONS = {
     "sources": (
         "it is the room of the disk, the clock, the watch and the running of plugin code",
         {
+            *("dotenv", "io.StringIO", "platformdirs"),
             *("builtins", "configparser", "contextlib", "email.parser", "hashlib", "importlib"),
             *("itertools", "os", "re", "site", "stat", "sys", "threading", "time", "weakref"),
             *("types", "satchel.sources", "watchfiles"),
@@ -68,8 +81,9 @@ EXCEPTIONS = {
     "tools.calling": (
         "a blocking tool runs in a thread, an async one on the loop",
         {
-            *("asyncio.Future", "asyncio.get_running_loop", "threading.Thread"),
-            *("contextlib.aclosing", "contextlib.closing", "contextlib.suppress"),
+            *("asyncio.Future", "asyncio.Queue", "asyncio.get_running_loop"),
+            *("threading.Event", "threading.Semaphore", "threading.Thread"),
+            *("contextlib.closing", "inspect.isgeneratorfunction"),
             *("contextvars.copy_context", "inspect.isasyncgen", "inspect.isasyncgenfunction"),
             *("inspect.isawaitable", "inspect.iscoroutinefunction", "inspect.isgenerator"),
         },
@@ -78,11 +92,97 @@ EXCEPTIONS = {
         "one class is made when pydantic is first needed, and is then always the same",
         {"functools.cache"},
     ),
-    "runtime.call": (
-        "a call has a time limit, and a fault has a traceback in the log and an id to find it by",
+    "runtime.drive": (
+        "it waits in place of a task, with a time limit",
         {
-            *("asyncio.CancelledError", "asyncio.current_task", "asyncio.timeout"),
-            *("inspect.signature", "json.loads", "logging.getLogger", "os.urandom"),
+            *("asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"),
+            "types.coroutine",
+        },
+    ),
+    "runtime.run": ("what goes on after its end is told to the log", {"logging.getLogger"}),
+    "runtime.explain": (
+        "a fault has a traceback in the log, and an id to find it by",
+        {"logging.getLogger", "os.urandom", "traceback.format_exception"},
+    ),
+    "runtime.redaction": (
+        "what is secret here stands in the environment, and home is a folder",
+        {"os.environ.items", "os.getcwd", "os.path.expanduser", "re"},
+    ),
+    "runtime.once": (
+        "equal calls wait for one",
+        {
+            "asyncio.get_running_loop",
+            "asyncio.shield",
+            "asyncio.Future",
+            "weakref.WeakKeyDictionary",
+        },
+    ),
+    "runtime.background": (
+        "a task goes on by itself; its tools are described once",
+        {"asyncio.create_task", "asyncio.wait", "functools.cache", "itertools.count"},
+    ),
+    "runtime.opening": ("it closes what it opened", {"contextlib.asynccontextmanager"}),
+    "runtime.turns": (
+        "turns come by the clock, to those who wait on a loop, in several threads",
+        {
+            *("asyncio.AbstractEventLoop", "asyncio.Future", "asyncio.get_running_loop"),
+            *("asyncio.sleep", "threading.Lock", "time.monotonic"),
+        },
+    ),
+    "runtime.executors.attempt": (
+        "what a run raises against its promise goes to the log",
+        {"logging.getLogger"},
+    ),
+    "runtime.executors.breaker": (
+        "a tool rests for a time, and is counted from several threads",
+        {"threading.Lock", "time.monotonic"},
+    ),
+    "runtime.executors.pool": (
+        "calls run in tasks of their own",
+        {
+            *("asyncio.CancelledError", "asyncio.Queue", "asyncio.Task"),
+            *("asyncio.get_running_loop", "asyncio.wait", "contextvars.copy_context"),
+        },
+    ),
+    "runtime.executors.rate": ("turns come by the clock", {"time.monotonic"}),
+    "runtime.executors.stream": (
+        "it guards its reading, and may be collected when its loop is closed",
+        {"contextlib.contextmanager"},
+    ),
+    "runtime.middleware.approval": ("what fails is logged", {"logging.getLogger"}),
+    "runtime.middleware.caching": (
+        "answers grow old, and equal calls wait for one",
+        {"asyncio.wrap_future", "time.monotonic"},
+    ),
+    "runtime.middleware.deadline": (
+        "it is a time limit",
+        {
+            *("asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"),
+            "asyncio.timeout",
+        },
+    ),
+    "runtime.middleware.ending": ("it knows a cancellation", {"asyncio.CancelledError"}),
+    "runtime.middleware.logs": ("it logs, with times", {"logging.getLogger", "time.monotonic"}),
+    "runtime.middleware.measuring": (
+        "it measures time, and logs a report that fails",
+        {"logging.getLogger", "time.monotonic"},
+    ),
+    "runtime.middleware.memory": ("equal calls wait for one", {"concurrent.futures.Future"}),
+    "runtime.middleware.pacing": ("turns come by the clock", {"time.monotonic"}),
+    "runtime.middleware.retrying": (
+        "it waits, by chance longer or shorter",
+        {"asyncio.sleep", "itertools.count", "random.random"},
+    ),
+    "runtime.middleware.tracing": ("spans of OpenTelemetry", {"opentelemetry.trace"}),
+    "builtin": (
+        "its tools are for the disk and for processes; a date needs the clock",
+        {
+            *("codecs.getincrementaldecoder", "contextlib", "datetime", "errno", "fcntl", "os"),
+            *("asyncio.Event", "asyncio.get_running_loop", "asyncio.sleep", "asyncio.timeout"),
+            *("open", "pathlib.Path", "pathlib.PureWindowsPath", "stat", "sys"),
+            *("subprocess.DEVNULL", "subprocess.PIPE", "subprocess.Popen"),
+            *("tempfile.TemporaryDirectory", "threading.Thread"),
+            *("satchel.sources.files.is_inside", "satchel.sources.files.is_utf8"),
         },
     ),
     "watching": (

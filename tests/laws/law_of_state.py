@@ -31,6 +31,10 @@ WRITTEN_INTO = {
 
 FROZEN = {"field", "frozenset", "tuple", "re.compile", "MappingProxyType", "TypeVar"} | {
     "logging.getLogger",
+    "json.JSONEncoder",
+    "Nothing",
+    "ToolContext",
+    "getattr",
     "pluggy.HookspecMarker",
     "pluggy.HookimplMarker",
     "click.option",

@@ -65,10 +65,10 @@ class Console:
         is_terminal = data.isatty() and os.environ.get("TERM") != "dumb"
         self._colour = is_terminal and not os.environ.get("NO_COLOR")
 
-    def out(self, text: str = "") -> None:
+    def out(self, text: str = "", end: str = "\n") -> None:
         """Write a line of data at once."""
         try:
-            self._data.write(text + "\n")
+            self._data.write(text + end)
             self._data.flush()
         except BrokenPipeError:
             self.is_gone = True

@@ -1,7 +1,8 @@
 """Activation: a conversation's choice of groups, and what it makes visible."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from satchel.catalog import Catalog, GroupEntry, SkillEntry, State, ToolEntry
 from satchel.errors import ConflictError
@@ -42,6 +43,11 @@ class View:
     groups: tuple[GroupEntry, ...]
     tools: tuple[ToolEntry, ...]
     skills: tuple[SkillEntry, ...]
+    by_name: Mapping[str, ToolEntry] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        named = {entry.name: entry for entry in self.tools}
+        object.__setattr__(self, "by_name", MappingProxyType(named))
 
 
 def view_of(catalog: Catalog, activation: Activation) -> View:

@@ -1,5 +1,6 @@
 """Plugins: the page of hooks, the host that calls them, and what a plugin brings."""
 
+from satchel.plugins.fitting import Fitted, fit
 from satchel.plugins.hookspecs import hookimpl
 from satchel.plugins.loading import (
     disabled,
@@ -9,4 +10,13 @@ from satchel.plugins.loading import (
     read_package,
 )
 
-__all__ = ["disabled", "hookimpl", "load_folder", "load_package", "read_folder", "read_package"]
+__all__ = [
+    "Fitted",
+    "disabled",
+    "fit",
+    "hookimpl",
+    "load_folder",
+    "load_package",
+    "read_folder",
+    "read_package",
+]

@@ -1,5 +1,21 @@
 """Running a call: from the model's wish to a result, whatever the tool does."""
 
-from satchel.runtime.call import run_call
+from satchel.runtime.background import TaskBook, task_tools
+from satchel.runtime.onion import Handler, Layer, Middleware, layers_for, wrap
+from satchel.runtime.pipeline import begin, run_call
+from satchel.runtime.reading import read_arguments
+from satchel.runtime.run import Run
 
-__all__ = ["run_call"]
+__all__ = [
+    "Handler",
+    "Layer",
+    "Middleware",
+    "Run",
+    "TaskBook",
+    "begin",
+    "layers_for",
+    "read_arguments",
+    "run_call",
+    "task_tools",
+    "wrap",
+]

@@ -27,6 +27,11 @@ def too_slow(tool: str, seconds: float, limit: str) -> str:
     return f"{tool} gave no answer within {seconds:g} s ({limit}); ask for less, or go on without"
 
 
+def interrupted(tool: str) -> str:
+    """Say that somebody ended a call."""
+    return f"[{tool} was interrupted by the user; what stands above, if anything, is incomplete]"
+
+
 def _takes(parameters: Mapping[str, Any]) -> str:
     required = parameters.get("required", ())
     return (

@@ -1,8 +1,10 @@
 """Where skills, plugins and packages are found, imported and watched: the worldly room."""
 
+from satchel.sources.config import Configuration, configuration_path, read_configuration
 from satchel.sources.distributions import (
     DistributionFinding,
     DistributionScan,
+    folder_stamps,
     installed_folders,
     normalized,
     scan_distributions,
@@ -19,6 +21,7 @@ __all__ = [
     "MANIFEST_FILE",
     "SKILL_FILE",
     "Background",
+    "Configuration",
     "DistributionFinding",
     "DistributionScan",
     "Hint",
@@ -35,6 +38,8 @@ __all__ = [
     "SkillScan",
     "UnitFile",
     "Watched",
+    "configuration_path",
+    "folder_stamps",
     "guarded",
     "hints",
     "import_distribution",
@@ -43,6 +48,7 @@ __all__ = [
     "native_notifier",
     "normalized",
     "place",
+    "read_configuration",
     "scan_distributions",
     "scan_plugins",
     "scan_skills",

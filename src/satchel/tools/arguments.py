@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from satchel.errors import SatchelError
 
+SET_BY_HOST = "is set by the host; leave it out"
+
 
 @dataclass(frozen=True, slots=True)
 class ArgumentFault:

@@ -1,9 +1,17 @@
 """What a tool is, whoever wrote it."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
-from satchel.text import visible
+from satchel.tools.calling import run, runs_on_loop
+from satchel.tools.context import ToolContext
+from satchel.tools.dialects import ToolShape, in_dialect
+from satchel.tools.docstrings import read_docstring
+from satchel.tools.parameters import Arguments
+from satchel.tools.signature import Parameter, is_context, signature_of
+from satchel.tools.validator import Validator
 
 
 class Tool(ABC):
@@ -13,45 +21,105 @@ class Tool(ABC):
     """
 
     name: str
-    description: str
-    parameters: dict[str, Any]
-    """JSON Schema, of type object, of the arguments that the model may send."""
+    description: str = ""
     group: str | None = None
     timeout: float | None = None
     """Seconds that one call may take; `None` leaves it to the host's limits."""
+    idempotent: bool = False
+    """Whether a repeated call in one session is answered from memory."""
+    background: bool = False
+    """Whether a call answers at once with the id of a task."""
+    annotations: Mapping[str, Any] | None = None
+    """Hints in the words of MCP, such as `readOnlyHint`."""
+    output: Mapping[str, Any] | None = None
+    """JSON Schema, of type object, of what it returns."""
+    postprocess: Callable[..., Any] | None = None
+    """Called with the `ToolCall` and its `ToolResult`; what it returns takes the result's place."""
 
     @abstractmethod
     async def execute(self, *args: Any, **arguments: Any) -> Any:
         """Run once with the arguments by name. Raise `ToolError` to tell the model what is wrong.
 
-        Subclasses name their parameters; `args` is there so that type checkers let them.
+        Subclasses name their parameters; `args` is there so that type checkers let them. A
+        parameter annotated with `ToolContext` gets the context of the call. An async generator
+        streams.
         """
 
-    def to_schema(self) -> dict[str, Any]:
-        """Describe the tool in the shape that OpenAI made common."""
-        return {
-            "type": "function",
-            "function": {
-                "name": self.name,
-                "description": visible(self.description),
-                "parameters": shown(self.parameters),
-            },
-        }
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """JSON Schema, of type object, of the arguments; made of `execute` unless it is given."""
+        return self._own_arguments.schema
+
+    def to_schema(self, dialect: str = "openai") -> dict[str, Any]:
+        """Describe the tool in the words of a provider.
+
+        Raises `NotFoundError` for an unknown dialect.
+        """
+        shape = ToolShape(
+            self.name, self.description, self.parameters, self.output, self._all_annotations()
+        )
+        return in_dialect(dialect, shape)
+
+    def validate(self) -> None:
+        """Raise `DefinitionError` if no call can be checked against `parameters`."""
+        if not self._has_own_arguments:
+            self._validator  # noqa: B018 - compiling is the check
+
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as they are handed over. Raises `ArgumentError`."""
+        if self._has_own_arguments:
+            return self._own_arguments.check(self.name, arguments)
+        hidden = [item.name for item in self._context_parameters]
+        self._validator.require(self.name, arguments, hidden)
+        return dict(arguments)
+
+    async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+        """Run once with arguments that were checked; a tool that streams gives an iterator."""
+        context_names = {item.name: context for item in self._context_parameters}
+        return await run(
+            lambda: self.execute(**arguments, **context_names),
+            on_loop=self.on_loop,
+        )
+
+    @property
+    def wants_context(self) -> bool:
+        """Whether it is to be told the context of its call."""
+        return bool(self._context_parameters)
+
+    @cached_property
+    def on_loop(self) -> bool:
+        """Whether it runs on the event loop rather than in a thread."""
+        return runs_on_loop(self.execute)
+
+    def _all_annotations(self) -> dict[str, Any] | None:
+        hints = {"idempotentHint": True} if self.idempotent else {}
+        return {**hints, **(self.annotations or {})} or None
+
+    @cached_property
+    def _has_own_arguments(self) -> bool:
+        """Tell whether the arguments are made of `execute`, because nobody wrote a schema."""
+        if getattr(type(self), "parameters", None) is not vars(Tool)["parameters"]:
+            return False
+        if "parameters" in vars(self):
+            return "_own_arguments" in vars(self)
+        return bool(self.parameters)
+
+    @cached_property
+    def _own_arguments(self) -> Arguments:
+        signature = signature_of(self.execute)
+        hidden = {item.name for item in self._context_parameters}
+        open_ones = [item for item in signature.parameters if item.name not in hidden]
+        _, texts = read_docstring(self.execute.__doc__)
+        return Arguments(self.execute, open_ones, texts, hidden=hidden)
+
+    @cached_property
+    def _context_parameters(self) -> tuple[Parameter, ...]:
+        signature = signature_of(self.execute)
+        return tuple(item for item in signature.parameters if is_context(self.execute, item))
+
+    @cached_property
+    def _validator(self) -> Validator:
+        return Validator(self.parameters, f"tool {self.name}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {getattr(self, 'name', '?')}>"
-
-
-def shown(schema: Any) -> Any:
-    """Copy a schema as the model may see it: without invisible characters in its descriptions.
-
-    A copy also because whoever adapts it for a provider must not change the tool.
-    """
-    if isinstance(schema, dict):
-        return {
-            key: visible(value) if key == "description" and isinstance(value, str) else shown(value)
-            for key, value in schema.items()
-        }
-    if isinstance(schema, list | tuple):
-        return [shown(item) for item in schema]
-    return schema

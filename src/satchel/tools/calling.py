@@ -1,39 +1,43 @@
-"""Running any kind of callable to its end, without holding up the event loop.
+"""Running any kind of callable, without holding up the event loop.
 
 `asyncio` is imported where it is used: it takes longer to import than all of this room, and
 whoever awaits something has it already.
 """
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, closing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from contextlib import closing, suppress
 from contextvars import copy_context
-from functools import partial
-from threading import Thread
+from threading import Event, Semaphore, Thread
 from typing import Any
 
 from satchel.tools.signature import innermost
 
+AHEAD = 16
+"""How many items a generator may be ahead of whoever takes them."""
+
 
 def runs_on_loop(fn: Callable[..., Any]) -> bool:
-    """Tell whether calling `fn` gives something to await at once, rather than working."""
+    """Tell whether calling `fn` gives something to go on with at once, rather than working."""
     fn = innermost(fn)
-    return inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn)
+    return (
+        inspect.iscoroutinefunction(fn)
+        or inspect.isasyncgenfunction(fn)
+        or inspect.isgeneratorfunction(fn)
+    )
 
 
 async def run(call: Callable[[], Any], *, on_loop: bool) -> Any:
-    """Call, and go on until there is a value: await coroutines, drain generators.
-
-    Of what a generator yields, the last item is the value.
-    """
-    value = call() if on_loop else await in_thread(lambda: _drained(call()))
+    """Call, and go on until there is a value or an async iterator of chunks."""
+    value = call() if on_loop else await in_thread(call)
     if inspect.isawaitable(value):
         value = await value
-    if inspect.isasyncgen(value):
-        return await _drain_async(value)
-    if inspect.isgenerator(value):
-        return await in_thread(partial(_drained, value))
-    return value
+    return drawn(value) if inspect.isgenerator(value) else value
+
+
+def is_stream(value: Any) -> bool:
+    """Tell whether a value is an async iterator of chunks."""
+    return inspect.isasyncgen(value) or isinstance(value, AsyncIterator)
 
 
 async def in_thread(fn: Callable[[], Any]) -> Any:
@@ -70,21 +74,45 @@ async def in_thread(fn: Callable[[], Any]) -> Any:
     return value
 
 
-def _drained(value: Any) -> Any:
-    return _drain(value) if inspect.isgenerator(value) else value
+async def drawn(items: Generator[Any, Any, Any]) -> AsyncGenerator[Any, None]:
+    """Draw the items of a generator in one thread, which may hold things of its own.
 
+    Whoever stops taking them ends the generator, at its next item.
+    """
+    import asyncio
 
-def _drain(items: Generator[Any, Any, Any]) -> Any:
-    last = None
-    with closing(items):
-        for last in items:  # noqa: B007 - the last one is wanted
-            pass
-    return last
+    loop = asyncio.get_running_loop()
+    told: asyncio.Queue[tuple[bool, Any]] = asyncio.Queue()
+    room, stopped = Semaphore(AHEAD), Event()
 
+    def tell(*, more: bool, value: Any) -> None:
+        with suppress(RuntimeError):  # the loop was closed meanwhile
+            loop.call_soon_threadsafe(told.put_nowait, (more, value))
 
-async def _drain_async(items: AsyncGenerator[Any, Any]) -> Any:
-    last = None
-    async with aclosing(items):
-        async for last in items:  # noqa: B007 - the last one is wanted
-            pass
-    return last
+    def work() -> None:
+        problem: BaseException | None = None
+        try:
+            with closing(items):
+                for item in items:
+                    tell(more=True, value=item)
+                    room.acquire()
+                    if stopped.is_set():
+                        break
+        except BaseException as raised:
+            problem = raised
+        tell(more=False, value=problem)
+
+    context = copy_context()
+    Thread(target=context.run, args=(work,), name="satchel-tool", daemon=True).start()
+    try:
+        while True:
+            more, value = await told.get()
+            if not more:
+                break
+            yield value
+            room.release()
+    finally:
+        stopped.set()
+        room.release()
+    if value is not None:
+        raise value

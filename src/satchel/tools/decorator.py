@@ -1,11 +1,12 @@
 """`@tool`: mark a function as a tool and leave it as it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 from satchel.errors import DefinitionError
-from satchel.tools.signature import beneath_partials
+from satchel.names import near_misses
+from satchel.tools.signature import beneath_partials, signature_of, where
 
 _MARK = "__satchel_tool__"
 
@@ -20,6 +21,10 @@ class ToolOptions:
     description: str | None = None
     group: str | None = None
     timeout: float | None = None
+    state: tuple[str, ...] = ()
+    idempotent: bool = False
+    background: bool = False
+    annotations: Mapping[str, Any] | None = None
 
 
 @overload
@@ -31,8 +36,12 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
+    state: Iterable[str] = (),
+    idempotent: bool = False,
     group: str | None = None,
     timeout: float | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    background: bool = False,
 ) -> Callable[[F], F]: ...
 
 
@@ -42,15 +51,28 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
+    state: Iterable[str] = (),
+    idempotent: bool = False,
     group: str | None = None,
     timeout: float | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    background: bool = False,
 ) -> Any:
     """Mark a function as a tool; it stays the same function and can be called as before.
 
-    The options are judged when the tool is made of it, not here: a bad name must cost its
-    plugin that one tool, not the import of the whole module.
+    `state` names parameters that the plugin's configuration fills in; the model does not see
+    them. A call of an `idempotent` tool that is repeated in a session is answered from memory.
+    `annotations` are hints in the words of MCP, such as `readOnlyHint`. A `background` tool
+    answers at once with the id of a task.
+
+    Raises `DefinitionError` for a name in `state` that is no parameter. The other options are
+    judged when the tool is made of it, not here: a bad name must cost its plugin that one tool,
+    not the import of the whole module.
     """
-    options = ToolOptions(name, description, group, timeout)
+    fields = (state,) if isinstance(state, str) else tuple(state)
+    options = ToolOptions(
+        name, description, group, timeout, fields, idempotent, background, annotations
+    )
     if fn is None:
         return lambda marked: _mark(marked, options)
     return _mark(fn, options)
@@ -74,6 +96,8 @@ def _mark(fn: F, options: ToolOptions) -> F:
             f"@tool marks functions, not {fn!r}",
             fix="decorate a function, or write a subclass of Tool and register an instance",
         )
+    if options.state:
+        require_parameters(target, options.state, "state names")
     try:
         setattr(target, _MARK, options)
     except (AttributeError, TypeError) as problem:
@@ -81,3 +105,19 @@ def _mark(fn: F, options: ToolOptions) -> F:
             f"@tool cannot mark {fn!r}", fix="give it to FunctionTool instead"
         ) from problem
     return fn
+
+
+def require_parameters(fn: Callable[..., Any], names: Iterable[str], who: str) -> None:
+    """Raise `DefinitionError` for the first name that is no parameter of a callable."""
+    signature = signature_of(fn)
+    known = [item.name for item in signature.parameters]
+    for name in names:
+        if name not in known and signature.var_keyword is None:
+            near = near_misses(name, known)
+            raise DefinitionError(
+                f"{who} {name!r}, which is no parameter of the function",
+                where=where(fn),
+                fix=f"did you mean {', '.join(near)}?"
+                if near
+                else f"it has {', '.join(known) or 'none'}",
+            )

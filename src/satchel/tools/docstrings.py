@@ -23,6 +23,11 @@ def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
         return text, {}
 
 
+def short(description: str) -> str:
+    """Return the first paragraph of a description."""
+    return description.partition("\n\n")[0].strip()
+
+
 def _read(text: str) -> tuple[str, dict[str, str]]:
     import griffe
 

@@ -1,26 +1,42 @@
 """A tool made of a function, and the tools that stand in a module."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from functools import cached_property, partial
+from inspect import iscoroutinefunction
+from types import GeneratorType, MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from satchel.errors import DefinitionError
-from satchel.names import near_misses, tool_name_fault
+from satchel.names import tool_name_fault
 from satchel.text import visible
 from satchel.tools.base import Tool
-from satchel.tools.calling import run, runs_on_loop
-from satchel.tools.decorator import ToolOptions, options_of
-from satchel.tools.docstrings import read_docstring
-from satchel.tools.schema import Arguments
-from satchel.tools.signature import name_and_docstring, signature_of, where
+from satchel.tools.calling import drawn, is_stream, run, runs_on_loop
+from satchel.tools.context import ToolContext
+from satchel.tools.decorator import ToolOptions, options_of, require_parameters
+from satchel.tools.docstrings import read_docstring, short
+from satchel.tools.parameters import Arguments
+from satchel.tools.schema import output_schema
+from satchel.tools.signature import (
+    Parameter,
+    innermost,
+    is_context,
+    name_and_docstring,
+    signature_of,
+    where,
+)
+from satchel.tools.state import StateField, bound_values, state_fields
+from satchel.tools.validator import Validator
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 class FunctionTool(Tool):
     """A tool that calls a function, of any kind, with arguments that were checked.
 
     What is given here wins over what `@tool` was told, and that over what the function says
-    of itself. `presets` are values for parameters that the model neither sees nor sets.
+    of itself.
     """
 
     def __init__(
@@ -31,53 +47,181 @@ class FunctionTool(Tool):
         description: str | None = None,
         group: str | None = None,
         presets: Mapping[str, Any] | None = None,
+        state: Iterable[str] | None = None,
         timeout: float | None = None,
+        idempotent: bool | None = None,
+        background: bool | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        postprocess: Callable[..., Any] | None = None,
+        include_long_description: bool = True,
+        include_var_positional: bool = False,
+        include_var_keyword: bool = False,
     ) -> None:
+        """Make a tool of a function.
+
+        `presets` are values for parameters that the model neither sees nor sets. `parameters` is
+        a JSON Schema that takes the place of the one made of the annotations; the annotations
+        still coerce. `postprocess(call, result)` may return what takes the result's place.
+
+        Raises `DefinitionError` for a function that no model could call.
+        """
         if isinstance(fn, type) or not callable(fn):
             raise DefinitionError(f"a tool is made of a function, not of {type(fn).__name__!r}")
         options = options_of(fn) or ToolOptions()
         own_name, docstring = name_and_docstring(fn)
         said, texts = read_docstring(docstring)
+        said = said if include_long_description else short(said)
         self.fn = fn
-        self.name = _good_name(_first(name, options.name, own_name), where(fn))
+        self.name = good_name(_first(name, options.name, own_name), where(fn))
         self.description = visible(_first(description, options.description, said))
         self.group = _first(group, options.group)
         self.timeout = _good_timeout(_first(timeout, options.timeout), where(fn))
+        self.idempotent = bool(_first(idempotent, options.idempotent))
+        self.background = bool(_first(background, options.background))
+        self.annotations = _good_annotations(_first(annotations, options.annotations), where(fn))
+        self.postprocess = postprocess
         self._signature = signature_of(fn)
-        self._presets = self._good_presets(presets or {})
-        hidden = self._signature.bound | self._presets.keys()
-        open_ones = [item for item in self._signature.parameters if item.name not in hidden]
-        self._arguments = Arguments(fn, open_ones, texts)
-        self._on_loop = runs_on_loop(fn)
-        self.parameters = self._arguments.schema
+        self.on_loop = runs_on_loop(fn)
+        self._has_places = self._signature.has_places
+        self._is_async = iscoroutinefunction(innermost(fn))
+        self._contexts = tuple(p.name for p in self._signature.parameters if is_context(fn, p))
+        names = tuple(state) if state is not None else options.state
+        require_parameters(fn, names, "state names")
+        require_parameters(fn, presets or {}, "presets name")
+        self._injected: Mapping[str, Any] = MappingProxyType(dict(presets or {}))
+        self._fields = state_fields(self._signature, names)
+        self._texts = texts
+        self._includes = (include_var_positional, include_var_keyword)
+        self._own_arguments = self._made_arguments(None)
+        self._written: Validator | None = None
+        self.parameters = self._own_arguments.schema
+        if parameters is not None:
+            self.parameters = dict(parameters)
+            self._written = Validator(parameters, where(fn))
+
+    @cached_property
+    def output(self) -> Mapping[str, Any] | None:  # type: ignore[override] # it is made when asked for
+        """JSON Schema of what the function says it returns, if that is an object."""
+        return output_schema(self.fn)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The names of the parameters that only the host sets."""
+        fields = (field.name for field in self._fields)
+        return self._signature.bound.union(self._injected, self._contexts, fields)
+
+    @property
+    def injected(self) -> Mapping[str, Any]:
+        """The values that the host gave for hidden parameters; they may be secrets."""
+        return self._injected
+
+    @property
+    def wants_context(self) -> bool:
+        """Whether the function has a parameter for the context of its call."""
+        return bool(self._contexts)
+
+    @property
+    def missing(self) -> tuple[StateField, ...]:
+        """The state fields that have neither a value nor a default."""
+        given = self._signature.bound.union(self._injected)
+        return tuple(f for f in self._fields if f.required and f.name not in given)
+
+    @property
+    def state(self) -> tuple[StateField, ...]:
+        """The parameters that configuration may still fill in."""
+        return tuple(field for field in self._fields if field.name not in self._injected)
+
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Validate and coerce arguments. Raises `ArgumentError`."""
+        if self._written is not None:
+            self._written.require(self.name, arguments, self.hidden)
+        return self._own_arguments.check(self.name, arguments)
+
+    async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+        """Call the function with arguments that were checked.
+
+        A function that is not async runs in a thread of its own.
+        """
+        if self._injected or self._contexts:
+            arguments = {**arguments, **self._injected, **dict.fromkeys(self._contexts, context)}
+        positional: list[Any] = []
+        if self._has_places:
+            positional, arguments = self._signature.place(arguments)
+        if self._is_async:  # The short way, for the kind that is called most.
+            outcome = await self.fn(*positional, **arguments)
+            return drawn(outcome) if isinstance(outcome, GeneratorType) else outcome
+        return await run(partial(self.fn, *positional, **arguments), on_loop=self.on_loop)
 
     async def execute(self, /, **arguments: Any) -> Any:
-        """Check the arguments, add defaults and presets, and call the function.
+        """Check the arguments, and call the function; of a stream, return the list of its chunks.
 
-        A function that is not async runs in a thread of its own. Raises `ArgumentError`.
+        Raises `ArgumentError`.
         """
-        values = self._arguments.check(self.name, arguments)
-        positional, keywords = self._signature.place({**values, **self._presets})
-        return await run(partial(self.fn, *positional, **keywords), on_loop=self._on_loop)
+        outcome = await self.start(self.check(arguments), ToolContext(tool=self.name))
+        return [chunk async for chunk in outcome] if is_stream(outcome) else outcome
 
-    def _good_presets(self, presets: Mapping[str, Any]) -> Mapping[str, Any]:
-        known = [item.name for item in self._signature.parameters]
-        for name in presets:
-            if name not in known:
-                near = near_misses(name, known)
-                raise DefinitionError(
-                    f"there is no parameter {name!r} to preset",
-                    where=where(self.fn),
-                    fix=f"did you mean {', '.join(near)}?" if near else "",
-                )
-        return MappingProxyType(dict(presets))
+    def with_state(self, values: Mapping[str, Any], keys: str = "") -> "FunctionTool":
+        """Return a copy whose state fields have their values, each a copy of what is given.
+
+        `keys` says where values come from. Raises `DefinitionError` for a field that has no
+        value and no default, and for a value that does not fit or cannot be copied.
+        """
+        if not self._fields:
+            return self
+        return self.with_injected(bound_values(self.fn, self.state, values, keys))
+
+    def with_injected(self, values: Mapping[str, Any]) -> "FunctionTool":
+        """Return a copy that hands over further values, which no model can set."""
+        made = copy(self)
+        made._injected = MappingProxyType({**self._injected, **values})  # noqa: SLF001
+        return made
+
+    def extended(self, model: "type[BaseModel] | None") -> "FunctionTool":
+        """Return a copy that also takes the fields of a model, handed over as `**kwargs`."""
+        if model is not None and self._signature.var_keyword is None:
+            raise DefinitionError(
+                f"tool {self.name!r} takes no further arguments",
+                where=where(self.fn),
+                fix="add **kwargs to the function",
+            )
+        made = copy(self)
+        made._own_arguments = self._made_arguments(model)  # noqa: SLF001
+        made.parameters = made._own_arguments.schema  # noqa: SLF001
+        return made
+
+    def _made_arguments(self, more: "type[BaseModel] | None") -> Arguments:
+        return Arguments(self.fn, self._open(), self._texts, hidden=self.hidden, more=more)
+
+    def _open(self) -> list[Parameter]:
+        """Return the parameters that the model sees."""
+        takes_positional, takes_keyword = self._includes
+        shown = [item for item in self._signature.parameters if item.name not in self.hidden]
+        if takes_positional and self._signature.var_positional:
+            shown.append(self._signature.var_positional)
+        if takes_keyword and self._signature.var_keyword:
+            shown.append(self._signature.var_keyword)
+        return shown
+
+
+def set_extended_model(tool: Tool, model: "type[BaseModel] | None") -> Tool:
+    """Return a tool that also takes the fields of a pydantic model; `None` takes them away again.
+
+    Raises `DefinitionError` for a tool without `**kwargs`, and for a field that the tool has.
+    """
+    if not isinstance(tool, FunctionTool):
+        raise DefinitionError(
+            f"tool {tool.name!r} is no function", fix="let its class describe its parameters"
+        )
+    return tool.extended(model)
 
 
 def as_tool(thing: Any) -> Tool:
     """Return a tool as it is, and make one of anything else that can be called."""
     if not isinstance(thing, Tool):
         return FunctionTool(thing)
-    _good_name(getattr(thing, "name", ""), f"tool of class {type(thing).__qualname__}")
+    good_name(getattr(thing, "name", ""), f"tool of class {type(thing).__qualname__}")
+    thing.validate()
     return thing
 
 
@@ -103,7 +247,8 @@ def _identity(thing: Any) -> object | None:
     return options_of(thing)
 
 
-def _good_name(name: Any, place: str) -> str:
+def good_name(name: Any, place: str) -> str:
+    """Return the name of a tool. Raises `DefinitionError` for one that providers reject."""
     if not isinstance(name, str):
         raise DefinitionError("the name of a tool must be text", where=place)
     if fault := tool_name_fault(name):
@@ -118,6 +263,18 @@ def _good_timeout(timeout: float | None, place: str) -> float | None:
     if timeout is not None and not timeout > 0:
         raise DefinitionError(f"a timeout of {timeout} seconds cannot be kept", where=place)
     return timeout
+
+
+def _good_annotations(annotations: Any, place: str) -> Mapping[str, Any] | None:
+    if annotations is None:
+        return None
+    if not isinstance(annotations, Mapping):
+        raise DefinitionError(
+            "annotations are a mapping",
+            where=place,
+            fix='for instance annotations={"readOnlyHint": True}',
+        )
+    return MappingProxyType(dict(annotations))
 
 
 def _first(*choices: Any) -> Any:

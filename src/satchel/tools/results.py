@@ -2,91 +2,138 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+from satchel.tools.content import BLOCKS, Block, Text
+from satchel.tools.nothing import NOTHING
+from satchel.tools.quick import quick
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """The model's wish to run a tool; `arguments` may be the JSON text that models produce."""
-
-    name: str
-    arguments: Mapping[str, Any] | str = field(default_factory=dict)
-    id: str = ""
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A block of text."""
+@dataclass(frozen=True)
+class ToolChunk:
+    """A part of a result, told while the tool still runs."""
 
-    text: str
+    content: tuple[Block, ...] = ()
+    structured: Any | None = None
+    metadata: Mapping[str, Any] = NOTHING
+    call_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """All text of the chunk."""
+        return text_of(self.content)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolResult:
     """The answer to one call: blocks for the model, and the value they were made of."""
 
-    content: tuple[Text, ...] = ()
+    content: tuple[Block, ...] = ()
     structured: Any | None = None
     is_error: bool = False
     is_interrupted: bool = False
     error_code: str | None = None
     call_id: str | None = None
+    metadata: Mapping[str, Any] = NOTHING
+    """For the host; the model does not see it."""
 
     @property
     def text(self) -> str:
         """All text of the result."""
-        return "\n".join(block.text for block in self.content)
+        return text_of(self.content)
 
 
-def failure(code: str, text: str) -> ToolResult:
+Item = ToolChunk | ToolResult
+"""What a running call yields: chunks, and last of all the result."""
+
+
+def text_of(content: tuple[Block, ...]) -> str:
+    """Return the text of blocks, one below the other."""
+    return "\n".join(block.text for block in content if isinstance(block, Text))
+
+
+def failure(code: str, text: str, call_id: str | None = None) -> ToolResult:
     """Make the result that tells the model that, and why, a call brought nothing."""
-    return ToolResult((Text(text),), is_error=True, error_code=code)
+    return ToolResult((Text(text),), is_error=True, error_code=code, call_id=call_id)
 
 
-def to_result(value: Any) -> ToolResult:
+def to_result(value: Any, call_id: str | None = None) -> ToolResult:
     """Make a result of whatever a tool returned.
 
     What JSON cannot carry becomes an error result with the code `invalid_result`.
     """
-    if value is None:
-        return ToolResult()
     try:
+        if type(value) is str and value:
+            value.encode()
+            return quick(ToolResult, content=(Text(value),), call_id=call_id)
         if isinstance(value, ToolResult):
-            return _checked(value)
-        if isinstance(value, str):
-            return _plain_text(value)
+            _check(value.content, value.structured)
+            return value if value.call_id == call_id else replace(value, call_id=call_id)
+        if isinstance(value, ToolChunk):
+            _check(value.content, value.structured)
+            return ToolResult(
+                value.content, value.structured, call_id=call_id, metadata=value.metadata
+            )
+        if (content := _content(value)) is not None:
+            _check(content, None)
+            return ToolResult(content, call_id=call_id)
         text = to_json(value)
-        # Read back, so that the value is exactly what the text says and shared with nobody.
-        return ToolResult((Text(text),), structured=json.loads(text))
+        structured = dict(value) if _is_flat(value) else json.loads(text)
+        return quick(ToolResult, content=(Text(text),), structured=structured, call_id=call_id)
     except Exception as problem:
-        return failure(
-            "invalid_result", f"the tool ran, but its result holds {_unfit(problem)}; do not retry"
-        )
+        told = f"the tool ran, but its result holds {_unfit(problem)}; do not retry"
+        return failure("invalid_result", told, call_id)
 
 
 def to_json(value: Any) -> str:
     """Write any value as compact JSON, the same bytes each time; raise where JSON has no word."""
-    text = json.dumps(
-        value, default=_jsonable, allow_nan=False, ensure_ascii=False, separators=(",", ":")
-    )
+    text = _ENCODER.encode(value)
     text.encode()  # raises on lone surrogates, which no transport carries
     return text
 
 
-def _checked(result: ToolResult) -> ToolResult:
-    for block in result.content:
-        if not isinstance(block, Text):
+def _is_flat(value: Any) -> bool:
+    """Tell whether a copy of a value is what its JSON says, and shares nothing with it.
+
+    Otherwise the JSON is read back, which takes longer.
+    """
+    return type(value) is dict and all(
+        type(key) is str and type(item) in _SCALARS for key, item in value.items()
+    )
+
+
+def _content(value: Any) -> tuple[Block, ...] | None:
+    """Return the blocks that a value is, or `None` if it is data."""
+    match value:
+        case None:
+            return ()
+        case str():
+            text = str.__str__(value)  # the letters of an enum member, not its name
+            return (Text(text),) if text else ()
+        case _ if isinstance(value, BLOCKS):
+            return (value,)
+        case list() | tuple() if any(isinstance(item, BLOCKS) for item in value):
+            # Text beside a picture is text, not a string in a list.
+            return tuple(
+                block for item in value for block in _content(item) or (Text(to_json(item)),)
+            )
+    return None
+
+
+def _check(content: Any, structured: Any) -> None:
+    """Raise what tells why a result cannot be sent."""
+    for block in content:
+        if not isinstance(block, BLOCKS):
             raise _NoJsonError(type(block).__name__)
-        block.text.encode()
-    to_json(result.structured)
-    return result
-
-
-def _plain_text(value: str) -> ToolResult:
-    text = str.__str__(value)  # the letters of an enum member, not its name
-    text.encode()
-    return ToolResult((Text(text),) if text else ())
+        if isinstance(block, Text):
+            block.text.encode()
+        else:
+            to_json(block.to_dict())
+    if structured is not None:
+        to_json(structured)
 
 
 def _jsonable(value: Any) -> Any:
@@ -107,6 +154,11 @@ def _jsonable(value: Any) -> Any:
         raise _NoJsonError(type(unknown).__name__)
 
     return to_jsonable_python(value, fallback=refuse)
+
+
+_ENCODER = json.JSONEncoder(
+    default=_jsonable, allow_nan=False, ensure_ascii=False, separators=(",", ":")
+)
 
 
 class _NoJsonError(TypeError):

@@ -4,14 +4,16 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Union, Unpack, get_args, get_origin, get_type_hints
 
 from satchel.errors import DefinitionError
+from satchel.tools.context import ToolContext
 
 REQUIRED: Any = inspect.Parameter.empty
 """Stands as the default of a parameter that has none."""
 
-_VARIADIC = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+_POSITIONAL = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,10 @@ class Parameter:
     annotation: Any
     default: Any
     positional_only: bool
+    positional: bool = False
+    """Whether it may be given by its position."""
+    holds: type | None = None
+    """`list` for `*args` and `dict` for `**kwargs`: what the annotation is about an item of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +37,27 @@ class Signature:
     parameters: tuple[Parameter, ...]
     bound: frozenset[str]
     """Names of parameters that a partial holds; they are the host's."""
+    var_positional: Parameter | None = None
+    var_keyword: Parameter | None = None
+
+    @property
+    def has_places(self) -> bool:
+        """Whether it cannot simply be called with all values by name."""
+        return self.var_positional is not None or any(p.positional_only for p in self.parameters)
 
     def place(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Sort named values into positional and keyword arguments."""
         keywords = dict(values)
+        more = keywords.pop(self.var_positional.name, ()) if self.var_positional else ()
         # A positional argument can be left out only at the end, so defaults fill the gaps.
         positional = [
             keywords.pop(item.name, item.default)
             for item in self.parameters
-            if item.positional_only
+            if item.positional_only or (more and item.positional)
         ]
-        return positional, keywords
+        if self.var_keyword:
+            keywords |= keywords.pop(self.var_keyword.name, {})
+        return [*positional, *more], keywords
 
 
 def where(fn: Callable[..., Any]) -> str:
@@ -64,37 +80,99 @@ def innermost(fn: Any) -> Any:
 
 
 def signature_of(fn: Callable[..., Any]) -> Signature:
-    """Read the parameters of a callable; `*args` and `**kwargs` are left out."""
+    """Read the parameters of a callable."""
     try:
         found = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError) as problem:
         raise DefinitionError("its parameters cannot be read", where=where(fn)) from problem
-    parameters = tuple(
-        Parameter(
-            item.name, item.annotation, item.default, item.kind is inspect.Parameter.POSITIONAL_ONLY
-        )
-        for item in found
-        if item.kind not in _VARIADIC
-    )
+    by_kind: dict[Any, list[Parameter]] = {}
+    for item in found:
+        by_kind.setdefault(item.kind, []).append(_parameter(item))
+    more = by_kind.pop(inspect.Parameter.VAR_POSITIONAL, [None])[0]
+    rest = by_kind.pop(inspect.Parameter.VAR_KEYWORD, [None])[0]
+    parameters = tuple(parameter for several in by_kind.values() for parameter in several)
     held = fn.keywords if isinstance(fn, partial) else {}
-    return Signature(parameters, frozenset(held).intersection(item.name for item in parameters))
+    return Signature(
+        parameters, frozenset(held).intersection(item.name for item in parameters), more, rest
+    )
+
+
+def _parameter(item: inspect.Parameter) -> Parameter:
+    kind: type | None = None
+    default = item.default
+    if item.kind is inspect.Parameter.VAR_POSITIONAL:
+        kind, default = list, ()
+    elif item.kind is inspect.Parameter.VAR_KEYWORD:
+        kind, default = dict, {}
+    return Parameter(
+        item.name,
+        item.annotation,
+        default,
+        item.kind is inspect.Parameter.POSITIONAL_ONLY,
+        item.kind in _POSITIONAL,
+        kind,
+    )
 
 
 def resolved(fn: Callable[..., Any], parameter: Parameter) -> Any:
     """Return the type of a parameter, evaluated where the function was written."""
     if parameter.annotation is REQUIRED:
-        return Any
+        found: Any = Any
+    else:
+        found = _evaluated(fn, parameter.name, parameter.annotation)
+    if parameter.holds is list:
+        return list[found]
+    # `**options: Unpack[Options]` describes all of them, not each.
+    if parameter.holds is dict:
+        return get_args(found)[0] if get_origin(found) is Unpack else dict[str, found]
+    return found
+
+
+def returned(fn: Callable[..., Any]) -> Any:
+    """Return the type that a callable says it returns, or `REQUIRED` if it says none."""
+    annotation = getattr(_as_written(fn), "__annotations__", {}).get("return", REQUIRED)
+    return annotation if annotation is REQUIRED else _evaluated(fn, "returns", annotation)
+
+
+def is_context(fn: Callable[..., Any], parameter: Parameter) -> bool:
+    """Tell whether a parameter is annotated with `ToolContext`, alone or beside `None`."""
+    annotation = parameter.annotation
+    if isinstance(annotation, str) and ToolContext.__name__ not in annotation:
+        return False
+    try:
+        return _is_context(resolved(fn, parameter))
+    except Exception:
+        return False  # Whoever describes the parameter says what is wrong with it.
+
+
+def _is_context(found: Any) -> bool:
+    origin = get_origin(found)
+    if origin is Annotated:
+        return _is_context(get_args(found)[0])
+    if origin in {Union, UnionType}:
+        return any(map(_is_context, get_args(found)))
+    return isinstance(found, type) and issubclass(found, ToolContext)
+
+
+def _evaluated(fn: Callable[..., Any], name: str, annotation: Any) -> Any:
     written = _as_written(fn)
 
     # One at a time: a name that exists only for type checkers may stand beside it,
     # in the return type or at a parameter that the host fills in.
     def holder() -> None: ...
 
-    holder.__annotations__ = {parameter.name: parameter.annotation}
+    holder.__annotations__ = {name: annotation}
     scope = getattr(written, "__globals__", {})
     # `def f[T](x: T)`, from Python 3.12 on
     inner = {item.__name__: item for item in getattr(written, "__type_params__", ())}
-    return get_type_hints(holder, scope, inner, include_extras=True)[parameter.name]
+    try:
+        return get_type_hints(holder, scope, inner, include_extras=True)[name]
+    except NameError as problem:
+        if problem.name != ToolContext.__name__:
+            raise
+        # It is often imported for type checkers only.
+        inner[ToolContext.__name__] = ToolContext
+        return get_type_hints(holder, scope, inner, include_extras=True)[name]
 
 
 def beneath_partials(fn: Any) -> Any:

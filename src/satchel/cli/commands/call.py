@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -11,10 +12,13 @@ from satchel.cli.command import Command, Sources, as_json, pass_console, reads_s
 from satchel.cli.console import Console
 from satchel.errors import SatchelError
 from satchel.text import visible
+from satchel.tools import ToolResult, failure
 
 if TYPE_CHECKING:
     import satchel
     from satchel.catalog import ToolEntry
+
+_FOR_EVER = 3600.0
 
 
 @click.command("call", cls=Command)
@@ -39,6 +43,8 @@ def command(
 ) -> None:
     """Call a tool; its group is activated for the call.
 
+    What a tool tells while it runs is shown as it comes. A background tool is waited for.
+
     A VALUE is taken as text where the tool wants text, else as JSON if it is JSON. What is
     given as KEY=VALUE wins over --args.
     """
@@ -49,25 +55,78 @@ def command(
     arguments |= typed(pairs, entry.tool.parameters if entry.tool else {})
     session = bag.session()
     session.activate(entry.group, *groups)
-    result = asyncio.run(session.call(entry.name, arguments))
+    told = None if as_json else console
+    result = asyncio.run(_called(session, entry.name, arguments, told))
     if as_json:
         console.json(
             {
                 "text": result.text,
+                "content": [block.to_dict() for block in result.content],
                 "structured": result.structured,
                 "is_error": result.is_error,
+                "is_interrupted": result.is_interrupted,
                 "error_code": result.error_code,
             }
         )
-    elif result.is_error:
-        console.say(visible(result.text))
-    elif result.text:
-        console.out(visible(result.text))
     ctx.exit(1 if result.is_error else 0)
+
+
+async def _called(
+    session: "satchel.Session", name: str, arguments: dict[str, Any], console: Console | None
+) -> ToolResult:
+    """Run the call to its end, and tell what it tells while it runs."""
+    chunks, result = 0, failure("no_result", "the call gave no result")
+    async for item in session.stream(name, arguments):
+        if isinstance(item, ToolResult):
+            result = item
+        else:
+            chunks += 1
+            _tell(item.content, console, end="")
+    if task_id := result.metadata.get("task_id"):
+        # A background task would end with this process.
+        waiting = {"task_id": task_id, "timeout": _FOR_EVER}
+        result = await session.call("wait_task", waiting)
+        result = replace(result, content=result.content[1:])
+    if not chunks or task_id:
+        _tell(result.content, console, is_error=result.is_error)
+    elif console is not None:
+        console.out()
+        if result.is_error:
+            _tell(result.content[-1:], console, is_error=True)
+    return result
+
+
+def _tell(
+    content: Iterable[Any], console: Console | None, *, is_error: bool = False, end: str = "\n"
+) -> None:
+    """Write blocks as far as a terminal can show them."""
+    if console is None:
+        return
+    for block in content:
+        text = getattr(block, "text", None)
+        if text is None:
+            text = f"[{_kind(block)}]"
+        if is_error:
+            console.say(visible(text))
+        else:
+            console.out(visible(text), end=end)
+
+
+def _kind(block: Any) -> str:
+    """Say what a block is that is no text."""
+    kind = type(block).__name__.lower()
+    if uri := getattr(block, "uri", ""):
+        return f"{kind} {visible(uri)}"
+    return f"{kind} {block.mime_type}, {len(block.data)} bytes"
 
 
 def _callable(bag: "satchel.Satchel", name: str) -> "ToolEntry":
     """Return the served tool of that name. Raises `SatchelError` that says why there is none."""
+    refused = [
+        item for item in bag.catalog.diagnostics if f"tool {name!r} is left out" in item.message
+    ]
+    if name not in bag.catalog.tools and refused:
+        raise SatchelError(refused[0].message, where=str(refused[0].where), fix=refused[0].fix)
     entry = bag.catalog.tool(name)
     if bag.catalog.tools.get(entry.name) is not entry:
         raise SatchelError(

@@ -9,23 +9,30 @@ from satchel.cli.render import count, summary
 
 @click.command("schema", cls=Command)
 @click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
+@click.option(
+    "--dialect",
+    default="openai",
+    metavar="NAME",
+    help="openai (the default), openai-strict, anthropic, gemini or mcp.",
+)
 @reads_sources
 @as_json
 @pass_console
 def command(
     console: Console,
     groups: tuple[str, ...],
+    dialect: str,
     sources: Sources,
     as_json: bool,  # noqa: ARG001 - schemas are JSON anyway; the option is accepted everywhere
 ) -> None:
-    """Print the schemas of the tools of active groups, as JSON in OpenAI's function shape.
+    """Print the schemas of the tools of active groups, as JSON in the shape of a provider.
 
     Plugins are imported, as they are in an application.
     """
     bag = sources.open(run_code=True)
     session = bag.session()
     session.activate(*groups)
-    schemas = session.schemas()
+    schemas = session.schemas(dialect)
     console.json(schemas)
     console.say(f"{count(len(schemas), 'tool')} of {', '.join(session.active_groups)}")
     summary(bag.catalog, console)

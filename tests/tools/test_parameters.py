@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from satchel.errors import DefinitionError
 from satchel.tools import ArgumentError, ArgumentFault
-from satchel.tools.schema import Arguments
+from satchel.tools.parameters import Arguments
 from satchel.tools.signature import signature_of
 
 

@@ -1,0 +1,33 @@
+"""Running calls side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from satchel.errors import DefinitionError
+from satchel.runtime.executors.base import Gate, RunCall
+from satchel.runtime.executors.stream import Stream
+from satchel.tools import ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrent:
+    """Runs up to `limit` calls of a step at once; they begin in the order of the calls.
+
+    Calls begin when an answer is asked for, so a reader that stops asking starts nothing more.
+    """
+
+    limit: int = 10
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise DefinitionError(f"a limit of {self.limit} calls at once would run none")
+
+    def stream(self, calls: Sequence[ToolCall], run: RunCall) -> Stream:
+        """Run the calls, and yield each answer as it comes."""
+        return Stream(calls, run, self.limit)
+
+    def stream_through(
+        self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[Gate]
+    ) -> Stream:
+        """Do as `stream`, but let each call pass the gates before it begins."""
+        return Stream(calls, run, self.limit, gates)

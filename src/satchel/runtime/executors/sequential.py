@@ -1,0 +1,26 @@
+"""Running calls one after another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from satchel.runtime.executors.base import Gate, RunCall
+from satchel.runtime.executors.stream import Stream
+from satchel.tools import ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Sequential:
+    """Runs the calls of a step one after another.
+
+    The next begins when its answer is asked for: whoever stops after a failure has run no more.
+    """
+
+    def stream(self, calls: Sequence[ToolCall], run: RunCall) -> Stream:
+        """Run the calls, and yield their answers in the order of the calls."""
+        return Stream(calls, run, 1)
+
+    def stream_through(
+        self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[Gate]
+    ) -> Stream:
+        """Do as `stream`, but let each call pass the gates; one that waits lets others go first."""
+        return Stream(calls, run, 1, gates)

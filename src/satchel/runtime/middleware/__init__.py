@@ -1,0 +1,28 @@
+"""Layers that stand ready; a function makes each: `bag.register_middleware(retry())`."""
+
+from satchel.runtime.middleware.approval import Approval, approve
+from satchel.runtime.middleware.caching import by_arguments, by_session, cache
+from satchel.runtime.middleware.deadline import limit_time
+from satchel.runtime.middleware.logs import log_calls
+from satchel.runtime.middleware.measuring import Measurement, measure
+from satchel.runtime.middleware.pacing import limit_rate
+from satchel.runtime.middleware.permission import authorize
+from satchel.runtime.middleware.retrying import backoff, retry
+from satchel.runtime.middleware.tracing import trace
+
+__all__ = [
+    "Approval",
+    "Measurement",
+    "approve",
+    "authorize",
+    "backoff",
+    "by_arguments",
+    "by_session",
+    "cache",
+    "limit_rate",
+    "limit_time",
+    "log_calls",
+    "measure",
+    "retry",
+    "trace",
+]

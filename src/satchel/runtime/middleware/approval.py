@@ -1,0 +1,84 @@
+"""Calls that somebody must approve."""
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from satchel.runtime.middleware.hints import may_change_something
+from satchel.runtime.onion import Handler, Middleware
+from satchel.runtime.opening import opened
+from satchel.text import one_line, shorten
+from satchel.tools import Item, ToolCall, failure
+from satchel.tools.calling import in_thread, runs_on_loop
+
+_NAME_LENGTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The answer of whoever was asked."""
+
+    allowed: bool
+    reason: str = ""
+    """Why not, for the model."""
+    arguments: Mapping[str, Any] | None = None
+    """What the tool is to be called with instead, if it is allowed."""
+
+
+Ask = Callable[[ToolCall], Any]
+"""Gives `True`, `False`, the reason for a denial as text, or an `Approval`; may be async."""
+
+
+def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) -> Middleware:
+    """Make a call only after `ask` approved it; a denial has the code `denied`.
+
+    `needs` says which calls must be approved: by default all but those of tools whose
+    annotations say `readOnlyHint`, which is as true as whoever wrote the tool. A blocking `ask`
+    runs in a thread. Approved is only what says so: an error, or any other answer, is no approval.
+    """
+
+    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+        answer = await _answer(ask, needs, call)
+        if answer.allowed is not True:
+            reason = answer.reason.encode(errors="replace").decode()
+            name = shorten(one_line(call.name), _NAME_LENGTH)
+            told = f"the call of {name} was denied: {reason or 'go on without it, or ask why'}"
+            yield failure("denied", told, call.id or None)
+            return
+        if answer.arguments is not None:
+            call = replace(call, arguments=answer.arguments)
+        async with opened(inner, call) as items:
+            async for item in items:
+                yield item
+
+    return layer
+
+
+async def _answer(ask: Ask, needs: Callable[[ToolCall], bool], call: ToolCall) -> Approval:
+    try:
+        # Only a plain `False` lets a call pass: whoever forgets to return says `None`.
+        if needs(call) is False:
+            return Approval(allowed=True)
+        answer = ask(call) if runs_on_loop(ask) else await in_thread(partial(ask, call))
+        if inspect.isawaitable(answer):
+            answer = await answer
+        return _read(answer)
+    except Exception:
+        import logging
+
+        log = logging.getLogger("satchel.runtime")
+        log.exception("the approval of a call of %s could not be had", one_line(call.name))
+        return Approval(allowed=False, reason="an approval could not be had")
+
+
+def _read(answer: Any) -> Approval:
+    match answer:
+        case bool():
+            return Approval(answer)
+        case str():
+            return Approval(allowed=False, reason=answer)
+        case Approval(reason=str()):
+            return answer
+    raise TypeError(f"a value of type {type(answer).__name__} neither approves nor denies")

@@ -1,0 +1,116 @@
+"""Answers from memory."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from copy import deepcopy
+from dataclasses import replace
+
+from satchel.errors import DefinitionError
+from satchel.runtime.middleware.hints import may_change_something, tool_of
+from satchel.runtime.middleware.memory import Memory, Place
+from satchel.runtime.onion import Handler, Middleware
+from satchel.runtime.opening import opened
+from satchel.tools import Item, ToolCall, ToolResult
+
+
+def by_session(call: ToolCall) -> Hashable:
+    """Tell calls apart by session, arguments, and what the host says in the context.
+
+    Calls with metadata or configuration that JSON cannot carry are not remembered.
+    """
+    context = call.context
+    said = _canonical(call.arguments, context.config, context.metadata)
+    return None if said is None else (id(context.state), said)
+
+
+def by_arguments(call: ToolCall) -> Hashable:
+    """Tell calls apart by arguments alone: for tools that answer everybody alike."""
+    return _canonical(call.arguments)
+
+
+def is_idempotent(call: ToolCall) -> bool:
+    """Tell whether a call is of an idempotent tool that answers with more than a task's id."""
+    tool = tool_of(call)
+    return tool is not None and tool.idempotent and not tool.background
+
+
+def cache(
+    seconds: float = 300,
+    size: int = 256,
+    *,
+    key: Callable[[ToolCall], Hashable] = by_session,
+    which: Callable[[ToolCall], bool] = is_idempotent,
+    clock: Callable[[], float] = time.monotonic,
+) -> Middleware:
+    """Answer a call of an idempotent tool that equals an earlier one from memory.
+
+    `which` chooses other calls than those. Equal is what has the same tool and the same `key`;
+    a key of `None` is not remembered. Only successes are, `size` of them, the oldest go first;
+    chunks are not repeated. Any other call that is not of a tool with `readOnlyHint` may change
+    what was read, so what its session remembers is forgotten.
+
+    Of equal calls that come together one runs, and the others get its answer; but if it tells
+    chunks or is given up, the others run, too. Answers from memory say `cached` in their
+    metadata. Layers that refuse calls belong outside this one.
+    """
+    if not (seconds > 0 and size > 0):
+        raise DefinitionError(f"{size} answers for {seconds} seconds are nothing to remember")
+    memory = Memory(seconds, size, clock)
+
+    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+        import asyncio
+
+        place = _place_of(call, key) if which(call) else None
+        if place is None:
+            try:
+                async with opened(inner, call) as items:
+                    async for item in items:
+                        yield item
+            finally:
+                if may_change_something(call):
+                    memory.forget(call.context.state)
+            return
+        while (found := memory.find(place)) is not None:
+            result = found.result
+            if result is None:
+                result = await asyncio.wrap_future(found.outcome)
+            if result is not None:
+                yield _repeated(result, call)
+                return
+        run = memory.begin(place, call)
+        try:
+            async with opened(inner, call) as items:
+                async for item in items:
+                    memory.note(run, item)
+                    yield item
+        finally:
+            memory.end(run)
+
+    return layer
+
+
+def _repeated(result: ToolResult, call: ToolCall) -> ToolResult:
+    return replace(
+        result,
+        structured=deepcopy(result.structured),  # it may be changed by whoever gets it
+        call_id=call.id or None,
+        metadata={**result.metadata, "cached": True},
+    )
+
+
+def _place_of(call: ToolCall, key: Callable[[ToolCall], Hashable]) -> Place | None:
+    tool = tool_of(call)
+    if tool is None or isinstance(call.arguments, str):
+        return None
+    own = key(call)
+    return None if own is None else (id(tool), own)
+
+
+def _canonical(*values: object) -> str | None:
+    """Write values as JSON that is the same for equal ones; `None` where JSON has no word."""
+    try:
+        plain = [dict(value) if isinstance(value, Mapping) else value for value in values]
+        return json.dumps(plain, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,78 @@
+"""What each call took, for whoever counts."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from satchel.runtime.middleware.ending import ending_of
+from satchel.runtime.onion import Handler, Middleware
+from satchel.runtime.opening import opened
+from satchel.tools import Item, ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One call that ended."""
+
+    tool: str
+    group: str
+    call_id: str
+    seconds: float
+    """From begin to end, with the time that whoever reads the chunks takes between them."""
+    chunks: int
+    is_error: bool
+    error_code: str | None
+    """`interrupted` also if the call was cancelled; the name of the class if it raised."""
+    is_interrupted: bool
+
+
+def measure(
+    report: Callable[[Measurement], object], *, clock: Callable[[], float] = time.monotonic
+) -> Middleware:
+    """Report each call at its end, whichever that is.
+
+    `report` is called on the event loop, so it must be quick; what it raises is logged.
+    """
+
+    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+        result: ToolResult | None = None
+        problem: BaseException | None = None
+        chunks, begun = 0, clock()
+        try:
+            async with opened(inner, call) as items:
+                async for item in items:
+                    if isinstance(item, ToolResult):
+                        result = item
+                    else:
+                        chunks += 1
+                    yield item
+        except BaseException as raised:
+            problem = raised
+            raise
+        finally:
+            end = ending_of(result, problem)
+            _tell(
+                report,
+                Measurement(
+                    tool=call.name,
+                    group=call.group,
+                    call_id=call.id,
+                    seconds=clock() - begun,
+                    chunks=chunks,
+                    is_error=end.is_error,
+                    error_code=end.error_code,
+                    is_interrupted=end.is_interrupted,
+                ),
+            )
+
+    return layer
+
+
+def _tell(report: Callable[[Measurement], object], measurement: Measurement) -> None:
+    try:
+        report(measurement)
+    except Exception:
+        import logging
+
+        log = logging.getLogger("satchel.runtime")
+        log.exception("the report of a call of %s failed", measurement.tool)

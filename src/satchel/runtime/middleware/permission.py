@@ -1,0 +1,54 @@
+"""Which tools may be called."""
+
+from collections.abc import AsyncIterator, Iterable
+from fnmatch import fnmatchcase
+
+from satchel.errors import DefinitionError
+from satchel.runtime.onion import Handler, Middleware
+from satchel.runtime.opening import opened
+from satchel.text import one_line, shorten
+from satchel.tools import Item, ToolCall, failure
+
+_NAME_LENGTH = 64
+
+
+def authorize(allow: Iterable[str] = ("*",), deny: Iterable[str] = ()) -> Middleware:
+    """Refuse what is denied or not allowed, with the code `not_allowed`; `deny` wins.
+
+    Patterns are names or globs of tools, such as `read_*`, or of groups, such as `group:maps`.
+    """
+    allowed, denied = _patterns(allow), _patterns(deny)
+
+    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+        # A layer may have sent the call to another tool by its name. Then its group is not known
+        # and allows nothing, while both tools can be denied.
+        own_name = call.name if call.tool is None else call.tool.name
+        if (
+            not _matches(allowed, call.name, call.group if own_name == call.name else "")
+            or _matches(denied, call.name, call.group)
+            or _matches(denied, own_name, call.group)
+        ):
+            name = shorten(one_line(call.name), _NAME_LENGTH)
+            told = f"{name} is not allowed here; go on without it, and do not try it again"
+            yield failure("not_allowed", told, call.id or None)
+            return
+        async with opened(inner, call) as items:
+            async for item in items:
+                yield item
+
+    return layer
+
+
+def _patterns(patterns: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(patterns, str):
+        raise DefinitionError(
+            f"{patterns!r} is one pattern, not several", fix=f"write ({patterns!r},)"
+        )
+    return tuple(patterns)
+
+
+def _matches(patterns: tuple[str, ...], name: str, group: str) -> bool:
+    return any(
+        fnmatchcase(f"group:{group}" if pattern.startswith("group:") else name, pattern)
+        for pattern in patterns
+    )

@@ -1,0 +1,71 @@
+"""Middleware: layers around a call, each an async generator, the first listed outermost."""
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, replace
+
+from satchel.errors import DefinitionError
+from satchel.tools import Item, Tool, ToolCall
+
+Handler = Callable[[ToolCall], AsyncIterator[Item]]
+"""What runs a call: yields chunks, and last of all the result."""
+
+Middleware = Callable[[ToolCall, Handler], AsyncIterator[Item]]
+"""What stands around a handler: `async for item in next(call): yield item`, and what it adds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Middleware, and whose calls it stands around."""
+
+    middleware: Middleware
+    group: str | None = None
+    """The one group, or `None` for any."""
+    tool: str | None = None
+    """The one tool, or `None` for any."""
+
+    def __post_init__(self) -> None:
+        if not callable(self.middleware) or inspect.iscoroutinefunction(self.middleware):
+            raise DefinitionError(
+                f"middleware is an async generator, not {self.middleware!r}",
+                fix="write `async def name(call, next)` with `yield` in it",
+            )
+
+    @property
+    def breadth(self) -> int:
+        """How much it stands around: 0 for everything, 1 for a group, 2 for a tool."""
+        return 2 if self.tool is not None else int(self.group is not None)
+
+
+def layers_for(layers: Iterable[Layer], tool: str, group: str) -> tuple[Middleware, ...]:
+    """Choose the layers around one tool: the broadest outermost, else in the order they came."""
+    fitting = [
+        layer for layer in layers if layer.tool in {None, tool} and layer.group in {None, group}
+    ]
+    return tuple(layer.middleware for layer in sorted(fitting, key=lambda layer: layer.breadth))
+
+
+Find = Callable[[str], tuple[Tool, str] | None]
+"""Finds a tool that the model may call, and its group, by the tool's name."""
+
+
+def wrap(handler: Handler, layers: Iterable[Middleware], find: Find) -> Handler:
+    """Put layers around a handler.
+
+    A layer may send a call to another tool; those inside it are told of that tool.
+    """
+    for layer in reversed(tuple(layers)):
+        handler = _around(layer, handler, find)
+    return handler
+
+
+def redirected(call: ToolCall, find: Find) -> ToolCall:
+    """Return a call with the tool that it names."""
+    if call.tool is not None and call.tool.name == call.name:
+        return call
+    tool, group = find(call.name) or (None, "")
+    return replace(call, tool=tool, group=group)
+
+
+def _around(layer: Middleware, inner: Handler, find: Find) -> Handler:
+    return lambda call: layer(redirected(call, find), inner)

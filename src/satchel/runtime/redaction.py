@@ -1,0 +1,51 @@
+"""What must not stand in a log: values that hosts inject, what looks like a secret, and home."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
+_ASSIGNED = re.compile(
+    r"""(?ix)
+    ( (?: api[_-]?key | access[_-]?key | token | secret | passw(?:or)?d | authorization )
+      ["']? \s* [=:] \s* (?: bearer \s+ | basic \s+ )? ["']? )
+    ( [^\s"',;}]+ )
+    """
+)
+_MARK = "[redacted]"
+_SHORTEST = 4
+"""Shorter values stand everywhere, and guessing them is easy."""
+
+
+def redacted(text: str, injected: Mapping[str, Any]) -> str:
+    """Return a text without secrets, and with `~` and `.` for the folders of whoever runs this."""
+    for value in sorted({*_texts(injected.values()), *_environment()}, key=len, reverse=True):
+        text = text.replace(value, _MARK)
+    text = _ASSIGNED.sub(rf"\1{_MARK}", text)
+    for folder, short in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
+        if len(folder) > 1:
+            text = text.replace(folder, short)
+    return text
+
+
+def _environment() -> Iterable[str]:
+    return (
+        value
+        for name, value in os.environ.items()
+        if len(value) > _SHORTEST and _SECRET_NAME.search(name)
+    )
+
+
+def _texts(values: Iterable[Any]) -> Iterable[str]:
+    """Yield the texts inside values, also of pydantic's secrets."""
+    for value in values:
+        match value:
+            case str() if len(value) >= _SHORTEST:
+                yield value
+            case Mapping():
+                yield from _texts(value.values())
+            case list() | tuple() | set() | frozenset():
+                yield from _texts(value)
+            case _ if hasattr(type(value), "get_secret_value"):
+                yield from _texts([value.get_secret_value()])

@@ -1,0 +1,24 @@
+"""The model's wish to run a tool."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from satchel.tools.base import Tool
+from satchel.tools.context import ToolContext
+from satchel.tools.nothing import NOTHING
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """The model's wish to run a tool; `arguments` may be the JSON text that models produce.
+
+    The last three are filled in by the session, for middleware to read.
+    """
+
+    name: str
+    arguments: Mapping[str, Any] | str = NOTHING
+    id: str = ""
+    tool: Tool | None = field(default=None, compare=False, repr=False)
+    group: str = field(default="", compare=False)
+    context: ToolContext = field(default=ToolContext(), compare=False, repr=False)

@@ -1,0 +1,38 @@
+"""How large a schema OpenAI's strict mode takes; a larger one has the whole request refused."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+PROPERTIES = 5_000
+NESTED_OBJECTS = 10
+ENUM_VALUES = 1_000
+CHARACTERS = 120_000
+"""Of all names of properties and definitions, and all values that are listed, together."""
+
+
+def is_too_large(schema: Mapping[str, Any]) -> bool:
+    """Tell whether a schema, made for strict mode, passes one of its limits."""
+    properties = values = characters = 0
+    for node, depth in _nodes(schema):
+        listed = [*node.get("enum", ()), *([node["const"]] if "const" in node else ())]
+        names = [*node.get("properties", ()), *node.get("$defs", ())]
+        properties += len(node.get("properties", ()))
+        values += len(listed)
+        characters += sum(len(str(text)) for text in (*names, *listed))
+        if depth > NESTED_OBJECTS:
+            return True
+    return properties > PROPERTIES or values > ENUM_VALUES or characters > CHARACTERS
+
+
+def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """Yield each schema with the number of objects that it stands in, itself counted."""
+    todo = [(schema, 0)]
+    while todo:
+        node, depth = todo.pop()
+        depth += node.get("type") == "object"
+        yield node, depth
+        todo += [(item, 0) for item in node.get("$defs", {}).values()]
+        inner = [*node.get("properties", {}).values(), *node.get("anyOf", ())]
+        todo += [(item, depth) for item in inner]
+        if "items" in node:
+            todo.append((node["items"], depth))

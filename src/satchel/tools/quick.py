@@ -1,0 +1,18 @@
+"""Making a frozen value quickly, where one is made for every call.
+
+The `__init__` of a frozen dataclass takes several times as long as a small tool.
+"""
+
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def quick(cls: type[T], **values: Any) -> T:
+    """Make a value of a frozen dataclass; what is not named stays the default of its class.
+
+    Only for dataclasses without slots, without a default factory and without `__post_init__`.
+    """
+    made = object.__new__(cls)
+    made.__dict__.update(values)
+    return made

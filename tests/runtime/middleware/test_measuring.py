@@ -1,0 +1,66 @@
+import asyncio
+import logging
+
+import pytest
+from layer_stage import CHUNK, FAILED, OK, Clock, Inside, a_call, first, forever, read, turns
+
+from satchel.runtime.middleware import Measurement, measure
+
+
+def measured(script, reader=read):
+    found, clock = [], Clock()
+    script = [lambda: clock.sleep(2), *script]
+    try:
+        call = a_call(group="maps")
+        asyncio.run(reader(measure(found.append, clock=clock), Inside(script), call))
+    except RuntimeError:
+        pass
+    (measurement,) = found
+    return measurement
+
+
+def ended(chunks=0, *, is_error=False, error_code=None, is_interrupted=False):
+    return Measurement("probe", "maps", "call-1", 2.0, chunks, is_error, error_code, is_interrupted)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ([CHUNK, CHUNK, OK], ended(2)),
+        ([FAILED], ended(is_error=True, error_code="tool_failed")),
+        ([CHUNK], ended(1, is_error=True, error_code="no_result")),
+        ([RuntimeError()], ended(is_error=True, error_code="RuntimeError")),
+    ],
+)
+def test_each_call_is_reported_once_as_it_ended(script, expected):
+    assert measured(script) == expected
+
+
+def test_a_call_that_the_reader_left_is_reported_as_interrupted_unless_it_had_its_result():
+    left = ended(1, is_error=True, error_code="interrupted", is_interrupted=True)
+    assert measured([CHUNK, OK], first) == left
+    assert measured([OK], first) == ended()
+
+
+def test_a_cancelled_call_is_reported_as_interrupted():
+    found = []
+
+    async def main():
+        task = asyncio.create_task(read(measure(found.append), Inside([forever])))
+        await turns()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert [item.error_code for item in found] == ["interrupted"]
+    assert found[0].is_interrupted
+
+
+def test_a_report_that_fails_costs_the_call_nothing(caplog):
+    def report(measurement):
+        raise LookupError
+
+    with caplog.at_level(logging.ERROR, "satchel.runtime"):
+        assert asyncio.run(read(measure(report), Inside())) == [OK]
+    assert "the report of a call of probe failed" in caplog.text
