@@ -18,11 +18,27 @@ if TYPE_CHECKING:
     )
     from satchel.plugins import hookimpl
     from satchel.prompt import SkillPrompt
+    from satchel.registry import ToolRegistry
     from satchel.satchel import Satchel
     from satchel.session import Session
     from satchel.settings import Limits, Pace, Settings
     from satchel.sources import Place, well_known_places
-    from satchel.tools import FunctionTool, Tool, ToolCall, ToolResult, tool
+    from satchel.tools import (
+        Audio,
+        FunctionTool,
+        Image,
+        Resource,
+        ResourceLink,
+        Text,
+        Tool,
+        ToolCall,
+        ToolChunk,
+        ToolContext,
+        ToolResult,
+        pydantic_to_json_schema,
+        set_extended_model,
+        tool,
+    )
 
 _HOMES = {
     "Catalog": "satchel.catalog",
@@ -39,6 +55,7 @@ _HOMES = {
     "ToolError": "satchel.errors",
     "hookimpl": "satchel.plugins",
     "SkillPrompt": "satchel.prompt",
+    "ToolRegistry": "satchel.registry",
     "Satchel": "satchel.satchel",
     "Session": "satchel.session",
     "Limits": "satchel.settings",
@@ -46,14 +63,24 @@ _HOMES = {
     "Settings": "satchel.settings",
     "Place": "satchel.sources",
     "well_known_places": "satchel.sources",
+    "Audio": "satchel.tools",
     "FunctionTool": "satchel.tools",
+    "Image": "satchel.tools",
+    "Resource": "satchel.tools",
+    "ResourceLink": "satchel.tools",
+    "Text": "satchel.tools",
     "Tool": "satchel.tools",
     "ToolCall": "satchel.tools",
+    "ToolChunk": "satchel.tools",
+    "ToolContext": "satchel.tools",
     "ToolResult": "satchel.tools",
+    "pydantic_to_json_schema": "satchel.tools",
+    "set_extended_model": "satchel.tools",
     "tool": "satchel.tools",
 }
 
 __all__ = [
+    "Audio",
     "Catalog",
     "Change",
     "ConflictError",
@@ -62,10 +89,13 @@ __all__ = [
     "Event",
     "FunctionTool",
     "Group",
+    "Image",
     "Limits",
     "NotFoundError",
     "Pace",
     "Place",
+    "Resource",
+    "ResourceLink",
     "Satchel",
     "SatchelError",
     "Session",
@@ -73,11 +103,17 @@ __all__ = [
     "Severity",
     "SkillPrompt",
     "State",
+    "Text",
     "Tool",
     "ToolCall",
+    "ToolChunk",
+    "ToolContext",
     "ToolError",
+    "ToolRegistry",
     "ToolResult",
     "hookimpl",
+    "pydantic_to_json_schema",
+    "set_extended_model",
     "tool",
     "well_known_places",
 ]
