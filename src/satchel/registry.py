@@ -1,12 +1,15 @@
 """The served tools as a registry, for people who come from toolkits that have one."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from satchel.catalog import Catalog
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
 from satchel.tools import Tool
+
+RegisterAll = Callable[[Iterable[Tool | Callable[..., Any]], Mapping[str, Any]], tuple[Tool, ...]]
+"""Adds several tools, with the options of `Satchel.register_tool`."""
 
 
 class _Bag(Protocol):
@@ -15,17 +18,14 @@ class _Bag(Protocol):
     @property
     def catalog(self) -> Catalog: ...
 
-    @property
-    def register_tool(self) -> Callable[..., Tool]: ...
-
     def remove_tool(self, name: str) -> None: ...
 
 
 class ToolRegistry:
     """A live view of the tools that are served, whatever their groups."""
 
-    def __init__(self, bag: _Bag) -> None:
-        self._bag = bag
+    def __init__(self, bag: _Bag, register_all: RegisterAll) -> None:
+        self._bag, self._register_all = bag, register_all
 
     def get(self, name: str) -> Tool | None:
         """Return a tool by its name, or `None`."""
@@ -35,7 +35,7 @@ class ToolRegistry:
     def get_or_raise(self, name: str) -> Tool:
         """Return a tool by its name. Raises `NotFoundError` with the near misses."""
         if (tool := self.get(name)) is None:
-            raise NotFoundError("tool", name, near_misses(name, self._bag.catalog.tools))
+            raise NotFoundError("tool", name, near_misses(name, [t.name for t in self.list()]))
         return tool
 
     def list(self) -> list[Tool]:
@@ -45,20 +45,11 @@ class ToolRegistry:
     def register_many(
         self, tools: Iterable[Tool | Callable[..., Any]], **options: Any
     ) -> "tuple[Tool, ...]":
-        """Add several tools; `options` are those of `Satchel.register_tool`.
+        """Add several tools in one generation; `options` are those of `Satchel.register_tool`.
 
         Either all are added or none.
         """
-        added: list[Tool] = []
-        before = set(self._bag.catalog.tools)
-        try:
-            added.extend(self._bag.register_tool(tool, **options) for tool in tools)
-        except Exception:
-            for tool in added:
-                if tool.name not in before:
-                    self._bag.remove_tool(tool.name)
-            raise
-        return tuple(added)
+        return self._register_all(tools, options)
 
     def unregister(self, name: str) -> None:
         """Remove a tool that the host added. Raises `NotFoundError` with the near misses."""

@@ -22,6 +22,7 @@ from satchel.catalog import (
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import Asked, Look, Wanted, look
 from satchel.names import BASIC_GROUP, near_misses, plugin_name_fault
+from satchel.plugins.fitting import bound
 from satchel.prompt import SkillPrompt
 from satchel.registering import (
     FunctionOptions,
@@ -37,6 +38,7 @@ from satchel.session import Session
 from satchel.settings import Limits, Settings
 from satchel.shared import Shared
 from satchel.sources import Hint, Holds, Place, Scope, Watched, hints, place, read_configuration
+from satchel.sources.config import fixed_folder
 from satchel.tools import FunctionTool, Tool, set_extended_model
 from satchel.watching import Changes, WatchThread
 
@@ -68,7 +70,8 @@ class Satchel:
         settings: Settings | None = None,
         run_code: bool = True,
     ) -> None:
-        self._settings = settings or Settings()
+        settings = settings or Settings()
+        self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = _within(skill_style or SkillPrompt(), self._settings.limits)
         self._wanted = Wanted(
             places=_distinct(
@@ -82,7 +85,7 @@ class Satchel:
             host=_no_additions(),
             run_code=run_code,
             settings=self._settings,
-            config={name: dict(values) for name, values in (config or {}).items()},
+            config={name: _values(name, given) for name, given in (config or {}).items()},
         )
         self._lock = threading.RLock()
         self._shared = Shared(CatalogStore(), self._settings.limits, style)
@@ -91,6 +94,7 @@ class Satchel:
         self._watch: WatchThread | None = None
         self._watchers = 0
         self._registrations = itertools.count(1)
+        self._is_gathering = False
         self._bring_up_to_date(Asked(retry=True))
 
     @property
@@ -161,9 +165,8 @@ class Satchel:
         config = read_configuration(
             HOST, self._wanted.config.get(HOST, {}), self._settings.config_folder
         )
-        return made.with_state(
-            config.values, 'give presets={...}, or Satchel(config={"host": {...}})'
-        )
+        keys = f'give presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
+        return bound(made, config.values, keys)
 
     def register_middleware(
         self, middleware: Middleware, *, group: str | None = None, tool: str | None = None
@@ -193,21 +196,31 @@ class Satchel:
         parameters; a clash that comes later with a new version costs that tool alone.
         """
         with self._lock:
-            entry = self.catalog.tool(tool if isinstance(tool, str) else tool.name)
-            models = {
-                name: kept for name, kept in self._wanted.models.items() if name != entry.name
-            }
-            if model is not None and entry.tool is not None:
-                set_extended_model(entry.tool, model)
+            address, served = self._extended(tool if isinstance(tool, str) else tool.name)
+            models = _without(self._wanted.models, address)
             if model is not None:
-                models[entry.name] = model
+                _require_model(model)
+                if served is not None:
+                    set_extended_model(served, model)
+                models[address] = model
             self._wanted = replace(self._wanted, models=models)
             self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+
+    def _extended(self, name: str) -> tuple[str, Tool | None]:
+        """Return the address of a tool, and the tool unless its model costs it at the moment."""
+        try:
+            entry = self.catalog.tool(name)
+        except NotFoundError:
+            for address in self._wanted.models:
+                if name in {address, address.rpartition(":")[2]}:
+                    return address, None
+            raise
+        return entry.address, entry.tool
 
     @property
     def tools(self) -> ToolRegistry:
         """Return the served tools as a registry, whatever their groups."""
-        return ToolRegistry(self)
+        return ToolRegistry(self, self._register_all)
 
     def register_skill(self, path: PathLike) -> None:
         """Add a skill folder, or a folder of them, as if it had been named at the start."""
@@ -221,6 +234,9 @@ class Satchel:
         with self._lock:
             tools = self._wanted.host.tools
             self._require("tool", name, [supply.name for supply in tools])
+            # What was added to it goes with it: the next tool of that name is another one.
+            models = _without(self._wanted.models, f"{HOST}:{name}")
+            self._wanted = replace(self._wanted, models=models)
             self._add(tools=tuple(supply for supply in tools if supply.name != name))
 
     def remove_group(self, name: str) -> None:
@@ -264,7 +280,24 @@ class Satchel:
 
     def _add(self, **parts: Any) -> None:
         self._wanted = replace(self._wanted, host=replace(self._wanted.host, **parts))
-        self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+        if not self._is_gathering:
+            self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+
+    def _register_all(
+        self, tools: Iterable[Tool | Callable[..., Any]], options: Mapping[str, Any]
+    ) -> tuple[Tool, ...]:
+        """Add several tools in one generation; none if one of them cannot be added."""
+        with self._lock:
+            before, self._is_gathering = self._wanted, True
+            try:
+                added = tuple(self.register_tool(tool, **options) for tool in tools)
+            except BaseException:
+                self._wanted = before
+                raise
+            finally:
+                self._is_gathering = False
+            self._add()
+        return added
 
     def _require(self, kind: str, name: str, known: list[str]) -> None:
         if name not in known:
@@ -363,6 +396,27 @@ class Satchel:
                 listener(change)
             except Exception:
                 _log.exception("a listener failed on %s", change)
+
+
+def _values(plugin: str, given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise DefinitionError(
+            f"config has a {type(given).__name__} for {plugin!r}, not keys and values",
+            fix='write Satchel(config={"plugin": {"key": value}})',
+        )
+    return dict(given)
+
+
+def _without(models: Mapping[str, Any], address: str) -> dict[str, Any]:
+    return {name: model for name, model in models.items() if name != address}
+
+
+def _require_model(model: Any) -> None:
+    if not (isinstance(model, type) and hasattr(model, "model_fields")):
+        raise DefinitionError(
+            f"further arguments are described by a pydantic model, not by {model!r}",
+            fix="write a subclass of pydantic.BaseModel",
+        )
 
 
 def _within(style: SkillPrompt, limits: Limits) -> SkillPrompt:

@@ -1,21 +1,30 @@
 """A session: one conversation's view of the catalog."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
+from weakref import WeakSet
 
 from satchel.catalog import Catalog
+from satchel.errors import NotFoundError
 from satchel.groups import Activation, View, in_order_of_appearance
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.prompt import SkillLine, SkillPrompt, render_notes, render_skills
 from satchel.runtime import Middleware, Run, TaskBook, begin, layers_for, task_tools
 from satchel.runtime.executors import Concurrent, Executor, in_order
+from satchel.runtime.messages import interruption
 from satchel.runtime.once import Answers
+from satchel.runtime.reading import readable
 from satchel.shared import Shared
+from satchel.text import one_line, shorten
 from satchel.tools import Item, Tool, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools.dialects import DIALECTS
 from satchel.tools.quick import quick
 
 _NOTHING: Final = ToolContext()
+_NAME_SHOWN: Final = 80
 
 
 class Session:
@@ -27,6 +36,7 @@ class Session:
     __slots__ = (
         "_activation",
         "_answers",
+        "_queues",
         "_running",
         "_seen",
         "_shared",
@@ -45,6 +55,7 @@ class Session:
         self._tasks: TaskBook | None = None
         self._task_tools: tuple[Tool, ...] = ()
         self.skill_style: SkillPrompt = shared.skill_style
+        self._queues: WeakSet[_Queue] | None = None
         self.state: dict[str, Any] = {}
         """What tools keep from one call to the next; they get it with their `ToolContext`."""
 
@@ -91,12 +102,15 @@ class Session:
         `NotFoundError` for any other. Tools that are new to the session come last, so that what
         a provider cached stays valid.
         """
+        if dialect not in DIALECTS:
+            raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))
         view = self._view()
-        entries = in_order_of_appearance(view.tools, self._seen)
-        self._seen = tuple(dict.fromkeys((*self._seen, *(entry.name for entry in entries))))
-        tools = [entry.tool for entry in entries if entry.tool]
-        own = [tool for tool in self._own_tools(view) if tool.name not in view.by_name]
-        return [tool.to_schema(dialect) for tool in (*tools, *own)]
+        own = (tool for tool in self._own_tools(view) if tool.name not in view.by_name)
+        # Tools in place of their entries: only the names are looked at.
+        shown: list[Any] = [*(entry.tool for entry in view.tools if entry.tool), *own]
+        tools: Iterable[Any] = in_order_of_appearance(shown, self._seen)
+        self._seen = tuple(dict.fromkeys((*self._seen, *(tool.name for tool in tools))))
+        return [tool.to_schema(dialect) for tool in tools]
 
     # ---- calls ----------------------------------------------------------------------------
 
@@ -118,11 +132,11 @@ class Session:
         run, _held = self._begin(name, arguments, call_id, context)
         if isinstance(run, ToolResult):
             return run
-        if isinstance(item := run.begin(), ToolResult):
-            return item
         key = id(run)
-        self._running[key] = run
+        self._running[key] = run  # before it begins: its first step may be what interrupts it
         try:
+            if isinstance(item := run.begin(), ToolResult):
+                return item
             return await run.result()
         finally:
             del self._running[key]
@@ -164,7 +178,8 @@ class Session:
 
         Ten run at once unless an `executor` says otherwise. One that fails disturbs no other.
         """
-        return await in_order(executor or Concurrent(), _several(calls), self._one(context))
+        several = _several(calls)
+        return await in_order(executor or Concurrent(), several, self._one(several, context))
 
     def execute_streaming(
         self,
@@ -177,7 +192,8 @@ class Session:
 
         Leaving the loop early ends what still runs.
         """
-        return (executor or Concurrent()).stream(_several(calls), self._one(context))
+        several = _several(calls)
+        return (executor or Concurrent()).stream(several, self._one(several, context))
 
     def interrupt(self, call_id: str | None = None) -> int:
         """End the calls of that id, or all of this session; return how many there were.
@@ -193,15 +209,24 @@ class Session:
         ]
         for run in runs:
             run.interrupt()
-        return len(runs)
+        queued = [queue.interrupt(call_id) for queue in tuple(self._queues or ())]
+        return len(runs) + sum(queued)
 
-    def _one(self, context: ToolContext | None) -> Callable[[ToolCall], Any]:
-        return lambda call: self.call(
-            call.name,
-            call.arguments,
-            call_id=call.id,
-            context=context or call.context,
-        )
+    def _one(self, calls: list[ToolCall], context: ToolContext | None) -> Callable[[ToolCall], Any]:
+        """Return what runs one of several calls, unless it was interrupted in the queue."""
+        queue = _Queue(calls)
+        if self._queues is None:
+            self._queues = WeakSet()
+        self._queues.add(queue)
+
+        async def one(call: ToolCall) -> ToolResult:
+            if queue.leave(call):
+                return interruption(call.name, call.id or None)
+            return await self.call(
+                call.name, call.arguments, call_id=call.id, context=context or call.context
+            )
+
+        return one
 
     def _begin(
         self,
@@ -212,15 +237,16 @@ class Session:
     ) -> tuple[Run | ToolResult, Catalog]:
         """Return a run, or the result that says why there is none; and the catalog it needs."""
         catalog, view = self._shared.view(self._activation)
-        found = self._find(name, view)
+        # Models make up names; some are no text.
+        found = self._find(name, view) if isinstance(name, str) else None
         if found is None:
             text = _unavailable(name, catalog, view)
             return failure("tool_not_found", text, call_id or None), catalog
         tool, group = found
-        layers: tuple[Middleware, ...] = ()
-        if self._shared.layers:
-            layers = layers_for(self._shared.layers, name, group)
-        if layers or tool.wants_context:  # Making one takes longer than many a tool.
+        if layers := self._layers_of(name, group):
+            arguments = readable(name, arguments)
+        # Making one takes longer than many a tool, so it is made for who can read it.
+        if layers or tool.wants_context or tool.postprocess:
             context = replace(context or _NOTHING, state=self.state, call_id=call_id, tool=name)
         call = quick(
             ToolCall,
@@ -238,21 +264,23 @@ class Session:
             tool,
             self._shared.limits,
             layers=layers,
+            layers_of=self._layers_of,
             find=lambda other: self._find(other, view),
             answers=self._answers,
-            tasks=self._book() if tool.background else None,
+            tasks=_Keeping(self._book(), catalog) if tool.background else None,
         )
         return run, catalog
+
+    def _layers_of(self, tool: str, group: str) -> tuple[Middleware, ...]:
+        layers = self._shared.layers
+        return layers_for(layers, tool, group) if layers else ()
 
     def _find(self, name: str, view: View) -> tuple[Tool, str] | None:
         entry = view.by_name.get(name)
         if entry is not None:
             return (entry.tool, entry.group) if entry.tool else None
-        own = self._own_tool(name, view)
-        return (own, BASIC_GROUP) if own else None
-
-    def _own_tool(self, name: str, view: View) -> Tool | None:
-        return next((tool for tool in self._own_tools(view) if tool.name == name), None)
+        own = (tool for tool in self._own_tools(view) if tool.name == name)
+        return next(((tool, BASIC_GROUP) for tool in own), None)
 
     def _own_tools(self, view: View) -> tuple[Tool, ...]:
         """Return the tools that are there for what this session does."""
@@ -277,6 +305,52 @@ def _several(calls: Iterable[ToolCall]) -> list[ToolCall]:
     return found
 
 
+class _Queue:
+    """The calls of one step that have not begun."""
+
+    def __init__(self, calls: list[ToolCall]) -> None:
+        self._waiting = Counter(map(id, calls))
+        self._calls = {id(call): call for call in calls}
+        self._interrupted: set[int] = set()
+
+    def interrupt(self, call_id: str | None) -> int:
+        """Let the calls of that id, or all, end where they would begin; return how many."""
+        met = [
+            key
+            for key, call in self._calls.items()
+            if self._waiting[key] and call_id in {None, call.id} and key not in self._interrupted
+        ]
+        self._interrupted.update(met)
+        return sum(self._waiting[key] for key in met)
+
+    def leave(self, call: ToolCall) -> bool:
+        """Take a call out; tell whether it was interrupted meanwhile."""
+        self._waiting[id(call)] -= 1
+        return id(call) in self._interrupted
+
+
+class _Keeping(TaskBook):
+    """Enters tasks into a book, and keeps the catalog that each needs until it has ended.
+
+    The call itself has its answer, and lets go of the catalog, long before that.
+    """
+
+    def __init__(self, book: TaskBook, catalog: Catalog) -> None:
+        super().__init__()
+        self._book, self._catalog = book, catalog
+
+    async def start(self, run: Run) -> AsyncIterator[Item]:
+        async for item in self._book.start(run):
+            task = self._book.get(item.metadata["task_id"])
+            # A task forgets its callbacks, and what they hold, once it has called them.
+            task.work.add_done_callback(partial(_let_go, self._catalog))
+            yield item
+
+
+def _let_go(_catalog: Catalog, _work: object) -> None:
+    """Do nothing: that it is called no more is what counts."""
+
+
 def _prompt(view: View, style: SkillPrompt) -> str:
     parts = (_skill_prompt(view, style), _notes(view))
     return "\n\n".join(part for part in parts if part)
@@ -294,10 +368,13 @@ def _notes(view: View) -> str:
 
 def _unavailable(name: str, catalog: Catalog, view: View) -> str:
     """Tell the model why there is no such tool, and what to do."""
+    if not isinstance(name, str):
+        return "The name of a tool must be text."
     hidden = catalog.tools.get(name)
     if hidden is not None and hidden.group not in {group.name for group in view.groups}:
         return (
             f"Tool {name!r} is in group {hidden.group!r}, which is not active. Activate it first."
         )
-    near = near_misses(name, (tool.name for tool in view.tools))
+    name = shorten(one_line(name), _NAME_SHOWN)
+    near = near_misses(name, (entry.name for entry in view.tools if entry.tool))
     return f"There is no tool {name!r}." + (f" Did you mean {', '.join(near)}?" if near else "")

@@ -58,7 +58,7 @@ PURE = {
         *("pluggy", "re.Match", "re.compile", "satchel.sources"),
     },
     "loader": {"satchel.sources"},
-    "session": set(),
+    "session": {"collections.Counter", "weakref.WeakSet"},
     "__main__": set(),
 }
 """What a pure room may use beside the values. `satchel.sources` is how it asks for the world."""
@@ -96,7 +96,8 @@ EXCEPTIONS = {
         "it waits in place of a task, with a time limit",
         {
             *("asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"),
-            "types.coroutine",
+            *("asyncio.Future", "contextvars.Context", "contextvars.ContextVar"),
+            *("contextvars.copy_context", "functools.cache", "types.coroutine"),
         },
     ),
     "runtime.run": ("what goes on after its end is told to the log", {"logging.getLogger"}),
@@ -121,7 +122,10 @@ EXCEPTIONS = {
         "a task goes on by itself; its tools are described once",
         {"asyncio.create_task", "asyncio.wait", "functools.cache", "itertools.count"},
     ),
-    "runtime.opening": ("it closes what it opened", {"contextlib.asynccontextmanager"}),
+    "runtime.opening": (
+        "it closes what it opened, in place of the event loop",
+        {"contextlib.asynccontextmanager", "sys.get_asyncgen_hooks", "sys.set_asyncgen_hooks"},
+    ),
     "runtime.turns": (
         "turns come by the clock, to those who wait on a loop, in several threads",
         {

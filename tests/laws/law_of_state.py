@@ -34,6 +34,7 @@ FROZEN = {"field", "frozenset", "tuple", "re.compile", "MappingProxyType", "Type
     "json.JSONEncoder",
     "Nothing",
     "ToolContext",
+    "ContextVar",
     "getattr",
     "pluggy.HookspecMarker",
     "pluggy.HookimplMarker",

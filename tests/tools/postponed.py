@@ -10,6 +10,8 @@ from pydantic import BaseModel, Field
 if TYPE_CHECKING:
     from nowhere import Client, Missing
 
+    from satchel.tools import ToolContext
+
 
 def early(stops: list[Stop], near: Annotated[Stop | None, Field(description="Begin.")] = None): ...
 
@@ -23,6 +25,11 @@ def returns_missing(city: str) -> Missing: ...
 
 
 def takes_client(city: str, client: Client): ...
+
+
+def takes_context(
+    one: ToolContext, two: ToolContext | None, three: Annotated[ToolContext, "of the call"]
+): ...
 
 
 def wrapped(fn):

@@ -7,13 +7,31 @@ from functools import partial
 
 import pytest
 
-from satchel.tools.calling import in_thread, run, runs_on_loop
+from satchel.tools.calling import AHEAD, drawn, in_thread, is_stream, run, runs_on_loop
 
 WHO = ContextVar("WHO", default="nobody")
+
+SECONDS = 30
+"""How long a test waits for what comes at once, before it gives up."""
 
 
 def run_it(fn, *args):
     return asyncio.run(run(partial(fn, *args), on_loop=runs_on_loop(fn)))
+
+
+def all_of(fn, *args):
+    async def main():
+        stream = await run(partial(fn, *args), on_loop=runs_on_loop(fn))
+        assert is_stream(stream)
+        return [item async for item in stream]
+
+    return asyncio.run(main())
+
+
+def join(threads):
+    for thread in threads:
+        thread.join(SECONDS)
+        assert not thread.is_alive()
 
 
 def test_a_plain_function_runs_in_another_thread():
@@ -28,6 +46,14 @@ def test_a_plain_function_sees_the_context_variables_of_its_caller():
     assert asyncio.run(main()) == "me"
 
 
+def test_what_a_plain_function_sets_is_not_seen_by_its_caller():
+    async def main():
+        await in_thread(partial(WHO.set, "me"))
+        return WHO.get()
+
+    assert asyncio.run(main()) == "nobody"
+
+
 def test_a_coroutine_function_runs_on_the_loop():
     async def where():
         return threading.current_thread()
@@ -36,7 +62,18 @@ def test_a_coroutine_function_runs_on_the_loop():
     assert run_it(partial(lambda fn: fn(), where)) is threading.main_thread()
 
 
-def test_of_a_generator_the_last_item_is_the_value_and_it_runs_off_the_loop():
+def test_awaitables_are_awaited_until_there_is_a_value():
+    async def give():
+        return 3
+
+    async def give_later():
+        return give()
+
+    assert run_it(give_later) == 3
+    assert run_it(lambda: give_later()) == 3  # noqa: PLW0108 - a plain function
+
+
+def test_a_generator_is_a_stream_and_runs_off_the_loop():
     def count():
         yield 1
         yield threading.current_thread()
@@ -44,19 +81,22 @@ def test_of_a_generator_the_last_item_is_the_value_and_it_runs_off_the_loop():
     async def give():
         return count()
 
-    assert run_it(count) is not threading.main_thread()
-    assert run_it(give) is not threading.main_thread()
+    for fn in [count, give, lambda: count()]:  # noqa: PLW0108 - a plain function
+        one, thread = all_of(fn)
+        assert one == 1
+        assert thread is not threading.main_thread()
 
 
-def test_of_an_async_generator_the_last_item_is_the_value():
+def test_an_async_generator_is_a_stream():
     async def count():
         yield 1
         yield 2
 
-    assert run_it(count) == 2
+    assert all_of(count) == [1, 2]
+    assert all_of(lambda: count()) == [1, 2]  # noqa: PLW0108 - a plain function
 
 
-def test_a_generator_that_yields_nothing_has_no_value():
+def test_a_generator_that_yields_nothing_is_an_empty_stream():
     def empty():
         yield from ()
 
@@ -64,36 +104,37 @@ def test_a_generator_that_yields_nothing_has_no_value():
         for item in ():
             yield item
 
-    assert run_it(empty) is None
-    assert run_it(empty_async) is None
+    assert all_of(empty) == []
+    assert all_of(empty_async) == []
 
 
-def test_an_async_generator_is_closed_when_the_call_is_cancelled():
-    closed = []
+class Chunks:
+    def __aiter__(self):
+        return self
 
-    async def main():
-        started = asyncio.Event()
-
-        async def wait():
-            try:
-                yield 1
-                started.set()
-                await asyncio.Event().wait()
-            finally:
-                closed.append(True)
-
-        task = asyncio.create_task(run(wait, on_loop=True))
-        await started.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-    assert closed == [True]
+    async def __anext__(self):
+        raise StopAsyncIteration
 
 
 class Callable:
     async def __call__(self): ...
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(Chunks(), True), (Callable(), False), (iter([]), False), ("text", False)],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_is_an_async_iterator_is_a_stream(value, expected):
+    assert is_stream(value) is expected
+
+
+def generates():
+    yield
+
+
+async def generates_async():
+    yield
 
 
 @pytest.mark.parametrize(
@@ -104,6 +145,8 @@ class Callable:
         (partial(Callable()), True),
         (Callable().__call__, True),
         (partial(len, []), False),
+        (generates, True),
+        (partial(generates_async), True),
     ],
 )
 def test_what_runs_on_the_loop_is_seen_through_partials_and_objects(fn, expected):
@@ -131,7 +174,7 @@ def test_a_cancelled_caller_does_not_wait_for_the_thread():
     release, ended = threading.Event(), threading.Event()
 
     def stubborn():
-        release.wait()
+        release.wait(SECONDS)
         ended.set()
 
     async def main():
@@ -142,7 +185,7 @@ def test_a_cancelled_caller_does_not_wait_for_the_thread():
             await task
         release.set()
         # A second thread's answer comes after the first one's, which nobody takes.
-        await in_thread(ended.wait)
+        await in_thread(partial(ended.wait, SECONDS))
         await in_thread(int)
 
     asyncio.run(main())
@@ -153,7 +196,7 @@ def test_a_thread_that_outlives_the_loop_ends_quietly():
 
     def stubborn():
         threads.append(threading.current_thread())
-        release.wait()
+        release.wait(SECONDS)
 
     async def main():
         task = asyncio.create_task(in_thread(stubborn))
@@ -163,8 +206,7 @@ def test_a_thread_that_outlives_the_loop_ends_quietly():
 
     asyncio.run(main())
     release.set()
-    for thread in threads:
-        thread.join()
+    join(threads)
 
 
 def test_a_function_that_never_returns_does_not_keep_the_process_alive():
@@ -181,3 +223,145 @@ def test_a_function_that_never_returns_does_not_keep_the_process_alive():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
     assert ended.stdout == "timeout\n"
+
+
+def test_a_generator_is_drawn_in_one_thread_with_the_context_variables_of_the_caller():
+    def items():
+        for _ in range(AHEAD * 3):
+            yield threading.current_thread(), WHO.get()
+
+    async def main():
+        WHO.set("me")
+        return {item async for item in drawn(items())}
+
+    ((thread, who),) = asyncio.run(main())
+    assert thread is not threading.main_thread()
+    assert who == "me"
+
+
+def test_what_a_generator_raises_comes_after_its_items():
+    def items():
+        yield 1
+        raise LookupError("why")
+
+    seen = []
+
+    async def main():
+        stream = drawn(items())
+        seen.append(await anext(stream))
+        await anext(stream)
+
+    with pytest.raises(LookupError, match="why"):
+        asyncio.run(main())
+    assert seen == [1]
+
+
+class Watched:
+    """A generator without end whose steps are told to the test."""
+
+    def __init__(self):
+        self.drawn, self.closed, self.threads = 0, threading.Event(), []
+        self.full = threading.Event()
+
+    def items(self):
+        self.threads.append(threading.current_thread())
+        try:
+            while True:
+                self.drawn += 1
+                if self.drawn == AHEAD:
+                    self.full.set()
+                yield self.drawn
+        finally:
+            self.closed.set()
+
+
+async def happens(event):
+    """Wait for an event of a thread without holding up the loop."""
+    assert await in_thread(partial(event.wait, SECONDS))
+
+
+def test_a_generator_is_never_further_ahead_than_it_may_be():
+    watched = Watched()
+
+    async def main():
+        stream = drawn(watched.items())
+        for taken in range(1, AHEAD * 4):
+            assert await anext(stream) == taken
+            # The one that was taken just now is still being worked on.
+            assert watched.drawn < taken + AHEAD
+        await stream.aclose()
+        await happens(watched.closed)
+
+    asyncio.run(main())
+    join(watched.threads)
+
+
+def test_a_generator_that_waits_for_room_is_closed_when_nobody_takes_items_any_more():
+    watched = Watched()
+
+    async def main():
+        stream = drawn(watched.items())
+        await anext(stream)
+        await happens(watched.full)
+        await stream.aclose()
+        await happens(watched.closed)
+
+    asyncio.run(main())
+    join(watched.threads)
+    assert watched.drawn == AHEAD
+
+
+def test_a_generator_is_closed_when_its_reader_is_cancelled():
+    watched, waits = Watched(), threading.Event()
+
+    def items():
+        yield from ()
+        waits.set()
+        release.wait(SECONDS)
+        yield from watched.items()
+
+    release = threading.Event()
+
+    async def main():
+        stream = drawn(items())
+        task = asyncio.ensure_future(anext(stream))
+        await happens(waits)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        release.set()
+        await happens(watched.closed)
+
+    asyncio.run(main())
+    join(watched.threads)
+
+
+def test_a_generator_that_outlives_the_loop_ends_quietly():
+    waits, release, watched = threading.Event(), threading.Event(), Watched()
+
+    def items():
+        yield 0
+        waits.set()
+        release.wait(SECONDS)
+        yield from watched.items()
+
+    async def main():
+        stream = drawn(items())
+        await anext(stream)
+        await happens(waits)
+        await stream.aclose()
+
+    asyncio.run(main())
+    release.set()
+    assert watched.closed.wait(SECONDS)
+    join(watched.threads)
+
+
+def test_a_generator_that_nobody_reads_is_not_begun():
+    watched = Watched()
+
+    async def main():
+        await drawn(watched.items()).aclose()
+
+    asyncio.run(main())
+    assert watched.drawn == 0

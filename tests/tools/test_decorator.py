@@ -114,3 +114,77 @@ def test_a_bad_name_is_no_error_yet_so_that_the_module_can_be_imported():
     def add(): ...
 
     assert options_of(add) == ToolOptions("no good")
+
+
+def test_every_option_is_remembered():
+    hints = {"readOnlyHint": True}
+
+    @tool(
+        name="plus",
+        description="Adds.",
+        state=["key"],
+        idempotent=True,
+        group="maths",
+        timeout=2,
+        annotations=hints,
+        background=True,
+    )
+    def add(key): ...
+
+    assert options_of(add) == ToolOptions(
+        "plus", "Adds.", "maths", 2, ("key",), idempotent=True, background=True, annotations=hints
+    )
+
+
+def test_a_single_state_name_may_be_given_as_text():
+    @tool(state="key")
+    def add(key): ...
+
+    assert options_of(add).state == ("key",)
+
+
+def test_a_state_name_that_is_no_parameter_is_refused_with_the_likely_one():
+    def add(api_key, base): ...
+
+    with pytest.raises(DefinitionError, match=r"state names 'apikey'.*\(did you mean api_key\?\)"):
+        tool(state=["apikey"])(add)
+    with pytest.raises(DefinitionError, match=r"'zzz'.*\(it has api_key, base\)"):
+        tool(state=["base", "zzz"])(add)
+
+
+def test_a_function_without_parameters_has_no_state():
+    def add(): ...
+
+    with pytest.raises(DefinitionError, match=r"\(it has none\)"):
+        tool(state=["key"])(add)
+
+
+def test_a_state_name_may_go_into_the_further_arguments():
+    @tool(state=["key"])
+    def add(**more): ...
+
+    assert options_of(add).state == ("key",)
+
+
+def test_the_state_of_static_and_class_methods_is_that_of_the_function():
+    class Maths:
+        @tool(state=["key"])
+        @staticmethod
+        def add(key): ...
+
+        @tool(state=["key"])
+        @classmethod
+        def subtract(cls, key): ...
+
+    assert options_of(Maths.add).state == options_of(Maths().subtract).state == ("key",)
+
+
+class Callable:
+    def __call__(self): ...
+
+
+def test_a_callable_object_is_marked_itself():
+    one, other = Callable(), Callable()
+    assert tool(name="plus")(one) is one
+    assert options_of(one) == ToolOptions("plus")
+    assert options_of(other) is None

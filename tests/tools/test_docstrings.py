@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satchel.tools.docstrings import read_docstring
+from satchel.tools.docstrings import read_docstring, short
 
 GOOGLE = """Weather for the next days.
 
@@ -101,6 +101,26 @@ def test_a_docstring_that_breaks_the_parser_is_kept_as_it_stands(monkeypatch):
 
     monkeypatch.setattr(griffe, "parse_auto", broken)
     assert read_docstring("One.\n\nArgs:\n    a: x") == ("One.\n\nArgs:\n    a: x", {})
+
+
+STARS = [
+    "Do it.\n\nArgs:\n    *args: One.\n    **kwargs: Two.\n",
+    "Do it.\n\nParameters\n----------\n*args : int\n    One.\n**kwargs : int\n    Two.\n",
+    "Do it.\n\n:param args: One.\n:param kwargs: Two.\n",
+]
+
+
+@pytest.mark.parametrize("docstring", STARS)
+def test_variadic_parameters_are_found_without_their_stars(docstring):
+    assert read_docstring(docstring)[1] == {"args": "One.", "kwargs": "Two."}
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [("", ""), ("One.", "One."), ("One,\nand more.\n\nTwo.", "One,\nand more."), ("\n\nOne.", "")],
+)
+def test_the_short_form_is_the_first_paragraph(text, first):
+    assert short(text) == first
 
 
 LINES = st.sampled_from(

@@ -1,14 +1,29 @@
 import asyncio
+import json
 import threading
 from contextvars import ContextVar
+from copy import deepcopy
+from datetime import date
 from functools import partial, wraps
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field, RootModel, create_model
 
 from satchel.errors import DefinitionError, ToolError
-from satchel.tools import ArgumentError, FunctionTool, Tool, as_tool, tool, tools_in
+from satchel.tools import (
+    DIALECTS,
+    ArgumentError,
+    FunctionTool,
+    MissingStateError,
+    Tool,
+    ToolContext,
+    as_tool,
+    set_extended_model,
+    tool,
+    tools_in,
+)
 
 WHO = ContextVar("WHO", default="nobody")
 
@@ -112,8 +127,9 @@ def test_a_preset_is_filled_in_and_unseen():
 
 def test_a_model_that_sends_a_preset_is_refused():
     made = FunctionTool(forecast, presets={"key": "k"})
-    with pytest.raises(ArgumentError, match="key: there is no such argument"):
-        call(made, city="Oslo", key="mine")
+    for value in ["mine", None]:
+        with pytest.raises(ArgumentError, match="key: is set by the host; leave it out"):
+            call(made, city="Oslo", key=value)
 
 
 def test_a_preset_is_handed_over_as_it_is_whatever_its_annotation():
@@ -129,9 +145,9 @@ def test_a_preset_is_handed_over_as_it_is_whatever_its_annotation():
 
 
 def test_a_preset_that_names_no_parameter_is_refused_with_the_likely_one():
-    with pytest.raises(DefinitionError, match=r"'kee' to preset \(did you mean key\?\)"):
+    with pytest.raises(DefinitionError, match=r"presets name 'kee'.*\(did you mean key\?\)"):
         FunctionTool(forecast, presets={"kee": 1})
-    with pytest.raises(DefinitionError, match=r"'zzz' to preset$"):
+    with pytest.raises(DefinitionError, match=r"presets name 'zzz'.*\(it has city, days, key\)"):
         FunctionTool(forecast, presets={"zzz": 1})
 
 
@@ -203,12 +219,46 @@ def test_a_plain_function_runs_off_the_loop_with_the_callers_context():
     assert asyncio.run(main()) == ("me", False)
 
 
-def test_of_a_generator_the_last_item_is_the_result():
-    async def fn(n: int):
-        for at in range(n):
-            yield at
+def stream(made, **arguments):
+    async def main():
+        outcome = await made.start(made.check(arguments), ToolContext())
+        return [chunk async for chunk in outcome]
 
-    assert call(FunctionTool(fn), n=3) == 2
+    return asyncio.run(main())
+
+
+async def counts(n: int):
+    for at in range(n):
+        yield at
+
+
+def counts_blocking(n: int):
+    yield from range(n)
+
+
+async def gives_counts(n: int):
+    return counts_blocking(n)
+
+
+def gives_async_counts(n: int):
+    return counts(n)
+
+
+@pytest.mark.parametrize("fn", [counts, counts_blocking, gives_counts, gives_async_counts])
+def test_what_yields_streams_and_executing_it_gives_all_chunks(fn):
+    made = FunctionTool(fn)
+    assert stream(made, n="3") == [0, 1, 2]
+    assert call(made, n=3) == [0, 1, 2]
+
+
+def test_a_plain_function_may_return_a_coroutine():
+    async def later(n: int):
+        return n + 1
+
+    def now(n: int):
+        return later(n)
+
+    assert call(FunctionTool(now), n=1) == 2
 
 
 def test_what_the_function_raises_passes_through():
@@ -276,6 +326,440 @@ def test_a_wrapper_stands_for_its_function_only_where_that_is_absent():
 
     assert tools_in({"plain": plain, "wrapper": wrapper}) == (plain,)
     assert tools_in({"plain": wrapper}) == (wrapper,)
+
+
+def test_the_options_of_the_decorator_reach_the_tool():
+    @tool(idempotent=True, background=True, annotations={"readOnlyHint": True}, state=["key"])
+    def fn(key): ...
+
+    made = FunctionTool(fn)
+    assert (made.idempotent, made.background) == (True, True)
+    assert made.annotations == {"readOnlyHint": True}
+    assert [field.name for field in made.state] == ["key"]
+    other = FunctionTool(fn, idempotent=False, background=False, annotations={}, state=[])
+    assert (other.idempotent, other.background, other.annotations) == (False, False, {})
+    assert (other.state, other.hidden) == ((), frozenset())
+
+
+def test_annotations_are_a_mapping_and_changing_them_later_changes_nothing():
+    hints = {"readOnlyHint": True}
+    made = FunctionTool(forecast, annotations=hints)
+    hints["readOnlyHint"] = False
+    assert made.annotations == {"readOnlyHint": True}
+    with pytest.raises(DefinitionError, match="annotations are a mapping"):
+        FunctionTool(forecast, annotations=["readOnlyHint"])
+
+
+def test_the_long_part_of_the_description_is_optional():
+    def fn():
+        """Weather.
+
+        Only land.
+        """
+
+    assert FunctionTool(fn).description == "Weather.\n\nOnly land."
+    assert FunctionTool(fn, include_long_description=False).description == "Weather."
+    whole = FunctionTool(fn, description="A.\n\nB.", include_long_description=False)
+    assert whole.description == "A.\n\nB."
+
+
+def test_what_is_returned_is_described_if_it_is_an_object():
+    def fn() -> dict[str, int]: ...
+
+    assert FunctionTool(fn).output == {
+        "type": "object",
+        "additionalProperties": {"type": "integer"},
+    }
+    assert FunctionTool(forecast).output is None
+
+
+def test_a_decorated_function_is_still_called_as_it_was():
+    @tool(state=["key"])
+    def fn(city, key="k"):
+        return city, key
+
+    FunctionTool(fn).with_state({"key": "other"})
+    assert fn("Oslo") == ("Oslo", "k")
+
+
+def test_a_postprocessor_is_kept_for_the_runtime():
+    assert FunctionTool(forecast, postprocess=print).postprocess is print
+    assert FunctionTool(forecast).postprocess is None
+
+
+def test_a_parameter_annotated_with_the_context_gets_it_and_no_schema_shows_it():
+    def fn(city: str, ctx: ToolContext, context: int = 1, cls: int = 2):
+        return city, ctx, context, cls
+
+    made, context = FunctionTool(fn), ToolContext(call_id="7")
+    assert made.wants_context
+    assert made.hidden == {"ctx"}
+    assert asyncio.run(made.start(made.check({"city": "Oslo"}), context)) == ("Oslo", context, 1, 2)
+    assert call(made, city="Oslo")[1] == ToolContext(tool="fn")
+    with pytest.raises(ArgumentError, match="ctx: is set by the host"):
+        call(made, city="Oslo", ctx={"call_id": "mine"})
+    assert not FunctionTool(forecast).wants_context
+
+
+def test_state_is_bound_on_copies_that_do_not_collide():
+    def fn(city: str, key: str, level: int = 3):
+        return city, key, level
+
+    made = FunctionTool(fn, state=["key", "level"])
+    one, other = made.with_state({"key": "a", "level": "5"}), made.with_state({"key": "b"})
+    assert call(one, city="Oslo") == ("Oslo", "a", 5)
+    assert call(other, city="Oslo") == ("Oslo", "b", 3)
+    assert [field.name for field in made.missing] == ["key"]
+    assert (one.missing, other.missing) == ((), ())
+    assert [field.name for field in one.state] == []
+    assert [field.name for field in other.state] == ["level"]
+    assert one.injected == {"key": "a", "level": 5}
+    with pytest.raises(MissingStateError, match="SATCHEL_KEY"):
+        made.with_state({}, "SATCHEL_KEY")
+
+
+def test_a_tool_without_state_is_its_own_copy():
+    made = FunctionTool(forecast)
+    assert made.with_state({"key": "k"}) is made
+
+
+def test_a_preset_for_a_state_field_wins_over_the_configuration():
+    made = FunctionTool(forecast, state=["key"], presets={"key": "preset"})
+    assert made.missing == ()
+    assert call(made.with_state({"key": "config"}), city="Oslo") == ("Oslo", 3, "preset")
+
+
+def test_a_bound_value_of_a_partial_is_neither_missing_nor_replaced():
+    made = FunctionTool(partial(forecast, key="k"), state=["key"])
+    assert (made.missing, made.state) == ((), ())
+    assert call(made.with_state({"key": "config"}), city="Oslo") == ("Oslo", 3, "k")
+
+
+@pytest.mark.parametrize(
+    "default", [Field("k"), Field(default_factory=lambda: "k")], ids=["plain", "factory"]
+)
+def test_the_default_of_a_state_field_may_be_given_by_pydantic(default):
+    def fn(city: str, key: str = default):
+        return city, key
+
+    made = FunctionTool(fn, state=["key"])
+    assert made.missing == ()
+    assert call(made, city="Oslo") == ("Oslo", "k")
+    assert call(made.with_state({}), city="Oslo") == ("Oslo", "k")
+    assert call(made.with_state({"key": "v"}), city="Oslo") == ("Oslo", "v")
+
+
+def test_a_tool_without_its_state_raises_and_never_gets_a_stand_in():
+    def fn(key: str, city: str, /):
+        raise AssertionError
+
+    with pytest.raises(TypeError, match="positional"):
+        call(FunctionTool(fn, state=["key"]), city="Oslo")
+
+
+def test_values_may_be_injected_for_parameters_that_were_open_until_then():
+    made = FunctionTool(forecast)
+    fixed = made.with_injected({"days": 7})
+    assert [*fixed.parameters["properties"]] == ["city", "key"]
+    assert call(fixed, city="Oslo") == ("Oslo", 7, "none")
+    with pytest.raises(ArgumentError, match="days: is set by the host"):
+        call(fixed, city="Oslo", days=1)
+    assert "days" in made.parameters["properties"]
+
+
+def spread(city: str, /, days: int = 3, *args: int, key: str = "none", **kwargs):
+    return city, days, args, key, kwargs
+
+
+class Loose:
+    def further(self, **kwargs):
+        return kwargs
+
+
+def test_variadic_parameters_are_left_out_unless_they_are_asked_for():
+    assert [*FunctionTool(spread).parameters["properties"]] == ["city", "days", "key"]
+    with pytest.raises(ArgumentError, match="args: there is no such argument"):
+        call(FunctionTool(spread), city="Oslo", args=[1])
+
+
+def test_variadic_parameters_are_called_behind_the_ones_before_them():
+    made = FunctionTool(spread, include_var_positional=True, include_var_keyword=True)
+    assert [*made.parameters["properties"]] == ["city", "days", "key", "args", "kwargs"]
+    assert call(made, city="Oslo") == ("Oslo", 3, (), "none", {})
+    assert call(made, city="Oslo", args=["1", 2], kwargs={"x": 1}) == (
+        ("Oslo", 3, (1, 2), "none", {"x": 1})
+    )
+    assert call(made, city="Oslo", days=5, args=[], key="k") == ("Oslo", 5, (), "k", {})
+
+
+def test_each_kind_of_variadic_parameter_can_be_asked_for_alone():
+    positional = FunctionTool(spread, include_var_positional=True)
+    assert [*positional.parameters["properties"]][-1] == "args"
+    assert call(positional, city="Oslo", args=[1])[2] == (1,)
+    keyword = FunctionTool(Loose().further, include_var_keyword=True)
+    assert call(keyword, kwargs={"x": 1}) == {"x": 1}
+    assert call(FunctionTool(forecast, include_var_keyword=True), city="Oslo")[0] == "Oslo"
+
+
+def bound_by_state():
+    return FunctionTool(spread, state=["key"], include_var_keyword=True)
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (FunctionTool(spread, presets={"key": "host"}, include_var_keyword=True), "key"),
+        (FunctionTool(spread, presets={"loose": "host"}, include_var_keyword=True), "loose"),
+        (FunctionTool(partial(spread, key="host"), include_var_keyword=True), "key"),
+        (FunctionTool(partial(spread, loose="host"), include_var_keyword=True), "loose"),
+        (bound_by_state(), "key"),
+        (bound_by_state().with_state({"key": "host"}), "key"),
+        (FunctionTool(spread, include_var_keyword=True).with_injected({"key": "host"}), "key"),
+    ],
+)
+def test_no_further_argument_reaches_what_the_host_sets(made, name):
+    with pytest.raises(ArgumentError, match=f"kwargs.{name}: is set by the host; leave it out"):
+        call(made, city="Oslo", kwargs={name: "mine"})
+    with pytest.raises(ArgumentError, match=f"{name}: is set by the host; leave it out"):
+        call(made, city="Oslo", **{name: "mine"})
+
+
+def test_no_further_argument_reaches_the_context():
+    def fn(ctx: ToolContext, **kwargs):
+        return ctx, kwargs
+
+    with pytest.raises(ArgumentError, match=r"kwargs\.ctx: is set by the host"):
+        call(FunctionTool(fn, include_var_keyword=True), kwargs={"ctx": {"call_id": "mine"}})
+
+
+@pytest.mark.parametrize(
+    ("fn", "name"),
+    [
+        (spread, "city"),
+        (spread, "days"),
+        (partial(spread, "Oslo", 3), "days"),
+        (Loose().further, "self"),
+    ],
+)
+def test_a_further_argument_that_collides_with_a_parameter_is_an_argument_error(fn, name):
+    made = FunctionTool(fn, include_var_keyword=True)
+    city = {"city": "Oslo"} if "city" in made.parameters["properties"] else {}
+    with pytest.raises(ArgumentError, match=f"kwargs.{name}: is no further argument"):
+        call(made, **city, kwargs={name: 1})
+
+
+def test_a_preset_that_is_named_like_a_variadic_parameter_hides_it():
+    made = FunctionTool(Loose().further, presets={"kwargs": 1}, include_var_keyword=True)
+    assert made.parameters["properties"] == {}
+    assert call(made) == {"kwargs": 1}
+
+
+WRITTEN = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "maxLength": 9},
+        "days": {"type": "integer"},
+        "key": {"type": "string"},
+    },
+    "required": ["city", "key"],
+}
+
+
+def test_written_parameters_take_the_place_of_the_ones_that_are_made():
+    made = FunctionTool(forecast, parameters=WRITTEN)
+    assert made.parameters == WRITTEN
+    assert call(made, city="Oslo", key="k") == ("Oslo", 3, "k")
+    assert call(made, city="Oslo", key="k", days=None) == ("Oslo", 3, "k")
+    with pytest.raises(ArgumentError, match="city"):
+        call(made, city="Longyearbyen", key="k")
+    made.validate()
+
+
+def test_the_annotations_still_coerce_what_written_parameters_let_through():
+    def fn(when: date):
+        return when
+
+    made = FunctionTool(fn, parameters={"properties": {"when": {"type": "string"}}})
+    assert call(made, when="2024-01-02") == date(2024, 1, 2)
+    with pytest.raises(ArgumentError, match="when"):
+        call(made, when="tomorrow")
+
+
+def test_written_parameters_are_never_changed_and_changing_them_changes_nothing():
+    given = deepcopy(WRITTEN)
+    made = FunctionTool(forecast, parameters=given, presets={"key": "k"})
+    assert given == WRITTEN
+    given["properties"]["city"]["type"] = "integer"
+    made.parameters["properties"]["city"]["type"] = "integer"
+    assert call(made, city="Oslo") == ("Oslo", 3, "k")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_schema_shows_what_the_host_sets(dialect):
+    def fn(city: str, secret_a: str, secret_b: str, secret_c: ToolContext, secret_d="d"): ...
+
+    schema = {"properties": {name: {} for name in fn.__annotations__}, "required": ["secret_a"]}
+    for parameters in [None, schema]:
+        made = FunctionTool(
+            partial(fn, secret_d="d"),
+            presets={"secret_a": "a"},
+            state=["secret_b"],
+            parameters=parameters,
+        )
+        assert "secret" not in json.dumps(made.to_schema(dialect))
+        assert "city" in json.dumps(made.to_schema(dialect))
+
+
+def test_what_is_injected_later_leaves_the_written_parameters_too():
+    made = FunctionTool(forecast, parameters=WRITTEN).with_injected({"key": "k"})
+    assert made.parameters["required"] == ["city"]
+    assert call(made, city="Oslo") == ("Oslo", 3, "k")
+    with pytest.raises(ArgumentError, match="key: is set by the host"):
+        call(made, city="Oslo", key="mine")
+
+
+def test_what_written_parameters_name_beyond_the_signature_is_for_the_further_ones():
+    def fn(days: int = 3, *, key: str = "none", **kwargs):
+        return days, key, kwargs
+
+    made = FunctionTool(fn, parameters=WRITTEN, presets={"key": "k"})
+    assert call(made, city="Oslo", days=4) == (4, "k", {"city": "Oslo"})
+    with pytest.raises(ArgumentError, match="key: is set by the host"):
+        call(made, city="Oslo", key="mine")
+    further = FunctionTool(Loose().further, parameters={"properties": {"x": {}, "self": {}}})
+    assert call(further, x=1) == {"x": 1}
+    assert [*further.parameters["properties"]] == ["x"]
+    with pytest.raises(ArgumentError, match="self: is set by the host"):
+        asyncio.run(further.start(further.check({"self": 1}), ToolContext()))
+
+
+def test_written_parameters_that_cannot_judge_are_refused():
+    with pytest.raises(DefinitionError, match=r"forecast: its parameters are no JSON Schema"):
+        FunctionTool(forecast, parameters={"type": "nothing"})
+
+
+class More(BaseModel):
+    unit: str = Field("C", alias="scale")
+    level: int
+
+
+def test_a_tool_with_further_arguments_takes_the_fields_of_a_model():
+    made = set_extended_model(FunctionTool(spread), More)
+    assert [*made.parameters["properties"]] == ["city", "days", "key", "scale", "level"]
+    assert call(made, city="Oslo", level="2", scale="F")[-1] == {"unit": "F", "level": 2}
+    with pytest.raises(ArgumentError, match="level: is required"):
+        call(made, city="Oslo")
+
+
+def test_the_fields_of_a_model_are_taken_away_again():
+    plain = FunctionTool(spread)
+    again = set_extended_model(set_extended_model(plain, More), None)
+    assert again.parameters == plain.parameters
+    assert set_extended_model(FunctionTool(forecast), None).parameters["required"] == ["city"]
+    written = FunctionTool(forecast, parameters=WRITTEN)
+    assert set_extended_model(written, None).parameters == WRITTEN
+
+
+def test_state_that_is_bound_later_leaves_the_added_fields_alone():
+    made = set_extended_model(FunctionTool(spread, state=["key"]), More)
+    for bound in [made.with_state({"key": "k"}), made.with_injected({"days": 7, "key": "k"})]:
+        assert "level" in bound.parameters["properties"]
+        assert call(bound, city="Oslo", level=2)[3:] == ("k", {"unit": "C", "level": 2})
+
+
+def test_an_added_field_may_be_named_like_a_variadic_parameter_that_is_not_shown():
+    model = create_model("Made", args=(list[int], ...), kwargs=(dict[str, int], ...))
+    made = set_extended_model(FunctionTool(spread), model)
+    sent = {"args": [1], "kwargs": {"key": 1}}
+    assert call(made, city="Oslo", **sent) == ("Oslo", 3, (), "none", sent)
+    shown = FunctionTool(spread, include_var_keyword=True)
+    with pytest.raises(DefinitionError, match="both have kwargs"):
+        set_extended_model(shown, model)
+
+
+def takes_level(level, **more): ...
+
+
+def takes_unit(unit, **more): ...
+
+
+def takes_scale(scale, **more): ...
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        FunctionTool(spread, presets={"level": 1}),
+        FunctionTool(spread, state=["level"]),
+        FunctionTool(spread).with_injected({"level": 1}),
+        FunctionTool(partial(spread, level=1)),
+        FunctionTool(partial(spread, unit=1)),
+        FunctionTool(takes_level),
+        FunctionTool(partial(takes_level, 1)),
+        FunctionTool(takes_unit),
+        FunctionTool(takes_scale),
+    ],
+)
+def test_an_added_field_must_not_have_the_name_of_anything_else(made):
+    with pytest.raises(DefinitionError, match=r"both have (level|unit|scale) \(rename"):
+        set_extended_model(made, More)
+
+
+def test_a_value_that_is_injected_for_an_added_field_is_refused_as_well():
+    with pytest.raises(DefinitionError, match="both have level"):
+        set_extended_model(FunctionTool(spread), More).with_injected({"level": 1})
+
+
+def test_a_tool_that_takes_no_further_arguments_cannot_be_extended():
+    with pytest.raises(DefinitionError, match=r"takes no further arguments \(add \*\*kwargs"):
+        set_extended_model(FunctionTool(forecast), More)
+    with pytest.raises(DefinitionError, match="'search' is no function"):
+        set_extended_model(Search(), More)
+    with pytest.raises(DefinitionError, match="were written by hand"):
+        set_extended_model(FunctionTool(spread, parameters=WRITTEN), More)
+
+
+@pytest.mark.parametrize("model", [{"level": 1}, More(level=1), dict, RootModel[int]])
+def test_a_tool_is_extended_by_models_with_fields_only(model):
+    with pytest.raises(DefinitionError, match="a pydantic model with fields"):
+        set_extended_model(FunctionTool(spread), model)
+
+
+def test_a_registered_tool_must_be_able_to_judge_its_arguments():
+    class Broken(Search):
+        parameters = {"type": "nothing"}  # noqa: RUF012 - as people write it
+
+    with pytest.raises(DefinitionError, match="no JSON Schema"):
+        as_tool(Broken())
+
+
+NAMES = st.sampled_from(["key", "loose", "ctx", "self", "city", "days", "kwargs", "args", "x"])
+
+
+class Held:
+    def fn(self, city: str, ctx: ToolContext, days: int = 1, *args, key="none", **kwargs):
+        assert type(self) is Held
+        assert (city, days, args) is not None
+        return ctx, key, kwargs.get("loose")
+
+
+HELD = FunctionTool(
+    partial(Held().fn, loose="host"),
+    presets={"key": "host"},
+    include_var_positional=True,
+    include_var_keyword=True,
+)
+
+
+@given(
+    st.dictionaries(NAMES, st.just("mine") | st.dictionaries(NAMES, st.just("mine"))),
+)
+def test_a_model_never_sets_what_the_host_sets(arguments):
+    try:
+        outcome = call(HELD, **{"city": "Oslo", **arguments})
+    except ArgumentError:
+        return
+    assert outcome == (ToolContext(tool="fn"), "host", "host")
 
 
 JSON = st.recursive(

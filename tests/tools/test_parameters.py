@@ -16,7 +16,7 @@ from uuid import UUID
 import pydantic
 import pytest
 import typing_extensions
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
 from satchel.errors import DefinitionError
 from satchel.tools import ArgumentError, ArgumentFault
@@ -192,6 +192,7 @@ STRING, INTEGER, NULL = {"type": "string"}, {"type": "integer"}, {"type": "null"
         (Annotated[int, Field(title="Mine")], {"type": "integer", "title": "Mine"}, {}),
         (Annotated[int, Field(alias="y")], INTEGER, {}),
         (Annotated[int, "for people"], INTEGER, {}),
+        (Annotated[int, Field(validation_alias=AliasChoices("y", "z"))], INTEGER, {}),
         (dt.datetime, {"type": "string", "format": "date-time"}, {}),
         (Path, {"type": "string", "format": "path"}, {}),
         (UUID, {"type": "string", "format": "uuid"}, {}),
@@ -265,6 +266,20 @@ def test_a_field_as_default_describes_and_fills_in():
         "default": 4,
     }
     assert arguments.check("t", {}) == {"x": 4}
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        taking(list, Field(default_factory=list)),
+        taking(Annotated[list, Field(default_factory=list)]),
+    ],
+)
+def test_a_default_that_pydantic_makes_is_filled_in_anew_each_time(fn):
+    arguments = arguments_of(fn)
+    assert "required" not in arguments.schema
+    assert arguments.check("t", {}) == {"x": []}
+    assert arguments.check("t", {})["x"] is not arguments.check("t", {})["x"]
 
 
 def test_a_default_of_the_function_is_left_to_the_function():
@@ -403,6 +418,207 @@ def test_arguments_that_do_not_fit_are_all_told_without_their_values():
     )
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+
+
+def test_a_tag_that_names_no_member_of_a_union_is_not_quoted():
+    arguments = arguments_of(taking(Annotated[Cat | Dog, Field(discriminator="kind")]))
+    with pytest.raises(ArgumentError, match=r"x: 'kind' should be one of 'cat', 'dog'$"):
+        arguments.check("t", {"x": {"kind": "secret"}})
+
+
+def test_a_null_for_a_parameter_that_may_be_left_out_means_left_out():
+    def fn(city: str, days: int = 3, note: str | None = "n", stop: Stop | None = None): ...
+
+    arguments = arguments_of(fn)
+    sent = {"city": "Oslo", "days": None, "note": None, "stop": {"title": "t", "km": None}}
+    assert arguments.check("t", sent) == {"city": "Oslo", "note": None, "stop": Stop(title="t")}
+    assert sent["stop"] == {"title": "t", "km": None}
+
+
+def test_a_null_for_a_parameter_that_is_required_is_told_as_it_was_sent():
+    def fn(city: str, days: int = 3): ...
+
+    with pytest.raises(ArgumentError) as caught:
+        arguments_of(fn).check("t", {"city": None, "days": None})
+    assert [fault.argument for fault in caught.value.faults] == ["city", "days"]
+
+
+def test_what_only_the_host_sets_is_refused_with_the_reason():
+    def fn(city: str, key: str): ...
+
+    arguments = Arguments(fn, signature_of(fn).parameters[:1], {}, hidden=["key"])
+    for value in ["mine", None]:
+        with pytest.raises(ArgumentError, match="key: is set by the host; leave it out"):
+            arguments.check("t", {"city": "Oslo", "key": value})
+
+
+def variadic(city: str, *args: int, **kwargs: int): ...
+
+
+def arguments_of_variadic(**options):
+    signature = signature_of(variadic)
+    shown = [*signature.parameters, signature.var_positional, signature.var_keyword]
+    return Arguments(variadic, shown, {"args": "Numbers."}, taken=signature.names, **options)
+
+
+def test_variadic_parameters_are_an_array_and_an_object_of_their_names():
+    arguments = arguments_of_variadic()
+    assert arguments.names == {"city", "args", "kwargs"}
+    assert arguments.schema["properties"] == {
+        "city": STRING,
+        "args": {"type": "array", "items": INTEGER, "default": [], "description": "Numbers."},
+        "kwargs": {"type": "object", "additionalProperties": INTEGER, "default": {}},
+    }
+    assert arguments.schema["required"] == ["city"]
+    assert arguments.check("t", {"city": "Oslo", "args": ["1"], "kwargs": {"x": "2"}}) == {
+        "city": "Oslo",
+        "args": [1],
+        "kwargs": {"x": 2},
+    }
+    assert arguments.check("t", {"city": "Oslo"}) == {"city": "Oslo"}
+
+
+def test_further_arguments_must_not_have_the_name_of_anything_else():
+    arguments = arguments_of_variadic(hidden=["key"], more=More)
+    sent = {"city": "Oslo", "kwargs": {"key": 1, "city": 2, "days": 3, "x": 4}, "count": 1}
+    with pytest.raises(ArgumentError) as caught:
+        arguments.check("t", sent)
+    beside = "is no further argument; send it beside them or leave it out"
+    assert caught.value.faults == (
+        ArgumentFault("kwargs.key", "is set by the host; leave it out"),
+        ArgumentFault("kwargs.city", beside),
+        ArgumentFault("kwargs.days", beside),
+    )
+
+
+class More(BaseModel):
+    days: int = Field(alias="count", ge=1, description="How many.")
+    tags: list[str] = Field(default_factory=list)
+    unit: str = "C"
+
+    @pydantic.model_validator(mode="after")
+    def agrees(self):
+        if self.unit == "F" and self.days > 1:
+            raise ValueError("one day only")
+        return self
+
+
+TAKING_TEXT = taking(str)
+
+
+def extended(more, fn=TAKING_TEXT, **options):
+    return Arguments(fn, signature_of(fn).parameters, {}, more=more, **options)
+
+
+def test_an_added_model_adds_its_fields_under_the_names_they_are_sent_by():
+    arguments = extended(More)
+    assert arguments.schema["properties"] == {
+        "x": STRING,
+        "count": {"type": "integer", "minimum": 1, "description": "How many."},
+        "tags": {"type": "array", "items": STRING},
+        "unit": {"type": "string", "default": "C"},
+    }
+    assert arguments.schema["required"] == ["x", "count"]
+    assert arguments.names == {"x"}
+
+
+def test_the_fields_of_an_added_model_are_coerced_filled_in_and_handed_over_by_their_names():
+    assert extended(More).check("t", {"x": "a", "count": "2", "unit": None}) == {
+        "x": "a",
+        "days": 2,
+        "tags": [],
+        "unit": "C",
+    }
+
+
+def test_the_faults_of_both_are_told():
+    with pytest.raises(ArgumentError) as caught:
+        extended(More).check("t", {"count": 0, "days": 3})
+    assert [fault.argument for fault in caught.value.faults] == ["x", "days", "count"]
+
+
+def test_a_fault_of_an_added_model_as_a_whole_has_no_place():
+    with pytest.raises(ArgumentError, match="t: Value error, one day only"):
+        extended(More).check("t", {"x": "a", "count": 2, "unit": "F"})
+
+
+class Aliased(BaseModel):
+    model_config = ConfigDict(alias_generator=str.upper, validate_by_name=True)
+
+    one: int
+    two: int = Field(validation_alias="second")
+    three: int = Field(validation_alias=AliasChoices(AliasPath("a", 0), "third", "drei"))
+
+
+def test_every_kind_of_alias_is_the_one_name_by_which_a_field_is_sent():
+    arguments = extended(Aliased)
+    assert [*arguments.schema["properties"]] == ["x", "ONE", "second", "third"]
+    sent = {"x": "a", "ONE": 1, "second": 2, "third": 3}
+    assert arguments.check("t", sent) == {"x": "a", "one": 1, "two": 2, "three": 3}
+    for name in ["one", "two", "three", "drei", "a"]:
+        with pytest.raises(ArgumentError, match=f"{name}: there is no such argument"):
+            arguments.check("t", {**sent, name: 1})
+
+
+class Deep(BaseModel):
+    one: int = Field(validation_alias=AliasPath("a", 0))
+
+
+def test_a_field_that_is_a_part_of_another_value_cannot_be_added():
+    with pytest.raises(DefinitionError, match="'one' of the added model is sent as a part"):
+        extended(Deep)
+
+
+class Sent(BaseModel):
+    y: int = Field(alias="x")
+
+
+class Called(BaseModel):
+    x: int = Field(alias="y")
+
+
+@pytest.mark.parametrize("more", [Sent, Called])
+def test_neither_the_alias_nor_the_name_of_an_added_field_may_be_a_parameters(more):
+    with pytest.raises(DefinitionError, match="the function both have x"):
+        extended(more)
+    for names in [{"hidden": ["x"]}, {"taken": ["x"]}]:
+        with pytest.raises(DefinitionError, match="the function both have x"):
+            extended(more, lambda: None, **names)
+
+
+def other_stop():
+    class Stop(BaseModel):
+        city: str
+
+    class Route(BaseModel):
+        via: Stop
+
+    return Route
+
+
+def test_definitions_that_clash_by_name_stand_side_by_side():
+    arguments = extended(other_stop(), taking(Stop))
+    own, other = (
+        arguments.schema["$defs"][about["$ref"].removeprefix("#/$defs/")]
+        for about in arguments.schema["properties"].values()
+    )
+    assert (own, other["required"]) == (STOP, ["city"])
+    checked = arguments.check("t", {"x": {"title": "t"}, "via": {"city": "Oslo"}})
+    assert (checked["x"].title, checked["via"].city) == ("t", "Oslo")
+
+
+def test_an_added_model_that_no_schema_describes_is_refused():
+    model = pydantic.create_model("Made", y=(Callable[[], int], ...))
+    with pytest.raises(DefinitionError, match="no JSON Schema describes"):
+        extended(model)
 
 
 def test_what_a_validator_raises_besides_refusing_passes_through():

@@ -1,12 +1,13 @@
 import json
 import math
 from collections import OrderedDict, UserDict
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from enum import Enum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 import pydantic
@@ -14,7 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from satchel.tools import Text, ToolCall, ToolResult, failure, to_result
+from satchel.tools import (
+    Audio,
+    Image,
+    Resource,
+    ResourceLink,
+    Text,
+    ToolChunk,
+    ToolResult,
+    failure,
+    to_result,
+)
+from satchel.tools.results import _is_flat, text_of, to_json
 
 
 class Point(pydantic.BaseModel):
@@ -26,6 +38,10 @@ class Point(pydantic.BaseModel):
 class Trip:
     start: Point
     tags: set[str] = field(default_factory=set)
+
+
+class Holder(pydantic.BaseModel):
+    x: Any
 
 
 @pydantic.dataclasses.dataclass
@@ -149,6 +165,16 @@ class Rude(UserDict):
         (ToolResult((Text("\ud800"),)), "a broken character"),
         (ToolResult(structured=math.nan), "a number that JSON lacks"),
         (ToolResult(3), "a value that JSON cannot carry"),
+        (ToolResult("Rain"), "of type str"),
+        (ToolResult((Text(3),)), "a value that JSON cannot carry"),
+        (ToolChunk((3,)), "of type int"),
+        (ToolChunk(structured=b"secret"), "of type bytes"),
+        (Text("\ud800"), "a broken character"),
+        (Image("secret"), "a value that JSON cannot carry"),
+        (Resource("\ud800", "secret"), "a broken character"),
+        ([Text("a"), b"secret"], "of type bytes"),
+        ({"picture": Image(b"secret")}, "of type bytes"),
+        (Holder(x=object()), "of type object"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -162,19 +188,92 @@ def test_what_json_cannot_carry_is_an_error_result_that_quotes_nothing(value, re
 
 
 def test_a_result_that_the_tool_made_itself_is_kept():
-    result = ToolResult((Text("a"), Text("b")), structured={"a": 1})
+    result = ToolResult((Text("a"), Image(b"i"), Text("b")), metadata={"cost": 1}, is_error=True)
     assert to_result(result) is result
     assert result.text == "a\nb"
+
+
+def test_a_result_is_told_whose_call_it_answers():
+    result = ToolResult((Text("a"),))
+    assert to_result(result, "1") == ToolResult((Text("a"),), call_id="1")
+    assert to_result(ToolResult((Text("a"),), call_id="0"), "1").call_id == "1"
+    assert result.call_id is None
+    for value in ["text", None, {"a": 1}, Text("a"), ToolChunk(), b"broken"]:
+        assert to_result(value, "1").call_id == "1"
+
+
+def test_blocks_of_a_result_may_be_given_as_any_iterable():
+    assert to_result(ToolResult([Text("a")])) == ToolResult((Text("a"),))
+
+
+@pytest.mark.parametrize("kind", [ToolResult, ToolChunk])
+def test_the_structured_value_of_a_result_becomes_json_that_is_shared_with_nobody(kind):
+    flat, nested = {"a": 1}, {"a": [1]}
+    assert to_result(kind(structured=flat)).structured == flat
+    assert to_result(kind(structured=flat)).structured is not flat
+    assert to_result(kind(structured=nested)).structured["a"] is not nested["a"]
+    assert to_result(kind(structured=Point(x=1))).structured == {"x": 1.0, "y": 0.0}
+    assert to_result(kind(structured=Trip(Point(x=1)))).structured["tags"] == []
+    assert to_result(kind(structured=[])).structured == []
+
+
+def test_a_chunk_becomes_a_result():
+    chunk = ToolChunk((Text("a"), Text("b")), {"a": 1}, {"cost": 1}, "0")
+    assert chunk.text == "a\nb"
+    assert to_result(chunk) == ToolResult((Text("a"), Text("b")), {"a": 1}, metadata={"cost": 1})
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Text("a"),
+        Image(b"a"),
+        Audio(b"a"),
+        Resource("u", "a"),
+        Resource("u", b"a"),
+        ResourceLink("u", "n"),
+    ],
+    ids=lambda block: type(block).__name__,
+)
+def test_a_block_is_the_content_of_its_result(block):
+    assert to_result(block) == ToolResult((block,))
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_text_beside_blocks_is_text_and_data_beside_them_is_json(kind):
+    value = kind([Text("a"), "b", Sky.CLEAR, Image(b"i"), {"c": [1]}, 2, [Text("d"), "e"], ["f"]])
+    assert to_result(value) == ToolResult(
+        (
+            *(Text("a"), Text("b"), Text("clear"), Image(b"i"), Text('{"c":[1]}'), Text("2")),
+            *(Text("d"), Text("e"), Text('["f"]')),
+        )
+    )
+
+
+def test_nothing_beside_blocks_is_nothing():
+    assert to_result([None, Image(b"i"), ""]) == ToolResult((Image(b"i"),))
+
+
+def test_a_list_without_blocks_is_data():
+    assert to_result(["a", "b"]).structured == ["a", "b"]
+
+
+def test_a_list_of_blocks_that_contains_itself_is_an_error_result():
+    value = [Text("a")]
+    value.append(value)
+    assert to_result(value).error_code == "invalid_result"
+
+
+def test_the_text_of_blocks_leaves_out_what_is_no_text():
+    assert text_of((Text("a"), Image(b"i"), Text("b"))) == "a\nb"
+    assert text_of(()) == ""
 
 
 def test_a_failure_says_why():
     assert failure("timeout", "too slow") == ToolResult(
         (Text("too slow"),), is_error=True, error_code="timeout"
     )
-
-
-def test_a_call_needs_no_arguments_and_no_id():
-    assert ToolCall("now") == ToolCall(name="now", arguments={}, id="")
+    assert failure("timeout", "too slow", "1").call_id == "1"
 
 
 VALUES = st.recursive(
@@ -194,3 +293,88 @@ def test_every_value_gives_a_result_that_can_be_sent(value):
     result.text.encode()
     json.dumps(result.structured, allow_nan=False)
     assert result.is_error == (result.error_code == "invalid_result")
+
+
+class Letters(str):
+    __slots__ = ()
+
+    def __str__(self):
+        return "other"
+
+
+class Number(int):
+    def __repr__(self):
+        return "other"
+
+
+class Fraction(float):
+    def __repr__(self):
+        return "other"
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.builds(Letters, st.text())
+    | st.builds(Number, st.integers())
+    | st.builds(Fraction, st.floats())
+    | st.sampled_from([Sky.CLEAR, Odd.ONE, Level.LOW, Colour.RED])
+)
+KEYS = (
+    st.text()
+    | st.builds(Letters, st.text())
+    | st.integers()
+    | st.booleans()
+    | st.none()
+    | st.sampled_from([Sky.CLEAR, Odd.ONE, Level.LOW])
+)
+
+
+def kinds(value):
+    """Return a value with the type of each of its parts: `True` is not `1` here."""
+    if isinstance(value, dict):
+        return [(kinds(key), kinds(item)) for key, item in value.items()]
+    return type(value), repr(value)
+
+
+@given(st.dictionaries(KEYS, SCALARS))
+def test_the_quick_path_and_the_slow_one_agree(value):
+    result = to_result(value)
+    if not result.is_error:
+        assert result.text == to_json(value)
+        assert kinds(result.structured) == kinds(json.loads(result.text))
+        assert result.structured is not value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({}, True),
+        ({"a": "b", "c": 1, "d": 1.5, "e": True, "f": None}, True),
+        ({"a": []}, False),
+        ({"a": Letters("b")}, False),
+        ({"a": Level.LOW}, False),
+        ({Letters("a"): 1}, False),
+        ({1: 1}, False),
+        (OrderedDict(a=1), False),
+        (3, False),
+    ],
+    ids=repr,
+)
+def test_only_plain_dicts_of_plain_scalars_are_flat(value, expected):
+    assert _is_flat(value) is expected
+
+
+def test_results_and_chunks_are_frozen():
+    for value in [ToolResult(), ToolChunk()]:
+        with pytest.raises(FrozenInstanceError):
+            value.call_id = "1"
+        with pytest.raises(TypeError):
+            value.metadata["a"] = 1

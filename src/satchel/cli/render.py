@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.cli.console import Console
 from satchel.diagnostics import Diagnostic, Severity
-from satchel.text import one_line, shorten
+from satchel.text import one_line, shorten, visible
 
 if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
     from satchel.catalog import Catalog, Entry
@@ -100,6 +100,10 @@ def state_word(entry: "Entry") -> str:
     return "" if entry.state == "ok" else str(entry.state)
 
 
+_ONLY_HERE = frozenset({"tool-state-missing", "tool-unfit"})
+"""What is known once code was run, so that `satchel doctor`, which runs none, cannot tell it."""
+
+
 def summary(catalog: "Catalog", console: Console) -> None:
     """Say on stderr how much is not as it should be, and where to learn more."""
     counts = Counter(item.severity for item in catalog.diagnostics)
@@ -108,6 +112,9 @@ def summary(catalog: "Catalog", console: Console) -> None:
         for severity in (Severity.ERROR, Severity.WARNING)
         if counts[severity]
     ]
+    for item in catalog.diagnostics:
+        if item.code in _ONLY_HERE:
+            console.say(visible(str(item)))
     if parts:
         console.say(f"{' and '.join(parts)}; 'satchel doctor' with the same options tells more")
 

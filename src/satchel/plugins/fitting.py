@@ -12,14 +12,25 @@ from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 
 
 @dataclass(frozen=True, slots=True)
+class Fitting:
+    """One tool as its plugin brings it, what it was fitted with, and what became of it."""
+
+    raw: ToolSupply
+    values: Mapping[str, Any] = field(repr=False)
+    model: Any
+    served: ToolSupply | None
+    problem: Diagnostic | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Fitted:
-    """One plugin's part of the catalog as it is served, and what it was fitted with."""
+    """One plugin's part of the catalog as it is served."""
 
     supply: Supply
-    raw: tuple[ToolSupply, ...] = field(repr=False)
-    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    models: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    config_path: str = ""
+    fittings: Mapping[str, Fitting] = field(default_factory=dict)
+    """The tools that needed something, by name."""
+    problems: tuple[Diagnostic, ...] = ()
+    """What was wrong with the fitting; the supply has it, too."""
 
 
 def fit(
@@ -30,61 +41,82 @@ def fit(
 ) -> Fitted:
     """Bind the state fields of a plugin's tools, each on a copy, and add the host's models.
 
-    A tool that cannot be bound is left out, with a diagnostic; the others serve. The same
-    tools with the same values are those of `before`.
+    `models` are by `plugin:tool`. A tool that cannot be bound is left out, with a diagnostic; the
+    others serve. The same tool with the same values is that of `before`.
     """
-    wanted = {name: model for name, model in models.items() if name in _names(supply)}
-    if not any(_has_state(tool) for tool in supply.tools):
-        if not wanted:
-            return Fitted(supply, supply.tools)
-        config = None
-    else:
-        config = configured(supply.name)
-    values = _relevant(supply, config.values) if config else {}
-    if (
-        before is not None
-        and before.raw is supply.tools
-        and before.models == wanted
-        and _same(before.values, values)
-    ):
-        served = replace(supply, tools=before.supply.tools, diagnostics=before.supply.diagnostics)
-        return replace(before, supply=served)
-    tools: list[ToolSupply] = []
-    problems: list[Diagnostic] = list(config.diagnostics) if config else []
-    for tool in supply.tools:
-        try:
-            tools.append(_fitted(tool, values, wanted.get(tool.name)))
-        except MissingStateError as problem:
-            problems.append(_missing(tool, problem, config))
-        except DefinitionError as problem:
-            problems.append(_unfit(tool, problem, config))
-    served = replace(supply, tools=tuple(tools), diagnostics=(*supply.diagnostics, *problems))
-    return Fitted(served, supply.tools, values, wanted, config.path if config else "")
-
-
-def _names(supply: Supply) -> set[str]:
-    return {tool.name for tool in supply.tools}
-
-
-def _has_state(tool: ToolSupply) -> bool:
-    return isinstance(tool.tool, FunctionTool) and bool(tool.tool.state)
-
-
-def _relevant(supply: Supply, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that some tool takes."""
-    wanted = {
-        state.name
+    wanted = {tool.name: models.get(f"{supply.name}:{tool.name}") for tool in supply.tools}
+    has_state = any(_fields(tool) for tool in supply.tools)
+    if not has_state and not any(model is not None for model in wanted.values()):
+        return Fitted(supply)
+    config = configured(supply.name) if has_state else None
+    known = before.fittings if before else {}
+    fittings = {
+        tool.name: _fitting(tool, wanted[tool.name], config, known.get(tool.name))
         for tool in supply.tools
-        if isinstance(tool.tool, FunctionTool)
-        for state in tool.tool.state
     }
-    # Keys of files and of the environment are in lower case; parameters need not be.
+    found = tuple(item.problem for item in fittings.values() if item.problem)
+    problems = (*(config.diagnostics if config else ()), *found)
+    served = replace(
+        supply,
+        tools=tuple(item.served for item in fittings.values() if item.served),
+        diagnostics=(*supply.diagnostics, *problems),
+    )
+    return Fitted(served, fittings, problems)
+
+
+def bound(tool: FunctionTool, values: Mapping[str, Any], keys: str = "") -> FunctionTool:
+    """Return a copy of a tool whose state fields have their values; `keys` says where they go.
+
+    Raises `DefinitionError`.
+    """
+    return tool.with_state(_own(tool, values), keys)
+
+
+def _fields(tool: ToolSupply) -> tuple[str, ...]:
+    """Return the names of the state fields of a tool."""
+    made = tool.tool
+    return tuple(item.name for item in made.state) if isinstance(made, FunctionTool) else ()
+
+
+def _own(tool: FunctionTool, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that a tool takes."""
+    # Keys of files and of the environment are in lower case; parameters need not be. What is
+    # spelled as the parameter is came from the host, and wins.
     return {
-        name: values[key]
-        for name in sorted(wanted)
-        for key in (name, name.lower())
+        item.name: values[key]
+        for item in tool.state
+        for key in (item.name.lower(), item.name)
         if key in values
     }
+
+
+def _fitting(
+    tool: ToolSupply, model: Any, config: Configuration | None, before: Fitting | None
+) -> Fitting:
+    made = tool.tool
+    has_state = bool(_fields(tool)) and config is not None
+    values = _own(made, config.values) if isinstance(made, FunctionTool) and config else {}
+    if (
+        before is not None
+        and before.raw is tool
+        and before.model is model
+        and _same(before.values, values)
+        # What goes on with an older value may do so only while the reason for that lasts.
+        and not (before.problem and before.served)
+    ):
+        return before
+    # As with code, what worked goes on while a later edit is broken.
+    last_good = before.served if before and before.raw is tool and before.model is model else None
+    try:
+        return Fitting(tool, values, model, _fitted(tool, values, model, has_state=has_state))
+    except MissingStateError as problem:
+        # Who takes a value away means it; but in a file that cannot be read it may still be.
+        if config is None or not config.is_unreadable:
+            last_good = None
+        told = _missing(tool, problem, config, last_good)
+    except DefinitionError as problem:
+        told = _unfit(tool, problem, config, last_good)
+    return Fitting(tool, values, model, last_good, told)
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -95,36 +127,57 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         return False
 
 
-def _fitted(tool: ToolSupply, values: Mapping[str, Any], model: Any) -> ToolSupply:
-    made = tool.tool
+def _fitted(
+    tool: ToolSupply, values: Mapping[str, Any], model: Any, *, has_state: bool
+) -> ToolSupply:
+    made, version = tool.tool, tool.version
     if made is None:
         return tool
-    # Differs when the values do. Salted by Python for each process, so it gives no secret away.
-    version = tool.version
-    if isinstance(made, FunctionTool) and made.state:
-        version = f"{version}+{hash(repr(sorted(values.items(), key=repr))):x}"
-        made = made.with_state(values)
+    if isinstance(made, FunctionTool) and has_state:
+        # Differs when the values do. Salted by Python for each process: it gives no secret away.
+        version = f"{version}+{hash(tuple(map(_text, sorted(values.items())))):x}"
+        made = bound(made, values)
     if model is not None:
         made = set_extended_model(made, model)
         version = f"{version}+{model.__module__}.{model.__qualname__}.{id(model):x}"
     return replace(tool, tool=made, version=version)
 
 
+def _text(item: tuple[str, Any]) -> str:
+    """Return what differs when a value does; not every value can be written."""
+    try:
+        return repr(item)
+    except Exception:
+        return f"{item[0]} {id(item[1]):x}"
+
+
 def _missing(
-    tool: ToolSupply, problem: MissingStateError, config: Configuration | None
+    tool: ToolSupply,
+    problem: MissingStateError,
+    config: Configuration | None,
+    last_good: ToolSupply | None,
 ) -> Diagnostic:
     return report(
         "tool-state-missing",
         Where(config.path if config else tool.path),
-        f"tool {tool.name!r} is left out: {problem.field!r} has no value",
+        f"tool {tool.name!r} {_became(last_good)}: {problem.field!r} has no value",
         config.how_to_set(problem.field) if config else "",
     )
 
 
-def _unfit(tool: ToolSupply, problem: DefinitionError, config: Configuration | None) -> Diagnostic:
+def _unfit(
+    tool: ToolSupply,
+    problem: DefinitionError,
+    config: Configuration | None,
+    last_good: ToolSupply | None,
+) -> Diagnostic:
     return report(
         "tool-unfit",
         Where(config.path if config else tool.path),
-        f"tool {tool.name!r} is left out: {problem.message}",
+        f"tool {tool.name!r} {_became(last_good)}: {problem.message}",
         problem.fix or "correct the value, or the function",
     )
+
+
+def _became(last_good: ToolSupply | None) -> str:
+    return "goes on with what fitted last" if last_good else "is left out"

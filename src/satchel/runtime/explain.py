@@ -7,6 +7,7 @@ from typing import Any
 
 from satchel.errors import ToolError
 from satchel.runtime.messages import wrong_arguments
+from satchel.runtime.reading import read_arguments
 from satchel.runtime.redaction import redacted
 from satchel.tools import ArgumentError, ArgumentFault, FunctionTool, Tool, ToolResult, failure
 
@@ -14,7 +15,7 @@ _OURS = ("satchel.runtime.", "satchel.tools.")
 
 
 def explain(
-    tool: Tool, arguments: Mapping[str, Any], problem: BaseException, call_id: str | None
+    tool: Tool, arguments: Mapping[str, Any] | str, problem: BaseException, call_id: str | None
 ) -> ToolResult:
     """Turn what a tool raised into what the model may know of it."""
     try:
@@ -33,7 +34,7 @@ def failed(tool: Tool, problem: BaseException, call_id: str | None) -> ToolResul
 
 
 def _told(
-    tool: Tool, arguments: Mapping[str, Any], problem: BaseException, call_id: str | None
+    tool: Tool, arguments: Mapping[str, Any] | str, problem: BaseException, call_id: str | None
 ) -> ToolResult | None:
     """Return the result for a failure that the model can act on, or `None` for any other."""
     if isinstance(problem, ArgumentError) and problem.tool == tool.name:
@@ -47,12 +48,13 @@ def _told(
     return None
 
 
-def _misfit(tool: Tool, arguments: Mapping[str, Any]) -> ArgumentFault | None:
+def _misfit(tool: Tool, arguments: Mapping[str, Any] | str) -> ArgumentFault | None:
     """Say how arguments miss the signature of a `Tool` subclass that wrote its own schema."""
     if isinstance(tool, FunctionTool):
         return None
+    sent = read_arguments(tool.name, arguments)
     try:
-        inspect.signature(tool.execute).bind_partial(**arguments)
+        inspect.signature(tool.execute).bind_partial(**sent)
     except TypeError as problem:
         return ArgumentFault("", str(problem))  # Python's words about names, not about values
     return None
@@ -70,12 +72,12 @@ def _log(tool: Tool, mark: str, problem: BaseException) -> None:
     import logging
     import traceback
 
+    injected = tool.injected if isinstance(tool, FunctionTool) else {}
     try:
         written = "".join(traceback.format_exception(type(problem), problem, _own(problem)))
+        written = redacted(written, injected)
     except BaseException:
-        # Any: an error may raise when it is asked for its text.
+        # Any: an error may raise when it is asked for its text, and so may an injected value.
         written = f"{type(problem).__name__}, which cannot be written"
-    injected = tool.injected if isinstance(tool, FunctionTool) else {}
-    logging.getLogger("satchel.runtime").error(
-        "tool %s failed (id %s)\n%s", tool.name, mark, redacted(written, injected)
-    )
+    log = logging.getLogger("satchel.runtime")
+    log.error("tool %s failed (id %s)\n%s", tool.name, mark, written)

@@ -1,10 +1,11 @@
 """The sentences that the model reads when a call does not go well."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from satchel.text import one_line, shorten
-from satchel.tools import ArgumentFault
+from satchel.tools import ArgumentFault, ToolResult, failure
 
 _FAULTS_SHOWN = 3
 _FAULT_LENGTH = 200
@@ -27,9 +28,10 @@ def too_slow(tool: str, seconds: float, limit: str) -> str:
     return f"{tool} gave no answer within {seconds:g} s ({limit}); ask for less, or go on without"
 
 
-def interrupted(tool: str) -> str:
-    """Say that somebody ended a call."""
-    return f"[{tool} was interrupted by the user; what stands above, if anything, is incomplete]"
+def interruption(tool: str, call_id: str | None) -> ToolResult:
+    """Make the result of a call that somebody ended."""
+    told = f"[{tool} was interrupted by the user; what stands above, if anything, is incomplete]"
+    return replace(failure("interrupted", told, call_id), is_interrupted=True)
 
 
 def _takes(parameters: Mapping[str, Any]) -> str:

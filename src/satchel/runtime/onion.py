@@ -49,13 +49,26 @@ Find = Callable[[str], tuple[Tool, str] | None]
 """Finds a tool that the model may call, and its group, by the tool's name."""
 
 
-def wrap(handler: Handler, layers: Iterable[Middleware], find: Find) -> Handler:
+Note = Callable[[AsyncIterator[Item]], object]
+"""Is told of what a layer opened, so that somebody can close it in the end."""
+
+
+def nowhere(_name: str) -> None:
+    """Find nothing: what stands alone knows no other tools."""
+
+
+def wrap(
+    handler: Handler,
+    layers: Iterable[Middleware],
+    find: Find = nowhere,
+    note: Note | None = None,
+) -> Handler:
     """Put layers around a handler.
 
     A layer may send a call to another tool; those inside it are told of that tool.
     """
     for layer in reversed(tuple(layers)):
-        handler = _around(layer, handler, find)
+        handler = _around(layer, handler, find, note)
     return handler
 
 
@@ -67,5 +80,11 @@ def redirected(call: ToolCall, find: Find) -> ToolCall:
     return replace(call, tool=tool, group=group)
 
 
-def _around(layer: Middleware, inner: Handler, find: Find) -> Handler:
-    return lambda call: layer(redirected(call, find), inner)
+def _around(layer: Middleware, inner: Handler, find: Find, note: Note | None) -> Handler:
+    def handler(call: ToolCall) -> AsyncIterator[Item]:
+        items = layer(redirected(call, find), inner)
+        if note is not None:
+            note(items)
+        return items
+
+    return handler

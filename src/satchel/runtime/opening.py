@@ -1,7 +1,9 @@
 """Opening what lies inside a layer, so that it is closed whatever happens."""
 
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from satchel.runtime.onion import Handler
 from satchel.tools import Item, ToolCall
@@ -24,3 +26,17 @@ async def close(items: AsyncIterator[Item]) -> None:
     """Close what a handler gave, if it can be closed."""
     if aclose := getattr(items, "aclose", None):
         await aclose()
+
+
+def first_of(items: AsyncIterator[Any]) -> Awaitable[Any]:
+    """Ask a generator for its first item without the event loop knowing of it.
+
+    A loop closes what generators are left when it ends, and waits for that, so one that goes on
+    for ever would hold it up. Whoever asks here closes the generator.
+    """
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        return items.__anext__()
+    finally:
+        sys.set_asyncgen_hooks(*hooks)

@@ -1,20 +1,23 @@
 """The way of one call: its layers, and the tool at the bottom."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from satchel.runtime.background import TaskBook
 from satchel.runtime.once import Answers, once
-from satchel.runtime.onion import Find, Middleware, wrap
+from satchel.runtime.onion import Find, Handler, Middleware, Note, nowhere, redirected, wrap
 from satchel.runtime.postprocess import postprocess
 from satchel.runtime.run import LayeredRun, Run, ToolRun
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolResult
 
+LayersOf = Callable[[str, str], Sequence[Middleware]]
+"""Tells what stands around a tool, by its name and group."""
 
-def _nowhere(_name: str) -> None:
-    """Find nothing: what stands alone knows no other tools."""
+
+def no_layers(_tool: str, _group: str) -> Sequence[Middleware]:
+    """Put nothing around any tool."""
+    return ()
 
 
 def begin(
@@ -23,22 +26,39 @@ def begin(
     limits: Limits,
     *,
     layers: Sequence[Middleware] = (),
-    find: Find = _nowhere,
+    layers_of: LayersOf = no_layers,
+    find: Find = nowhere,
     answers: Answers | None = None,
     tasks: TaskBook | None = None,
 ) -> Run:
-    """Return the run of a call, ready to be drawn from."""
+    """Return the run of a call, ready to be drawn from.
+
+    `layers` stand around it; `layers_of` are those of a tool that one of them sends it to.
+    """
     if call.tool is None:
         call = replace(call, tool=tool)
-    own = _layers_of(tool, answers)
-    if not (tool.background and tasks is not None):
-        return _run(call, tool, limits, (*layers, *own), find)
-    book = tasks
+    starts = tool.background and tasks is not None
+    if not (layers or starts or _layers_of(tool, answers)):
+        return ToolRun(call, tool, limits)
 
-    def start(changed: ToolCall) -> AsyncIterator[Item]:
-        return book.start(_run(changed, tool, limits, own, find))
+    def layered(bottom: Handler, note: Note) -> Handler:
+        def inside(call: ToolCall) -> AsyncIterator[Item]:
+            # A layer may have sent the call to another tool, which has its own ways.
+            call = redirected(call, find)
+            if call.tool is None:
+                return bottom(call)
+            others: Iterable[Middleware] = ()
+            if call.name != tool.name:
+                # Nobody gets around the layers of one tool by way of another.
+                others = (m for m in layers_of(call.name, call.group) if m not in layers)
+            if call.tool.background and tasks is not None:
+                run = begin(call, call.tool, limits, find=find, answers=answers)
+                return wrap(lambda _: tasks.start(run), others, find, note)(call)
+            return wrap(bottom, (*others, *_layers_of(call.tool, answers)), find, note)(call)
 
-    return LayeredRun(call, tool, limits, lambda _: wrap(start, layers, find), find)
+        return wrap(inside, layers, find, note)
+
+    return LayeredRun(call, tool, limits, layered, find)
 
 
 async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
@@ -54,11 +74,3 @@ def _layers_of(tool: Tool, answers: Answers | None) -> tuple[Middleware, ...]:
     if tool.postprocess is not None:
         layers += (postprocess(tool.postprocess),)
     return layers
-
-
-def _run(
-    call: ToolCall, tool: Tool, limits: Limits, layers: Sequence[Middleware], find: Find
-) -> Run:
-    if not layers:
-        return ToolRun(call, tool, limits)
-    return LayeredRun(call, tool, limits, partial(wrap, layers=layers, find=find), find)

@@ -23,17 +23,24 @@ def redacted(text: str, injected: Mapping[str, Any]) -> str:
     for value in sorted({*_texts(injected.values()), *_environment()}, key=len, reverse=True):
         text = text.replace(value, _MARK)
     text = _ASSIGNED.sub(rf"\1{_MARK}", text)
-    for folder, short in ((os.getcwd(), "."), (os.path.expanduser("~"), "~")):
+    for folder, short in ((_here(), "."), (os.path.expanduser("~"), "~")):
         if len(folder) > 1:
             text = text.replace(folder, short)
     return text
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder is gone
+        return ""
 
 
 def _environment() -> Iterable[str]:
     return (
         value
         for name, value in os.environ.items()
-        if len(value) > _SHORTEST and _SECRET_NAME.search(name)
+        if len(value) >= _SHORTEST and _SECRET_NAME.search(name)
     )
 
 

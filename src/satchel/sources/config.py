@@ -6,7 +6,7 @@ configuration folder.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
 
@@ -25,8 +25,10 @@ class Configuration:
     plugin: str
     path: str
     """The file, whether it exists or not."""
-    values: Mapping[str, Any]
+    values: Mapping[str, Any] = field(repr=False)
     diagnostics: tuple[Diagnostic, ...] = ()
+    is_unreadable: bool = False
+    """Whether there is a file that cannot be read, so that nobody knows what is in it."""
 
     def variable(self, key: str) -> str:
         """Return the environment variable that sets a key."""
@@ -46,6 +48,7 @@ def read_configuration(plugin: str, given: Mapping[str, Any], folder: str = "") 
     """Gather a plugin's values; keys are in lower case, as parameters are."""
     path = configuration_path(plugin, folder)
     values, problems = _file(path)
+    is_unreadable = any(not item.where.line for item in problems)
     prefix = _prefix(plugin)
     environment = {
         name.removeprefix(prefix).lower(): value
@@ -53,13 +56,19 @@ def read_configuration(plugin: str, given: Mapping[str, Any], folder: str = "") 
         # An empty value is how shells and files say that there is none.
         if name.startswith(prefix) and value
     }
-    return Configuration(plugin, path, {**values, **environment, **given}, problems)
+    return Configuration(plugin, path, {**values, **environment, **given}, problems, is_unreadable)
+
+
+def fixed_folder(given: str) -> str:
+    """Return a folder as it is wherever the current folder goes, or `""` for the user's own."""
+    named = given or os.environ.get(_FOLDER_VARIABLE, "")
+    return os.path.abspath(os.path.expanduser(named)) if named else ""
 
 
 def config_folder() -> str:
     """Return the user's configuration folder, which `SATCHEL_CONFIG_DIR` moves."""
-    if folder := os.environ.get(_FOLDER_VARIABLE):
-        return os.path.abspath(os.path.expanduser(folder))
+    if folder := fixed_folder(""):
+        return folder
     # Lazy: most hosts configure nothing.
     from platformdirs import user_config_dir
 
@@ -82,11 +91,24 @@ def _file(path: str) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
         return {}, (_unreadable(path, "it is not UTF-8"),)
     if len(data) > _LIMIT:
         return {}, (_unreadable(path, f"it is larger than {_LIMIT} bytes"),)
-    from dotenv import dotenv_values
+    # Not `dotenv_values`: it logs a bad line at every look. Nothing is interpolated either, since
+    # a password may hold a dollar sign.
+    from dotenv.parser import parse_stream
 
-    # Without interpolation: a password may hold a dollar sign.
-    found = dotenv_values(stream=StringIO(text), interpolate=False)
-    return {key.lower(): value for key, value in found.items() if value}, ()
+    lines = list(parse_stream(StringIO(text)))
+    bad = [line.original.line for line in lines if line.error]
+    values = {line.key.lower(): line.value for line in lines if line.key and line.value}
+    return values, tuple(_odd_line(path, number) for number in bad)
+
+
+def _odd_line(path: str, number: int) -> Diagnostic:
+    # Without the line itself, which may hold a secret.
+    return report(
+        "config-unreadable",
+        Where(path, number),
+        "this line of the configuration is not of the form KEY=value; it is left out",
+        "put a value with blanks or quotes into quotes",
+    )
 
 
 def _unreadable(path: str, reason: str) -> Diagnostic:

@@ -10,7 +10,7 @@ from satchel.tools.context import ToolContext
 from satchel.tools.dialects import ToolShape, in_dialect
 from satchel.tools.docstrings import read_docstring
 from satchel.tools.parameters import Arguments
-from satchel.tools.signature import Parameter, is_context, signature_of
+from satchel.tools.signature import Parameter, Signature, is_context, signature_of
 from satchel.tools.validator import Validator
 
 
@@ -69,17 +69,13 @@ class Tool(ABC):
         """Return the arguments as they are handed over. Raises `ArgumentError`."""
         if self._has_own_arguments:
             return self._own_arguments.check(self.name, arguments)
-        hidden = [item.name for item in self._context_parameters]
-        self._validator.require(self.name, arguments, hidden)
-        return dict(arguments)
+        return self._validator.check(self.name, arguments)
 
     async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
         """Run once with arguments that were checked; a tool that streams gives an iterator."""
-        context_names = {item.name: context for item in self._context_parameters}
-        return await run(
-            lambda: self.execute(**arguments, **context_names),
-            on_loop=self.on_loop,
-        )
+        contexts = {item.name: context for item in self._context_parameters}
+        positional, named = self._signature.place({**arguments, **contexts})
+        return await run(lambda: self.execute(*positional, **named), on_loop=self.on_loop)
 
     @property
     def wants_context(self) -> bool:
@@ -105,21 +101,24 @@ class Tool(ABC):
         return bool(self.parameters)
 
     @cached_property
+    def _signature(self) -> Signature:
+        return signature_of(self.execute)
+
+    @cached_property
     def _own_arguments(self) -> Arguments:
-        signature = signature_of(self.execute)
         hidden = {item.name for item in self._context_parameters}
-        open_ones = [item for item in signature.parameters if item.name not in hidden]
+        open_ones = [item for item in self._signature.parameters if item.name not in hidden]
         _, texts = read_docstring(self.execute.__doc__)
         return Arguments(self.execute, open_ones, texts, hidden=hidden)
 
     @cached_property
     def _context_parameters(self) -> tuple[Parameter, ...]:
-        signature = signature_of(self.execute)
-        return tuple(item for item in signature.parameters if is_context(self.execute, item))
+        return tuple(p for p in self._signature.parameters if is_context(self.execute, p))
 
     @cached_property
     def _validator(self) -> Validator:
-        return Validator(self.parameters, f"tool {self.name}")
+        hidden = self._signature.taken.union(item.name for item in self._context_parameters)
+        return Validator(self.parameters, f"tool {self.name}", hidden)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {getattr(self, 'name', '?')}>"

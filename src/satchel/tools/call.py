@@ -21,4 +21,4 @@ class ToolCall:
     id: str = ""
     tool: Tool | None = field(default=None, compare=False, repr=False)
     group: str = field(default="", compare=False)
-    context: ToolContext = field(default=ToolContext(), compare=False, repr=False)
+    context: ToolContext = field(default_factory=ToolContext, compare=False, repr=False)

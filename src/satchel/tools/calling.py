@@ -30,7 +30,7 @@ def runs_on_loop(fn: Callable[..., Any]) -> bool:
 async def run(call: Callable[[], Any], *, on_loop: bool) -> Any:
     """Call, and go on until there is a value or an async iterator of chunks."""
     value = call() if on_loop else await in_thread(call)
-    if inspect.isawaitable(value):
+    while inspect.isawaitable(value):
         value = await value
     return drawn(value) if inspect.isgenerator(value) else value
 
@@ -93,6 +93,7 @@ async def drawn(items: Generator[Any, Any, Any]) -> AsyncGenerator[Any, None]:
         problem: BaseException | None = None
         try:
             with closing(items):
+                room.acquire()
                 for item in items:
                     tell(more=True, value=item)
                     room.acquire()

@@ -42,5 +42,8 @@ def _read(text: str) -> tuple[str, dict[str, str]]:
         elif isinstance(
             section, griffe.DocstringSectionParameters | griffe.DocstringSectionOtherParameters
         ):
-            parameters |= {item.name: item.description.strip() for item in section.value}
+            # `*args` and `**kwargs` are written with their stars.
+            parameters |= {
+                item.name.lstrip("*"): item.description.strip() for item in section.value
+            }
     return "\n\n".join(part for part in said if part), parameters

@@ -1,7 +1,7 @@
 """A tool made of a function, and the tools that stand in a module."""
 
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
+from copy import copy, deepcopy
 from functools import cached_property, partial
 from inspect import iscoroutinefunction
 from types import GeneratorType, MappingProxyType
@@ -18,7 +18,6 @@ from satchel.tools.docstrings import read_docstring, short
 from satchel.tools.parameters import Arguments
 from satchel.tools.schema import output_schema
 from satchel.tools.signature import (
-    Parameter,
     innermost,
     is_context,
     name_and_docstring,
@@ -83,22 +82,19 @@ class FunctionTool(Tool):
         self.postprocess = postprocess
         self._signature = signature_of(fn)
         self.on_loop = runs_on_loop(fn)
-        self._has_places = self._signature.has_places
         self._is_async = iscoroutinefunction(innermost(fn))
         self._contexts = tuple(p.name for p in self._signature.parameters if is_context(fn, p))
         names = tuple(state) if state is not None else options.state
         require_parameters(fn, names, "state names")
         require_parameters(fn, presets or {}, "presets name")
         self._injected: Mapping[str, Any] = MappingProxyType(dict(presets or {}))
-        self._fields = state_fields(self._signature, names)
+        self._fields = state_fields(fn, self._signature, names)
+        self._made_defaults = tuple(field for field in self._fields if field.default is not None)
         self._texts = texts
         self._includes = (include_var_positional, include_var_keyword)
-        self._own_arguments = self._made_arguments(None)
-        self._written: Validator | None = None
-        self.parameters = self._own_arguments.schema
-        if parameters is not None:
-            self.parameters = dict(parameters)
-            self._written = Validator(parameters, where(fn))
+        self._model: type[BaseModel] | None = None
+        self._given_schema = parameters
+        self._describe()
 
     @cached_property
     def output(self) -> Mapping[str, Any] | None:  # type: ignore[override] # it is made when asked for
@@ -134,20 +130,30 @@ class FunctionTool(Tool):
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Validate and coerce arguments. Raises `ArgumentError`."""
-        if self._written is not None:
-            self._written.require(self.name, arguments, self.hidden)
-        return self._own_arguments.check(self.name, arguments)
+        if self._written is None:
+            return self._own_arguments.check(self.name, arguments)
+        arguments = self._written.check(self.name, arguments)
+        if self._signature.var_keyword is None:
+            return self._own_arguments.check(self.name, arguments)
+        # What the schema says beyond the signature is for `**kwargs`.
+        known = self._own_arguments.names
+        own = {name: value for name, value in arguments.items() if name in known}
+        further = {name: value for name, value in arguments.items() if name not in known}
+        return self._own_arguments.check(self.name, own) | further
 
     async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
         """Call the function with arguments that were checked.
 
         A function that is not async runs in a thread of its own.
         """
+        if self._made_defaults:
+            made = {field.name: field.made_default() for field in self._made_defaults}
+            arguments = {**arguments, **made}
         if self._injected or self._contexts:
             arguments = {**arguments, **self._injected, **dict.fromkeys(self._contexts, context)}
         positional: list[Any] = []
         if self._has_places:
-            positional, arguments = self._signature.place(arguments)
+            positional, arguments = self._signature.place(arguments, self._spread)
         if self._is_async:  # The short way, for the kind that is called most.
             outcome = await self.fn(*positional, **arguments)
             return drawn(outcome) if isinstance(outcome, GeneratorType) else outcome
@@ -174,7 +180,7 @@ class FunctionTool(Tool):
     def with_injected(self, values: Mapping[str, Any]) -> "FunctionTool":
         """Return a copy that hands over further values, which no model can set."""
         made = copy(self)
-        made._injected = MappingProxyType({**self._injected, **values})  # noqa: SLF001
+        made._inject(values)  # noqa: SLF001
         return made
 
     def extended(self, model: "type[BaseModel] | None") -> "FunctionTool":
@@ -185,23 +191,52 @@ class FunctionTool(Tool):
                 where=where(self.fn),
                 fix="add **kwargs to the function",
             )
+        if model is not None and self._written is not None:
+            raise DefinitionError(
+                f"the parameters of tool {self.name!r} were written by hand",
+                where=where(self.fn),
+                fix="write the further ones there, too",
+            )
         made = copy(self)
-        made._own_arguments = self._made_arguments(model)  # noqa: SLF001
-        made.parameters = made._own_arguments.schema  # noqa: SLF001
+        made._extend(model)  # noqa: SLF001
         return made
 
-    def _made_arguments(self, more: "type[BaseModel] | None") -> Arguments:
-        return Arguments(self.fn, self._open(), self._texts, hidden=self.hidden, more=more)
+    def _extend(self, model: "type[BaseModel] | None") -> None:
+        self._model = model
+        self._describe()
 
-    def _open(self) -> list[Parameter]:
-        """Return the parameters that the model sees."""
-        takes_positional, takes_keyword = self._includes
-        shown = [item for item in self._signature.parameters if item.name not in self.hidden]
-        if takes_positional and self._signature.var_positional:
-            shown.append(self._signature.var_positional)
-        if takes_keyword and self._signature.var_keyword:
-            shown.append(self._signature.var_keyword)
-        return shown
+    def _inject(self, values: Mapping[str, Any]) -> None:
+        news = values.keys() - self.hidden
+        self._injected = MappingProxyType({**self._injected, **values})
+        if news:
+            self._describe()
+
+    def _describe(self) -> None:
+        """Make what depends on which parameters the model sees."""
+        hidden, signature = self.hidden, self._signature
+        variadic = zip(
+            (signature.var_positional, signature.var_keyword), self._includes, strict=True
+        )
+        self._spread = tuple(
+            item for item, shown in variadic if item and shown and item.name not in hidden
+        )
+        self._has_places = bool(self._spread) or signature.has_places
+        shown = [item for item in signature.parameters if item.name not in hidden]
+        self._own_arguments = Arguments(
+            self.fn,
+            [*shown, *self._spread],
+            self._texts,
+            hidden=hidden,
+            taken=signature.names,
+            more=self._model,
+        )
+        self.parameters = self._own_arguments.schema
+        self._written: Validator | None = None
+        if self._given_schema is not None:
+            closed = hidden | signature.taken
+            self._written = Validator(self._given_schema, where(self.fn), closed)
+            # A copy of its own: it is handed out, and the validator still reads the schema.
+            self.parameters = self._given_schema = deepcopy(self._written.schema)
 
 
 def set_extended_model(tool: Tool, model: "type[BaseModel] | None") -> Tool:
@@ -213,7 +248,22 @@ def set_extended_model(tool: Tool, model: "type[BaseModel] | None") -> Tool:
         raise DefinitionError(
             f"tool {tool.name!r} is no function", fix="let its class describe its parameters"
         )
+    if model is not None and not _has_fields(model):
+        raise DefinitionError(
+            f"tool {tool.name!r} can only be extended by a pydantic model with fields",
+            fix="give the class, a subclass of BaseModel",
+        )
     return tool.extended(model)
+
+
+def _has_fields(model: Any) -> bool:
+    from pydantic import BaseModel, RootModel
+
+    return (
+        isinstance(model, type)
+        and issubclass(model, BaseModel)
+        and not issubclass(model, RootModel)
+    )
 
 
 def as_tool(thing: Any) -> Tool:

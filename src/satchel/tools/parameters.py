@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 
+_BESIDE = "is no further argument; send it beside them or leave it out"
+
+
 class Arguments:
     """The arguments that a model may send to one callable: their schema, and their check."""
 
@@ -26,9 +29,14 @@ class Arguments:
         texts: Mapping[str, str],
         *,
         hidden: Iterable[str] = (),
+        taken: Iterable[str] = (),
         more: "type[BaseModel] | None" = None,
     ) -> None:
-        """`hidden` names what only the host may set; `more` is a model of further arguments."""
+        """Describe parameters.
+
+        `hidden` names what only the host may set, `taken` what no further argument may be
+        called, and `more` is a model of further arguments.
+        """
         from pydantic import ValidationError
 
         # Fields get names of ours and parameters are their aliases, since a parameter may be
@@ -36,10 +44,12 @@ class Arguments:
         self._fields = {f"p{at}": item for at, item in enumerate(parameters)}
         self._hidden = frozenset(hidden)
         self._more = more
-        self._more_names = _names_of(more) if more else frozenset()
+        self._further = _sent_names(fn, more) if more else {}
+        self._sent_further = frozenset(self._further.values())
+        self._taken = self._hidden.union(taken, (item.name for item in self._fields.values()))
         self._refuse_clashes(fn)
         self._model = _model(fn, self._fields)
-        self.schema = _schema(fn, self._model, more)
+        self.schema = _schema(fn, self._model, more, self._further)
         _describe(self.schema["properties"], self._fields.values(), texts)
         self._refuse_no_json(fn)
         # Looked up once, not in each call.
@@ -48,39 +58,57 @@ class Arguments:
         self._names = {key: item.name for key, item in self._fields.items()}
         self._always = [
             key
-            for key, item in self._fields.items()
-            if item.default is not REQUIRED and not _has_plain_default(item)
+            for key, field in self._model.model_fields.items()
+            if not field.is_required() and not _has_plain_default(self._fields[key])
         ]
+        self._open = [item.name for item in self._fields.values() if item.holds is dict]
 
     def check(self, tool: str, sent: Mapping[str, Any]) -> dict[str, Any]:
         """Validate and coerce what was sent; a parameter left to its default is left out.
 
         Raises `ArgumentError`.
         """
-        try:
-            if self._more is None:
-                return self._own(sent)
-            return self._checked(sent)
-        except self._invalid as problem:
+        values, faults = self._tried(sent)
+        if faults:
             # `null` is how models leave out what they need not send.
             slim = without_nulls(self.schema, sent)
-            # The cause quotes the values that were sent, and they may be secrets.
-            fault = ArgumentError(tool, _faults(problem, self._hidden))
-        if slim != sent:
-            try:
-                return self._checked(slim)
-            except self._invalid:
-                pass  # What was sent is at fault, not what was made of it.
-        raise fault
+            values, left = self._tried(slim)
+            if left:  # What was sent is at fault, not what was made of it.
+                raise ArgumentError(tool, faults)
+        return values
 
-    def _checked(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the parameters, without those of the added model."""
+        return frozenset(self._names.values())
+
+    def _tried(self, sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[ArgumentFault]]:
+        # The faults are no exception: its cause would quote the values, which may be secrets.
         further: dict[str, Any] = {}
+        faults: list[ArgumentFault] = []
         if self._more is not None:
-            more = {name: value for name, value in sent.items() if name in self._more_names}
-            model = self._more.model_validate(more)
-            further = {name: getattr(model, name) for name in type(model).model_fields}
-            sent = {name: value for name, value in sent.items() if name not in self._more_names}
-        return self._own(sent) | further
+            more = {name: value for name, value in sent.items() if name in self._sent_further}
+            sent = {name: value for name, value in sent.items() if name not in self._sent_further}
+            try:
+                model = self._more.model_validate(more)
+                further = {name: getattr(model, name) for name in self._further}
+            except self._invalid as problem:
+                faults += _faults(problem, self._hidden)
+        try:
+            values = self._own(sent)
+        except self._invalid as problem:
+            return {}, [*_faults(problem, self._hidden), *faults]
+        for name in self._open:
+            faults += self._misplaced(name, values.get(name, {}))
+        return values | further, faults
+
+    def _misplaced(self, name: str, values: Mapping[str, Any]) -> list[ArgumentFault]:
+        """Return what stands in `**kwargs` under a name that something else has."""
+        return [
+            ArgumentFault(f"{name}.{key}", SET_BY_HOST if key in self._hidden else _BESIDE)
+            for key in values
+            if key in self._taken or key in self._further
+        ]
 
     def _own(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         checked = self._validate(sent)
@@ -91,8 +119,8 @@ class Arguments:
         return taken
 
     def _refuse_clashes(self, fn: Callable[..., Any]) -> None:
-        own = {item.name for item in self._fields.values()} | self._hidden
-        if self._more is not None and (both := own & self._more_names):
+        # Both the names that the model sends, and those that the function gets.
+        if both := self._taken & self._sent_further.union(self._further):
             raise DefinitionError(
                 f"the added model and the function both have {', '.join(sorted(both))}",
                 where=where(fn),
@@ -110,10 +138,23 @@ class Arguments:
             ) from problem
 
 
-def _names_of(model: "type[BaseModel]") -> frozenset[str]:
-    """Return the names under which a model's fields are sent."""
-    return frozenset(
-        name if field.alias is None else field.alias for name, field in model.model_fields.items()
+def _sent_names(fn: Callable[..., Any], model: "type[BaseModel]") -> dict[str, str]:
+    """Return the name under which each field of a model is sent."""
+    return {name: _sent_name(fn, name, field) for name, field in model.model_fields.items()}
+
+
+def _sent_name(fn: Callable[..., Any], name: str, field: Any) -> str:
+    from pydantic import AliasChoices
+
+    alias = field.validation_alias
+    if isinstance(alias, AliasChoices):
+        alias = next((choice for choice in alias.choices if isinstance(choice, str)), alias)
+    if alias is None or isinstance(alias, str):
+        return name if alias is None else alias
+    raise DefinitionError(
+        f"the field {name!r} of the added model is sent as a part of another value",
+        where=where(fn),
+        fix="give it an alias that is a name",
     )
 
 
@@ -154,10 +195,13 @@ def _has_plain_default(parameter: Parameter) -> bool:
 
 
 def _schema(
-    fn: Callable[..., Any], model: "type[BaseModel]", more: "type[BaseModel] | None"
+    fn: Callable[..., Any],
+    model: "type[BaseModel]",
+    more: "type[BaseModel] | None",
+    further: Mapping[str, str],
 ) -> dict[str, Any]:
     try:
-        shown = _joined(model, more) if more else model
+        shown = _joined(model, more, further) if more else model
         return schema_of(shown)
     except Exception as problem:
         raise DefinitionError(
@@ -165,12 +209,14 @@ def _schema(
         ) from problem
 
 
-def _joined(model: "type[BaseModel]", more: "type[BaseModel]") -> "type[BaseModel]":
+def _joined(
+    model: "type[BaseModel]", more: "type[BaseModel]", names: Mapping[str, str]
+) -> "type[BaseModel]":
     """Return a model with the fields of both, so that their definitions stand side by side."""
     from pydantic import ConfigDict, create_model
 
     fields: dict[str, Any] = {
-        f"m{at}": (field.annotation, _called(field, name))
+        f"m{at}": (field.annotation, _called(field, names[name]))
         for at, (name, field) in enumerate(more.model_fields.items())
     }
     config = ConfigDict(extra="forbid")
@@ -181,10 +227,9 @@ def _joined(model: "type[BaseModel]", more: "type[BaseModel]") -> "type[BaseMode
 
 
 def _called(field: Any, name: str) -> Any:
-    """Return a field that is sent under the name it has in its own model."""
+    """Return a field that is sent under one name."""
     named = copy(field)
-    if field.alias is None:
-        named.alias = named.validation_alias = named.serialization_alias = name
+    named.alias = named.validation_alias = named.serialization_alias = name
     return named
 
 
@@ -225,7 +270,7 @@ def _undescribable(
 def _faults(problem: "ValidationError", hidden: frozenset[str]) -> list[ArgumentFault]:
     return [
         ArgumentFault(_path(error["loc"]), _expected(error, hidden))
-        for error in problem.errors(include_url=False, include_input=False, include_context=False)
+        for error in problem.errors(include_url=False, include_input=False)
     ]
 
 
@@ -242,4 +287,6 @@ def _expected(error: Mapping[str, Any], hidden: frozenset[str]) -> str:
             return SET_BY_HOST
         case "extra_forbidden":
             return "there is no such argument"
+        case "union_tag_invalid":  # pydantic's own words quote the tag that was sent
+            return "{discriminator} should be one of {expected_tags}".format_map(error["ctx"])
     return str(error["msg"]).replace("Input should", "should", 1)

@@ -11,7 +11,8 @@ T = TypeVar("T")
 def quick(cls: type[T], **values: Any) -> T:
     """Make a value of a frozen dataclass; what is not named stays the default of its class.
 
-    Only for dataclasses without slots, without a default factory and without `__post_init__`.
+    Only for dataclasses without slots and without `__post_init__`. A field with a default
+    factory must be named.
     """
     made = object.__new__(cls)
     made.__dict__.update(values)

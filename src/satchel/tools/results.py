@@ -70,18 +70,14 @@ def to_result(value: Any, call_id: str | None = None) -> ToolResult:
             value.encode()
             return quick(ToolResult, content=(Text(value),), call_id=call_id)
         if isinstance(value, ToolResult):
-            _check(value.content, value.structured)
-            return value if value.call_id == call_id else replace(value, call_id=call_id)
+            return _settled(value, call_id)
         if isinstance(value, ToolChunk):
-            _check(value.content, value.structured)
-            return ToolResult(
-                value.content, value.structured, call_id=call_id, metadata=value.metadata
-            )
+            made = ToolResult(value.content, value.structured, metadata=value.metadata)
+            return _settled(made, call_id)
         if (content := _content(value)) is not None:
-            _check(content, None)
-            return ToolResult(content, call_id=call_id)
+            return ToolResult(_checked(content), call_id=call_id)
         text = to_json(value)
-        structured = dict(value) if _is_flat(value) else json.loads(text)
+        structured = _copied(value, text)
         return quick(ToolResult, content=(Text(text),), structured=structured, call_id=call_id)
     except Exception as problem:
         told = f"the tool ran, but its result holds {_unfit(problem)}; do not retry"
@@ -117,23 +113,41 @@ def _content(value: Any) -> tuple[Block, ...] | None:
             return (value,)
         case list() | tuple() if any(isinstance(item, BLOCKS) for item in value):
             # Text beside a picture is text, not a string in a list.
-            return tuple(
-                block for item in value for block in _content(item) or (Text(to_json(item)),)
-            )
+            return tuple(block for item in value for block in _content_or_json(item))
     return None
 
 
-def _check(content: Any, structured: Any) -> None:
-    """Raise what tells why a result cannot be sent."""
-    for block in content:
+def _content_or_json(value: Any) -> tuple[Block, ...]:
+    content = _content(value)
+    return (Text(to_json(value)),) if content is None else content
+
+
+def _settled(result: ToolResult, call_id: str | None) -> ToolResult:
+    """Return a result that can be sent, and shares its structured value with nobody."""
+    content, structured = _checked(result.content), result.structured
+    if structured is not None:
+        structured = _copied(structured, to_json(structured))
+    elif content is result.content and call_id == result.call_id:
+        return result
+    return replace(result, content=content, structured=structured, call_id=call_id)
+
+
+def _copied(value: Any, text: str) -> Any:
+    """Return a copy of a value that was written as JSON."""
+    return dict(value) if _is_flat(value) else json.loads(text)
+
+
+def _checked(content: Any) -> tuple[Block, ...]:
+    """Return blocks that can be sent; raise what tells why others cannot."""
+    blocks: tuple[Block, ...] = tuple(content)
+    for block in blocks:
         if not isinstance(block, BLOCKS):
             raise _NoJsonError(type(block).__name__)
         if isinstance(block, Text):
             block.text.encode()
         else:
             to_json(block.to_dict())
-    if structured is not None:
-        to_json(structured)
+    return blocks
 
 
 def _jsonable(value: Any) -> Any:

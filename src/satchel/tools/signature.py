@@ -1,7 +1,7 @@
 """The parameters of any callable, with their annotations resolved."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import UnionType
@@ -14,6 +14,7 @@ REQUIRED: Any = inspect.Parameter.empty
 """Stands as the default of a parameter that has none."""
 
 _POSITIONAL = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+_NAMED = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +37,44 @@ class Signature:
 
     parameters: tuple[Parameter, ...]
     bound: frozenset[str]
-    """Names of parameters that a partial holds; they are the host's."""
+    """Names that a partial gives a value; they are the host's."""
+    taken: frozenset[str] = frozenset()
+    """Names that already have a value by their place, such as `self` in a bound method."""
     var_positional: Parameter | None = None
     var_keyword: Parameter | None = None
 
     @property
     def has_places(self) -> bool:
-        """Whether it cannot simply be called with all values by name."""
-        return self.var_positional is not None or any(p.positional_only for p in self.parameters)
+        """Whether some parameters cannot be given by name."""
+        return any(item.positional_only for item in self.parameters)
 
-    def place(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Sort named values into positional and keyword arguments."""
-        keywords = dict(values)
-        more = keywords.pop(self.var_positional.name, ()) if self.var_positional else ()
-        # A positional argument can be left out only at the end, so defaults fill the gaps.
-        positional = [
-            keywords.pop(item.name, item.default)
-            for item in self.parameters
-            if item.positional_only or (more and item.positional)
-        ]
-        if self.var_keyword:
-            keywords |= keywords.pop(self.var_keyword.name, {})
-        return [*positional, *more], keywords
+    @property
+    def names(self) -> frozenset[str]:
+        """Names that nothing in `**kwargs` may have, because something else has them."""
+        return self.bound.union(self.taken, (item.name for item in self.parameters))
+
+    def place(
+        self, values: Mapping[str, Any], spread: Iterable[Parameter] = ()
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Sort named values into positional and keyword arguments.
+
+        `spread` are those of `*args` and `**kwargs` that are among the values, under their names.
+        """
+        keywords, more, further = dict(values), [], {}
+        for item in spread:
+            if item.holds is list:
+                more = keywords.pop(item.name, [])
+            else:
+                further = keywords.pop(item.name, {})
+        positional = []
+        for item in self.parameters:
+            if item.positional_only or (more and item.positional):
+                # One can be left out only at the end, so defaults fill the gaps.
+                value = keywords.pop(item.name, item.default)
+                if value is REQUIRED:
+                    break  # Python says best what is missing.
+                positional.append(value)
+        return [*positional, *more], {**further, **keywords}
 
 
 def where(fn: Callable[..., Any]) -> str:
@@ -91,10 +108,19 @@ def signature_of(fn: Callable[..., Any]) -> Signature:
     more = by_kind.pop(inspect.Parameter.VAR_POSITIONAL, [None])[0]
     rest = by_kind.pop(inspect.Parameter.VAR_KEYWORD, [None])[0]
     parameters = tuple(parameter for several in by_kind.values() for parameter in several)
-    held = fn.keywords if isinstance(fn, partial) else {}
-    return Signature(
-        parameters, frozenset(held).intersection(item.name for item in parameters), more, rest
-    )
+    bound = frozenset(fn.keywords if isinstance(fn, partial) else ())
+    taken = _all_names(fn).difference(bound, (item.name for item in parameters))
+    return Signature(parameters, bound, taken, more, rest)
+
+
+def _all_names(fn: Callable[..., Any]) -> frozenset[str]:
+    """Return the names of the parameters that a function has beneath partials and methods."""
+    inner = innermost(fn)
+    try:
+        found = inspect.signature(getattr(inner, "__func__", inner)).parameters.values()
+    except (TypeError, ValueError):
+        return frozenset()  # Not written in Python, so it takes no `**kwargs`.
+    return frozenset(item.name for item in found if item.kind in _NAMED)
 
 
 def _parameter(item: inspect.Parameter) -> Parameter:
@@ -136,9 +162,6 @@ def returned(fn: Callable[..., Any]) -> Any:
 
 def is_context(fn: Callable[..., Any], parameter: Parameter) -> bool:
     """Tell whether a parameter is annotated with `ToolContext`, alone or beside `None`."""
-    annotation = parameter.annotation
-    if isinstance(annotation, str) and ToolContext.__name__ not in annotation:
-        return False
     try:
         return _is_context(resolved(fn, parameter))
     except Exception:

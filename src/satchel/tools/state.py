@@ -1,12 +1,20 @@
 """State fields: parameters of a tool that configuration fills in."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.errors import DefinitionError
 from satchel.tools.signature import REQUIRED, Parameter, Signature, resolved, where
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+_QUOTING = frozenset({"assertion_error", "union_tag_invalid", "value_error"})
+"""Kinds of faults whose text may quote the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +25,12 @@ class StateField:
     required: bool
     """Whether the function has no default of its own."""
     parameter: Parameter
+    default: Any = None
+    """The field of pydantic's that gives the default, where Python itself has none."""
+
+    def made_default(self) -> Any:
+        """Make the default of the field of pydantic's."""
+        return self.default.get_default(call_default_factory=True)
 
 
 class MissingStateError(DefinitionError):
@@ -27,15 +41,39 @@ class MissingStateError(DefinitionError):
         super().__init__(f"the state field {field!r} has no value", where=place, fix=fix)
 
 
-def state_fields(signature: Signature, names: Iterable[str]) -> tuple[StateField, ...]:
+def state_fields(
+    fn: Callable[..., Any], signature: Signature, names: Iterable[str]
+) -> tuple[StateField, ...]:
     """Return the parameters of a callable that are state."""
     known = {item.name: item for item in signature.parameters}
     loose = Parameter("", REQUIRED, REQUIRED, positional_only=False)  # it goes into **kwargs
     return tuple(
-        StateField(name, known.get(name, loose).default is REQUIRED, known.get(name, loose))
+        _state_field(fn, name, known.get(name, loose))
         for name in dict.fromkeys(names)
         if name not in signature.bound
     )
+
+
+def _state_field(fn: Callable[..., Any], name: str, parameter: Parameter) -> StateField:
+    from pydantic.fields import FieldInfo
+
+    if parameter.default is not REQUIRED and not isinstance(parameter.default, FieldInfo):
+        return StateField(name, required=False, parameter=parameter)
+    kind = _kind(fn, parameter)
+    if parameter.default is REQUIRED:
+        field = FieldInfo.from_annotation(kind)
+    else:  # `key: str = Field(...)`: Python's default is the description, not the value
+        field = FieldInfo.from_annotated_attribute(kind, parameter.default)
+    if field.is_required():
+        return StateField(name, required=True, parameter=parameter)
+    return StateField(name, required=False, parameter=parameter, default=field)
+
+
+def _kind(fn: Callable[..., Any], parameter: Parameter) -> Any:
+    try:
+        return resolved(fn, parameter)
+    except Exception:
+        return Any  # It is often imported for type checkers only.
 
 
 def bound_values(
@@ -71,19 +109,26 @@ def _copied(fn: Callable[..., Any], field: StateField, value: Any) -> Any:
 
 def _fitting(fn: Callable[..., Any], field: StateField, value: Any) -> Any:
     """Return a value as what the annotation says; configuration is often text."""
-    from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
-    kind = resolved(fn, field.parameter)
     try:
-        adapter = TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True))
-    except PydanticUserError:  # a model has a configuration of its own
-        adapter = TypeAdapter(kind)
-    try:
-        return adapter.validate_python(value)
+        return _adapter(_kind(fn, field.parameter)).validate_python(value)
     except ValidationError as problem:
-        reason = problem.errors(include_url=False, include_input=False, include_context=False)
-        told = reason[0]["msg"].replace("Input should", "should", 1)
-        # The cause quotes the value, and it may be a secret.
-        raise DefinitionError(
-            f"the value of the state field {field.name!r} {told}", where=where(fn)
-        ) from None
+        reason = problem.errors(include_url=False, include_input=False, include_context=False)[0]
+        told = "does not fit"
+        if reason["type"] not in _QUOTING:
+            told = reason["msg"].replace("Input should", "should", 1)
+    except Exception as problem:
+        told = f"cannot be read: its validator raised {type(problem).__name__}"
+    # No cause: it quotes the value, which may be a secret.
+    raise DefinitionError(f"the value of the state field {field.name!r} {told}", where=where(fn))
+
+
+def _adapter(kind: Any) -> "TypeAdapter[Any]":
+    from pydantic import ConfigDict, PydanticUserError, TypeAdapter
+
+    # A model has a configuration of its own, and takes no other.
+    for config in (ConfigDict(arbitrary_types_allowed=True), None):
+        with suppress(PydanticUserError):
+            return TypeAdapter(kind, config=config)
+    return TypeAdapter(Any)  # What pydantic does not know it cannot judge.

@@ -1,10 +1,15 @@
 """Arguments against a JSON Schema that somebody wrote by hand."""
 
 from collections.abc import Collection, Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from satchel.errors import DefinitionError
 from satchel.tools.arguments import SET_BY_HOST, ArgumentError, ArgumentFault
+from satchel.tools.dialects import without_nulls
+
+DEEPEST = 250
+"""How deep arguments may be nested; far deeper ones end the process in the compiled code."""
 
 _SENT = "it"
 """Stands in messages for the value that was sent, which may be a secret."""
@@ -13,10 +18,16 @@ _SENT = "it"
 class Validator:
     """Judges arguments by a JSON Schema; it fetches nothing."""
 
-    def __init__(self, schema: Mapping[str, Any], where: str) -> None:
-        """Compile a schema. Raises `DefinitionError` if that cannot be done."""
+    def __init__(self, schema: Mapping[str, Any], where: str, hidden: Collection[str] = ()) -> None:
+        """Compile a copy of a schema, without the properties that only the host sets.
+
+        Raises `DefinitionError` if that cannot be done.
+        """
+        self._hidden = hidden
         try:
-            self._compiled = _compiled(dict(schema))
+            self.schema = _without(deepcopy(dict(schema)), hidden)
+            # Without any properties, further ones would not be told by their names.
+            self._compiled = _compiled({"properties": {}, **self.schema})
         except Exception as problem:
             reason = str(problem).partition("\n")[0]
             raise DefinitionError(
@@ -27,19 +38,50 @@ class Validator:
 
     def faults(self, arguments: Mapping[str, Any]) -> list[ArgumentFault]:
         """Return what does not fit, without the values that were sent."""
+        if _is_deeper(arguments, DEEPEST):
+            return [ArgumentFault("", "they are nested too deeply")]
         try:
             errors = list(self._compiled.iter_errors(dict(arguments)))
         except ValueError as problem:  # what only a host can send: sets, objects, cycles
             return [ArgumentFault("", str(problem))]
         return [fault for error in errors for fault in _faults(error)]
 
-    def require(
-        self, tool: str, arguments: Mapping[str, Any], hidden: Collection[str] = ()
-    ) -> None:
-        """Raise `ArgumentError` for arguments that do not fit, or that only the host sets."""
-        faults = [ArgumentFault(name, SET_BY_HOST) for name in arguments if name in hidden]
-        if faults := faults or self.faults(arguments):
+    def check(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments that fit, without the `null`s that stand for what was left out.
+
+        Raises `ArgumentError` for those that do not fit, or that only the host sets.
+        """
+        if own := [ArgumentFault(name, SET_BY_HOST) for name in arguments if name in self._hidden]:
+            raise ArgumentError(tool, own)
+        if not (faults := self.faults(arguments)):
+            return dict(arguments)
+        # `null` is how models leave out what they need not send.
+        slim = without_nulls(self.schema, arguments)
+        if self.faults(slim):
             raise ArgumentError(tool, faults)
+        return slim
+
+
+def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
+    properties, required = schema.get("properties"), schema.get("required")
+    if isinstance(properties, dict):
+        schema["properties"] = {k: v for k, v in properties.items() if k not in hidden}
+    if hidden and isinstance(required, list):
+        schema["required"] = [name for name in required if name not in hidden]
+        if not schema["required"]:
+            del schema["required"]  # old drafts do not allow an empty one
+    return schema
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    todo = [(value, levels)]
+    while todo:
+        item, left = todo.pop()
+        if not left:
+            return True
+        inside = item.values() if isinstance(item, Mapping) else item
+        todo += [(inner, left - 1) for inner in inside if isinstance(inner, Mapping | list | tuple)]
+    return False
 
 
 def _compiled(schema: dict[str, Any]) -> Any:
@@ -64,6 +106,8 @@ def _faults(error: Any) -> Iterable[ArgumentFault]:
         case "additionalProperties" | "unevaluatedProperties":
             for name in error.kind.unexpected:
                 yield ArgumentFault(_below(path, name), "there is no such argument")
+        case "falseSchema":
+            yield ArgumentFault(path, "is not allowed here")
         case _:
             yield ArgumentFault(path, error.message)
 

@@ -87,7 +87,7 @@ def test_sessions_that_are_gone_are_not_mistaken_for_new_ones():
     "call",
     [
         ask(tool=a_tool()),
-        ask(tool=a_tool(annotations={"idempotentHint": True, "readOnlyHint": True})),
+        ask(tool=a_tool(annotations={"idempotentHint": True})),
         ask(tool=a_tool(idempotent=True, background=True)),
         replace(ask(), tool=None),
         replace(ask(), name="other"),
@@ -97,7 +97,7 @@ def test_sessions_that_are_gone_are_not_mistaken_for_new_ones():
     ],
     ids=["plain", "hints", "background", "unknown", "sent on", "text", "no JSON", "no JSON said"],
 )
-def test_what_is_not_idempotent_or_cannot_be_compared_always_runs(call):
+def test_what_is_not_repeatable_or_cannot_be_compared_always_runs(call):
     assert runs([call, call]) == 2
 
 

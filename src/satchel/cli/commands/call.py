@@ -10,9 +10,10 @@ import click
 
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
 from satchel.cli.console import Console
+from satchel.cli.render import count
 from satchel.errors import SatchelError
 from satchel.text import visible
-from satchel.tools import ToolResult, failure
+from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult, failure
 
 if TYPE_CHECKING:
     import satchel
@@ -76,12 +77,20 @@ async def _called(
 ) -> ToolResult:
     """Run the call to its end, and tell what it tells while it runs."""
     chunks, result = 0, failure("no_result", "the call gave no result")
+    in_line = False
     async for item in session.stream(name, arguments):
         if isinstance(item, ToolResult):
             result = item
-        else:
-            chunks += 1
-            _tell(item.content, console, end="")
+            continue
+        chunks += 1
+        # Pieces of running text join; whatever else comes has a line of its own.
+        runs_on = item.structured is None and all(isinstance(b, Text) for b in item.content)
+        if in_line and not runs_on:
+            _tell((Text(""),), console)
+        _tell(item.content, console, end="" if runs_on else "\n")
+        in_line = runs_on
+    if in_line:
+        _tell((Text(""),), console)
     if task_id := result.metadata.get("task_id"):
         # A background task would end with this process.
         waiting = {"task_id": task_id, "timeout": _FOR_EVER}
@@ -89,35 +98,31 @@ async def _called(
         result = replace(result, content=result.content[1:])
     if not chunks or task_id:
         _tell(result.content, console, is_error=result.is_error)
-    elif console is not None:
-        console.out()
-        if result.is_error:
-            _tell(result.content[-1:], console, is_error=True)
+    elif result.is_error:
+        _tell(result.content[-1:], console, is_error=True)
     return result
 
 
 def _tell(
-    content: Iterable[Any], console: Console | None, *, is_error: bool = False, end: str = "\n"
+    content: Iterable[Block], console: Console | None, *, is_error: bool = False, end: str = "\n"
 ) -> None:
     """Write blocks as far as a terminal can show them."""
     if console is None:
         return
     for block in content:
-        text = getattr(block, "text", None)
-        if text is None:
-            text = f"[{_kind(block)}]"
+        text = block.text if isinstance(block, Text) else f"[{_kind(block)}]"
         if is_error:
             console.say(visible(text))
         else:
             console.out(visible(text), end=end)
 
 
-def _kind(block: Any) -> str:
+def _kind(block: Image | Audio | Resource | ResourceLink) -> str:
     """Say what a block is that is no text."""
-    kind = type(block).__name__.lower()
-    if uri := getattr(block, "uri", ""):
-        return f"{kind} {visible(uri)}"
-    return f"{kind} {block.mime_type}, {len(block.data)} bytes"
+    if isinstance(block, Image | Audio):
+        kind = type(block).__name__.lower()
+        return f"{kind} {block.mime_type}, {count(len(block.data), 'byte')}"
+    return f"{'link' if isinstance(block, ResourceLink) else 'resource'} {block.uri}"
 
 
 def _callable(bag: "satchel.Satchel", name: str) -> "ToolEntry":

@@ -7,7 +7,6 @@ it ends nothing else. `asyncio` is imported where it is used.
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
 from heapq import heappop, heappush
 from itertools import dropwhile
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.runtime.executors.attempt import attempt
 from satchel.runtime.executors.base import Answer, Gate, RunCall
-from satchel.runtime.messages import interrupted
-from satchel.tools import ToolCall, ToolResult, failure
+from satchel.runtime.messages import interruption
+from satchel.tools import ToolCall, ToolResult
 
 if TYPE_CHECKING:
     import asyncio
@@ -122,8 +121,7 @@ class Pool:
 
     def _interrupted(self, index: int) -> ToolResult:
         call = self._calls[index]
-        told = failure("interrupted", interrupted(call.name), call.id or None)
-        return replace(told, is_interrupted=True)
+        return interruption(call.name, call.id or None)
 
 
 async def _wait(gates: tuple[Gate, ...], call: ToolCall) -> None:

@@ -29,10 +29,11 @@ def by_arguments(call: ToolCall) -> Hashable:
     return _canonical(call.arguments)
 
 
-def is_idempotent(call: ToolCall) -> bool:
-    """Tell whether a call is of an idempotent tool that answers with more than a task's id."""
+def is_repeatable(call: ToolCall) -> bool:
+    """Tell whether a call is of a tool that only reads, or is idempotent, and answers itself."""
     tool = tool_of(call)
-    return tool is not None and tool.idempotent and not tool.background
+    repeatable = tool is not None and (tool.idempotent or not may_change_something(call))
+    return repeatable and tool is not None and not tool.background
 
 
 def cache(
@@ -40,15 +41,16 @@ def cache(
     size: int = 256,
     *,
     key: Callable[[ToolCall], Hashable] = by_session,
-    which: Callable[[ToolCall], bool] = is_idempotent,
+    which: Callable[[ToolCall], bool] = is_repeatable,
     clock: Callable[[], float] = time.monotonic,
 ) -> Middleware:
-    """Answer a call of an idempotent tool that equals an earlier one from memory.
+    """Answer a call that equals an earlier one from memory, if its tool only reads.
 
-    `which` chooses other calls than those. Equal is what has the same tool and the same `key`;
-    a key of `None` is not remembered. Only successes are, `size` of them, the oldest go first;
-    chunks are not repeated. Any other call that is not of a tool with `readOnlyHint` may change
-    what was read, so what its session remembers is forgotten.
+    Those are tools with `readOnlyHint`, and idempotent ones; within a session these have a memory
+    of their own, which does not grow old. `which` chooses other calls than those. Equal is what
+    has the same tool and the same `key`; a key of `None` is not remembered. Only successes are,
+    `size` of them, the oldest go first; chunks are not repeated. Any other call that is not of a
+    tool with `readOnlyHint` may change what was read, so what its session remembers is forgotten.
 
     Of equal calls that come together one runs, and the others get its answer; but if it tells
     chunks or is given up, the others run, too. Answers from memory say `cached` in their

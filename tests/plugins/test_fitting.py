@@ -1,0 +1,283 @@
+"""Fitting tools to the host, without a satchel around it."""
+
+import threading
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator, BaseModel
+
+from satchel.catalog import Supply, ToolSupply
+from satchel.errors import DefinitionError
+from satchel.plugins import fit
+from satchel.plugins.fitting import bound
+from satchel.sources import Configuration, Scope
+from satchel.tools import FunctionTool
+
+CANARY = "s3cr3t-canary"
+
+
+class More(BaseModel):
+    unit: str = "C"
+
+
+def needs_key(api_key: str) -> str:
+    return api_key
+
+
+def has_default(retries: int = 2) -> int:
+    return retries
+
+
+def plain(**more: Any) -> str:
+    return str(more)
+
+
+def supply(*tools: FunctionTool, name: str = "acme") -> Supply:
+    offered = tuple(ToolSupply(t.name, "", "tools.py", "v1", tool=t) for t in tools)
+    return Supply(name, name, Scope.EXPLICIT, "", name, (), "", tools=offered)
+
+
+def configured(problems=(), **values):
+    return lambda plugin: Configuration(plugin, f"/conf/{plugin}.env", values, tuple(problems))
+
+
+def never(plugin):
+    raise AssertionError("nobody needs a configuration")
+
+
+def names(fitted) -> list[str]:
+    return [tool.name for tool in fitted.supply.tools]
+
+
+def codes(fitted) -> list[str]:
+    return [item.code for item in fitted.supply.diagnostics]
+
+
+def test_a_plugin_without_state_is_passed_on_and_its_configuration_is_not_read():
+    given = supply(FunctionTool(plain))
+    assert fit(given, never, {}, None).supply is given
+
+
+def test_a_tool_is_bound_on_a_copy():
+    raw = FunctionTool(needs_key, state=["api_key"])
+    fitted = fit(supply(raw), configured(api_key="abc"), {}, None)
+    (made,) = fitted.supply.tools
+    assert made.tool is not raw
+    assert made.tool.injected == {"api_key": "abc"}
+    assert raw.injected == {}
+
+
+def test_what_lacks_a_value_is_left_out_and_the_key_and_the_file_are_named():
+    tools = FunctionTool(needs_key, state=["api_key"]), FunctionTool(has_default, state=["retries"])
+    fitted = fit(supply(*tools), configured(), {}, None)
+    assert names(fitted) == ["has_default"]
+    (problem,) = fitted.supply.diagnostics
+    assert (problem.code, problem.where.path) == ("tool-state-missing", "/conf/acme.env")
+    assert "'api_key'" in problem.message
+    assert "API_KEY=... into /conf/acme.env" in problem.fix
+    assert "SATCHEL_ACME_API_KEY" in problem.fix
+
+
+def test_a_value_of_the_wrong_type_is_named_and_never_shown():
+    tool = FunctionTool(has_default, state=["retries"])
+    fitted = fit(supply(tool), configured(retries=CANARY), {}, None)
+    assert names(fitted) == []
+    assert codes(fitted) == ["tool-unfit"]
+    assert "'retries'" in fitted.supply.diagnostics[0].message
+    assert CANARY not in repr(fitted)
+
+
+def test_a_value_that_cannot_be_copied_points_at_the_class_form():
+    def hold(lock: Any) -> str:
+        return str(lock)
+
+    tool = FunctionTool(hold, state=["lock"])
+    fitted = fit(supply(tool), configured(lock=threading.Lock()), {}, None)
+    (problem,) = fitted.supply.diagnostics
+    assert "'lock', a lock, cannot be copied" in problem.message
+    assert "subclass of Tool" in problem.fix
+
+
+def test_the_same_tool_with_the_same_value_stays_the_same_object():
+    given = supply(FunctionTool(needs_key, state=["api_key"]))
+    first = fit(given, configured(api_key="abc"), {}, None)
+    second = fit(given, configured(api_key="abc"), {}, first)
+    assert second.supply.tools[0].tool is first.supply.tools[0].tool
+    third = fit(given, configured(api_key="xyz"), {}, second)
+    assert third.supply.tools[0].tool is not first.supply.tools[0].tool
+    assert third.supply.tools[0].version != first.supply.tools[0].version
+
+
+def test_a_value_of_one_tool_is_no_news_to_another():
+    tools = FunctionTool(needs_key, state=["api_key"]), FunctionTool(has_default, state=["retries"])
+    given = supply(*tools)
+    first = fit(given, configured(api_key="abc", retries=1), {}, None)
+    second = fit(given, configured(api_key="abc", retries=2), {}, first)
+    assert second.supply.tools[0] is first.supply.tools[0]
+    assert second.supply.tools[1].version != first.supply.tools[1].version
+
+
+def test_the_same_value_gives_the_same_version_hot_or_cold():
+    given = supply(FunctionTool(needs_key, state=["api_key"]))
+    first, second = (fit(given, configured(api_key="abc"), {}, None) for _ in "ab")
+    assert first.supply.tools[0].version == second.supply.tools[0].version
+    assert first.supply.tools[0].version != "v1"
+
+
+def test_what_fitted_last_goes_on_while_a_value_does_not_fit_or_nobody_can_know_it():
+    given = supply(FunctionTool(has_default, state=["retries"]))
+    first = fit(given, configured(retries="1"), {}, None)
+    broken = fit(given, configured(retries=CANARY), {}, first)
+    assert broken.supply.tools == first.supply.tools
+    assert codes(broken) == ["tool-unfit"]
+    assert fit(given, configured(retries=CANARY), {}, broken).supply.tools == first.supply.tools
+    assert codes(fit(given, configured(retries="2"), {}, broken)) == []
+
+    given = supply(FunctionTool(needs_key, state=["api_key"]))
+    first = fit(given, configured(api_key="abc"), {}, None)
+    unreadable = Configuration("acme", "/conf/acme.env", {}, is_unreadable=True)
+    broken = fit(given, lambda _plugin: unreadable, {}, first)
+    assert broken.supply.tools == first.supply.tools
+    assert codes(broken) == ["tool-state-missing"]
+    gone = fit(given, configured(), {}, broken)
+    assert names(gone) == [], "who takes a value away means it"
+
+
+def test_no_value_is_in_a_version_or_a_repr():
+    given = supply(FunctionTool(needs_key, state=["api_key"]))
+    fitted = fit(given, configured(api_key=CANARY), {}, None)
+    assert CANARY not in repr(fitted)
+    assert CANARY not in fitted.supply.tools[0].version
+
+
+def test_trouble_with_the_file_comes_and_goes_although_the_values_stay():
+    from satchel.diagnostics import Where, report
+
+    given = supply(FunctionTool(needs_key, state=["api_key"]))
+    trouble = report("config-unreadable", Where("/conf/acme.env"), "no")
+    first = fit(given, configured(api_key="abc"), {}, None)
+    second = fit(given, configured([trouble], api_key="abc"), {}, first)
+    assert codes(second) == ["config-unreadable"]
+    assert second.supply.tools == first.supply.tools
+    assert codes(fit(given, configured(api_key="abc"), {}, second)) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"apikey": "file"}, "file"),
+        ({"apiKey": "code"}, "code"),
+        ({"apikey": "file", "apiKey": "code"}, "code"),
+    ],
+)
+def test_a_parameter_with_capitals_is_found_and_the_hosts_spelling_wins(values, expected):
+    def call(apiKey: str) -> str:  # noqa: N803 - what it is about
+        return apiKey
+
+    fitted = fit(supply(FunctionTool(call, state=["apiKey"])), configured(**values), {}, None)
+    assert fitted.supply.tools[0].tool.injected == {"apiKey": expected}
+
+
+class Odd:
+    """A value that can be copied, and neither written nor compared."""
+
+    def __repr__(self):
+        raise RuntimeError(CANARY)
+
+    def __eq__(self, other):
+        raise RuntimeError(CANARY)
+
+    __hash__ = None
+
+
+def test_a_value_that_can_neither_be_written_nor_compared_serves():
+    def hold(thing: Any) -> str:
+        return type(thing).__name__
+
+    given = supply(FunctionTool(hold, state=["thing"]))
+    odd = configured(thing=Odd())
+    first = fit(given, odd, {}, None)
+    second = fit(given, odd, {}, first)
+    assert names(second) == ["hold"]
+    assert second.supply.tools[0].version == first.supply.tools[0].version
+
+
+def test_an_annotation_that_is_there_for_type_checkers_only_takes_any_value():
+    def hold(client: "NotThere") -> str:  # noqa: F821 - what it is about
+        return str(client)
+
+    fitted = fit(supply(FunctionTool(hold, state=["client"])), configured(client=5), {}, None)
+    assert fitted.supply.tools[0].tool.injected == {"client": 5}
+
+
+def test_a_validator_that_fails_in_its_own_way_costs_that_tool_alone_and_quotes_nothing():
+    def refuse(value: str) -> str:
+        raise RuntimeError(value)
+
+    def hold(key: Annotated[str, AfterValidator(refuse)]) -> str:
+        return key
+
+    tools = FunctionTool(hold, state=["key"]), FunctionTool(has_default, state=["retries"])
+    fitted = fit(supply(*tools), configured(key=CANARY), {}, None)
+    assert names(fitted) == ["has_default"]
+    (problem,) = fitted.supply.diagnostics
+    assert problem.code == "tool-unfit"
+    assert "'key'" in problem.message
+    assert CANARY not in str(problem)
+
+
+def test_a_copy_that_fails_in_its_own_way_never_quotes_the_value():
+    class Loud:
+        def __deepcopy__(self, memo):
+            raise ValueError(CANARY)
+
+    def hold(thing: Any) -> str:
+        return str(thing)
+
+    with pytest.raises(DefinitionError) as caught:
+        bound(FunctionTool(hold, state=["thing"]), {"thing": Loud()})
+    assert CANARY not in str(caught.value)
+
+
+def test_a_model_is_for_one_plugins_tool():
+    def twin(x: int) -> int:
+        return x
+
+    models = {"acme:plain": More}
+    fitted = fit(supply(FunctionTool(plain)), never, models, None)
+    (made,) = fitted.supply.tools
+    assert list(made.tool.parameters["properties"]) == ["unit"]
+    assert made.version != "v1"
+    other = supply(FunctionTool(twin, name="plain"), name="other")
+    assert fit(other, never, models, None).supply is other
+
+
+def test_a_model_that_does_not_fit_costs_that_tool_alone():
+    def closed(x: int) -> int:
+        return x
+
+    tools = FunctionTool(closed), FunctionTool(plain)
+    models = {"acme:closed": More, "acme:plain": More}
+    fitted = fit(supply(*tools), never, models, None)
+    assert names(fitted) == ["plain"]
+    (problem,) = fitted.supply.diagnostics
+    assert (problem.code, problem.where.path) == ("tool-unfit", "tools.py")
+    assert "**kwargs" in problem.fix
+
+
+def test_a_model_that_goes_gives_the_tool_back_as_it_was():
+    given = supply(FunctionTool(plain))
+    first = fit(given, never, {"acme:plain": More}, None)
+    second = fit(given, never, {}, first)
+    assert second.supply is given
+
+
+def test_state_and_a_model_may_come_together():
+    def both(api_key: str, **more: Any) -> str:
+        return api_key + str(more)
+
+    given = supply(FunctionTool(both, state=["api_key"]))
+    fitted = fit(given, configured(api_key="abc"), {"acme:both": More}, None)
+    (made,) = fitted.supply.tools
+    assert made.tool.injected == {"api_key": "abc"}
+    assert list(made.tool.parameters["properties"]) == ["unit"]

@@ -1,0 +1,260 @@
+"""Configuration and added models while we watch."""
+
+import asyncio
+import os
+
+import pytest
+from pydantic import BaseModel
+
+from satchel import DefinitionError
+
+SOURCE = """
+    from typing import Any
+    from satchel import tool
+
+    @tool(state=["api_key"])
+    def fetch(city: str, api_key: str) -> str:
+        "Fetch something."
+        return f"{city} {api_key}"
+
+    @tool
+    def other() -> str:
+        "Something else."
+        return "other"
+"""
+
+OPEN = """
+    from typing import Any
+    from satchel import tool
+
+    @tool
+    def pick({own}**more: Any) -> str:
+        "Pick something."
+        return str(more)
+
+    @tool
+    def other() -> str:
+        "Something else."
+        return "other"
+"""
+
+
+class More(BaseModel):
+    unit: str = "C"
+
+
+class Other(BaseModel):
+    size: int = 1
+
+
+@pytest.fixture
+def plugins(tmp_path):
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def demo_env(tmp_path, monkeypatch):
+    """Return the configuration file of the plugin `demo`; its folder is there, it is not."""
+    folder = tmp_path / "config" / "plugins"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder.parent))
+    return folder / "demo.env"
+
+
+def say(bag, name="fetch", **arguments) -> str:
+    return asyncio.run(bag.session().call(name, arguments or {"city": "Oslo"})).text
+
+
+def codes(bag) -> set[str]:
+    return {item.code for item in bag.catalog.diagnostics} - {"plugin-not-enabled"}
+
+
+def test_a_file_that_comes_changes_and_goes_is_taken_over(watched, plugins, demo_env, write_plugin):
+    write_plugin(plugins, "demo", "active: true\n", tools=SOURCE)
+    with watched(plugins=[plugins]) as seen:
+        assert "fetch" not in seen.bag.catalog.tools
+        demo_env.write_text("API_KEY=one\n")
+        seen.until_event("added", "fetch")
+        assert say(seen.bag) == "Oslo one"
+        demo_env.write_text("API_KEY=two\n")
+        seen.until(lambda: say(seen.bag) == "Oslo two")
+        seen.until_as_cold()
+        demo_env.unlink()
+        seen.until_event("removed", "fetch")
+        assert codes(seen.bag) == {"tool-state-missing"}
+        seen.until_as_cold()
+
+
+def test_a_file_that_is_replaced_by_renaming_is_taken_over(
+    watched, plugins, demo_env, write_plugin
+):
+    write_plugin(plugins, "demo", "active: true\n", tools=SOURCE)
+    demo_env.write_text("API_KEY=one\n")
+    with watched(plugins=[plugins]) as seen:
+        fresh = demo_env.with_suffix(".new")
+        fresh.write_text("API_KEY=two\n")
+        os.replace(fresh, demo_env)
+        seen.until(lambda: say(seen.bag) == "Oslo two")
+
+
+BROKEN = [
+    (SOURCE, b"API_KEY=\xff\n", "tool-state-missing"),
+    (SOURCE, b"A=1\n" * 100_000, "tool-state-missing"),
+    (SOURCE.replace("api_key: str", "api_key: int"), b"API_KEY=x\n", "tool-unfit"),
+]
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=["not-utf-8", "too-large", "wrong-type"])
+def test_what_worked_goes_on_while_the_file_is_broken(
+    watched, plugins, demo_env, write_plugin, case
+):
+    source, broken, code = case
+    write_plugin(plugins, "demo", "active: true\n", tools=source)
+    demo_env.write_text("API_KEY=1\n")
+    with watched(plugins=[plugins]) as seen:
+        before = seen.bag.catalog.tools["fetch"].tool
+        demo_env.write_bytes(broken)
+        seen.until(lambda: code in codes(seen.bag))
+        assert seen.bag.catalog.tools["fetch"].tool is before
+        assert say(seen.bag) == "Oslo 1"
+        assert asyncio.run(seen.bag.session().call("other")).text == "other"
+        (problem,) = [item for item in seen.bag.catalog.diagnostics if item.code == code]
+        assert "goes on with what fitted last" in problem.message
+        demo_env.write_text("API_KEY=2\n")
+        seen.until(lambda: codes(seen.bag) == set())
+        assert say(seen.bag) == "Oslo 2"
+        seen.until_as_cold()
+
+
+def test_an_odd_line_costs_what_it_would_have_set_and_hot_is_as_cold(
+    watched, plugins, demo_env, write_plugin
+):
+    write_plugin(plugins, "demo", "active: true\n", tools=SOURCE)
+    demo_env.write_text("API_KEY=one\n")
+    with watched(plugins=[plugins]) as seen:
+        demo_env.write_text("=== nonsense\n")
+        seen.until(lambda: "config-unreadable" in codes(seen.bag))
+        assert asyncio.run(seen.bag.session().call("other")).text == "other"
+        seen.until_as_cold()
+        demo_env.write_text("API_KEY=two\n")
+        seen.until(lambda: codes(seen.bag) == set())
+        assert say(seen.bag) == "Oslo two"
+        seen.until_as_cold()
+
+
+def test_trouble_with_the_file_is_told_although_the_values_come_from_elsewhere(
+    watched, plugins, demo_env, write_plugin, monkeypatch
+):
+    monkeypatch.setenv("SATCHEL_DEMO_API_KEY", "environment")
+    write_plugin(plugins, "demo", "active: true\n", tools=SOURCE)
+    with watched(plugins=[plugins]) as seen:
+        before = seen.bag.catalog.tools["fetch"].tool
+        demo_env.write_text("=== nonsense\n")
+        seen.until(lambda: codes(seen.bag) == {"config-unreadable"})
+        assert seen.bag.catalog.tools["fetch"].tool is before
+        demo_env.unlink()
+        seen.until(lambda: codes(seen.bag) == set())
+        seen.until_as_cold()
+
+
+def test_an_edited_plugin_keeps_its_values(watched, plugins, demo_env, write_plugin):
+    write_plugin(plugins, "demo", "active: true\n", tools=SOURCE)
+    demo_env.write_text("API_KEY=one\n")
+    with watched(plugins=[plugins]) as seen:
+        write_plugin(
+            plugins, "demo", "active: true\n", tools=SOURCE.replace("{city}", "new {city}")
+        )
+        seen.until(lambda: say(seen.bag) == "new Oslo one")
+        seen.until_as_cold()
+
+
+def test_a_last_good_version_takes_over_a_new_value_too(watched, plugins, demo_env, write_plugin):
+    """A key that was revoked must not be used because somebody broke the code."""
+    write_plugin(plugins, "demo", "active: true\n", tools=SOURCE)
+    demo_env.write_text("API_KEY=one\n")
+    with watched(plugins=[plugins]) as seen:
+        write_plugin(plugins, "demo", "active: true\n", tools="raise RuntimeError\n")
+        seen.until_event("stale", "demo")
+        before = seen.bag.catalog.tools["fetch"].tool
+        seen.bag.refresh()
+        assert seen.bag.catalog.tools["fetch"].tool is before
+        demo_env.write_text("API_KEY=two\n")
+        seen.until(lambda: say(seen.bag) == "Oslo two")
+        assert codes(seen.bag) == {"plugin-import-failed", "last-good"}
+        demo_env.unlink()
+        seen.until(lambda: "fetch" not in seen.bag.catalog.tools)
+        assert codes(seen.bag) == {"plugin-import-failed", "last-good", "tool-state-missing"}
+        assert asyncio.run(seen.bag.session().call("other")).text == "other"
+        demo_env.write_text("API_KEY=three\n")
+        seen.until(lambda: say(seen.bag) == "Oslo three")
+        write_plugin(
+            plugins, "demo", "active: true\n", tools=SOURCE.replace("Fetch something", "Fetch it")
+        )
+        seen.until(lambda: codes(seen.bag) == set())
+        seen.until_as_cold()
+
+
+def test_a_session_that_goes_on_gets_the_new_value_and_runs_an_idempotent_tool_again(
+    watched, plugins, demo_env, write_plugin
+):
+    source = SOURCE.replace('state=["api_key"]', 'state=["api_key"], idempotent=True')
+    write_plugin(plugins, "demo", "active: true\n", tools=source)
+    demo_env.write_text("API_KEY=one\n")
+    with watched(plugins=[plugins]) as seen:
+        session = seen.bag.session()
+
+        def ask() -> str:
+            return asyncio.run(session.call("fetch", {"city": "Oslo"})).text
+
+        assert ask() == "Oslo one"
+        demo_env.write_text("API_KEY=two\n")
+        seen.until(lambda: ask() == "Oslo two")
+
+
+def test_an_added_model_stays_with_every_good_version(watched, plugins, write_plugin):
+    write_plugin(plugins, "demo", "active: true\n", tools=OPEN.replace("{own}", ""))
+    with watched(plugins=[plugins]) as seen:
+        bag = seen.bag
+        bag.set_extended_model("pick", More)
+        assert say(bag, "pick", unit="F") == "{'unit': 'F'}"
+        edited = OPEN.replace("{own}", "size: int = 1, ")
+        write_plugin(plugins, "demo", "active: true\n", tools=edited)
+        seen.until(lambda: "size" in bag.catalog.tools["pick"].tool.parameters["properties"])
+        assert say(bag, "pick", unit="F", size=2) == "{'unit': 'F'}"
+
+        clashing = OPEN.replace("{own}", "unit: int = 1, ")
+        write_plugin(plugins, "demo", "active: true\n", tools=clashing)
+        seen.until(lambda: "pick" not in bag.catalog.tools)
+        assert codes(bag) == {"tool-unfit"}
+        assert asyncio.run(bag.session().call("other")).text == "other"
+
+        closed = OPEN.replace("{own}**more: Any", "x: int = 1").replace("str(more)", "str(x)")
+        write_plugin(plugins, "demo", "active: true\n", tools=closed)
+        seen.until(
+            lambda: any("no further arguments" in item.message for item in bag.catalog.diagnostics)
+        )
+        assert "pick" not in bag.catalog.tools
+
+        write_plugin(plugins, "demo", "active: true\n", tools=OPEN.replace("{own}", ""))
+        seen.until(lambda: "pick" in bag.catalog.tools)
+        assert say(bag, "pick", unit="F") == "{'unit': 'F'}"
+        assert codes(bag) == set()
+
+
+def test_a_model_that_became_a_clash_can_be_replaced_or_taken_away(watched, plugins, write_plugin):
+    write_plugin(plugins, "demo", "active: true\n", tools=OPEN.replace("{own}", ""))
+    with watched(plugins=[plugins]) as seen:
+        bag = seen.bag
+        bag.set_extended_model("pick", More)
+        clashing = OPEN.replace("{own}", "unit: int = 1, ")
+        write_plugin(plugins, "demo", "active: true\n", tools=clashing)
+        seen.until(lambda: "pick" not in bag.catalog.tools)
+        bag.set_extended_model("pick", Other)
+        assert say(bag, "pick", size=5) == "{'size': 5}"
+        bag.set_extended_model("demo:pick", None)
+        assert say(bag, "pick", unit=3) == "{}"
+        assert codes(bag) == set()
+        with pytest.raises(DefinitionError):
+            bag.set_extended_model("pick", More)

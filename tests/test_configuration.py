@@ -1,0 +1,335 @@
+"""State fields of tools, filled in from code, the environment and files."""
+
+import asyncio
+import json
+import threading
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from satchel import DefinitionError, Satchel, Settings, tool
+from satchel.cli.entry import cli
+
+CANARY = "s3cr3t-canary"
+
+SOURCE = """
+    from satchel import tool
+
+    @tool(state=["api_key", "retries"])
+    def fetch(city: str, api_key: str, retries: int = 2) -> str:
+        "Fetch something."
+        return f"{city} {api_key} {retries!r}"
+
+    @tool
+    def other() -> str:
+        "Something else."
+        return "other"
+"""
+
+PACKAGE = """
+from satchel import hookimpl, tool
+
+@tool(state=["api_key"])
+def send(text: str, api_key: str) -> str:
+    "Send something."
+    return f"{text} {api_key}"
+
+@hookimpl
+def satchel_tools():
+    return [send]
+"""
+
+
+@pytest.fixture(autouse=True)
+def config(tmp_path, monkeypatch):
+    """A configuration folder of its own, and a way to write into it."""
+    folder = tmp_path / "config" / "plugins"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder.parent))
+    return lambda plugin, text: (folder / f"{plugin}.env").write_text(text)
+
+
+@pytest.fixture
+def plugins(tmp_path, write_plugin):
+    write_plugin(tmp_path / "plugins", "demo", "active: true\n", tools=SOURCE)
+    return tmp_path / "plugins"
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """An installed plugin `sender`."""
+    site = tmp_path / "site"
+    info = site / "acme_sender-1.0.dist-info"
+    info.mkdir(parents=True)
+    (site / "acme_sender_module.py").write_text(PACKAGE)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-sender\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[satchel.plugins]\nsender = acme_sender_module\n")
+    (info / "RECORD").write_text("acme_sender_module.py,,\n")
+    monkeypatch.syspath_prepend(str(site))
+
+
+def say(bag, name, **arguments) -> str:
+    session = bag.session()
+    session.activate(bag.catalog.tools[name].group)
+    return asyncio.run(session.call(name, arguments)).text
+
+
+def troubles(bag) -> list[str]:
+    return [item.code for item in bag.catalog.diagnostics if item.code != "plugin-not-enabled"]
+
+
+def test_a_folder_plugins_tool_gets_its_values_and_the_model_sees_nothing_of_them(plugins, config):
+    config("demo", "API_KEY=abc\nRETRIES=7\n")
+    bag = Satchel(plugins=[plugins])
+    assert say(bag, "fetch", city="Oslo") == "Oslo abc 7"
+    fetch, _ = bag.session().schemas()
+    assert list(fetch["function"]["parameters"]["properties"]) == ["city"]
+
+
+def test_a_pip_plugins_tool_gets_its_values(package, config):
+    config("sender", "API_KEY=abc\n")
+    assert say(Satchel(entry_points=["sender"]), "send", text="hi") == "hi abc"
+    assert say(Satchel(entry_points=["acme-sender"]), "send", text="hi") == "hi abc"
+
+
+def test_code_wins_over_the_environment_and_that_over_the_file(plugins, config, monkeypatch):
+    config("demo", "API_KEY=file\nRETRIES=3\n")
+    assert say(Satchel(plugins=[plugins]), "fetch", city="a") == "a file 3"
+    monkeypatch.setenv("SATCHEL_DEMO_API_KEY", "environment")
+    assert say(Satchel(plugins=[plugins]), "fetch", city="a") == "a environment 3"
+    bag = Satchel(plugins=[plugins], config={"demo": {"api_key": "code"}})
+    assert say(bag, "fetch", city="a") == "a code 3"
+
+
+def test_the_settings_name_another_folder_and_it_stays_where_it_was(plugins, tmp_path, monkeypatch):
+    folder = tmp_path / "mine" / "plugins"
+    folder.mkdir(parents=True)
+    (folder / "demo.env").write_text("API_KEY=mine\n")
+    monkeypatch.chdir(tmp_path)
+    bag = Satchel(plugins=[plugins], settings=Settings(config_folder="mine"))
+    monkeypatch.chdir("/")
+    assert bag.refresh() == ()
+    assert say(bag, "fetch", city="a") == "a mine 2"
+
+
+def test_a_tool_without_its_value_is_refused_and_the_others_serve(plugins, tmp_path):
+    bag = Satchel(plugins=[plugins])
+    assert say(bag, "other") == "other"
+    assert "fetch" not in bag.catalog.tools
+    (problem,) = bag.catalog.plugins["demo"].diagnostics
+    assert problem.code == "tool-state-missing"
+    assert "'fetch'" in problem.message
+    assert "'api_key'" in problem.message
+    assert str(tmp_path / "config" / "plugins" / "demo.env") in problem.fix
+    assert bag.catalog.plugins["demo"].state == "ok"
+
+
+def test_a_default_of_pythons_makes_it_optional(plugins, config):
+    config("demo", "API_KEY=abc\n")
+    assert say(Satchel(plugins=[plugins]), "fetch", city="a") == "a abc 2"
+
+
+def test_equal_names_in_two_plugins_do_not_collide(tmp_path, write_plugin, config):
+    for name in ("one", "two"):
+        source = SOURCE.replace("def fetch", f"def fetch_{name}").replace(
+            "def other", f"def o_{name}"
+        )
+        write_plugin(tmp_path / "p", name, "active: true\n", tools=source)
+        config(name, f"API_KEY=of-{name}\n")
+    bag = Satchel(plugins=[tmp_path / "p"])
+    assert say(bag, "fetch_one", city="a") == "a of-one 2"
+    assert say(bag, "fetch_two", city="a") == "a of-two 2"
+
+
+def test_a_value_that_cannot_be_copied_points_at_the_class_form(plugins):
+    bag = Satchel(plugins=[plugins], config={"demo": {"api_key": threading.Lock()}})
+    (problem,) = bag.catalog.plugins["demo"].diagnostics
+    assert "cannot be copied" in problem.message
+    assert "subclass of Tool" in problem.fix
+    assert say(bag, "other") == "other"
+
+
+def test_a_tool_holds_a_copy_of_what_the_host_gave(tmp_path, write_plugin):
+    source = """
+        from satchel import tool
+        @tool(state=["things"])
+        def add(things: list[int]) -> int:
+            things.append(1)
+            return len(things)
+    """
+    write_plugin(tmp_path, "demo", "active: true\n", tools=source)
+    given = [0]
+    bag = Satchel(plugins=[tmp_path], config={"demo": {"things": given}})
+    assert [say(bag, "add"), say(bag, "add")] == ["2", "3"]
+    assert given == [0]
+
+
+@pytest.mark.parametrize("config", [{"demo": "abc"}, {"demo": 5}, {"demo": [("api_key", "abc")]}])
+def test_a_config_that_is_no_mapping_of_mappings_is_refused(plugins, config):
+    with pytest.raises(DefinitionError, match="'demo'"):
+        Satchel(plugins=[plugins], config=config)
+
+
+def test_a_value_is_in_nothing_that_is_shown(plugins, config, package, monkeypatch):
+    config("demo", f"API_KEY={CANARY}\nRETRIES={CANARY}\n=== {CANARY}\n")
+    monkeypatch.setenv("SATCHEL_SENDER_API_KEY", CANARY)
+    codes = {"demo": {"unused": CANARY}, "host": {"token": CANARY}}
+    bag = Satchel(plugins=[plugins], entry_points=["sender"], config=codes)
+
+    def send_too(token: str) -> int:
+        return len(token)
+
+    bag.register_tool(send_too, state=["token"])
+    assert sorted(troubles(bag)) == ["config-unreadable", "tool-unfit"]
+    session = bag.session()
+    session.activate("sender")
+    shown: list[Any] = [
+        bag,
+        *vars(bag).values(),
+        bag.catalog,
+        *bag.catalog.entries,
+        *(entry.tool for entry in bag.catalog.tools.values()),
+        *(vars(entry.tool).get("parameters") for entry in bag.catalog.tools.values()),
+        *(entry.version for entry in bag.catalog.all_tools),
+        bag.tools,
+        session,
+        session.prompt(),
+        session.schemas("mcp"),
+        *map(str, bag.catalog.diagnostics),
+        *bag.refresh(),
+    ]
+    assert CANARY not in repr(shown)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "--json"],
+        ["list"],
+        ["doctor"],
+        ["doctor", "--json"],
+        ["show", "fetch"],
+        ["show", "fetch", "--json"],
+        ["show", "demo", "--json"],
+        ["schema", "--dialect", "mcp"],
+        ["prompt"],
+        ["call", "fetch", "city=a"],
+        ["call", "other", "--json"],
+    ],
+)
+def test_no_command_shows_a_value(plugins, config, words):
+    config("demo", f"API_KEY={CANARY}\nRETRIES={CANARY}\n'{CANARY}\n")
+    result = CliRunner().invoke(cli, [*words, "--plugins", str(plugins)])
+    assert CANARY not in result.stdout + result.stderr
+
+
+def test_the_same_values_keep_the_same_tool_in_later_generations(plugins, config):
+    config("demo", "API_KEY=abc\n")
+    bag = Satchel(plugins=[plugins])
+    before = bag.catalog.tools["fetch"].tool
+    bag.register_tool(lambda: "x", name="more")
+    bag.refresh()
+    assert bag.catalog.generation > 1
+    assert bag.catalog.tools["fetch"].tool is before
+    config("demo", "# a remark\nAPI_KEY=abc\n")
+    assert bag.refresh() == ()
+    assert bag.catalog.tools["fetch"].tool is before
+
+
+def test_a_new_value_is_a_change_of_the_tools_that_take_it_and_of_no_other(plugins, config):
+    config("demo", "API_KEY=abc\n")
+    bag = Satchel(plugins=[plugins])
+    before = bag.catalog.tools
+    config("demo", "API_KEY=xyz\n")
+    changes = [(str(change.event), change.kind, change.name) for change in bag.refresh()]
+    assert ("changed", "tool", "fetch") in changes
+    assert ("changed", "tool", "other") not in changes
+    assert bag.catalog.tools["other"].tool is before["other"].tool
+    assert say(bag, "fetch", city="a") == "a xyz 2"
+
+
+def test_a_new_variable_is_taken_over_when_somebody_looks(plugins, monkeypatch):
+    bag = Satchel(plugins=[plugins])
+    monkeypatch.setenv("SATCHEL_DEMO_API_KEY", "abc")
+    assert "fetch" not in bag.catalog.tools
+    bag.refresh()
+    assert say(bag, "fetch", city="a") == "a abc 2"
+    assert troubles(bag) == []
+
+
+# ---- the host's own ----------------------------------------------------------------------------
+
+
+@tool(state=["token"])
+def look_up(word: str, token: str) -> str:
+    return f"{word} {token}"
+
+
+def test_the_hosts_own_tool_takes_its_value_from_the_same_places(config, monkeypatch):
+    config("host", "TOKEN=file\n")
+    bag = Satchel()
+    bag.register_tool(look_up)
+    assert say(bag, "look_up", word="a") == "a file"
+    monkeypatch.setenv("SATCHEL_HOST_TOKEN", "environment")
+    bag.register_tool(look_up, name="second")
+    assert say(bag, "second", word="a") == "a environment"
+    bag = Satchel(config={"host": {"token": "code"}})
+    bag.register_tool(look_up)
+    assert say(bag, "look_up", word="a") == "a code"
+    bag.register_tool(look_up, name="third", presets={"token": "preset"})
+    assert say(bag, "third", word="a") == "a preset"
+
+
+def test_the_hosts_own_tool_without_its_value_is_refused_at_once():
+    with pytest.raises(DefinitionError, match=r"'token' has no value.*config="):
+        Satchel().register_tool(look_up)
+
+
+def test_a_wrong_value_for_the_hosts_own_tool_is_never_shown():
+    def pause(seconds: int) -> int:
+        return seconds
+
+    with pytest.raises(DefinitionError, match="'seconds'") as caught:
+        Satchel(config={"host": {"seconds": CANARY}}).register_tool(pause, state=["seconds"])
+    assert CANARY not in str(caught.value)
+
+
+# ---- the bundled plugin ------------------------------------------------------------------------
+
+
+def test_the_built_in_tools_are_off_until_they_are_named(tmp_path):
+    bag = Satchel(config={"builtin": {"base_directory": tmp_path}})
+    (entry,) = [entry for entry in bag.catalog.all_plugins if entry.name == "builtin"]
+    assert entry.state == "disabled"
+    assert "get_today_date" not in bag.catalog.tools
+
+
+def test_all_six_built_in_tools_work_in_the_folder_that_is_configured(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    bag = Satchel(entry_points=["builtin"], config={"builtin": {"base_directory": work}})
+    session = bag.session()
+    session.activate("files", "code", "shell")
+
+    def call(name, **arguments):
+        result = asyncio.run(session.call(name, arguments))
+        assert not result.is_error, result.text
+        return result
+
+    assert call("get_today_date").text
+    call("write_text_file", path="a.txt", content="one\ntwo\n")
+    call("insert_text_file", path="a.txt", content="zero", line_number=1)
+    assert call("view_text_file", path="a.txt").text == "1\tzero\n2\tone\n3\ttwo"
+    code = "print(open('a.txt').read(), end='')"
+    assert call("execute_python_code", code=code).structured["stdout"] == "zero\none\ntwo\n"
+    assert call("execute_shell_command", command="ls").structured["stdout"] == "a.txt\n"
+    assert len(bag.catalog.tools) == 6
+    assert "base_directory" not in json.dumps(session.schemas())
+
+
+def test_without_a_folder_the_file_tools_are_left_out():
+    bag = Satchel(entry_points=["builtin"])
+    names = ["execute_python_code", "execute_shell_command", "get_today_date"]
+    assert list(bag.catalog.tools) == names
+    assert troubles(bag) == ["tool-state-missing"] * 3

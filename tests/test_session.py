@@ -1,0 +1,856 @@
+"""One conversation: calls, their context, what stands around them, and how they are ended."""
+
+import asyncio
+import gc
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from satchel import (
+    ConflictError,
+    DefinitionError,
+    NotFoundError,
+    Satchel,
+    Tool,
+    ToolCall,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    tool,
+)
+from satchel.tools.dialects import DIALECTS
+
+PATIENCE = 20.0
+
+
+def in_time(main):
+    """Run a coroutine; what never ends fails instead of hanging."""
+
+    async def bounded():
+        async with asyncio.timeout(PATIENCE):
+            return await main
+
+    return asyncio.run(bounded())
+
+
+def bag_of(*tools: Any, **options: Any) -> Satchel:
+    bag = Satchel()
+    bag.tools.register_many(tools, **options)
+    return bag
+
+
+@tool
+def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+@tool
+def fail() -> str:
+    """Fail."""
+    raise ToolError("it broke")
+
+
+@tool
+def count(context: ToolContext) -> int:
+    """Count the calls of this session."""
+    context.state["calls"] = context.state.get("calls", 0) + 1
+    return context.state["calls"]
+
+
+class Gate:
+    """A tool that tells when it began, waits, and tells when it was ended."""
+
+    def __init__(self) -> None:
+        self.began, self.go_on, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.starts: asyncio.Queue[None] = asyncio.Queue()
+        self.calls = 0
+
+    async def wait(self) -> str:
+        """Wait."""
+        self.calls += 1
+        self.starts.put_nowait(None)
+        self.began.set()
+        try:
+            await self.go_on.wait()
+        finally:
+            self.ended.set()
+        return "went on"
+
+    async def tell_and_wait(self) -> AsyncIterator[str]:
+        """Tell one thing, and wait."""
+        yield "so far"
+        yield await self.wait()
+
+
+# ---- options of a registration -----------------------------------------------------------------
+
+
+def test_a_group_a_name_a_description_and_presets_are_taken():
+    bag = Satchel()
+    bag.create_group("words")
+    bag.register_tool(
+        echo, group="words", name="say", description="Say it.", presets={"text": "fixed"}
+    )
+    session = bag.session()
+    assert session.schemas() == []
+    session.activate("words")
+    (schema,) = session.schemas("anthropic")
+    assert (schema["name"], schema["description"]) == ("say", "Say it.")
+    assert schema["input_schema"]["properties"] == {}
+    assert in_time(session.call("say")).text == "fixed"
+
+
+def test_a_schema_written_by_hand_is_used_and_never_changed():
+    written = {
+        "type": "object",
+        "properties": {"text": {"type": "string", "maxLength": 3, "x-mine": {"deep": [1]}}},
+        "required": ["text"],
+    }
+    before = json.dumps(written)
+    bag = bag_of(echo, parameters=written)
+    session = bag.session()
+    for dialect in DIALECTS:
+        for schema in session.schemas(dialect):
+            schema.clear()
+    (schema,) = session.schemas()
+    schema["function"]["parameters"]["properties"]["text"]["maxLength"] = 99
+    assert session.schemas()[0]["function"]["parameters"]["properties"]["text"]["maxLength"] == 3
+    assert in_time(session.call("echo", {"text": "long one"})).error_code == "invalid_arguments"
+    assert in_time(session.call("echo", {"text": "abc"})).text == "abc"
+    assert json.dumps(written) == before
+
+
+async def later(call: ToolCall, result: ToolResult) -> str:
+    await asyncio.sleep(0)
+    return result.text + " later"
+
+
+@pytest.mark.parametrize(
+    ("postprocess", "text"),
+    [
+        (lambda _call, _result: None, "hi"),
+        (lambda _call, result: result.text.upper(), "HI"),
+        (lambda call, _result: {"name": call.name}, '{"name":"echo"}'),
+        (later, "hi later"),
+    ],
+)
+def test_a_result_may_be_replaced_or_kept_by_its_owner(postprocess, text):
+    bag = bag_of(echo, postprocess=postprocess)
+    assert in_time(bag.session().call("echo", {"text": "hi"})).text == text
+
+
+def test_a_postprocess_that_fails_is_a_failed_call():
+    bag = bag_of(echo, postprocess=lambda _call, _result: 1 / 0)
+    result = in_time(bag.session().call("echo", {"text": "hi"}))
+    assert result.error_code == "tool_failed"
+    assert "division" not in result.text
+
+
+def test_a_postprocess_sees_the_state_of_its_session_and_no_other():
+    def note(call: ToolCall, _result: ToolResult) -> str:
+        assert call.id == call.context.call_id
+        call.context.state["calls"] = call.context.state.get("calls", 0) + 1
+        return str(call.context.state["calls"])
+
+    bag = bag_of(echo, postprocess=note)
+    one, other = bag.session(), bag.session()
+    said = [in_time(s.call("echo", {"text": "x"}, call_id="1")).text for s in (one, one, other)]
+    assert said == ["1", "2", "1"]
+    assert (one.state, other.state) == ({"calls": 2}, {"calls": 1})
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_tool_that_is_there_is_skipped_and_the_one_that_serves_is_returned(times):
+    bag = Satchel()
+    made = bag.register_tool(echo)
+    for _ in range(times):
+        assert bag.register_tool(echo, on_conflict="skip") is made
+    assert len(bag.tools) == 1
+
+
+def test_a_plugins_tool_is_minded_by_skip_and_rename(tmp_path, write_plugin):
+    source = "from satchel import tool\n@tool\ndef echo(text: str) -> str:\n    return 'plugin'\n"
+    write_plugin(tmp_path, "demo", "active: true\n", tools=source)
+    bag = Satchel(plugins=[tmp_path])
+    bag.register_tool(echo, on_conflict="skip")
+    assert in_time(bag.session().call("echo", {"text": "a"})).text == "plugin"
+    assert bag.register_tool(echo, on_conflict="rename").name == "echo_2"
+    assert in_time(bag.session().call("echo_2", {"text": "a"})).text == "a"
+
+
+def test_an_overriding_tool_is_the_one_that_is_called():
+    bag = Satchel()
+    bag.register_tool(fail, name="echo")
+    bag.register_tool(echo, on_conflict="override")
+    assert in_time(bag.session().call("echo", {"text": "a"})).text == "a"
+
+
+def test_arguments_without_a_name_of_their_own_are_shown_when_they_are_asked_for():
+    def gather(*numbers: int, **labels: str) -> str:
+        return f"{numbers} {labels}"
+
+    closed = bag_of(gather).session()
+    assert closed.schemas()[0]["function"]["parameters"]["properties"] == {}
+    assert in_time(closed.call("gather", {"numbers": [1]})).error_code == "invalid_arguments"
+    session = bag_of(gather, include_var_positional=True, include_var_keyword=True).session()
+    assert list(session.schemas()[0]["function"]["parameters"]["properties"]) == [
+        "numbers",
+        "labels",
+    ]
+    sent = {"numbers": [1, "2"], "labels": {"a": "b"}}
+    assert in_time(session.call("gather", sent)).text == "(1, 2) {'a': 'b'}"
+
+
+# ---- context -----------------------------------------------------------------------------------
+
+
+def test_state_is_shared_between_the_calls_of_a_session_and_never_between_sessions():
+    bag = bag_of(count)
+    one, other = bag.session(), bag.session()
+    for expected in (1, 2):
+        assert in_time(one.call("count")).structured == expected
+    assert in_time(other.call("count")).structured == 1
+    results = in_time(one.execute([ToolCall("count"), ToolCall("count")]))
+    assert {result.structured for result in results} == {3, 4}
+    assert one.state == {"calls": 4}
+
+
+def test_the_host_tells_a_tool_what_it_likes_and_the_session_adds_its_part():
+    seen = []
+
+    def look(context: ToolContext) -> None:
+        seen.append(context)
+
+    class Looker(Tool):
+        name = "look_too"
+
+        async def execute(self, context: ToolContext) -> None:
+            seen.append(context)
+
+    session = bag_of(look, Looker()).session()
+    given = ToolContext(
+        metadata={"user": "ada"}, config={"lang": "en"}, messages=["hi"], state={"not": "mine"}
+    )
+    in_time(session.call("look", call_id="c1", context=given))
+    in_time(session.execute([ToolCall("look_too", id="c2", context=given)]))
+    for context, (call_id, name) in zip(seen, [("c1", "look"), ("c2", "look_too")], strict=True):
+        assert (context.call_id, context.tool) == (call_id, name)
+        assert context.state is session.state
+        assert context.get_metadata("user") == "ada"
+        assert context.get_metadata("nobody", "?") == "?"
+        assert context.get_config("lang") == "en"
+        assert context.get_config("tone") is None
+        assert context.messages == ["hi"]
+    assert given.state == {"not": "mine"}, "what the host made stays as it was"
+
+
+def test_one_context_for_a_step_wins_over_that_of_a_call():
+    def user(context: ToolContext) -> str:
+        return context.get_metadata("user")
+
+    call = ToolCall("user", context=ToolContext(metadata={"user": "call"}))
+    session = bag_of(user).session()
+    step = ToolContext(metadata={"user": "step"})
+    assert in_time(session.execute([call]))[0].text == "call"
+    assert in_time(session.execute([call], context=step))[0].text == "step"
+
+
+# ---- injection ---------------------------------------------------------------------------------
+
+
+def secretive(city: str, key: str, token: str, context: ToolContext) -> str:
+    return f"{city} {key} {token}"
+
+
+def injecting() -> Satchel:
+    bag = Satchel(config={"host": {"token": "from config"}})
+    bag.register_tool(secretive, presets={"key": "from preset"}, state=["token"])
+    return bag
+
+
+@pytest.mark.parametrize("name", ["key", "token", "context"])
+@pytest.mark.parametrize("value", ["mine", None, {}])
+def test_a_model_that_sends_what_only_the_host_sets_is_refused(name, value):
+    session = injecting().session()
+    sent = {"city": "Oslo", name: value}
+    (executed,) = in_time(session.execute([ToolCall("secretive", json.dumps(sent))]))
+    for result in (in_time(session.call("secretive", sent)), executed):
+        assert result.error_code == "invalid_arguments"
+        assert f"{name}: is set by the host" in result.text
+        assert "from" not in result.text
+
+
+def test_a_layer_that_sends_what_only_the_host_sets_is_refused_as_well():
+    bag = injecting()
+
+    async def inject(call, inner):
+        sent = {**call.arguments, "key": "mine"}
+        async for item in inner(ToolCall(call.name, sent, call.id)):
+            yield item
+
+    bag.register_middleware(inject)
+    result = in_time(bag.session().call("secretive", {"city": "Oslo"}))
+    assert result.error_code == "invalid_arguments"
+
+
+def test_what_is_injected_is_in_no_schema():
+    session = injecting().session()
+    for dialect in DIALECTS:
+        shown = json.dumps(session.schemas(dialect))
+        assert "city" in shown
+        for name in ("key", "token", "context", "from preset", "from config"):
+            assert f'"{name}"' not in shown
+
+
+# ---- odd calls ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [5, None, [], {}, b"echo"])
+def test_a_name_that_is_no_text_is_an_answer_and_no_error(name):
+    result = in_time(bag_of(echo).session().call(name))
+    assert (result.error_code, result.text) == (
+        "tool_not_found",
+        "The name of a tool must be text.",
+    )
+
+
+def test_a_name_that_never_ends_or_cannot_be_seen_is_not_sent_back_whole():
+    session = bag_of(echo).session()
+    assert len(in_time(session.call("x" * 100_000)).text) < 200
+    assert "\x1b" not in in_time(session.call("echo\x1b[31m")).text
+    assert "Did you mean echo?" in in_time(session.call("ecko")).text
+
+
+@pytest.mark.parametrize("junk", [None, "echo", {"name": "echo"}, 5])
+def test_what_is_no_call_is_refused_before_anything_runs(junk):
+    gate = Gate()
+    session = bag_of(gate.wait).session()
+    with pytest.raises(TypeError, match="ToolCall"):
+        in_time(session.execute([ToolCall("wait"), junk]))
+    with pytest.raises(TypeError, match="ToolCall"):
+        session.execute_streaming([ToolCall("wait"), junk])
+    assert gate.calls == 0
+
+
+@pytest.mark.parametrize("sent", [5, [], "[1]", "{", b"{}", {5: 1}])
+def test_arguments_that_are_none_are_told(sent):
+    session = bag_of(echo).session()
+    (executed,) = in_time(session.execute([ToolCall("echo", sent)]))
+    for result in (in_time(session.call("echo", sent)), executed):
+        assert result.error_code == "invalid_arguments"
+
+
+# ---- middleware --------------------------------------------------------------------------------
+
+
+def noting(log: list[str], word: str):
+    async def layer(call, inner):
+        log.append(f"{word} {call.name}")
+        async for item in inner(call):
+            yield item
+
+    return layer
+
+
+def test_a_layer_stands_around_all_one_group_or_one_tool_the_broadest_outermost():
+    bag = Satchel()
+    bag.create_group("words", active=True)
+    bag.register_tool(echo, group="words")
+    bag.register_tool(echo, name="say", group="words")
+    bag.register_tool(echo, name="alone")
+    log = []
+    bag.register_middleware(noting(log, "tool"), tool="say")
+    bag.register_middleware(noting(log, "group"), group="words")
+    bag.register_middleware(noting(log, "all"))
+    bag.register_middleware(noting(log, "nobody"), group="words", tool="alone")
+    session = bag.session()
+    for name in ("echo", "say", "alone"):
+        in_time(session.call(name, {"text": "x"}))
+    assert log == [
+        *("all echo", "group echo"),
+        *("all say", "group say", "tool say"),
+        "all alone",
+    ]
+
+
+def test_a_layer_can_be_taken_away_again_by_itself():
+    bag = bag_of(echo)
+    log = []
+    layer = noting(log, "twice")
+    undo = bag.register_middleware(layer)
+    bag.register_middleware(layer)
+    session = bag.session()
+    in_time(session.call("echo", {"text": "x"}))
+    undo()
+    undo()
+    in_time(session.call("echo", {"text": "x"}))
+    assert len(log) == 3
+
+
+async def no_generator(call, inner):
+    return None
+
+
+@pytest.mark.parametrize("junk", [None, "layer", 5, no_generator])
+def test_what_is_no_middleware_is_refused(junk):
+    with pytest.raises(DefinitionError, match="async generator"):
+        Satchel().register_middleware(junk)
+
+
+def test_a_layer_sees_calls_streams_steps_and_the_context():
+    bag = bag_of(echo)
+    seen = []
+
+    async def note(call, inner):
+        seen.append((call.tool.name, call.group, call.context.get_metadata("user")))
+        call.context.state["calls"] = call.context.state.get("calls", 0) + 1
+        async for item in inner(call):
+            yield item
+
+    bag.register_middleware(note)
+    session = bag.session()
+    context = ToolContext(metadata={"user": "ada"})
+
+    async def main():
+        await session.call("echo", {"text": "x"}, context=context)
+        async for _ in session.stream("echo", {"text": "x"}, context=context):
+            pass
+        await session.execute([ToolCall("echo", {"text": "x"})], context=context)
+
+    in_time(main())
+    assert seen == [("echo", "basic", "ada")] * 3
+    assert session.state == {"calls": 3}
+
+
+# ---- several calls -----------------------------------------------------------------------------
+
+
+def test_results_stand_in_the_order_of_the_calls_and_one_failure_disturbs_nobody():
+    async def main():
+        gate = Gate()
+        session = bag_of(gate.wait, echo, fail).session()
+        calls = [
+            ToolCall("wait", id="a"),
+            ToolCall("fail", id="b"),
+            ToolCall("nope", id="c"),
+            ToolCall("echo", {"txt": 1}, id="d"),
+            ToolCall("echo", "{", id="e"),
+            ToolCall("echo", {"text": "fine"}, id="f"),
+        ]
+        gate.go_on.set()
+        return await session.execute(calls)
+
+    results = in_time(main())
+    assert [result.call_id for result in results] == list("abcdef")
+    assert [result.error_code for result in results] == [
+        *(None, "tool_error", "tool_not_found"),
+        *("invalid_arguments", "invalid_arguments", None),
+    ]
+    assert results[-1].text == "fine"
+
+
+def test_answers_come_as_they_are_ready_each_with_the_index_of_its_call():
+    async def main():
+        gate = Gate()
+        session = bag_of(gate.wait, echo).session()
+        calls = [ToolCall("wait", id="slow"), ToolCall("echo", {"text": "quick"}, id="quick")]
+        order = []
+        async for index, result in session.execute_streaming(calls):
+            order.append((index, result.call_id))
+            gate.go_on.set()
+        return order
+
+    assert in_time(main()) == [(1, "quick"), (0, "slow")]
+
+
+async def broken_off(answers):
+    async for _ in answers:
+        break
+    del answers
+
+
+async def raised_out(answers):
+    with suppress(ZeroDivisionError):
+        async with aclosing(answers):
+            async for _ in answers:
+                raise ZeroDivisionError
+
+
+async def closed(answers):
+    await anext(answers)
+    await answers.aclose()
+
+
+async def cancelled(answers):
+    async def read():
+        async for _ in answers:
+            reading.set()
+
+    reading = asyncio.Event()
+    task = asyncio.create_task(read())
+    await reading.wait()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("leave", [broken_off, raised_out, closed, cancelled])
+def test_whoever_stops_reading_ends_what_still_runs(leave):
+    async def main():
+        gate = Gate()
+        session = bag_of(gate.wait, echo).session()
+        calls = [ToolCall("wait"), ToolCall("echo", {"text": "x"})]
+        await leave(session.execute_streaming(calls))
+        gc.collect()
+        await gate.ended.wait()
+        assert session.interrupt() == 0, "nothing is left behind"
+
+    in_time(main())
+
+
+def test_leaving_a_stream_ends_its_tool():
+    async def main():
+        gate = Gate()
+        session = bag_of(gate.tell_and_wait).session()
+        async with aclosing(session.stream("tell_and_wait")) as items:
+            assert (await anext(items)).text == "so far"
+            reading = asyncio.ensure_future(anext(items))
+            await gate.began.wait()
+            reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await reading
+        assert gate.ended.is_set()
+        assert session.interrupt() == 0
+
+    in_time(main())
+
+
+# ---- interrupting ------------------------------------------------------------------------------
+
+
+async def as_call(session, name):
+    return await session.call(name, call_id="c1")
+
+
+async def as_stream(session, name):
+    return [item async for item in session.stream(name, call_id="c1")][-1]
+
+
+async def as_step(session, name):
+    return (await session.execute([ToolCall(name, id="c1")]))[0]
+
+
+async def as_streamed_step(session, name):
+    ((_, result),) = [item async for item in session.execute_streaming([ToolCall(name, id="c1")])]
+    return result
+
+
+WAYS = [as_call, as_stream, as_step, as_streamed_step]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("layered", [False, True])
+def test_a_call_is_ended_by_its_id_however_it_was_made(way, layered):
+    async def main():
+        gate = Gate()
+        bag = bag_of(gate.tell_and_wait)
+        if layered:
+            bag.register_middleware(noting([], "layer"))
+        session, stranger = bag.session(), bag.session()
+        work = asyncio.create_task(way(session, "tell_and_wait"))
+        await gate.began.wait()
+        assert stranger.interrupt("c1") == 0
+        assert stranger.interrupt() == 0
+        assert session.interrupt("another") == 0
+        assert session.interrupt("c1") == 1
+        result = await work
+        assert gate.ended.is_set()
+        assert session.interrupt("c1") == 0
+        return result
+
+    result = in_time(main())
+    assert (result.is_interrupted, result.is_error, result.call_id) == (True, True, "c1")
+    assert result.text.startswith("so far")
+
+
+def test_a_sibling_goes_on_when_one_call_is_ended():
+    async def main():
+        gate, other = Gate(), Gate()
+        bag = Satchel()
+        bag.register_tool(gate.wait)
+        bag.register_tool(other.wait, name="other")
+        session = bag.session()
+        calls = [ToolCall("wait", id="1"), ToolCall("other", id="2")]
+        work = asyncio.create_task(session.execute(calls))
+        await gate.began.wait()
+        await other.began.wait()
+        session.interrupt("1")
+        await gate.ended.wait()
+        other.go_on.set()
+        return [result.is_interrupted for result in await work]
+
+    assert in_time(main()) == [True, False]
+
+
+def test_without_an_id_everything_of_the_session_is_ended():
+    async def main():
+        gate = Gate()
+        session = bag_of(gate.wait).session()
+        work = asyncio.create_task(session.execute([ToolCall("wait", id=i) for i in "abc"]))
+        for _ in range(3):
+            await gate.starts.get()
+        assert session.interrupt() == 3
+        return await work
+
+    assert all(result.is_interrupted for result in in_time(main()))
+
+
+def test_it_may_come_from_another_thread():
+    async def main():
+        gate = Gate()
+        session = bag_of(gate.wait).session()
+        work = asyncio.create_task(session.call("wait", call_id="c1"))
+        await gate.began.wait()
+        assert await asyncio.to_thread(session.interrupt, "c1") == 1
+        return await work
+
+    assert in_time(main()).is_interrupted
+
+
+def test_a_call_may_be_ended_by_its_own_first_step():
+    bag = Satchel()
+    session = bag.session()
+
+    async def give_up() -> str:
+        session.interrupt("c1")
+        await asyncio.Event().wait()
+        return "never"
+
+    bag.register_tool(give_up)
+    assert in_time(session.call("give_up", call_id="c1")).is_interrupted
+
+
+def test_a_background_task_is_ended_by_the_id_of_its_call():
+    async def main():
+        gate = Gate()
+        bag = Satchel()
+        bag.register_tool(gate.tell_and_wait, background=True)
+        session, stranger = bag.session(), bag.session()
+        answer = await session.call("tell_and_wait", call_id="c1")
+        await gate.began.wait()
+        assert stranger.interrupt("c1") == 0
+        assert (await stranger.call("view_task", {"task_id": "task_1"})).is_error
+        assert session.interrupt("c1") == 1
+        await gate.ended.wait()
+        return answer, await session.call("wait_task", {"task_id": "task_1"})
+
+    answer, result = in_time(main())
+    assert answer.structured == {"task_id": "task_1"}
+    assert result.metadata["status"] == "cancelled"
+    assert "so far" in result.text
+
+
+# ---- background --------------------------------------------------------------------------------
+
+
+TASK_TOOLS = ["view_task", "wait_task", "cancel_task"]
+
+
+def names(session) -> list[str]:
+    return [schema["name"] for schema in session.schemas("anthropic")]
+
+
+def test_the_tools_for_tasks_are_there_with_a_background_tool_and_only_then():
+    bag = Satchel()
+    bag.create_group("slow")
+    bag.register_tool(echo, group="slow", background=True)
+    session = bag.session()
+    assert names(session) == []
+    assert in_time(session.call("view_task", {"task_id": "x"})).error_code == "tool_not_found"
+    session.activate("slow")
+    assert names(session) == ["echo", *TASK_TOOLS]
+    assert in_time(session.call("view_task", {"task_id": "x"})).error_code == "tool_error"
+
+
+def test_a_task_can_be_looked_after_although_its_tool_is_gone():
+    async def main():
+        bag = bag_of(echo, background=True)
+        session = bag.session()
+        await session.call("echo", {"text": "done"})
+        bag.remove_tool("echo")
+        assert names(session) == TASK_TOOLS
+        return await session.call("wait_task", {"task_id": "task_1"})
+
+    assert in_time(main()).text.endswith("done")
+
+
+def test_a_tool_that_comes_later_stands_behind_those_for_tasks():
+    """What a provider has cached stays a prefix."""
+    bag = bag_of(echo, background=True)
+    session = bag.session()
+    before = session.schemas()
+    bag.register_tool(count, name="a_new_one")
+    assert session.schemas()[: len(before)] == before
+    assert names(session) == ["echo", *TASK_TOOLS, "a_new_one"]
+
+
+def test_a_tool_of_the_hosts_own_wins_over_one_for_tasks():
+    bag = bag_of(echo, background=True)
+    bag.register_tool(count, name="view_task")
+    session = bag.session()
+    assert sorted(names(session)) == sorted(["echo", *TASK_TOOLS])
+    assert in_time(session.call("view_task")).structured == 1
+
+
+# ---- idempotent --------------------------------------------------------------------------------
+
+
+def test_a_repeated_call_is_answered_from_memory_in_its_own_session():
+    calls = []
+
+    def look_up(key: str) -> int:
+        calls.append(key)
+        return len(calls)
+
+    bag = bag_of(look_up, idempotent=True)
+    one, other = bag.session(), bag.session()
+    first = in_time(one.call("look_up", {"key": "a"}, call_id="1"))
+    again = in_time(one.call("look_up", '{"key": "a"}', call_id="2"))
+    assert (first.structured, again.structured, again.call_id) == (1, 1, "2")
+    assert in_time(one.call("look_up", {"key": "b"})).structured == 2
+    assert in_time(other.call("look_up", {"key": "a"})).structured == 3
+
+
+def test_a_tool_that_takes_the_place_of_another_runs_again():
+    bag = Satchel()
+    bag.register_tool(echo, idempotent=True)
+    session = bag.session()
+    in_time(session.call("echo", {"text": "a"}))
+    bag.register_tool(
+        lambda text: text + " anew", name="echo", idempotent=True, on_conflict="override"
+    )
+    assert in_time(session.call("echo", {"text": "a"})).text == "a anew"
+
+
+def test_an_addition_elsewhere_makes_nothing_run_again():
+    calls = []
+
+    def look_up() -> int:
+        calls.append(1)
+        return len(calls)
+
+    bag = Satchel(config={"host": {"key": "abc"}})
+    bag.register_tool(look_up, idempotent=True)
+    session = bag.session()
+    in_time(session.call("look_up"))
+    bag.register_tool(echo)
+    assert in_time(session.call("look_up")).structured == 1
+
+
+# ---- added models ------------------------------------------------------------------------------
+
+
+class More(BaseModel):
+    unit: str = "C"
+
+
+class Clash(BaseModel):
+    city: str
+
+
+def open_ended(city: str, **more: Any) -> str:
+    return f"{city} {more}"
+
+
+def test_a_model_adds_arguments_until_it_is_taken_away():
+    bag = bag_of(open_ended)
+    session = bag.session()
+    bag.set_extended_model("open_ended", More)
+    assert "unit" in session.schemas()[0]["function"]["parameters"]["properties"]
+    sent = {"city": "Oslo", "unit": "F"}
+    assert in_time(session.call("open_ended", sent)).text == "Oslo {'unit': 'F'}"
+    bag.set_extended_model(bag.tools.get("open_ended"), None)
+    assert "unit" not in session.schemas()[0]["function"]["parameters"]["properties"]
+    assert in_time(session.call("open_ended", sent)).error_code == "invalid_arguments"
+
+
+@pytest.mark.parametrize("junk", [{"unit": "C"}, 5, "More", More()])
+def test_what_is_no_model_is_refused(junk):
+    bag = bag_of(open_ended)
+    with pytest.raises(DefinitionError):
+        bag.set_extended_model("open_ended", junk)
+    assert bag.catalog.tools["open_ended"].tool is not None
+
+
+def test_a_model_that_does_not_fit_is_refused_and_changes_nothing():
+    bag = bag_of(open_ended, echo)
+    before = bag.catalog
+    with pytest.raises(DefinitionError, match="both have city"):
+        bag.set_extended_model("open_ended", Clash)
+    with pytest.raises(DefinitionError, match="no further arguments"):
+        bag.set_extended_model("echo", More)
+    with pytest.raises(NotFoundError, match="did you mean echo"):
+        bag.set_extended_model("ecko", More)
+    assert bag.catalog is before
+
+
+def test_a_tool_of_the_host_that_no_longer_fits_its_model_is_told_of():
+    bag = bag_of(open_ended)
+    bag.set_extended_model("open_ended", More)
+    bag.register_tool(echo, name="open_ended", on_conflict="override")
+    assert "open_ended" not in bag.catalog.tools
+    assert "tool-unfit" in {item.code for item in bag.catalog.diagnostics}
+    bag.remove_tool("open_ended")
+    bag.register_tool(echo, name="open_ended")
+    assert in_time(bag.session().call("open_ended", {"text": "a"})).text == "a"
+
+
+def test_a_model_is_for_one_tool_and_not_for_another_of_its_name(tmp_path, write_plugin):
+    source = (
+        "from satchel import tool\n@tool\ndef open_ended(x: int) -> str:\n    return 'plugin'\n"
+    )
+    write_plugin(tmp_path, "demo", "active: true\n", tools=source)
+    bag = Satchel(plugins=[tmp_path])
+    bag.register_tool(open_ended)
+    bag.set_extended_model("open_ended", More)
+    assert bag.catalog.tool("demo:open_ended").tool is not None
+    assert "tool-unfit" not in {item.code for item in bag.catalog.diagnostics}
+    bag.remove_tool("open_ended")
+    assert in_time(bag.session().call("open_ended", {"x": 1})).text == "plugin"
+
+
+# ---- schemas -----------------------------------------------------------------------------------
+
+
+def test_two_sessions_get_the_same_bytes_in_every_dialect():
+    bag = bag_of(echo, count, fail, open_ended, background=True)
+    for dialect in DIALECTS:
+        one, other = (json.dumps(bag.session().schemas(dialect)) for _ in "ab")
+        assert one == other
+        assert "echo" in one
+
+
+@pytest.mark.parametrize("bag", [Satchel(), bag_of(echo)])
+def test_an_unknown_dialect_is_refused_with_the_near_misses(bag):
+    with pytest.raises(NotFoundError, match="did you mean openai"):
+        bag.session().schemas("opnai")
+
+
+def test_a_tool_that_was_only_read_is_not_called_and_not_offered_as_itself(tmp_path, write_plugin):
+    source = "from satchel import tool\n@tool\ndef echo(text: str) -> str:\n    return text\n"
+    write_plugin(tmp_path, "demo", "active: true\n", tools=source)
+    session = Satchel(plugins=[tmp_path], run_code=False).session()
+    result = in_time(session.call("echo", {"text": "a"}))
+    assert result.error_code == "tool_not_found"
+    assert "Did you mean" not in result.text
+
+
+def test_a_registration_that_names_what_is_taken_says_how_to_go_on():
+    bag = bag_of(echo)
+    with pytest.raises(ConflictError, match="on_conflict="):
+        bag.register_tool(echo)

@@ -1,0 +1,34 @@
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from satchel.tools import FunctionTool, ToolCall, ToolContext
+
+
+def forecast(): ...
+
+
+def test_a_call_needs_no_arguments_and_no_id():
+    assert ToolCall("now") == ToolCall(name="now", arguments={}, id="")
+
+
+def test_what_the_session_fills_in_does_not_make_calls_differ():
+    filled = replace(
+        ToolCall("forecast"),
+        tool=FunctionTool(forecast),
+        group="maps",
+        context=ToolContext(tool="x"),
+    )
+    assert filled == ToolCall("forecast")
+    assert repr(filled) == repr(replace(ToolCall("forecast"), group="maps"))
+
+
+def test_no_two_calls_share_the_state_of_a_context():
+    ToolCall("forecast").context.state["secret"] = 1
+    assert ToolCall("forecast").context.state == {}
+
+
+def test_a_call_is_frozen_and_can_be_hashed_if_its_arguments_can():
+    assert hash(ToolCall("now")) == hash(ToolCall("now"))
+    with pytest.raises(FrozenInstanceError):
+        ToolCall("now").name = "later"
