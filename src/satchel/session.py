@@ -17,6 +17,7 @@ from satchel.runtime.executors import Concurrent, Executor, in_order
 from satchel.runtime.messages import interruption
 from satchel.runtime.once import Answers
 from satchel.runtime.reading import readable
+from satchel.runtime.run import ToolRun
 from satchel.shared import Shared
 from satchel.text import one_line, shorten
 from satchel.tools import Item, Tool, ToolCall, ToolContext, ToolResult, failure
@@ -257,6 +258,8 @@ class Session:
             group=group,
             context=context or _NOTHING,
         )
+        if not (layers or tool.idempotent or tool.background or tool.postprocess):
+            return ToolRun(call, tool, self._shared.limits), catalog  # as most calls are
         if tool.idempotent and self._answers is None:
             self._answers = Answers()
         run = begin(

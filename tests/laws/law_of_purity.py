@@ -213,6 +213,10 @@ EXCEPTIONS = {
             *("open", "tempfile", "threading", "time", "satchel.sources"),
         },
     ),
+    "cli.commands.call": (
+        "Ctrl-C cancels the call, also while its loop begins to wait",
+        {"asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"},
+    ),
     "cli.entry": ("it imports a command when that is run", {"importlib.import_module"}),
     "__init__": (
         "it loads a public name when that is first used, and keeps it",

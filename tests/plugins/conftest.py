@@ -1,5 +1,6 @@
 """Plugins as folders and as packages, scanned and loaded in one step."""
 
+import gc
 import sys
 from collections.abc import Callable
 
@@ -31,6 +32,7 @@ def tool_source() -> str:
 def loaded():
     """Purge what a test imported; nothing private may be left after it."""
     supplies: list[Supply] = []
+    gc.collect()  # what earlier tests left to the collector
     yield supplies
     for supply in supplies:
         if supply.code is not None:

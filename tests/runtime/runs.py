@@ -32,9 +32,7 @@ def a_run(
     tool = a_tool(fn, **options)
     known = {other.name: (other, "basic") for other in (tool, *others)}
     call = ToolCall(tool.name, {} if arguments is None else arguments, id=id)
-    return begin(
-        call, tool, limits, layers=layers, find=known.get, answers=answers, tasks=tasks
-    )
+    return begin(call, tool, limits, layers=layers, find=known.get, answers=answers, tasks=tasks)
 
 
 async def _watched(main):

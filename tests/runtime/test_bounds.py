@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.runtime.bounds import bounded
+from satchel.runtime.bounds import bounded, is_small
 from satchel.settings import Limits
-from satchel.tools import Text, ToolResult
+from satchel.tools import Audio, Image, Resource, ResourceLink, Text, ToolResult
 
 
 def texts(*parts, **others):
@@ -28,6 +28,49 @@ def test_the_limit_counts_for_all_blocks_together():
 
 def test_a_letter_is_never_cut_in_two():
     assert bounded(texts("aåå"), Limits(result_text=4)).text.startswith("aå\n")
+
+
+def test_an_empty_text_that_lies_behind_the_cut_leaves_nothing():
+    assert bounded(texts("abcdef", ""), Limits(result_text=1)).text.startswith("a\n[cut: 5 of 6")
+
+
+def test_what_is_small_for_certain_is_told_quickly():
+    limits = Limits(result_text=8)
+    assert is_small((Text("ab"),), limits)
+    assert not is_small((Text("abc"),), limits)
+    assert not is_small((Image(b""),), limits)
+
+
+def test_the_text_of_a_resource_counts_too():
+    result = ToolResult((Resource("a:b", "abcdef"), Text("g")))
+    assert bounded(result, Limits(result_text=4)).content == (
+        Resource("a:b", "abcd"),
+        Text("[cut: 3 of 7 bytes left out, limit result_text]"),
+    )
+
+
+def test_a_link_is_kept():
+    link = ResourceLink("a:b", "b")
+    assert bounded(ToolResult((link, Text("abc"))), Limits(result_text=1)).content[0] is link
+
+
+def test_a_file_that_is_too_big_is_left_out_and_says_so():
+    big, small = b"x" * 5, b"x" * 4
+    result = ToolResult(
+        (Image(big), Image(small), Audio(big), Resource("a:b", big), Resource("a:b", small))
+    )
+    assert bounded(result, Limits(resource=4)).content == (
+        Text("[left out: image of 5 bytes, limit resource]"),
+        Image(small),
+        Text("[left out: audio of 5 bytes, limit resource]"),
+        Text("[left out: resource of 5 bytes, limit resource]"),
+        Resource("a:b", small),
+    )
+
+
+def test_files_within_the_limit_are_left_alone():
+    result = ToolResult((Image(b"x"), ResourceLink("a:b", "b")))
+    assert bounded(result, Limits()) is result
 
 
 @given(st.lists(st.text()), st.integers(0, 20))

@@ -1,4 +1,4 @@
-from satchel.runtime.messages import too_slow, wrong_arguments
+from satchel.runtime.messages import interruption, too_slow, wrong_arguments
 from satchel.tools import ArgumentFault
 
 PARAMETERS = {
@@ -46,3 +46,10 @@ def test_what_the_model_sent_can_neither_grow_nor_break_the_message():
 def test_a_slow_call_names_the_limit_it_hit():
     message = too_slow("forecast", 60.0, "limit tool_call")
     assert "forecast gave no answer within 60 s (limit tool_call)" in message
+
+
+def test_a_call_that_was_ended_says_who_did_it():
+    result = interruption("forecast", "call-1")
+    assert "forecast was interrupted by the user" in result.text
+    assert (result.is_error, result.is_interrupted) == (True, True)
+    assert (result.error_code, result.call_id) == ("interrupted", "call-1")

@@ -32,13 +32,25 @@ class BackgroundTask:
         self.result = await self.run.result()
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or will never go on because its event loop has."""
+        return self.work.done() or self.work.get_loop().is_closed()
+
+    @property
     def status(self) -> str:
         """One word for where it stands."""
-        if not self.work.done():
+        if not self.is_over:
             return "running"
         if self.result is None or self.result.is_interrupted:
             return "cancelled"
         return "failed" if self.result.is_error else "done"
+
+    async def wait(self, seconds: float | None) -> None:
+        """Wait until it is over, but not for longer than some seconds."""
+        import asyncio
+
+        if not self.is_over:
+            await asyncio.wait([self.work], timeout=seconds)
 
     def view(self) -> ToolResult:
         """Return where it stands and what it has told so far; of an ended one, its result."""
@@ -91,10 +103,10 @@ class TaskBook:
 
     def running(self) -> list["Run"]:
         """Return what goes on."""
-        return [task.run for task in self._tasks.values() if not task.work.done()]
+        return [task.run for task in self._tasks.values() if not task.is_over]
 
     def _forget_old(self) -> None:
-        ended = [task.id for task in self._tasks.values() if task.work.done()]
+        ended = [task.id for task in self._tasks.values() if task.is_over]
         for task_id in ended[: max(0, len(ended) - KEPT)]:
             del self._tasks[task_id]
 
@@ -113,20 +125,16 @@ async def wait_task(
 
     If it still runs by then, the answer says where it stands.
     """
-    import asyncio
-
     task = book.get(task_id)
-    await asyncio.wait([task.work], timeout=max(0.0, min(timeout, LONGEST_WAIT)))
+    await task.wait(max(0.0, min(timeout, LONGEST_WAIT)))
     return task.view()
 
 
 async def cancel_task(book: TaskBook, task_id: str) -> ToolResult:
     """End a background task; the answer has what it told until then."""
-    import asyncio
-
     task = book.get(task_id)
     task.run.interrupt()
-    await asyncio.wait([task.work])
+    await task.wait(None)
     return task.view()
 
 

@@ -10,7 +10,7 @@ What runs inside shares its task with the host, and so both cancel the same one:
 context of who cancels: all that is started during a step inherits the mark of that step.
 """
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from enum import StrEnum
@@ -105,6 +105,7 @@ class Drive:
         if self.reason is not None:
             work.close()
             raise EndedError(self.reason)
+        self._mark.outer = MARK.get()
         try:
             waits_for = self._step(work, None)
         except BaseException as problem:
@@ -160,7 +161,7 @@ class Drive:
             problem = yield from self._waited(waits_for)
             self._cancels = self._task.cancelling()
             if self._is_out_of_patience:
-                self._leave_behind(work)
+                self._leave_behind(work, waits_for)
             try:
                 waits_for = self._step(work, problem)
             except StopIteration as done:
@@ -181,7 +182,7 @@ class Drive:
             return (yield from self._slept(None))
         # Taken over as a task would; see `__step` in asyncio/tasks.py.
         if (fault := self._fault_of(future)) is not None:
-            return RuntimeError(fault)
+            return (yield from self._slept(None)) or RuntimeError(fault)
         future._asyncio_future_blocking = False  # noqa: SLF001
         while not future.done():
             problem = yield from self._slept(future)
@@ -218,16 +219,13 @@ class Drive:
 
         if future is not None and self._must_tell:
             return self._own_cancellation()
-        self._proxy = proxy = _proxy_class()(loop=self._loop)
+        of_task, turn = _proxies()
+        self._proxy = proxy = (turn if future is None else of_task)(loop=self._loop)
         proxy.drive = self
-        if future is None:
-            proxy.set_result(None)
-        else:
+        if future is not None:
             future.add_done_callback(self._wake)
-        proxy._asyncio_future_blocking = True  # noqa: SLF001 - waited for, also if it is done
         try:
-            yield proxy
-            proxy.result()  # a cancellation, if whoever drives us just goes on with us
+            yield from proxy
         except asyncio.CancelledError as problem:
             return problem
         except BaseException:
@@ -291,9 +289,11 @@ class Drive:
         self._is_out_of_patience = self._must_tell = True
         self._wake()
 
-    def _leave_behind(self, work: Coroutine[Any, Any, Any]) -> NoReturn:
+    def _leave_behind(self, work: Coroutine[Any, Any, Any], waits_for: Any) -> NoReturn:
         """Drop a coroutine that goes on; it never gets another step."""
         self.left_behind = True
+        if hasattr(waits_for, "add_done_callback"):  # its end is of no interest any more
+            waits_for.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         self._throw_out(work)
         raise LeftBehind
 
@@ -307,7 +307,8 @@ class Drive:
 
         task = self._task
         is_pending = task.cancelling() > self._base
-        if isinstance(problem, asyncio.CancelledError) and (is_pending or self._hosts):
+        # A tool that cancels the task it runs in is no host: that is a fault of its own.
+        if isinstance(problem, asyncio.CancelledError) and self._hosts:
             self.is_torn = True
             raise problem
         if is_pending and self._hosts:
@@ -321,11 +322,12 @@ class Drive:
 
 
 @cache
-def _proxy_class() -> Any:
+def _proxies() -> tuple[Any, Any]:
+    """Make what the task waits for in place of what the coroutine does; `asyncio` is lazy."""
     import asyncio
 
     class Proxy(asyncio.Future[None]):
-        """What the task waits for; it tells the drive when the task is cancelled."""
+        """Tells the drive when the task is cancelled."""
 
         __slots__ = ("drive",)
         drive: Drive
@@ -334,4 +336,19 @@ def _proxy_class() -> Any:
             self.drive.note_cancel(msg)
             return super().cancel(msg)
 
-    return Proxy
+    class Turn(Proxy):
+        """Is done after one turn of the loop, as a task is that yields nothing."""
+
+        __slots__ = ()
+
+        def add_done_callback(
+            self, fn: Callable[[Any], object], /, *, context: Context | None = None
+        ) -> None:
+            self.get_loop().call_soon(self._end, fn, context=context)
+
+        def _end(self, fn: Callable[[Any], object]) -> None:
+            if not self.done():
+                self.set_result(None)
+            fn(self)
+
+    return Proxy, Turn

@@ -72,7 +72,7 @@ def _log(tool: Tool, mark: str, problem: BaseException) -> None:
     import logging
     import traceback
 
-    injected = tool.injected if isinstance(tool, FunctionTool) else {}
+    injected = tool.injected
     try:
         written = "".join(traceback.format_exception(type(problem), problem, _own(problem)))
         written = redacted(written, injected)

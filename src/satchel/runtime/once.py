@@ -1,13 +1,14 @@
 """Idempotent tools: a call that is repeated in one session gets the first answer again."""
 
+import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import ref
 
-from satchel.errors import SatchelError
 from satchel.runtime.onion import Handler, Middleware
 from satchel.runtime.opening import opened
 from satchel.runtime.reading import read_arguments
@@ -29,28 +30,35 @@ class Answers:
     """The good answers that one session has had, for as long as their tools live."""
 
     def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[Tool, OrderedDict[str, ToolResult]] = WeakKeyDictionary()
-        self._running: dict[Key, asyncio.Future[ToolResult | None]] = {}
+        # By identity: a tool that is a dataclass has no hash.
+        self._kept: dict[int, tuple[ref[Tool], OrderedDict[str, ToolResult]]] = {}
+        self._running: dict[tuple[int, str], asyncio.Future[ToolResult | None]] = {}
         """What calls that run now will answer; `None` if others have to ask for themselves."""
 
     async def known(self, key: Key) -> ToolResult | None:
         """Return an answer that was kept, or that an equal call gets just now."""
         import asyncio
 
-        while (running := self._running.get(key)) is not None:
-            if (shared := await asyncio.shield(running)) is not None:
-                return shared
         tool, arguments = key
-        answers = self._kept.get(tool, OrderedDict())
-        if arguments in answers:
-            answers.move_to_end(arguments)
-        return answers.get(arguments)
+        loop = asyncio.get_running_loop()
+        while running := self._running.get((id(tool), arguments)):
+            if running.get_loop() is not loop:
+                break  # nobody can wait for what another loop does, or left when it was closed
+            if (shared := await asyncio.shield(running)) is not None:
+                return _copied(shared)
+        answers = self._answers_of(tool)
+        if arguments not in answers:
+            return None
+        answers.move_to_end(arguments)
+        return _copied(answers[arguments])
 
     async def noted(self, key: Key, inner: Handler, call: ToolCall) -> AsyncIterator[Item]:
         """Run a call, keep its answer, and give it to those who wait for it."""
         import asyncio
 
-        running = self._running[key] = asyncio.get_running_loop().create_future()
+        tool, arguments = key
+        running = asyncio.get_running_loop().create_future()
+        self._running[id(tool), arguments] = running
         try:
             async with opened(inner, call) as items:
                 async for item in items:
@@ -68,10 +76,16 @@ class Answers:
     def _keep(self, key: Key, result: ToolResult) -> None:
         if not result.is_error:
             tool, arguments = key
-            answers = self._kept.setdefault(tool, OrderedDict())
-            answers[arguments] = result
+            answers = self._answers_of(tool)
+            answers[arguments] = _copied(result)
             while len(answers) > KEPT:
                 answers.popitem(last=False)
+
+    def _answers_of(self, tool: Tool) -> OrderedDict[str, ToolResult]:
+        number, kept = id(tool), self._kept
+        if number not in kept:
+            kept[number] = ref(tool, lambda _: kept.pop(number, None)), OrderedDict()
+        return kept[number][1]
 
     def _settle(
         self,
@@ -81,7 +95,9 @@ class Answers:
     ) -> None:
         if not running.done():
             running.set_result(answer)
-            del self._running[key]
+            tool, arguments = key
+            if self._running.get((id(tool), arguments)) is running:
+                del self._running[id(tool), arguments]
 
 
 def once(answers: Answers) -> Middleware:
@@ -103,10 +119,18 @@ def once(answers: Answers) -> Middleware:
     return layer
 
 
+def _copied(result: ToolResult) -> ToolResult:
+    """Return a result that its reader may change without changing what is remembered."""
+    return replace(result, structured=deepcopy(result.structured), metadata=dict(result.metadata))
+
+
 def _key(call: ToolCall) -> Key | None:
     """Return what makes two calls equal, or `None` for a call that cannot be read."""
     try:
-        arguments = read_arguments(call.name, call.arguments)
-        return (call.tool, to_json(sorted(arguments.items()))) if call.tool else None
-    except (SatchelError, TypeError, ValueError):
-        return None
+        if call.tool is None:
+            return None
+        # As the tool gets them: `"1"` and `1` are equal where it takes a number.
+        arguments = call.tool.check(read_arguments(call.name, call.arguments))
+        return call.tool, json.dumps(json.loads(to_json(arguments)), sort_keys=True)
+    except Exception:
+        return None  # Whatever is wrong with it, the tool says so.

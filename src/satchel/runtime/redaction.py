@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 _SECRET_NAME = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
@@ -10,9 +11,10 @@ _ASSIGNED = re.compile(
     r"""(?ix)
     ( (?: api[_-]?key | access[_-]?key | token | secret | passw(?:or)?d | authorization )
       ["']? \s* [=:] \s* (?: bearer \s+ | basic \s+ )? ["']? )
-    ( [^\s"',;}]+ )
+    (?: (?<=") [^"\n]+ | (?<=') [^'\n]+ | [^\s"',;}]+ )
     """
 )
+_IN_ADDRESS = re.compile(r"(://[^\s:/@]*:)[^\s/@]+(@)")
 _MARK = "[redacted]"
 _SHORTEST = 4
 """Shorter values stand everywhere, and guessing them is easy."""
@@ -21,8 +23,10 @@ _SHORTEST = 4
 def redacted(text: str, injected: Mapping[str, Any]) -> str:
     """Return a text without secrets, and with `~` and `.` for the folders of whoever runs this."""
     for value in sorted({*_texts(injected.values()), *_environment()}, key=len, reverse=True):
-        text = text.replace(value, _MARK)
+        for written in (value, repr(value)[1:-1]):
+            text = text.replace(written, _MARK)
     text = _ASSIGNED.sub(rf"\1{_MARK}", text)
+    text = _IN_ADDRESS.sub(rf"\1{_MARK}\2", text)
     for folder, short in ((_here(), "."), (os.path.expanduser("~"), "~")):
         if len(folder) > 1:
             text = text.replace(folder, short)
@@ -50,9 +54,15 @@ def _texts(values: Iterable[Any]) -> Iterable[str]:
         match value:
             case str() if len(value) >= _SHORTEST:
                 yield value
+            case bytes() | bytearray():
+                yield from _texts([bytes(value).decode(errors="replace")])
             case Mapping():
-                yield from _texts(value.values())
+                yield from _texts((*value.keys(), *value.values()))
             case list() | tuple() | set() | frozenset():
                 yield from _texts(value)
             case _ if hasattr(type(value), "get_secret_value"):
                 yield from _texts([value.get_secret_value()])
+            case int() if not isinstance(value, bool) and len(str(value)) >= _SHORTEST:
+                yield str(value)
+            case _ if is_dataclass(value) or hasattr(type(value), "model_fields"):
+                yield from _texts(getattr(value, "__dict__", {}).values())

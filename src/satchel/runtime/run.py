@@ -53,7 +53,7 @@ class Run(ABC):
             return item if self._drive is None or self._drive.reason is None else None
         except BaseException as problem:
             # Any: a tool that exits, interrupts or cancels itself must not end the host.
-            if self._stream is None:
+            if self._stream is None and self._drive is None:
                 return self._explained(problem)
             self._failed = problem  # what is open has to be closed, which may take a while
         finally:
@@ -62,9 +62,9 @@ class Run(ABC):
 
     async def next(self) -> Item:
         """Return the next chunk, or the result."""
-        if self._failed is not None:
-            return await self._last(self._explained(self._failed))
         drive = self._driver()
+        if self._failed is not None and drive.reason is None:
+            return await self._last(self._explained(self._failed))
         begun, self._begun = self._begun, None
         try:
             item: Item = await (drive.rest(*begun) if begun else drive.through(self._step()))
@@ -298,9 +298,12 @@ class LayeredRun(Run):
             self._has_been_interrupted = True
         yield item
 
+    # More patient: what is inside may need all of its own time to end.
     def _made_drive(self) -> Drive:
-        # Twice as patient: what is inside may need all of its own time to end.
         return Drive(None, self._limits.cancel_grace * 2, self._mark)
+
+    def _closing_drive(self) -> Drive:
+        return Drive(self._limits.cancel_grace * 3, self._limits.cancel_grace * 2, self._mark)
 
     async def _step(self) -> Item:
         if self._stream is None:

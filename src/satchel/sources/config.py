@@ -56,7 +56,9 @@ def read_configuration(plugin: str, given: Mapping[str, Any], folder: str = "") 
         # An empty value is how shells and files say that there is none.
         if name.startswith(prefix) and value
     }
-    return Configuration(plugin, path, {**values, **environment, **given}, problems, is_unreadable)
+    return Configuration(
+        plugin, path, {**values, **environment, **_said(given)}, problems, is_unreadable
+    )
 
 
 def fixed_folder(given: str) -> str:
@@ -73,6 +75,11 @@ def config_folder() -> str:
     from platformdirs import user_config_dir
 
     return user_config_dir("satchel", appauthor=False)
+
+
+def _said(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out empty texts, which hosts pass on from an environment that says nothing."""
+    return {key: value for key, value in given.items() if not (value == "" and type(value) is str)}
 
 
 def _prefix(plugin: str) -> str:

@@ -1,5 +1,6 @@
 """What a tool is, whoever wrote it."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -12,6 +13,8 @@ from satchel.tools.docstrings import read_docstring
 from satchel.tools.parameters import Arguments
 from satchel.tools.signature import Parameter, Signature, is_context, signature_of
 from satchel.tools.validator import Validator
+
+_SECRET = re.compile(r"key|token|secret|passw|credential|auth|url|dsn", re.IGNORECASE)
 
 
 class Tool(ABC):
@@ -81,6 +84,11 @@ class Tool(ABC):
     def wants_context(self) -> bool:
         """Whether it is to be told the context of its call."""
         return bool(self._context_parameters)
+
+    @property
+    def injected(self) -> Mapping[str, Any]:
+        """What the tool holds that no log may show; of an object, what it calls by such names."""
+        return {key: value for key, value in vars(self).items() if _SECRET.search(key)}
 
     @cached_property
     def on_loop(self) -> bool:

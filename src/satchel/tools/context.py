@@ -25,6 +25,11 @@ class ToolContext:
     call_id: str = ""
     tool: str = ""
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, *_: Any) -> Any:
+        """Refuse to be an argument: what the host tells must never be made up by a model."""
+        raise TypeError("a ToolContext stands alone as a parameter's annotation")
+
     def get_metadata(self, key: str, default: Any = None) -> Any:
         """Return one value of the metadata."""
         return self.metadata.get(key, default)

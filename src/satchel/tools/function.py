@@ -18,6 +18,7 @@ from satchel.tools.docstrings import read_docstring, short
 from satchel.tools.parameters import Arguments
 from satchel.tools.schema import output_schema
 from satchel.tools.signature import (
+    held_by,
     innermost,
     is_context,
     name_and_docstring,
@@ -73,12 +74,19 @@ class FunctionTool(Tool):
         said = said if include_long_description else short(said)
         self.fn = fn
         self.name = good_name(_first(name, options.name, own_name), where(fn))
-        self.description = visible(_first(description, options.description, said))
+        self.description = _first(description, options.description, said)
         self.group = _first(group, options.group)
         self.timeout = _good_timeout(_first(timeout, options.timeout), where(fn))
         self.idempotent = bool(_first(idempotent, options.idempotent))
         self.background = bool(_first(background, options.background))
         self.annotations = _good_annotations(_first(annotations, options.annotations), where(fn))
+        if postprocess is not None and not callable(postprocess):
+            raise DefinitionError("postprocess is a function", where=where(fn))
+        if parameters is not None and not isinstance(parameters, Mapping):
+            raise DefinitionError("parameters are a JSON Schema", where=where(fn))
+        if not isinstance(self.description, str):
+            raise DefinitionError("the description of a tool must be text", where=where(fn))
+        self.description = visible(self.description)
         self.postprocess = postprocess
         self._signature = signature_of(fn)
         self.on_loop = runs_on_loop(fn)
@@ -110,7 +118,8 @@ class FunctionTool(Tool):
     @property
     def injected(self) -> Mapping[str, Any]:
         """The values that the host gave for hidden parameters; they may be secrets."""
-        return self._injected
+        defaults = {item.name: item.parameter.default for item in self._fields}
+        return {**defaults, **held_by(self.fn), **self._injected}
 
     @property
     def wants_context(self) -> bool:
@@ -146,17 +155,17 @@ class FunctionTool(Tool):
 
         A function that is not async runs in a thread of its own.
         """
+        if self._is_direct:  # The short way, for the kind that is called most.
+            outcome = await self.fn(**arguments)
+            return drawn(outcome) if isinstance(outcome, GeneratorType) else outcome
         if self._made_defaults:
             made = {field.name: field.made_default() for field in self._made_defaults}
             arguments = {**arguments, **made}
         if self._injected or self._contexts:
-            arguments = {**arguments, **self._injected, **dict.fromkeys(self._contexts, context)}
+            arguments = {**arguments, **dict.fromkeys(self._contexts, context), **self._injected}
         positional: list[Any] = []
         if self._has_places:
             positional, arguments = self._signature.place(arguments, self._spread)
-        if self._is_async:  # The short way, for the kind that is called most.
-            outcome = await self.fn(*positional, **arguments)
-            return drawn(outcome) if isinstance(outcome, GeneratorType) else outcome
         return await run(partial(self.fn, *positional, **arguments), on_loop=self.on_loop)
 
     async def execute(self, /, **arguments: Any) -> Any:
@@ -221,6 +230,8 @@ class FunctionTool(Tool):
             item for item, shown in variadic if item and shown and item.name not in hidden
         )
         self._has_places = bool(self._spread) or signature.has_places
+        filled_in = self._injected or self._contexts or self._made_defaults
+        self._is_direct = self._is_async and not (self._has_places or filled_in)
         shown = [item for item in signature.parameters if item.name not in hidden]
         self._own_arguments = Arguments(
             self.fn,
@@ -310,7 +321,7 @@ def good_name(name: Any, place: str) -> str:
 
 def _good_timeout(timeout: float | None, place: str) -> float | None:
     # Not "timeout <= 0": that would let NaN pass.
-    if timeout is not None and not timeout > 0:
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         raise DefinitionError(f"a timeout of {timeout} seconds cannot be kept", where=place)
     return timeout
 

@@ -15,5 +15,5 @@ def quick(cls: type[T], **values: Any) -> T:
     factory must be named.
     """
     made = object.__new__(cls)
-    made.__dict__.update(values)
+    object.__setattr__(made, "__dict__", values)
     return made

@@ -174,6 +174,10 @@ def _is_context(found: Any) -> bool:
         return _is_context(get_args(found)[0])
     if origin in {Union, UnionType}:
         return any(map(_is_context, get_args(found)))
+    # `type Ctx = ToolContext`, a NewType, a TypeVar with a bound: the same by another name.
+    for inside in ("__value__", "__supertype__", "__bound__"):
+        if (other := getattr(found, inside, None)) is not None and not isinstance(found, type):
+            return _is_context(other)
     return isinstance(found, type) and issubclass(found, ToolContext)
 
 
@@ -196,6 +200,15 @@ def _evaluated(fn: Callable[..., Any], name: str, annotation: Any) -> Any:
         # It is often imported for type checkers only.
         inner[ToolContext.__name__] = ToolContext
         return get_type_hints(holder, scope, inner, include_extras=True)[name]
+
+
+def held_by(fn: Any) -> dict[str, Any]:
+    """Return what partials hold, by name or by position."""
+    held: dict[str, Any] = {}
+    while isinstance(fn, partial):
+        held |= {**fn.keywords, **{f"{len(held)}.{at}": item for at, item in enumerate(fn.args)}}
+        fn = fn.func
+    return held
 
 
 def beneath_partials(fn: Any) -> Any:

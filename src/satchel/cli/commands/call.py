@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+import signal
+from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -57,7 +59,10 @@ def command(
     session = bag.session()
     session.activate(entry.group, *groups)
     told = None if as_json else console
-    result = asyncio.run(_called(session, entry.name, arguments, told))
+    try:
+        result = asyncio.run(_until_ctrl_c(_called(session, entry.name, arguments, told)))
+    except asyncio.CancelledError:
+        raise click.Abort from None
     if as_json:
         console.json(
             {
@@ -70,6 +75,19 @@ def command(
             }
         )
     ctx.exit(1 if result.is_error else 0)
+
+
+async def _until_ctrl_c(work: Coroutine[Any, Any, ToolResult]) -> ToolResult:
+    """Await something that Ctrl-C cancels.
+
+    A handler of the loop's own wakes it. The one that `asyncio.run` sets does not: a signal that
+    comes while the loop begins to wait would be seen only when something else happens.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows, or in a thread
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    return await work
 
 
 async def _called(

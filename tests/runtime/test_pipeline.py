@@ -1,0 +1,213 @@
+import asyncio
+import subprocess
+import sys
+from dataclasses import replace
+
+from runs import a_run, a_tool, play
+
+from satchel.runtime import TaskBook, begin, run_call
+from satchel.runtime.once import Answers
+from satchel.runtime.onion import wrap
+from satchel.runtime.run import LayeredRun, ToolRun
+from satchel.settings import Limits
+from satchel.tools import ToolCall
+
+
+async def fn():
+    return "done"
+
+
+async def other(x: int = 1):
+    return f"other {x}"
+
+
+async def passing(call, inner):
+    async for item in inner(call):
+        yield item
+
+
+def sending(name, **changes):
+    async def layer(call, inner):
+        async for item in inner(replace(call, name=name, **changes)):
+            yield item
+
+    return layer
+
+
+def test_a_tool_without_layers_runs_as_it_is():
+    assert isinstance(a_run(fn), ToolRun)
+    assert isinstance(a_run(fn, idempotent=True), ToolRun)
+    assert isinstance(a_run(fn, background=True), ToolRun)
+    assert isinstance(a_run(fn, idempotent=True, answers=Answers()), LayeredRun)
+    assert isinstance(a_run(fn, layers=[passing]), LayeredRun)
+
+
+def test_a_call_knows_its_tool():
+    tool = a_tool(fn)
+    assert begin(ToolCall("probe"), tool, Limits()).call.tool is tool
+    call = ToolCall("probe", tool=tool)
+    assert begin(call, tool, Limits()).call is call
+
+
+def test_one_call_runs_with_nothing_around_it():
+    assert play(run_call(a_tool(fn), ToolCall("probe"), Limits())).text == "done"
+
+
+def test_what_a_tool_asks_for_stands_inside_of_the_layers():
+    noted = []
+
+    def post(call, result):
+        noted.append(result.text)
+        return f"post {result.text}"
+
+    async def shout(call, inner):
+        async for item in inner(call):
+            noted.append(item.text)
+            yield item
+
+    async def main():
+        answers, tool = Answers(), a_tool(other, idempotent=True, postprocess=post_async(post))
+        for _ in range(2):
+            result = await a_run(tool, answers=answers, layers=[shout]).result()
+            assert result.text == "post other 1"
+
+    play(main())
+    assert noted == ["other 1", "post other 1", "post other 1"]
+
+
+def post_async(fn):
+    async def postprocess(call, result):
+        return fn(call, result)
+
+    return postprocess
+
+
+def test_a_call_that_is_sent_to_another_tool_runs_in_the_ways_of_that_tool():
+    async def shout(call, result):
+        return result.text.upper()
+
+    async def never(call, result):
+        raise AssertionError
+
+    async def main():
+        second = a_tool(other, name="second", postprocess=shout)
+        run = a_run(
+            fn,
+            layers=[sending("second", arguments={"x": 2})],
+            others=[second],
+            postprocess=never,
+        )
+        assert (await run.result()).text == "OTHER 2"
+
+    play(main())
+
+
+def test_a_call_that_is_sent_nowhere_finds_no_tool():
+    async def main():
+        for options in ({}, {"background": True, "tasks": TaskBook()}):
+            result = await a_run(fn, layers=[sending("third")], **options).result()
+            assert result.error_code == "tool_not_found"
+            assert result.text == "there is no tool 'third'"
+            assert result.call_id == "call-1"
+
+    play(main())
+
+
+def test_a_background_call_that_is_sent_to_another_tool_runs_that():
+    async def main():
+        book = TaskBook()
+        second = a_tool(other, name="second", background=True)
+        options = {"background": True, "tasks": book}
+        run = a_run(fn, layers=[sending("second")], others=[second], **options)
+        result = await run.result()
+        assert result.text.startswith("second goes on in the background as task_1")
+        await asyncio.wait([book.get("task_1").work])
+        assert book.get("task_1").view().text == "task task_1 (second): done\nother 1"
+        here = a_tool(other, name="here")
+        run = a_run(fn, layers=[sending("here")], others=[here], **options)
+        assert (await run.result()).text == "other 1"
+
+    play(main())
+
+
+def test_layers_stand_around_the_start_of_a_background_task():
+    noted = []
+
+    async def noting(call, inner):
+        async for item in inner(call):
+            noted.append(item.structured)
+            yield item
+
+    async def shout(call, result):
+        return result.text.upper()
+
+    async def main():
+        book = TaskBook()
+        tool = a_tool(fn, background=True, postprocess=shout)
+        await a_run(tool, layers=[noting], tasks=book).result()
+        await asyncio.wait([book.get("task_1").work])
+        assert book.get("task_1").result.text == "DONE"
+
+    play(main())
+    assert noted == [{"task_id": "task_1"}]
+
+
+def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
+    noted = []
+
+    def noting(name):
+        async def layer(call, inner):
+            noted.append((name, call.name))
+            async for item in inner(call):
+                yield item
+
+        return layer
+
+    everywhere, guard = noting("everywhere"), noting("guard")
+
+    def layers_of(name, group):
+        return [everywhere, guard] if name == "second" else [everywhere]
+
+    async def main():
+        second = a_tool(other, name="second")
+        tool = a_tool(fn)
+        run = begin(
+            ToolCall("probe"),
+            tool,
+            Limits(),
+            layers=[everywhere, sending("second")],
+            layers_of=layers_of,
+            find={"second": (second, "basic")}.get,
+        )
+        assert (await run.result()).text == "other 1"
+
+    play(main())
+    assert noted == [("everywhere", "probe"), ("guard", "second")]
+
+
+def test_layers_may_be_tried_without_anything_around_them():
+    async def main():
+        tool = a_tool(fn)
+
+        async def bottom(call):
+            yield (await run_call(tool, call, Limits())).text
+
+        handler = wrap(bottom, [passing, passing])
+        assert [item async for item in handler(ToolCall("probe", tool=tool))] == ["done"]
+
+    play(main())
+
+
+def test_importing_the_room_imports_nothing_heavy():
+    code = (
+        "import sys, satchel.runtime\n"
+        "print({'asyncio', 'pydantic', 'pydantic_core', 'griffe'} & set(sys.modules))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )
+    assert ended.stdout == "set()\n"
