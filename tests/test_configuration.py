@@ -87,6 +87,19 @@ def test_a_folder_plugins_tool_gets_its_values_and_the_model_sees_nothing_of_the
     assert list(fetch["function"]["parameters"]["properties"]) == ["city"]
 
 
+@pytest.mark.parametrize("default", ["", " | None = None"])
+@pytest.mark.parametrize("how", ["def", "async def"])
+def test_a_tool_of_any_kind_is_handed_its_value(tmp_path, write_plugin, how, default):
+    source = f"""
+        from satchel import tool
+        @tool(state=["key"])
+        {how} fetch(key: str{default}) -> str:
+            return str(key)
+    """
+    write_plugin(tmp_path, "demo", "active: true\n", tools=source)
+    assert say(Satchel(plugins=[tmp_path], config={"demo": {"key": "abc"}}), "fetch") == "abc"
+
+
 def test_a_pip_plugins_tool_gets_its_values(package, config):
     config("sender", "API_KEY=abc\n")
     assert say(Satchel(entry_points=["sender"]), "send", text="hi") == "hi abc"

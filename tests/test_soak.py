@@ -4,8 +4,10 @@ import asyncio
 import gc
 import logging
 import random
+import resource
 import threading
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
@@ -139,7 +141,8 @@ async def many(bag, count, seed):
     await asyncio.gather(*(work(worker) for worker in range(AT_ONCE)))
     # What goes on in the background ends by itself.
     if others := asyncio.all_tasks() - {asyncio.current_task()}:
-        await asyncio.wait(others)
+        _, pending = await asyncio.wait(others, timeout=10)
+        assert not pending
     return seen
 
 
@@ -148,6 +151,13 @@ def left():
     return len(gc.get_objects()), threading.active_count()
 
 
+def resident():
+    """Return the bytes that the process has in memory; texts and bytes are no objects to `gc`."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells memory as Linux does")
 def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
     # Failures are logged, each with its traceback; here there are too many to keep.
     monkeypatch.setattr(logging.getLogger("satchel.runtime"), "disabled", True)
@@ -157,6 +167,7 @@ def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
     bag.register_middleware(passing, tool="turns")
     asyncio.run(many(bag, AT_ONCE * 20, "warm"))
     objects, threads = left()
+    memory = resident()
     seen = asyncio.run(many(bag, CALLS, "soak"))
     after, threads_after = left()
     assert sum(seen.values()) == CALLS
@@ -165,6 +176,7 @@ def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
     assert min(seen[what] for what in expected) > CALLS / 500
     assert threads_after <= threads
     assert after - objects < 2_000
+    assert resident() - memory < 24 * 1024 * 1024
 
 
 def test_a_session_of_many_calls_does_not_grow():

@@ -27,7 +27,7 @@ PURE = {
     "names": {"difflib.get_close_matches", "re.compile", "re.split", "unicodedata.normalize"},
     "tools": {
         *("json.dumps", "json.loads"),
-        *("base64.b64encode", "json.JSONEncoder"),
+        *("base64.b64encode", "json.JSONEncoder", "re.IGNORECASE", "re.compile"),
         *("inspect.Parameter", "inspect.cleandoc", "inspect.signature", "inspect.unwrap"),
         *("inspect.iscoroutinefunction", "jsonschema_rs"),
         *("griffe.Docstring", "griffe.Parser", "griffe.parse_auto"),
@@ -112,15 +112,16 @@ EXCEPTIONS = {
     "runtime.once": (
         "equal calls wait for one",
         {
-            "asyncio.get_running_loop",
-            "asyncio.shield",
-            "asyncio.Future",
-            "weakref.WeakKeyDictionary",
+            *("asyncio.get_running_loop", "asyncio.shield", "asyncio.Future"),
+            *("json.loads", "weakref.ref"),
         },
     ),
     "runtime.background": (
         "a task goes on by itself; its tools are described once",
-        {"asyncio.create_task", "asyncio.wait", "functools.cache", "itertools.count"},
+        {
+            *("asyncio.create_task", "asyncio.get_running_loop", "asyncio.wait"),
+            *("functools.cache", "itertools.count"),
+        },
     ),
     "runtime.opening": (
         "it closes what it opened, in place of the event loop",

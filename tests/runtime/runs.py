@@ -1,6 +1,7 @@
 """Runs of small tools, on a loop whose clock jumps, and what has to be true after each."""
 
 import asyncio
+import contextlib
 import sys
 
 import stage
@@ -73,10 +74,8 @@ async def forever():
 async def ignoring():
     """Ignore every cancellation, but not that the coroutine is dropped."""
     while True:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(1000)
-        except asyncio.CancelledError:
-            pass
 
 
 def now():

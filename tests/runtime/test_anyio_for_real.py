@@ -57,7 +57,7 @@ async def using_an_event():
 async def swallowing():
     try:
         await anyio.sleep(100)
-    except BaseException:  # noqa: BLE001 - that is what is tried
+    except BaseException:
         return "I go on"
 
 

@@ -144,11 +144,12 @@ def test_a_task_that_fails_says_so():
     play(main())
 
 
-def test_wrong_arguments_are_a_task_that_fails():
+def test_wrong_arguments_are_told_at_once():
     async def main():
         desk = Desk()
-        await desk.start(arguments={"second": 1})
-        assert (await desk.ask("wait_task")).error_code == "invalid_arguments"
+        result = await desk.start(arguments={"second": 1})
+        assert result.error_code == "invalid_arguments"
+        assert len(desk.book) == 0
 
     play(main())
 

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import sys
 import threading
 import types
@@ -18,7 +19,7 @@ async def outcome(work):
     task = asyncio.current_task()
     try:
         told = await work
-    except BaseException as problem:  # noqa: BLE001 - whatever it is
+    except BaseException as problem:
         told = type(problem), str(problem)
     return told, task.cancelling()
 
@@ -369,10 +370,8 @@ async def failing_instead():
 
 async def looping():
     while True:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            pass
 
 
 async def in_a_group(task):
@@ -385,10 +384,8 @@ async def in_a_group(task):
 
 async def waiting_again_and_again(task):
     while not task.done():
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait([task])
-        except asyncio.CancelledError:
-            pass
 
 
 async def ignoring_in_the_end():
@@ -603,10 +600,8 @@ def test_nobody_waits_for_a_child_that_ignores_its_end(waits):
         async def child():
             children.append(asyncio.current_task())
             while not release.is_set():
-                try:
+                with contextlib.suppress(asyncio.CancelledError):
                     await release.wait()
-                except asyncio.CancelledError:
-                    pass
 
         async def fn():
             task = asyncio.create_task(child())

@@ -151,7 +151,7 @@ def test_a_fault_of_ours_is_told_with_all_its_frames(log):
 def _caught(fn):
     try:
         fn()
-    except Exception as problem:  # noqa: BLE001 - whatever it is
+    except Exception as problem:
         problem.tool = "another"
         return problem
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from types import SimpleNamespace
@@ -478,8 +478,13 @@ async def by_interrupting(run):
     assert result.text.startswith("one")
 
 
-LEAVING = [by_aclose, by_close, by_cancelling_between, by_cancelling_inside, by_an_exception] + [
-    by_interrupting
+LEAVING = [
+    by_aclose,
+    by_close,
+    by_cancelling_between,
+    by_cancelling_inside,
+    by_an_exception,
+    by_interrupting,
 ]
 
 
@@ -522,10 +527,8 @@ async def ignoring_stream():
 async def ignoring_everything():
     yield "one"
     for _ in range(5):
-        try:
+        with suppress(BaseException):
             await asyncio.sleep(1000)
-        except BaseException:  # noqa: BLE001, S110 - that is what is tried
-            pass
 
 
 async def slow_to_close():
@@ -1302,7 +1305,7 @@ def test_a_layer_may_limit_the_time_of_what_is_inside():
 
 def test_a_layer_may_make_of_an_interruption_what_it_likes_but_it_stays_marked():
     async def hiding(call, inner):
-        async for item in inner(call):
+        async for _item in inner(call):
             yield ToolResult((Text("all is well"),), structured=[1], metadata={"a": 1})
 
     result = play(interrupted_at(layered(forever, hiding)))
@@ -1373,10 +1376,8 @@ async def step_group(seconds):
 async def step_stubborn(seconds):
     until = now() + seconds
     while now() < until:
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.sleep(until - now())
-        except asyncio.CancelledError:
-            pass
 
 
 async def step_clean_up(seconds):

@@ -49,7 +49,8 @@ class BackgroundTask:
         """Wait until it is over, but not for longer than some seconds."""
         import asyncio
 
-        if not self.is_over:
+        # What another loop runs cannot be waited for from here, only looked at.
+        if not self.is_over and self.work.get_loop() is asyncio.get_running_loop():
             await asyncio.wait([self.work], timeout=seconds)
 
     def view(self) -> ToolResult:

@@ -292,8 +292,9 @@ class Drive:
     def _leave_behind(self, work: Coroutine[Any, Any, Any], waits_for: Any) -> NoReturn:
         """Drop a coroutine that goes on; it never gets another step."""
         self.left_behind = True
-        if hasattr(waits_for, "add_done_callback"):  # its end is of no interest any more
+        if hasattr(waits_for, "add_done_callback"):  # nobody waits for that, either
             waits_for.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+            waits_for.cancel()
         self._throw_out(work)
         raise LeftBehind
 
@@ -307,8 +308,7 @@ class Drive:
 
         task = self._task
         is_pending = task.cancelling() > self._base
-        # A tool that cancels the task it runs in is no host: that is a fault of its own.
-        if isinstance(problem, asyncio.CancelledError) and self._hosts:
+        if isinstance(problem, asyncio.CancelledError) and (is_pending or self._hosts):
             self.is_torn = True
             raise problem
         if is_pending and self._hosts:

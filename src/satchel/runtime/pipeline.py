@@ -7,6 +7,7 @@ from satchel.runtime.background import TaskBook
 from satchel.runtime.once import Answers, once
 from satchel.runtime.onion import Find, Handler, Middleware, Note, nowhere, redirected, wrap
 from satchel.runtime.postprocess import postprocess
+from satchel.runtime.reading import read_arguments
 from satchel.runtime.run import LayeredRun, Run, ToolRun
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolResult
@@ -52,6 +53,8 @@ def begin(
                 # Nobody gets around the layers of one tool by way of another.
                 others = (m for m in layers_of(call.name, call.group) if m not in layers)
             if call.tool.background and tasks is not None:
+                # Said now, and not when somebody asks for the task.
+                call.tool.check(read_arguments(call.name, call.arguments))
                 run = begin(call, call.tool, limits, find=find, answers=answers)
                 return wrap(lambda _: tasks.start(run), others, find, note)(call)
             return wrap(bottom, (*others, *_layers_of(call.tool, answers)), find, note)(call)

@@ -118,7 +118,7 @@ class FunctionTool(Tool):
     @property
     def injected(self) -> Mapping[str, Any]:
         """The values that the host gave for hidden parameters; they may be secrets."""
-        defaults = {item.name: item.parameter.default for item in self._fields}
+        defaults = {p.name: p.parameter.default for p in self._fields if not p.required}
         return {**defaults, **held_by(self.fn), **self._injected}
 
     @property
@@ -155,13 +155,14 @@ class FunctionTool(Tool):
 
         A function that is not async runs in a thread of its own.
         """
-        if self._is_direct:  # The short way, for the kind that is called most.
+        filled_in = self._injected or self._contexts or self._made_defaults
+        if self._is_async and not (filled_in or self._has_places):  # as most are
             outcome = await self.fn(**arguments)
             return drawn(outcome) if isinstance(outcome, GeneratorType) else outcome
         if self._made_defaults:
             made = {field.name: field.made_default() for field in self._made_defaults}
             arguments = {**arguments, **made}
-        if self._injected or self._contexts:
+        if filled_in:
             arguments = {**arguments, **dict.fromkeys(self._contexts, context), **self._injected}
         positional: list[Any] = []
         if self._has_places:
@@ -230,8 +231,6 @@ class FunctionTool(Tool):
             item for item, shown in variadic if item and shown and item.name not in hidden
         )
         self._has_places = bool(self._spread) or signature.has_places
-        filled_in = self._injected or self._contexts or self._made_defaults
-        self._is_direct = self._is_async and not (self._has_places or filled_in)
         shown = [item for item in signature.parameters if item.name not in hidden]
         self._own_arguments = Arguments(
             self.fn,

@@ -117,7 +117,7 @@ def _fitting(fn: Callable[..., Any], field: StateField, value: Any) -> Any:
         reason = problem.errors(include_url=False, include_input=False, include_context=False)[0]
         told = "does not fit"
         if reason["type"] not in _QUOTING:
-            told = reason["msg"].replace("Input should", "should", 1)
+            told = reason["msg"].replace("Input ", "", 1)
     except Exception as problem:
         told = f"cannot be read: its validator raised {type(problem).__name__}"
     # No cause: it quotes the value, which may be a secret.

@@ -283,7 +283,7 @@ def test_a_loop_that_is_left_without_closing_ends_its_calls_all_the_same():
 def test_an_error_in_a_loop_that_nobody_closes_ends_its_calls_all_the_same():
     async def main():
         stage = Stage()
-        with pytest.raises(ValueError, match="enough"):  # noqa: PT012 - the loop is the subject
+        with pytest.raises(ValueError, match="enough"):
             async for _ in Concurrent().stream(some_calls(0, FOR_EVER), stage.run):
                 raise ValueError("enough")
         await asyncio.sleep(1)
