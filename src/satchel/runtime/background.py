@@ -104,7 +104,8 @@ class TaskBook:
 
     def running(self) -> list["Run"]:
         """Return what goes on."""
-        return [task.run for task in self._tasks.values() if not task.is_over]
+        # A copy: somebody may ask from another thread.
+        return [task.run for task in tuple(self._tasks.values()) if not task.is_over]
 
     def _forget_old(self) -> None:
         ended = [task.id for task in self._tasks.values() if task.is_over]

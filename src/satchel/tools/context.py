@@ -14,13 +14,13 @@ class ToolContext:
     The host makes one with what it wants to tell; the session adds its own part.
     """
 
-    metadata: Mapping[str, Any] = NOTHING
+    metadata: Mapping[str, Any] = field(default=NOTHING, repr=False)
     """About this call or this step: a user's id, a trace, whatever the host likes."""
-    config: Mapping[str, Any] = NOTHING
+    config: Mapping[str, Any] = field(default=NOTHING, repr=False)
     """Choices for this call."""
     messages: Sequence[Any] = ()
     """The conversation so far, in the host's own form."""
-    state: MutableMapping[str, Any] = field(default_factory=dict)
+    state: MutableMapping[str, Any] = field(default_factory=dict, repr=False)
     """The session's own state, which tools may change; the session fills it in."""
     call_id: str = ""
     tool: str = ""
