@@ -1,5 +1,6 @@
 """What every test can use: the shared material, and short ways to write skills and plugins."""
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,20 @@ hypothesis.settings.register_profile("steady", deadline=None)
 hypothesis.settings.load_profile("steady")
 
 REPOSITORY = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def _config_folders(tmp_path_factory):
+    base = tmp_path_factory.mktemp("config")
+    return (base / str(number) for number in itertools.count())
+
+
+@pytest.fixture(autouse=True)
+def a_config_folder_of_its_own(_config_folders, monkeypatch) -> Path:
+    """Let no test read or write the configuration of whoever runs it; the folder is not there."""
+    folder = next(_config_folders)
+    monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder))
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -107,7 +107,7 @@ def test_every_public_name_has_its_contract():
     assert names[: len(satchel.__all__)] == satchel.__all__
 
 
-@pytest.mark.parametrize("owner", [satchel.Satchel, satchel.Session])
+@pytest.mark.parametrize("owner", [satchel.Satchel, satchel.Session, satchel.Step])
 def test_every_public_method_is_described(owner):
     text = (ROOT / "docs/reference/python.md").read_text()
     public = [name for name in vars(owner) if not name.startswith("_")]

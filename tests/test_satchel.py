@@ -557,5 +557,6 @@ def test_every_real_skill_loads_or_says_why_not(shared):
         if entry.state is State.FAILED:
             assert "quirks" in entry.path
             assert any(item.severity == "error" for item in entry.diagnostics)
-    prompt = Satchel(skills=roots).session().prompt()
+    whole = SkillPrompt(budget=None)
+    prompt = Satchel(skills=roots, skill_style=whole).session().prompt()
     assert prompt.count("<skill>") == prompt.count("</description>") > 600

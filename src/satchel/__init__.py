@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from satchel.prompt import SkillPrompt
     from satchel.registry import ToolRegistry
     from satchel.satchel import Satchel
-    from satchel.session import Session
+    from satchel.session import Session, SkillContent, Step, StepChanges
     from satchel.settings import Limits, Pace, Settings
     from satchel.sources import Place, well_known_places
     from satchel.tools import (
@@ -58,6 +58,9 @@ _HOMES = {
     "ToolRegistry": "satchel.registry",
     "Satchel": "satchel.satchel",
     "Session": "satchel.session",
+    "SkillContent": "satchel.session",
+    "Step": "satchel.session",
+    "StepChanges": "satchel.session",
     "Limits": "satchel.settings",
     "Pace": "satchel.settings",
     "Settings": "satchel.settings",
@@ -101,8 +104,11 @@ __all__ = [
     "Session",
     "Settings",
     "Severity",
+    "SkillContent",
     "SkillPrompt",
     "State",
+    "Step",
+    "StepChanges",
     "Text",
     "Tool",
     "ToolCall",

@@ -136,7 +136,15 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "tool-unfit": Rule("A configured value, or an added model, does not fit a tool.", _E, _E),
         "config-unreadable": Rule("A plugin's configuration file cannot be read.", _E, _E),
         "tool-shadowed": Rule("Another tool of the same name is served instead.", _W, _W),
+        "group-unavailable": Rule("A group requires a value that nobody configured.", _W, _W),
         "group-declared-twice": Rule("Two sources describe one group; the first counts.", _W, _W),
+        # What the user chose
+        "disabled": Rule("The user switched it off.", _I, _I),
+        "choices-unreadable": Rule("A satchel.toml cannot be read.", _E, _E),
+        "choices-unknown": Rule("A satchel.toml has a key that nobody reads.", _W, _W),
+        # Sessions
+        "saved-group-missing": Rule("A saved session names a group that is gone.", _W, _W),
+        "saved-skill-missing": Rule("A saved session names a skill that is gone.", _W, _W),
         # Serving and watching
         "last-good": Rule("The newest version is broken; the last good one is served.", _W, _W),
         "watcher-failed": Rule("The watcher died and was started again.", _W, _W),

@@ -24,6 +24,7 @@ from satchel.plugins import (
 from satchel.settings import Settings
 from satchel.sources import (
     Background,
+    Choices,
     Configuration,
     DistributionFinding,
     DistributionScan,
@@ -33,10 +34,12 @@ from satchel.sources import (
     Scope,
     SkillScan,
     Watched,
+    choices_path,
     configuration_path,
     folder_stamps,
     installed_folders,
     normalized,
+    read_choices,
     read_configuration,
     scan_distributions,
     scan_plugins,
@@ -61,6 +64,14 @@ class Wanted:
     """Values for the state fields of plugins' tools, by plugin; they may be secrets."""
     models: Mapping[str, Any] = field(default_factory=dict)
     """Pydantic models of further arguments, by the address of the tool."""
+    project_choices: str = ""
+    """The `satchel.toml` of a project that is trusted, `""` if there is none."""
+
+    def choices(self, before: Choices, *, patient: bool) -> Choices:
+        """Return what the user, and a trusted project, switched on and off."""
+        patience = self.settings.pace.settle if patient else 0.0
+        user = choices_path(self.settings.config_folder)
+        return read_choices(user, self.project_choices, before, patience)
 
     def configuration(self, plugin: str) -> Configuration:
         """Return what a plugin is configured with."""
@@ -100,6 +111,7 @@ class Look:
     """The newest good version of each plugin, before it was fitted."""
     config_files: tuple[tuple[str, tuple[int, int, int]], ...] = ()
     """Configuration files that were looked for, with the stamps they had."""
+    choices: Choices = field(default_factory=Choices)
 
     def watched(self) -> Watched:
         """Return what a watch has to keep an eye on from now on."""
@@ -107,7 +119,7 @@ class Look:
         return Watched(
             roots=tuple(sorted({scan.place.path for scan in scans})),
             links=frozenset().union(*(scan.links for scan in scans)),
-            installed=(*self.distributions.stamps, *self.config_files),
+            installed=(*self.distributions.stamps, *self.config_files, *self.choices.stamps),
             awaited=self.distributions.awaited,
             unsettled=self.unsettled,
             unreadable=tuple(
@@ -149,9 +161,10 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
     }
     # What was installed may be what a broken plugin was missing.
     something_installed = installed.stamps != before.distributions.stamps
-    load = _Load(wanted, before, asked, something_installed)
+    choices = wanted.choices(before.choices, patient=asked.patient)
+    load = _Load(wanted, before, asked, something_installed, choices)
     supplies = (wanted.host, *load.folders(scans.values()), *load.packages(installed))
-    fitting = _Fit(wanted, before, tuple(supplies))
+    fitting = _Fit(wanted, before, tuple(supplies), choices)
     fitted, last_good = fitting.all()
     plugins = build_plugins(
         [item.supply for item in fitted.values()], _refitted(previous, last_good)
@@ -176,17 +189,19 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         fitted,
         fitting.sound,
         tuple(fitting.files),
+        choices,
     )
     odd = (
         *(item for plugin_scan in scans.values() for item in plugin_scan.diagnostics),
         *(item for skill_scan in skills.values() for item in skill_scan.diagnostics),
         *installed.diagnostics,
+        *choices.diagnostics,
         *_absent(wanted, installed),
         # The host is no plugin that is listed, so nobody else would tell of these.
         *fitted[_unit(wanted.host)].problems,
         *asked.trouble,
     )
-    return now, build(ranked, plugins, previous, odd)
+    return now, build(ranked, plugins, previous, odd, choices.disabled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +211,7 @@ class _Fit:
     wanted: Wanted
     before: Look
     supplies: tuple[Supply, ...]
+    choices: Choices
     sound: dict[Unit, Supply] = field(default_factory=dict)
     files: list[tuple[str, tuple[int, int, int]]] = field(default_factory=list)
     """The files that were looked for, with their stamps."""
@@ -225,7 +241,19 @@ class _Fit:
 
     def _fitted(self, supply: Supply) -> Fitted:
         known = self.before.fitted.get(_unit(supply))
-        return fit(supply, self._configured, self.wanted.models, known)
+        return fit(self._without_off(supply), self._configured, self.wanted.models, known)
+
+    def _without_off(self, supply: Supply) -> Supply:
+        """Take the code from tools that the user switched off: they need no values."""
+        off = {tool.name for tool in supply.tools if self._is_off(supply, tool.name)}
+        if not off:
+            return supply
+        tools = (replace(t, tool=None) if t.name in off else t for t in supply.tools)
+        return replace(supply, tools=tuple(tools))
+
+    def _is_off(self, supply: Supply, tool: str) -> bool:
+        texts = (f"{supply.name}:{tool}", supply.name)
+        return self.choices.disabled("tool", tool, texts) is not None
 
     def _configured(self, plugin: str) -> Configuration:
         # Stamped first: what changes while it is read is read again.
@@ -280,6 +308,7 @@ class _Load:
     before: Look
     asked: Asked
     something_installed: bool
+    choices: Choices
     loading: dict[Unit, Loading] = field(default_factory=dict)
 
     def folders(self, scans: Iterable[PluginScan]) -> Iterable[Supply]:
@@ -292,7 +321,10 @@ class _Load:
         taken: set[str] = set()
         limits = self.wanted.settings.limits
         for supply, found in sorted(read, key=lambda pair: (pair[0].scope, pair[0].rank)):
-            if self.asked.patient and supply.failed and self._may_be_half_written(found.folder):
+            texts = (f"{supply.source}:{supply.name}", supply.source)
+            if (off := self.choices.disabled("plugin", supply.name, texts)) is not None:
+                yield _switched_off(supply, off)
+            elif self.asked.patient and supply.failed and self._may_be_half_written(found.folder):
                 yield replace(supply, unsettled=True)
             elif not self.wanted.run_code or supply.failed or supply.name in taken:
                 yield supply
@@ -311,8 +343,11 @@ class _Load:
             rank = (len(self.wanted.places), found.name, found.distribution)
             supply = read_package(found, rank)
             # Only what somebody asked for competes: a stranger's package cannot switch one off.
-            rivals = [o for o in findings if o.name == found.name and self.wanted.enables(o)]
-            if not self.wanted.enables(found):
+            rivals = [o for o in findings if o.name == found.name and self._enables(o)]
+            off = self.choices.disabled("plugin", found.name, _names_of(found))
+            if off is not None:
+                yield _switched_off(supply, off)
+            elif not self._enables(found):
                 is_unique = [other.name for other in findings].count(found.name) == 1
                 yield disabled(
                     supply, _not_enabled(found, found.name if is_unique else found.distribution)
@@ -324,6 +359,11 @@ class _Load:
             else:
                 limits, alone = self.wanted.settings.limits, not self.asked.aside
                 yield self._loaded(supply, partial(load_package, found, rank, limits, alone=alone))
+
+    def _enables(self, found: DistributionFinding) -> bool:
+        """Tell whether an installed plugin is to be used: the user's choice counts first."""
+        verdict = self.choices.verdict("plugin", (found.name, *_names_of(found)))
+        return verdict.is_on if verdict else self.wanted.enables(found)
 
     def ranked(self, scans: Mapping[Place, SkillScan]) -> Iterable[RankedSkill]:
         """Give each skill its rank, and spare those that may be half written."""
@@ -382,6 +422,17 @@ def _lacks_a_module(supply: Supply) -> bool:
 
 def _unit(supply: Supply) -> Unit:
     return supply.scope, supply.source, supply.unit
+
+
+def _names_of(found: DistributionFinding) -> tuple[str, ...]:
+    """Return what an installed plugin answers to beside its name."""
+    owner = found.distribution
+    return (f"{owner}:{found.name}", owner, normalized(owner))
+
+
+def _switched_off(supply: Supply, off: Diagnostic) -> Supply:
+    """Disable a plugin because the user chose to; what is wrong with it troubles nobody then."""
+    return replace(supply, disabled=True, failed=False, diagnostics=(off,))
 
 
 def _not_enabled(found: DistributionFinding, enabled_by: str) -> Diagnostic:

@@ -4,7 +4,9 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
+from satchel.errors import DefinitionError
 from satchel.text import one_line
 
 _SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -80,6 +82,17 @@ def plugin_name_fault(name: str) -> str:
     if _PLUGIN_NAME.fullmatch(name):
         return ""
     return "must be at most 64 letters, digits, '.', '_' or '-', with a letter or digit at each end"
+
+
+def group_names(given: Any) -> tuple[str, ...]:
+    """Return the names of one group, of several, or of none, each once.
+
+    Raises `DefinitionError` for what is no text.
+    """
+    names = (given,) if isinstance(given, str) else tuple(given or ())
+    if not all(isinstance(name, str) for name in names):
+        raise DefinitionError(f"a group is named by text, not by {given!r}")
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def near_misses(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:

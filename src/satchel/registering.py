@@ -63,10 +63,10 @@ def registered(own: Iterable[ToolSupply], name: str) -> Tool | None:
     return next((supply.tool for supply in own if supply.name == name), None)
 
 
-def supply_of(made: Tool, group: str | None, version: str) -> ToolSupply:
+def supply_of(made: Tool, groups: tuple[str, ...], version: str) -> ToolSupply:
     """Return a tool of the host's own as a part of the catalog."""
     return ToolSupply(
-        made.name, made.description, path=HOST, version=version, group=group, tool=made
+        made.name, made.description, path=HOST, version=version, groups=groups, tool=made
     )
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Literal, TypeVar, Unpack
 
 from satchel.catalog import (
     HOST,
@@ -17,11 +17,12 @@ from satchel.catalog import (
     Change,
     Group,
     Supply,
+    ToolSupply,
     diff,
 )
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import Asked, Look, Wanted, look
-from satchel.names import BASIC_GROUP, near_misses, plugin_name_fault
+from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
 from satchel.plugins.fitting import bound
 from satchel.prompt import SkillPrompt
 from satchel.registering import (
@@ -34,10 +35,20 @@ from satchel.registering import (
 )
 from satchel.registry import ToolRegistry
 from satchel.runtime import Layer, Middleware
-from satchel.session import Session
+from satchel.session import Session, SessionOptions
 from satchel.settings import Limits, Settings
 from satchel.shared import Shared
-from satchel.sources import Hint, Holds, Place, Scope, Watched, hints, place, read_configuration
+from satchel.sources import (
+    Hint,
+    Holds,
+    Place,
+    Scope,
+    Watched,
+    hints,
+    place,
+    project_choices_path,
+    read_configuration,
+)
 from satchel.sources.config import fixed_folder
 from satchel.tools import FunctionTool, Tool, set_extended_model
 from satchel.watching import Changes, WatchThread
@@ -51,8 +62,9 @@ class Satchel:
     """Carries the skills and tools of one application.
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
-    one); `places` adds what `well_known_places` returns. `config` has values for the state
-    fields of tools, by plugin; they win over the environment and the plugin's file. With
+    one); `places` adds what `well_known_places` returns. The user's `satchel.toml` switches on and
+    off, and so does that of the folder `project`, if one is named. `config` has values for the
+    state fields of tools, by plugin; they win over the environment and the plugin's file. With
     `run_code=False` no plugin is imported: everything is listed, nothing can be called.
 
     Nothing on disk makes this raise: what is wrong there is in `catalog.diagnostics`.
@@ -65,6 +77,7 @@ class Satchel:
         entry_points: Iterable[str] | str = (),
         *,
         places: Iterable[Place] = (),
+        project: PathLike | None = None,
         config: Mapping[str, Mapping[str, Any]] | None = None,
         skill_style: SkillPrompt | None = None,
         settings: Settings | None = None,
@@ -86,6 +99,7 @@ class Satchel:
             run_code=run_code,
             settings=self._settings,
             config={name: _values(name, given) for name, given in (config or {}).items()},
+            project_choices=project_choices_path(project) if project is not None else "",
         )
         self._lock = threading.RLock()
         self._shared = Shared(CatalogStore(), self._settings.limits, style)
@@ -102,29 +116,64 @@ class Satchel:
         """Return the newest generation; it never changes, a newer one takes its place."""
         return self._shared.catalog
 
-    def session(self) -> Session:
-        """Begin a conversation."""
-        return Session(self._shared)
+    def session(
+        self,
+        *,
+        meta_tool: bool = True,
+        skill_tools: bool = True,
+        scripts: bool = False,
+        search: bool | None = None,
+        notes: Literal["prompt", "answer", "both"] = "both",
+    ) -> Session:
+        """Begin a conversation.
+
+        The first four say which tools of its own it offers to the model: to choose tool groups,
+        to load skills, to run their scripts, and to search; `None` searches only where much is
+        out of sight. `notes` says where the notes of active groups go: into the prompt, into the
+        answer of the meta tool, or both.
+        """
+        return Session(self._shared, SessionOptions(meta_tool, skill_tools, scripts, search, notes))
 
     # ---- what the host adds in code -------------------------------------------------------
 
     def create_group(
-        self, name: str, description: str = "", *, notes: str = "", active: bool = False
+        self,
+        name: str,
+        description: str = "",
+        *,
+        notes: str = "",
+        active: bool = False,
+        skills: Iterable[str] = (),
+        requires: Iterable[str] = (),
     ) -> None:
-        """Describe a tool group. Raises `ConflictError` if there is one of that name."""
+        """Describe a tool group. Raises `ConflictError` if there is one of that name.
+
+        `skills` are names of skills that are listed only while the group is active. `requires`
+        are keys of the host's configuration, `config={"host": {...}}`, without which the group
+        is unavailable.
+        """
         if fault := plugin_name_fault(name):
             raise DefinitionError(f"the group name {name!r} {fault}")
         with self._lock:
-            if (taken := self.catalog.groups.get(name)) is not None:
-                raise ConflictError(f"group {name!r} is already described by {taken.source!r}")
-            group = Group(name, description, notes, active)
+            for taken in self.catalog.all_groups:
+                # The user may have switched off the one that the host added.
+                if taken.name == name and (taken.is_served or taken.source == HOST):
+                    raise ConflictError(f"group {name!r} is already described by {taken.source!r}")
+            group = Group(
+                name,
+                description,
+                notes,
+                active,
+                skills=group_names(skills),
+                requires=group_names(requires),
+            )
             self._add(groups=(*self._wanted.host.groups, group))
 
     def register_tool(
         self,
         tool: Tool | Callable[..., Any],
         *,
-        group: str | None = None,
+        group: str | Iterable[str] | None = None,
         name: str | None = None,
         presets: Mapping[str, Any] | None = None,
         on_conflict: OnConflict = "raise",
@@ -132,7 +181,7 @@ class Satchel:
     ) -> Tool:
         """Add a tool of the host's own; `presets` are values that the model neither sees nor sets.
 
-        Its group is `group`, or what `@tool` says, or `basic`. `options` are those of
+        Its group, or groups, are `group`, or what `@tool` says, or `basic`. `options` are those of
         `FunctionTool`. If the host already added a tool of that name, `on_conflict` says what
         happens: `raise` a `ConflictError`, `override` it, `skip` this one, or `rename` this one
         to `name_2`, `name_3` and so on. A plugin's tool of that name is shadowed, but for `skip`
@@ -144,9 +193,9 @@ class Satchel:
         made = made_tool(tool, name=name, presets=presets, **options)
         with self._lock:
             made = self._with_state(made)
-            where = group or made.group
-            if where is not None:
-                self.catalog.group(where)
+            where = group_names(group or made.group)
+            for known in where:
+                self.catalog.group(known)
             host = self._wanted.host
             made = settled(made, host.tools, self.catalog.tools, on_conflict)
             if (kept := registered(host.tools, made.name)) is not None and on_conflict == "skip":
@@ -222,11 +271,23 @@ class Satchel:
         """Return the served tools as a registry, whatever their groups."""
         return ToolRegistry(self, self._register_all)
 
-    def register_skill(self, path: PathLike) -> None:
-        """Add a skill folder, or a folder of them, as if it had been named at the start."""
+    def register_skill(self, path: PathLike, *, group: str | Iterable[str] | None = None) -> None:
+        """Add a skill folder, or a folder of them, as if it had been named at the start.
+
+        With a `group`, or several, the skills are listed while one of them is active. Raises
+        `NotFoundError` for a group that nobody described.
+        """
         with self._lock:
-            added = place(path, Holds.SKILLS)
-            self._wanted = replace(self._wanted, places=_distinct((*self._wanted.places, added)))
+            groups = group_names(group)
+            for known in groups:
+                self.catalog.group(known)
+            added = replace(place(path, Holds.SKILLS), groups=groups)
+            others = [
+                item
+                for item in self._wanted.places
+                if (item.path, item.holds) != (added.path, added.holds) or not groups
+            ]
+            self._wanted = replace(self._wanted, places=_distinct((*others, added)))
             self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
 
     def remove_tool(self, name: str) -> None:
@@ -240,7 +301,7 @@ class Satchel:
             self._add(tools=tuple(supply for supply in tools if supply.name != name))
 
     def remove_group(self, name: str) -> None:
-        """Remove a group that the host described, and the host's tools in it.
+        """Remove a group that the host described, with the host's tools and skills in it alone.
 
         Raises `NotFoundError` with the near misses, and `ConflictError` for `basic`.
         """
@@ -249,9 +310,12 @@ class Satchel:
         with self._lock:
             host = self._wanted.host
             self._require("group", name, [group.name for group in host.groups])
+            places = (_out_of(name, item) for item in self._wanted.places)
+            self._wanted = replace(self._wanted, places=tuple(item for item in places if item))
+            tools = (_out_of(name, supply) for supply in host.tools)
             self._add(
                 groups=tuple(group for group in host.groups if group.name != name),
-                tools=tuple(supply for supply in host.tools if supply.group != name),
+                tools=tuple(supply for supply in tools if supply),
             )
 
     def remove_skill(self, name: str) -> None:
@@ -405,6 +469,17 @@ def _values(plugin: str, given: Any) -> dict[str, Any]:
             fix='write Satchel(config={"plugin": {"key": value}})',
         )
     return dict(given)
+
+
+M = TypeVar("M", ToolSupply, Place)
+
+
+def _out_of(group: str, member: M) -> M | None:
+    """Return a member that has left a group, or `None` if it was in no other."""
+    if group not in member.groups:
+        return member
+    rest = tuple(name for name in member.groups if name != group)
+    return replace(member, groups=rest) if rest else None
 
 
 def _without(models: Mapping[str, Any], address: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from satchel.builtin import processes
 from satchel.builtin.execution import execute_python_code, execute_shell_command
+from satchel.runtime import processes
 
 STUBBORN = "trap '' TERM; echo $$; while :; do sleep 100; done"
 

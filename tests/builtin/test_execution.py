@@ -8,8 +8,8 @@ import pytest
 
 from satchel.builtin import execution
 from satchel.builtin.execution import execute_python_code, execute_shell_command
-from satchel.builtin.processes import STREAM_LIMIT
 from satchel.errors import ToolError
+from satchel.runtime.processes import STREAM_LIMIT
 
 
 def shell(command, **options):

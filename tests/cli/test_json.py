@@ -79,7 +79,9 @@ def test_prompt(read, world):
 
 def test_schema(read, run, world):
     schemas = read("schema", *world)
-    assert [list(item) for item in schemas] == [SHAPES["schema"]] * 2
+    assert {tuple(item) for item in schemas} == {tuple(SHAPES["schema"])}
+    names = [item["function"]["name"] for item in schemas]
+    assert names[-2:] == ["reset_equipped_tools", "load_skill"]
     assert schemas == json.loads(run("schema", *world).stdout)
 
 
@@ -98,6 +100,12 @@ def test_call(read, world):
     assert list(read("call", "echo", *world)) == SHAPES["call"]
 
 
+def test_enable_and_disable(read, world):
+    for word in ("disable", "enable"):
+        told = read(word, "pdf", "echo", *world)
+        assert [list(item) for item in told] == [SHAPES["enable and disable"]] * 2
+
+
 def test_watch(start, world):
     watch = start("watch", "--json", *world)
     loaded = json.loads(watch.until("."))
@@ -105,8 +113,14 @@ def test_watch(start, world):
     assert loaded["event"] == "loaded"
 
 
+def test_search(read, world):
+    tool, *_ = read("search", "say", "again", *world)
+    (skill,) = read("search", "pdf", *world)
+    assert list(tool) == list(skill) == SHAPES["search"]
+
+
 def test_every_promise_is_tested():
     source = Path(__file__).read_text()
     for shape in SHAPES:
         assert shape.split()[0] in source
-    assert len(SHAPES) == 17
+    assert len(SHAPES) == 19

@@ -16,7 +16,7 @@ def test_a_new_skill_passes_validate(run, here):
 def test_a_new_plugin_passes_validate_and_works(run, here, name):
     assert run("new", "plugin", name).exit_code == 0
     assert json.loads(run("validate", "plugins", "--json").stdout) == []
-    (schema,) = json.loads(run("schema", "--plugins", "plugins").stdout)
+    schema, *_own = json.loads(run("schema", "--plugins", "plugins").stdout)
     tool = schema["function"]["name"]
     assert run("call", tool, "text=a", "times=2", "--plugins", "plugins").stdout == "a a\n"
 

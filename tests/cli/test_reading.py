@@ -7,6 +7,7 @@ import pytest
 
 from satchel import Satchel
 from satchel.catalog import State
+from satchel.prompt import about_tokens
 
 
 @pytest.fixture
@@ -155,6 +156,24 @@ def test_a_budget_shortens_the_listing(run, here, write_skill):
     assert len(short) <= 3001 < len(whole)
 
 
+def test_without_a_budget_the_listing_is_bounded_all_the_same(run, here, write_skill):
+    for number in range(50):
+        write_skill(here / "skills", f"skill-{number}", description="word " * 100)
+    prompt = run("prompt", "--skills", "skills").stdout
+    assert 15_000 < len(prompt) <= 16_001
+    assert prompt.count("…</description>") == 50
+
+
+def test_a_budget_can_be_in_tokens(run, here, write_skill):
+    for number in range(15):
+        write_skill(here / "skills", f"skill-{number}", description="word " * 200)
+    for arguments, most in (((), 4_000), (("--budget", "2000"), 2_000)):
+        result = run("prompt", "--skills", "skills", "--tokens", *arguments)
+        tokens = about_tokens(result.stdout.removesuffix("\n"))
+        assert 0.9 * most < tokens <= most
+        assert f"about {tokens:,} tokens" in result.stderr
+
+
 def test_nothing_to_say_is_an_empty_prompt(run):
     assert run("prompt").stdout == ""
 
@@ -166,8 +185,10 @@ def test_groups_are_activated_by_name(run, here, write_plugin):
         "active: false\nnotes: Geocode first.\n",
         tools='from satchel import tool\n@tool\ndef geocode(place: str) -> str:\n    "Find."\n',
     )
-    assert json.loads(run("schema", "--plugins", "plugins").stdout) == []
+    (meta,) = json.loads(run("schema", "--plugins", "plugins").stdout)
+    assert meta["function"]["name"] == "reset_equipped_tools"
     assert run("prompt", "--plugins", "plugins").stdout == ""
     schemas = json.loads(run("schema", "--plugins", "plugins", "--group", "maps").stdout)
-    assert [item["function"]["name"] for item in schemas] == ["geocode"]
+    names = [item["function"]["name"] for item in schemas]
+    assert names == ["geocode", "reset_equipped_tools"]
     assert "Geocode first." in run("prompt", "--plugins", "plugins", "--group", "maps").stdout

@@ -19,6 +19,6 @@ def catalog() -> Catalog:
         rank=(0, "demo"),
         digest="1",
         groups=(Group("web", active=True), Group("maps", notes="Geocode first.")),
-        tools=tuple(ToolSupply(name, "", "", "1", group) for name, group in tools.items()),
+        tools=tuple(ToolSupply(name, "", "", "1", (group,)) for name, group in tools.items()),
     )
     return build((), build_plugins((supply,), Catalog()), Catalog())

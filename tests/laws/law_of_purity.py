@@ -44,13 +44,14 @@ PURE = {
         "satchel.sources.skills.SkillFinding",
     },
     "groups": set(),
-    "prompt": {"string.Formatter"},
+    "prompt": {"re.IGNORECASE", "re.compile", "string.Formatter"},
     "runtime": {
         *("inspect.isawaitable", "inspect.iscoroutinefunction", "inspect.signature"),
         *("json.dumps", "pydantic_core.from_json", "fnmatch.fnmatchcase", "math.ceil"),
         *("itertools.dropwhile", "heapq.heappop", "heapq.heappush", "collections.deque"),
     },
-    "shared": set(),
+    "search": {"itertools.pairwise", "re.compile", "unicodedata.normalize"},
+    "shared": {"pickle.HIGHEST_PROTOCOL", "pickle.dumps", "pickle.loads"},
     "registering": set(),
     "registry": set(),
     "plugins": {
@@ -58,7 +59,7 @@ PURE = {
         *("pluggy", "re.Match", "re.compile", "satchel.sources"),
     },
     "loader": {"satchel.sources"},
-    "session": {"collections.Counter", "weakref.WeakSet"},
+    "session": {"collections.Counter", "satchel.sources", "weakref.WeakSet", "weakref.ref"},
     "__main__": set(),
 }
 """What a pure room may use beside the values. `satchel.sources` is how it asks for the world."""
@@ -71,9 +72,18 @@ EXCEPTIONS = {
             *("builtins", "configparser", "contextlib", "email.parser", "hashlib", "importlib"),
             *("itertools", "os", "re", "site", "stat", "sys", "threading", "time", "weakref"),
             *("types", "satchel.sources", "watchfiles"),
+            *("fnmatch.fnmatchcase", "shlex.quote", "tomllib"),
         },
     ),
+    "sources.containment": (
+        "it reads and writes files inside one folder, and locks them",
+        {"errno", "fcntl", "open", "pathlib.PureWindowsPath"},
+    ),
     "sources.files": ("it reads the files", {"open"}),
+    "sources.serving": (
+        "it reads names as any system would, and asks for the kind of a file",
+        {"mimetypes.MimeTypes", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"},
+    ),
     "sources.snapshots": (
         "importing is running a source text; `globals` is a parameter's name there",
         {"compile", "exec", "globals", "open"},
@@ -123,9 +133,28 @@ EXCEPTIONS = {
             *("functools.cache", "itertools.count"),
         },
     ),
+    "session.searching": ("its tools are described once", {"functools.cache"}),
+    "session.skilltools": ("its tools are described once", {"functools.cache"}),
     "runtime.opening": (
         "it closes what it opened, in place of the event loop",
         {"contextlib.asynccontextmanager", "sys.get_asyncgen_hooks", "sys.set_asyncgen_hooks"},
+    ),
+    "runtime.processes": (
+        "it runs a program to its end, in time",
+        {
+            *("asyncio.Event", "asyncio.get_running_loop", "asyncio.sleep", "asyncio.timeout"),
+            *("codecs.getincrementaldecoder", "contextlib", "errno.E2BIG", "sys.platform"),
+            *("os.environ.items", "os.killpg", "os.read", "os.set_blocking"),
+            *("subprocess.DEVNULL", "subprocess.PIPE", "subprocess.Popen", "threading.Thread"),
+        },
+    ),
+    "runtime.scripts": (
+        "it looks at a script, and for the program that runs it",
+        {
+            *("os.X_OK", "os.access", "os.path", "shutil.which", "sys.executable"),
+            *("satchel.sources.files.UnreadableFileError", "satchel.sources.files.is_utf8"),
+            "satchel.sources.files.read_regular",
+        },
     ),
     "runtime.turns": (
         "turns come by the clock, to those who wait on a loop, in several threads",
@@ -179,15 +208,15 @@ EXCEPTIONS = {
         {"asyncio.sleep", "itertools.count", "random.random"},
     ),
     "runtime.middleware.tracing": ("spans of OpenTelemetry", {"opentelemetry.trace"}),
+    "search.index": (
+        "several threads use it, and SQLite finds the words, in memory",
+        {"sqlite3.Error", "sqlite3.connect", "threading.Lock"},
+    ),
     "builtin": (
         "its tools are for the disk and for processes; a date needs the clock",
         {
-            *("codecs.getincrementaldecoder", "contextlib", "datetime", "errno", "fcntl", "os"),
-            *("asyncio.Event", "asyncio.get_running_loop", "asyncio.sleep", "asyncio.timeout"),
-            *("open", "pathlib.Path", "pathlib.PureWindowsPath", "stat", "sys"),
-            *("subprocess.DEVNULL", "subprocess.PIPE", "subprocess.Popen"),
-            *("tempfile.TemporaryDirectory", "threading.Thread"),
-            *("satchel.sources.files.is_inside", "satchel.sources.files.is_utf8"),
+            *("contextlib", "datetime", "open", "os", "pathlib.Path", "sys"),
+            *("satchel.sources.containment", "tempfile.TemporaryDirectory"),
         },
     ),
     "watching": (
@@ -211,7 +240,7 @@ EXCEPTIONS = {
         {
             *("asyncio.run", "click", "collections", "contextlib", "functools", "json", "logging"),
             *("importlib.metadata", "os", "platform", "queue", "re", "shlex", "signal", "sys"),
-            *("open", "tempfile", "threading", "time", "satchel.sources"),
+            *("open", "tempfile", "threading", "time", "satchel.sources", "tomlkit"),
         },
     ),
     "cli.commands.call": (

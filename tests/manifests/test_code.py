@@ -35,11 +35,11 @@ def bare(): ...
             name="forecast",
             description="Weather for the next days.",
             signature="(city: str, /, *, days: int=3, **rest) -> dict[str, str]",
-            group=None,
+            groups=(),
             line=5,
             digest="",
         ),
-        DeclaredTool(name="bare", description="", signature="()", group=None, line=14, digest=""),
+        DeclaredTool(name="bare", description="", signature="()", groups=(), line=14, digest=""),
     )
 
 
@@ -54,8 +54,8 @@ def computed():
     "Docstring."
 """
     first, second = declared_tools(source.encode(), "tools.py").value
-    assert (first.name, first.description, first.group) == ("get_weather", "One line.", "maps")
-    assert (second.name, second.description, second.group) == ("computed", "Docstring.", None)
+    assert (first.name, first.description, first.groups) == ("get_weather", "One line.", ("maps",))
+    assert (second.name, second.description, second.groups) == ("computed", "Docstring.", ())
 
 
 @pytest.mark.parametrize(

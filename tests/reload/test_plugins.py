@@ -45,7 +45,7 @@ def test_a_plugin_dropped_in_is_in_the_tools_and_the_notes(watched, plugins, wri
         write_plugin(plugins, "demo", "active: true\nnotes: Be polite.\n", tools=tools("Hello"))
         seen.until_event("added", "greet")
         session = seen.bag.session()
-        assert [schema["function"]["name"] for schema in session.schemas()] == ["greet"]
+        assert session.schemas()[0]["function"]["name"] == "greet"
         assert "About Tool Group 'demo'" in session.activated_notes()
         assert say(seen.bag) == "Hello Ada"
         seen.until_as_cold()

@@ -66,7 +66,7 @@ def test_the_broadest_layer_is_outermost_else_the_first_that_came():
         layer("both", tool="one", group="maps"),
         layer("neither", tool="one", group="basic"),
     ]
-    fitting = [names[made] for made in layers_for(layers, "one", "maps")]
+    fitting = [names[made] for made in layers_for(layers, "one", ("maps",))]
     assert fitting == ["all", "all too", "group", "tool", "both"]
 
 
@@ -112,7 +112,7 @@ def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
             yield item
 
     async def inside(call, inner):
-        met.append((call.tool, call.group))
+        met.append((call.tool, call.groups))
         async for item in inner(call):
             yield item
 
@@ -120,19 +120,19 @@ def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
         yield ToolResult()
 
     async def main():
-        handler = wrap(bottom, [outer, inside], {"two": (TWO, "maps")}.get)
+        handler = wrap(bottom, [outer, inside], {"two": (TWO, ("maps",))}.get)
         async for _ in handler(ToolCall("one", tool=ONE)):
             pass
 
     play(main())
-    assert met == [(TWO, "maps")]
+    assert met == [(TWO, ("maps",))]
 
 
 def test_a_call_keeps_its_tool_as_long_as_it_names_that():
     call = ToolCall("one", tool=ONE)
     assert redirected(call, nowhere) is call
-    assert redirected(ToolCall("one"), {"one": (ONE, "basic")}.get).tool is ONE
+    assert redirected(ToolCall("one"), {"one": (ONE, ("basic",))}.get).tool is ONE
 
 
 def test_a_call_that_names_nothing_has_no_tool():
-    assert redirected(ToolCall("three", tool=ONE, group="maps"), nowhere).tool is None
+    assert redirected(ToolCall("three", tool=ONE, groups=("maps",)), nowhere).tool is None

@@ -16,11 +16,11 @@ def test_what_the_session_fills_in_does_not_make_calls_differ():
     filled = replace(
         ToolCall("forecast"),
         tool=FunctionTool(forecast),
-        group="maps",
+        groups=("maps",),
         context=ToolContext(tool="x"),
     )
     assert filled == ToolCall("forecast")
-    assert repr(filled) == repr(replace(ToolCall("forecast"), group="maps"))
+    assert repr(filled) == repr(replace(ToolCall("forecast"), groups=("maps",)))
 
 
 def test_no_two_calls_share_the_state_of_a_context():

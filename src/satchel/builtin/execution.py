@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from satchel.builtin.processes import run
 from satchel.errors import ToolError
+from satchel.runtime.processes import run
 from satchel.tools import tool
 from satchel.tools.calling import in_thread
 

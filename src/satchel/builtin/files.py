@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from satchel.builtin.containment import Inside, opened
 from satchel.builtin.lines import Lines, count_of, line_in, range_in
 from satchel.errors import ToolError
+from satchel.sources.containment import Inside, opened
 from satchel.tools import tool
 
 FILE_LIMIT = 5 * 1024 * 1024

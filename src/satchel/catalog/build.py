@@ -1,6 +1,6 @@
 """Building the next generation: findings and the last generation in, a catalog out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from satchel.catalog.entries import (
     ToolEntry,
     ToolSupply,
 )
+from satchel.catalog.switching import Off, Switches, nothing_off, switches
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.names import BASIC_GROUP
 from satchel.sources.places import Scope
@@ -54,19 +55,27 @@ def build(
     plugins: Sequence[PluginEntry],
     previous: Catalog,
     diagnostics: Iterable[Diagnostic] = (),
+    off: Off = nothing_off,
 ) -> Catalog:
     """Build the generation after `previous`, or return `previous` itself if nothing changed.
 
     `plugins` come from `build_plugins`. A unit that is broken now and was good in `previous`
-    keeps its good version, marked stale.
+    keeps its good version, marked stale. What is `off` is disabled, and shadows nothing.
     """
     number = previous.generation + 1
-    tools = settle_tools(_tools(plugins))
     listed = tuple(entry for entry in plugins if entry.source != HOST)
+    listed_in = _membership(plugins)
+    found = [
+        (ranked, _in_groups(entry, listed_in)) for ranked, entry in _skills(skills, previous)
+    ]
+    offered = tuple(_tools(plugins))
+    switch = switches(_described(plugins), (*offered, *(entry for _, entry in found)), off)
+    tools = settle_tools(map(switch.apply, offered))
+    settled = settle_skills(_switched(found, listed_in, switch))
     parts = (
-        _dated(settle_skills(_skills(skills, previous)), previous.all_skills, number),
+        _dated(settled, previous.all_skills, number),
         _dated(tools, previous.all_tools, number),
-        _dated(_groups(plugins, tools), previous.all_groups, number),
+        _dated(_groups(plugins, tools, settled, switch), previous.all_groups, number),
         _dated(listed, previous.all_plugins, number),
         tuple(dict.fromkeys(diagnostics)),
     )
@@ -86,15 +95,20 @@ def _dated(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, .
     return tuple(sorted(dated, key=lambda entry: (entry.name, entry.scope, entry.rank)))
 
 
-def _skills(found: Iterable[RankedSkill], previous: Catalog) -> Iterable[SkillEntry]:
+def _skills(
+    found: Iterable[RankedSkill], previous: Catalog
+) -> Iterable[tuple[RankedSkill, SkillEntry]]:
     before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_skills}
     for ranked in found:
         place = ranked.finding.place
         old = before.get((place.scope, place.source, ranked.finding.path))
-        if not ranked.unsettled:
-            yield _skill(ranked, old)
+        if old is not None and old.state is State.DISABLED:
+            # What was switched off begins anew, without a last good version, as in a cold load.
+            yield ranked, _skill(ranked, None)
+        elif not ranked.unsettled:
+            yield ranked, _skill(ranked, old)
         elif old is not None:
-            yield replace(_unshadowed(old), rank=ranked.rank)
+            yield ranked, replace(_unshadowed(old), rank=ranked.rank)
 
 
 def _unshadowed(entry: E) -> E:
@@ -190,44 +204,102 @@ def _tool(plugin: PluginEntry, tool: ToolSupply, position: int) -> ToolEntry:
         unit=plugin.unit,
         rank=(*plugin.rank, position),
         state=plugin.state,
-        group=group_of(tool, plugin.supply),
+        groups=groups_of(tool, plugin.supply),
         version=tool.version,
         tool=tool.tool,
     )
 
 
-def group_of(tool: ToolSupply, owner: Supply) -> str:
-    """Return the group that a tool belongs to.
+def groups_of(tool: ToolSupply, owner: Supply) -> tuple[str, ...]:
+    """Return the groups that a tool belongs to: those it names, then those that list it.
 
-    Its own word counts first, then the group that lists it, then the first group of its owner;
-    what the host adds without a word is basic.
+    Without any, it is in the first group of its owner; what the host adds is then basic.
     """
-    if tool.group:
-        return tool.group
-    for group in owner.groups:
-        if tool.name in group.tools:
-            return group.name
-    return owner.groups[0].name if owner.groups and owner.source != HOST else BASIC_GROUP
+    listing = (group.name for group in owner.groups if tool.name in group.tools)
+    if found := tuple(dict.fromkeys((*tool.groups, *listing))):
+        return found
+    return (owner.groups[0].name if owner.groups and owner.source != HOST else BASIC_GROUP,)
 
 
-def _groups(plugins: Sequence[PluginEntry], tools: Sequence[ToolEntry]) -> list[GroupEntry]:
-    """Gather the groups; of two descriptions of one group the one by the nearer owner counts."""
-    found: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
+Membership = Mapping[tuple[str, str], tuple[str, ...]]
+"""The groups that list a skill, by the skill's source and name; the host's by name alone."""
+
+
+def _membership(plugins: Iterable[PluginEntry]) -> Membership:
+    found: dict[tuple[str, str], list[str]] = {}
     for plugin in plugins:
         for group in plugin.supply.groups if plugin.is_served else ():
-            entry = _group(plugin, group)
-            first = found.setdefault(group.name, entry)
-            if first is not entry:
+            owner = "" if plugin.source == HOST else plugin.name
+            for skill in group.skills:
+                found.setdefault((owner, skill), []).append(group.name)
+    return {key: tuple(names) for key, names in found.items()}
+
+
+def _in_groups(entry: SkillEntry, listed: Membership) -> SkillEntry:
+    place = entry.finding.place.groups if entry.finding else ()
+    by_owner = listed.get((entry.source, entry.name), ())
+    groups = dict.fromkeys((*place, *by_owner, *listed.get(("", entry.name), ())))
+    return entry if entry.groups == tuple(groups) else replace(entry, groups=tuple(groups))
+
+
+def _switched(
+    found: Iterable[tuple[RankedSkill, SkillEntry]], listed: Membership, switch: Switches
+) -> Iterable[SkillEntry]:
+    """Disable what is off; its last good version goes, since a cold load would have none."""
+    for ranked, entry in found:
+        if switch.problem(entry) is None:
+            yield entry
+        else:
+            yield switch.apply(_in_groups(_skill(ranked, None), listed))
+
+
+def _described(plugins: Iterable[PluginEntry]) -> Iterable[tuple[str, str]]:
+    """Return the name of each group that is described, with that of its owner."""
+    for plugin in plugins:
+        for group in plugin.supply.groups if plugin.is_served else ():
+            yield group.name, plugin.name
+
+
+def _groups(
+    plugins: Sequence[PluginEntry],
+    tools: Sequence[ToolEntry],
+    skills: Sequence[SkillEntry],
+    switch: Switches,
+) -> list[GroupEntry]:
+    """Gather the groups; of two descriptions of one group the one by the nearer owner counts."""
+    found: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
+    off: list[GroupEntry] = []
+    for plugin in plugins:
+        for group in plugin.supply.groups if plugin.is_served else ():
+            entry = switch.apply(_group(plugin, group, skills))
+            if not entry.is_served:
+                off.append(entry)
+            elif (first := found.setdefault(group.name, entry)) is not entry:
                 found[group.name] = replace(
                     first, diagnostics=(*first.diagnostics, _declared_twice(first, plugin))
                 )
-    for tool in tools:
-        if tool.is_served and tool.group not in found:
-            found[tool.group] = _undeclared(tool)
-    members = {
-        name: tuple(t.name for t in tools if t.is_served and t.group == name) for name in found
-    }
-    return [replace(entry, tools=tuple(sorted(members[name]))) for name, entry in found.items()]
+    members: list[ToolEntry | SkillEntry] = [*tools, *skills]
+    for member in members:
+        for name in member.groups if member.is_served else ():
+            if name not in found and name not in switch.closed:
+                found[name] = _undeclared(member, name)
+    tools_in, skills_in = _members(tools), _members(skills)
+    return [
+        *(
+            replace(entry, tools=tools_in.get(name, ()), skills=skills_in.get(name, ()))
+            for name, entry in found.items()
+        ),
+        *off,
+    ]
+
+
+def _members(entries: Iterable[ToolEntry | SkillEntry]) -> dict[str, tuple[str, ...]]:
+    """Return the names of what is served in each group."""
+    found: dict[str, set[str]] = {}
+    for entry in entries:
+        for group in entry.groups if entry.is_served else ():
+            found.setdefault(group, set()).add(entry.name)
+    return {group: tuple(sorted(names)) for group, names in found.items()}
 
 
 def _basic() -> GroupEntry:
@@ -243,7 +315,7 @@ def _basic() -> GroupEntry:
     )
 
 
-def _group(plugin: PluginEntry, group: Group) -> GroupEntry:
+def _group(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]) -> GroupEntry:
     return GroupEntry(
         name=group.name,
         description=group.description,
@@ -255,27 +327,49 @@ def _group(plugin: PluginEntry, group: Group) -> GroupEntry:
         state=plugin.state,
         notes=group.notes,
         active=group.active,
+        missing=group.missing,
+        diagnostics=_unknown_skills(plugin, group, skills),
     )
 
 
-def _undeclared(tool: ToolEntry) -> GroupEntry:
+def _undeclared(member: ToolEntry | SkillEntry, name: str) -> GroupEntry:
+    what = "tool" if isinstance(member, ToolEntry) else "skill"
     return GroupEntry(
-        name=tool.group,
+        name=name,
         description="",
-        source=tool.source,
-        scope=tool.scope,
-        path=tool.path,
-        unit=tool.unit,
-        rank=tool.rank,
-        state=tool.state,
+        source=member.source,
+        scope=member.scope,
+        path=member.path,
+        unit=member.unit,
+        rank=member.rank,
+        state=member.state,
         diagnostics=(
             report(
                 "plugin-group-unknown",
-                Where(tool.path),
-                f"tool {tool.name!r} is in group {tool.group!r}, which nobody describes",
-                "describe the group where the tool comes from",
+                Where(member.path),
+                f"{what} {member.name!r} is in group {name!r}, which nobody describes",
+                f"describe the group where the {what} comes from",
             ),
         ),
+    )
+
+
+def _unknown_skills(
+    plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]
+) -> tuple[Diagnostic, ...]:
+    """Report the skills that a group lists and its owner does not bring; the host owns all."""
+    if not group.skills:
+        return ()
+    own = {s.name for s in skills if plugin.source == HOST or s.source == plugin.name}
+    return tuple(
+        report(
+            "plugin-group-unknown",
+            Where(plugin.path),
+            f"group {group.name!r} lists the skill {name!r}, which there is not",
+            "correct the name, or add the skill",
+        )
+        for name in group.skills
+        if name not in own
     )
 
 

@@ -80,6 +80,8 @@ class Entry:
 class SkillEntry(Entry):
     """A skill; `manifest` is `None` when it never could be read."""
 
+    groups: tuple[str, ...] = ()
+    """The groups that it belongs to; the model sees one that belongs to none always."""
     manifest: SkillManifest | None
     key: str
     """Its folder below its place, which tells two of one name in one place apart."""
@@ -99,10 +101,16 @@ class SkillEntry(Entry):
 class ToolEntry(Entry):
     """A tool; `tool` is `None` where its code was read but not run."""
 
-    group: str
+    groups: tuple[str, ...]
+    """The groups that it belongs to, the first being the one that it is listed under."""
     version: str
     """Differs when the tool does: its schema, its code, or the host's registration of it."""
     tool: Tool | None = field(default=None, compare=False)
+
+    @property
+    def group(self) -> str:
+        """Return the group that it is listed under."""
+        return self.groups[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +122,15 @@ class GroupEntry(Entry):
     """Whether a new session has it switched on."""
     tools: tuple[str, ...] = ()
     """The names of its served tools."""
+    skills: tuple[str, ...] = ()
+    """The names of its served skills."""
+    missing: tuple[str, ...] = ()
+    """Keys of the configuration that it requires and that have no value."""
+
+    @property
+    def is_available(self) -> bool:
+        """Tell whether it can be active."""
+        return not self.missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +180,12 @@ class Group:
     active: bool = False
     tools: tuple[str, ...] = ()
     """Names of the owner's tools that belong to it."""
+    skills: tuple[str, ...] = ()
+    """Names of the owner's skills that belong to it; the host owns all."""
+    requires: tuple[str, ...] = ()
+    """Keys of the owner's configuration without which it cannot be used."""
+    missing: tuple[str, ...] = ()
+    """Those of them that have no value; the loader fills it in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +197,8 @@ class ToolSupply:
     path: str
     version: str
     """Differs when the tool does."""
-    group: str | None = None
+    groups: tuple[str, ...] = ()
+    """The groups that it names itself."""
     tool: Tool | None = field(default=None, compare=False)
 
 

@@ -55,6 +55,7 @@ class Sources:
             self.plugins,
             self.entry_points,
             places=self._places(),
+            project="." if self.project else None,
             run_code=run_code,
             **more,
         )

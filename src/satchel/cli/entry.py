@@ -12,6 +12,7 @@ from satchel.cli.console import claim_stdout, leave
 COMMANDS = {
     "list": "List skills, tools, groups and plugins, also what failed.",
     "show": "Show everything about one skill, tool, group or plugin.",
+    "search": "Find the tools and skills that tell of something.",
     "prompt": "Print the system prompt that a model would get.",
     "schema": "Print the schemas of the tools that a model would get.",
     "validate": "Hold skills and plugins to the letter of their format.",
@@ -19,6 +20,8 @@ COMMANDS = {
     "watch": "Print what is loaded, then a line for every change.",
     "new": "Write a new skill or plugin to start from.",
     "call": "Call a tool as a model would.",
+    "enable": "Switch skills, tools, groups or plugins on again.",
+    "disable": "Switch skills, tools, groups or plugins off.",
 }
 """Each command with its one line of help; its code is in `satchel.cli.commands`."""
 

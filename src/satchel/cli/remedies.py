@@ -33,6 +33,10 @@ def _enable(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
     return ["satchel", "list", "--entry-points", entry.name] if entry else None
 
 
+def _switch_on(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
+    return shlex.split(item.fix)
+
+
 def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
     """Name a skill's folder as the skill is named."""
     # A folder that the user named by itself would be lost to its own command.
@@ -86,4 +90,5 @@ _REMEDIES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] =
     "plugin-unreadable": _allow_reading,
     "plugin-manifest-missing": _rename_manifest,
     "plugin-not-enabled": _enable,
+    "disabled": _switch_on,
 }

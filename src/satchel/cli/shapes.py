@@ -33,7 +33,11 @@ def _entry(entry: "Entry") -> dict[str, Any]:
 
 
 def _tool(tool: "ToolEntry") -> dict[str, Any]:
-    return {**_entry(tool), "group": tool.group}
+    return {**_entry(tool), "group": tool.group, "groups": list(tool.groups)}
+
+
+def _skill(skill: "SkillEntry") -> dict[str, Any]:
+    return {**_entry(skill), "groups": list(skill.groups)}
 
 
 def _group(group: "GroupEntry") -> dict[str, Any]:
@@ -42,6 +46,8 @@ def _group(group: "GroupEntry") -> dict[str, Any]:
         "notes": group.notes,
         "active": group.active,
         "tools": list(group.tools),
+        "skills": list(group.skills),
+        "missing": list(group.missing),
     }
 
 
@@ -50,7 +56,7 @@ def _plugin(plugin: "PluginEntry") -> dict[str, Any]:
 
 
 _LISTED: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "skill": _entry,
+    "skill": _skill,
     "tool": _tool,
     "group": _group,
     "plugin": _plugin,

@@ -1,12 +1,15 @@
 """Activation: a conversation's choice of groups, and what it makes visible."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import TypeVar
 
 from satchel.catalog import Catalog, GroupEntry, SkillEntry, State, ToolEntry
 from satchel.errors import ConflictError
 from satchel.names import BASIC_GROUP
+
+M = TypeVar("M", ToolEntry, SkillEntry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,17 @@ class Activation:
             raise ConflictError(f"group {BASIC_GROUP!r} is always active")
         return replace(self, on=self.on - {name}, off=self.off | {name})
 
+    def only(self, names: Iterable[str], known: Iterable[str]) -> "Activation":
+        """Return the activation with these groups switched on and all other known ones off."""
+        on = frozenset(names)
+        return Activation(on, frozenset(known) - on - {BASIC_GROUP})
+
     def covers(self, group: GroupEntry) -> bool:
         """Tell whether a group is active."""
         if group.name == BASIC_GROUP:  # Whatever a saved state says.
             return True
+        if not group.is_available:
+            return False
         return group.name in self.on or (group.active and group.name not in self.off)
 
 
@@ -44,30 +54,47 @@ class View:
     tools: tuple[ToolEntry, ...]
     skills: tuple[SkillEntry, ...]
     by_name: Mapping[str, ToolEntry] = field(init=False, compare=False, repr=False)
+    model_skills: tuple[SkillEntry, ...] = field(init=False, compare=False, repr=False)
+    """The skills that the model may see; the others are for the host alone."""
 
     def __post_init__(self) -> None:
         named = {entry.name: entry for entry in self.tools}
         object.__setattr__(self, "by_name", MappingProxyType(named))
+        shown = tuple(e for e in self.skills if e.manifest is not None and e.manifest.is_for_model)
+        object.__setattr__(self, "model_skills", shown)
 
 
 def view_of(catalog: Catalog, activation: Activation) -> View:
-    """Choose what the active groups make visible; skills are visible always."""
+    """Choose what the active groups make visible; skills that belong to no group always are."""
     groups = tuple(group for group in catalog.groups.values() if activation.covers(group))
-    active = {group.name for group in groups}
-    tools: dict[str, ToolEntry] = {}
-    # Nearest first: a tool whose group is off does not shadow one whose group is on.
-    for tool in catalog.all_tools:
-        if tool.group in active and (tool.is_served or tool.state is State.SHADOWED):
-            tools.setdefault(tool.name, tool)
-    return View(groups, tuple(tools.values()), tuple(catalog.skills.values()))
+    active = frozenset(group.name for group in groups)
+    tools = _seen(catalog.all_tools, lambda tool: not active.isdisjoint(tool.groups))
+    skills = _seen(
+        catalog.all_skills,
+        lambda skill: not (skill.groups and active.isdisjoint(skill.groups)),
+    )
+    return View(groups, tools, skills)
 
 
-def in_order_of_appearance(
-    tools: Iterable[ToolEntry], seen: tuple[str, ...]
-) -> tuple[ToolEntry, ...]:
+def _seen(entries: Iterable[M], is_active: Callable[[M], bool]) -> tuple[M, ...]:
+    """Choose one entry for each name: what is off does not shadow what is on."""
+    found: dict[str, M] = {}
+    for entry in entries:
+        if not is_active(entry):
+            continue
+        if entry.is_served:
+            found[entry.name] = entry
+        elif entry.state is State.SHADOWED:
+            found.setdefault(entry.name, entry)
+    return tuple(found.values())
+
+
+def in_order_of_appearance(names: tuple[str, ...], seen: tuple[str, ...]) -> tuple[str, ...]:
     """Put tools in the order in which a conversation first saw them, the new ones at the end.
 
     What stands at the front of a prompt stays as it was, so the provider's cache stays warm.
     """
+    if not seen or names == seen:
+        return names
     known = {name: position for position, name in enumerate(seen)}
-    return tuple(sorted(tools, key=lambda tool: known.get(tool.name, len(known))))
+    return tuple(sorted(names, key=lambda name: known.get(name, len(known))))

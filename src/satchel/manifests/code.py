@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from satchel.manifests.reading import Problems, Reading
+from satchel.names import group_names
 from satchel.text import one_line
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -25,7 +26,7 @@ class DeclaredTool:
     name: str
     description: str
     signature: str
-    group: str | None
+    groups: tuple[str, ...]
     line: int
     digest: str
 
@@ -89,7 +90,7 @@ def _tool(function: _Function, names: dict[str, str]) -> DeclaredTool | None:
                 name=given.get("name", function.name),
                 description=given.get("description", _first_paragraph(function)),
                 signature=_signature(function),
-                group=given.get("group"),
+                groups=_groups(call),
                 line=function.lineno,
                 digest=hashlib.blake2b(ast.dump(function).encode(), digest_size=16).hexdigest(),
             )
@@ -113,6 +114,17 @@ def _literals(call: ast.Call) -> Iterator[tuple[str, str]]:
         value = keyword.value
         if keyword.arg and isinstance(value, ast.Constant) and isinstance(value.value, str):
             yield keyword.arg, one_line(value.value)
+
+
+def _groups(call: ast.Call | None) -> tuple[str, ...]:
+    """Return the groups that a decorator names, one or several."""
+    for keyword in call.keywords if call else ():
+        if keyword.arg == "group":
+            value = keyword.value
+            items = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+            texts = [item.value for item in items if isinstance(item, ast.Constant)]
+            return group_names([one_line(text) for text in texts if isinstance(text, str)])
+    return ()
 
 
 def _first_paragraph(function: _Function) -> str:

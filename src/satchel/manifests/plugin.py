@@ -16,7 +16,7 @@ from satchel.text import has_hidden
 _SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _TEXTS = ("version", "description", "author", "license", "homepage", "notes")
 _FIELDS = ("name", *_TEXTS, "keywords", "active", "groups", "tools", "skills")
-_GROUP_FIELDS = ("name", "description", "notes", "active", "tools")
+_GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires")
 # Names that later versions will read; a manifest may carry them already.
 _LATER_FIELDS = frozenset({"config", "setup", "requires", "isolation", "contract"})
 _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
@@ -24,13 +24,18 @@ _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
 
 @dataclass(frozen=True, slots=True)
 class GroupManifest:
-    """One tool group of a plugin; `tools` names the tools that belong to it."""
+    """One tool group of a plugin; `tools` and `skills` name what belongs to it.
+
+    `requires` are keys of the configuration without which it cannot be used.
+    """
 
     name: str
     description: str
     notes: str
     active: bool
     tools: tuple[str, ...]
+    skills: tuple[str, ...]
+    requires: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +197,8 @@ def _group(key: str, block: _Block) -> GroupManifest:
         notes=block.text("notes"),
         active=block.switch("active", default=False),
         tools=block.names("tools"),
+        skills=block.names("skills"),
+        requires=block.names("requires"),
     )
 
 

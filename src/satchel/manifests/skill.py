@@ -21,6 +21,9 @@ KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "
 """The fields of the Agent Skills format."""
 
 _STRUCTURED = frozenset({"allowed-tools", "metadata", "hooks"})
+_SWITCHING_FIELDS = ("groups", "include_tools", "adk_additional_tools")
+_HEEDED_FIELDS = ("disable-model-invocation", *_SWITCHING_FIELDS)
+"""Fields that are no part of the format, but that we go by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,25 @@ class SkillManifest:
     metadata: Mapping[str, Any]
     fields: Mapping[str, Any]
     body: str
+
+    @property
+    def is_for_model(self) -> bool:
+        """Tell whether a model may see and load it; `disable-model-invocation: true` forbids."""
+        return not _is_true(self.fields.get("disable-model-invocation"))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Return what loading it switches on: names of groups, or of tools in them.
+
+        Other programs call the same `include_tools` and `adk_additional_tools`.
+        """
+        found = [
+            word
+            for key in _SWITCHING_FIELDS
+            for given in (self.metadata.get(key), self.fields.get(key))
+            for word in _words(given)
+        ]
+        return tuple(dict.fromkeys(found))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", frozen(self.metadata))
@@ -196,6 +218,18 @@ def _allowed_tools(fields: _Fields) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _words(given: Any) -> list[str]:
+    """Return the words of a list, or of a text with commas or blanks between them."""
+    if isinstance(given, str):
+        return given.replace(",", " ").split()
+    items = given if isinstance(given, list | tuple) else ()
+    return [word for item in items if isinstance(item, str) and (word := item.strip())]
+
+
+def _is_true(given: Any) -> bool:
+    return isinstance(given, str) and given.strip().lower() in {"true", "yes", "on"}
+
+
 def _split_tools(text: str) -> tuple[list[str], bool]:
     """Split at blanks and commas outside parentheses; tell whether there were such commas."""
     depth, commas, marked = 0, False, ""
@@ -231,4 +265,8 @@ def _report_unknown(fields: _Fields) -> None:
         if key not in KNOWN_FIELDS:
             meant = near_misses(key, candidates, most=1)
             fix = f"Write '{meant[0]}:'." if meant else "Move it below 'metadata:'."
-            fields.note("skill-field-unknown", key, f"{shown(key)} is not a field of skills", fix)
+            message = f"{shown(key)} is not a field of skills"
+            if key in _HEEDED_FIELDS:
+                message += "; Satchel goes by it all the same"
+                fix = "Leave it if the clients that you care for know it."
+            fields.note("skill-field-unknown", key, message, fix)

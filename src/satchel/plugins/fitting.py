@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from satchel.catalog import Supply, ToolSupply
+from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.sources import Configuration
@@ -42,22 +42,30 @@ def fit(
     """Bind the state fields of a plugin's tools, each on a copy, and add the host's models.
 
     `models` are by `plugin:tool`. A tool that cannot be bound is left out, with a diagnostic; the
-    others serve. The same tool with the same values is that of `before`.
+    others serve. The same tool with the same values is that of `before`. A group whose required
+    keys have no value is told so.
     """
     wanted = {tool.name: models.get(f"{supply.name}:{tool.name}") for tool in supply.tools}
     has_state = any(_fields(tool) for tool in supply.tools)
-    if not has_state and not any(model is not None for model in wanted.values()):
+    needs_config = has_state or any(group.requires for group in supply.groups)
+    if not needs_config and not any(model is not None for model in wanted.values()):
         return Fitted(supply)
-    config = configured(supply.name) if has_state else None
+    config = configured(supply.name) if needs_config else None
+    groups = tuple(_checked(group, config) for group in supply.groups)
     known = before.fittings if before else {}
     fittings = {
         tool.name: _fitting(tool, wanted[tool.name], config, known.get(tool.name))
         for tool in supply.tools
     }
     found = tuple(item.problem for item in fittings.values() if item.problem)
-    problems = (*(config.diagnostics if config else ()), *found)
+    problems = (
+        *(config.diagnostics if config else ()),
+        *found,
+        *(_unavailable(group, config) for group in groups if config and group.missing),
+    )
     served = replace(
         supply,
+        groups=groups,
         tools=tuple(item.served for item in fittings.values() if item.served),
         diagnostics=(*supply.diagnostics, *problems),
     )
@@ -70,6 +78,22 @@ def bound(tool: FunctionTool, values: Mapping[str, Any], keys: str = "") -> Func
     Raises `DefinitionError`.
     """
     return tool.with_state(_own(tool, values), keys)
+
+
+def _checked(group: Group, config: Configuration | None) -> Group:
+    """Return a group that knows which of the keys that it requires have no value."""
+    values = config.values if config else {}
+    missing = (key for key in group.requires if values.get(key, values.get(key.lower())) is None)
+    return replace(group, missing=tuple(missing))
+
+
+def _unavailable(group: Group, config: Configuration) -> Diagnostic:
+    return report(
+        "group-unavailable",
+        Where(config.path),
+        f"group {group.name!r} is unavailable: it requires {', '.join(group.missing)}",
+        "; ".join(config.how_to_set(key) for key in group.missing),
+    )
 
 
 def _fields(tool: ToolSupply) -> tuple[str, ...]:

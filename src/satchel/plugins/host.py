@@ -53,12 +53,17 @@ def ask(plugin: Any) -> Answers:
 
 def _sound(group: Group) -> Group:
     """Return a group whose fields are what they should be; a dataclass does not check."""
-    texts = (group.name, group.description, group.notes, *group.tools)
+    lists = (group.tools, group.skills, group.requires)
+    if any(isinstance(items, str) for items in lists):
+        raise HookError(f"satchel_groups returned text where names are listed: {group!r}")
+    tools, skills, requires = map(tuple, lists)
+    texts = (group.name, group.description, group.notes, *tools, *skills, *requires)
     if not all(isinstance(text, str) for text in texts):
         raise HookError(f"satchel_groups returned a group with a field that is no text: {group!r}")
     if fault := plugin_name_fault(group.name):
         raise HookError(f"satchel_groups returned the name {group.name!r}, which {fault}")
-    return Group(group.name, group.description, group.notes, bool(group.active), tuple(group.tools))
+    active = bool(group.active)
+    return Group(group.name, group.description, group.notes, active, tools, skills, requires)
 
 
 def _all(hook: pluggy.HookCaller, kinds: tuple[type, ...] = (object,)) -> list[Any]:

@@ -11,7 +11,7 @@ from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.manifests import PluginManifest
-from satchel.names import plugin_name_fault
+from satchel.names import group_names, plugin_name_fault
 from satchel.plugins.host import Answers, ask
 from satchel.settings import Limits
 from satchel.sources import (
@@ -64,7 +64,7 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
     return _with_tools(
         supply,
         [
-            ToolSupply(tool.name, tool.description, _code_path(found), tool.digest, tool.group)
+            ToolSupply(tool.name, tool.description, _code_path(found), tool.digest, tool.groups)
             for tool in found.declared
         ],
     )
@@ -223,7 +223,15 @@ def _groups(manifest: PluginManifest) -> tuple[Group, ...]:
     It has one of its own unless it declares groups and says nothing for itself.
     """
     declared = tuple(
-        Group(group.name, group.description, group.notes, group.active, group.tools)
+        Group(
+            group.name,
+            group.description,
+            group.notes,
+            group.active,
+            group.tools,
+            group.skills,
+            group.requires,
+        )
         for group in manifest.groups
     )
     speaks = bool(manifest.notes) or manifest.active
@@ -245,11 +253,12 @@ def _code_path(found: PluginFinding) -> str:
 
 def _tool(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolSupply:
     """Describe a tool as its owner offers it."""
-    if not isinstance(tool.description, str) or not isinstance(tool.group, str | None):
-        raise DefinitionError(f"description and group of the tool {tool.name!r} must be text")
+    if not isinstance(tool.description, str):
+        raise DefinitionError(f"the description of the tool {tool.name!r} must be text")
+    groups = group_names(tool.group)
     schema = json.dumps(tool.to_schema(), sort_keys=True, default=str)
     version = digest_of(f"{schema}\0{digests.get(tool.name)}".encode("utf-8", "surrogatepass"))
-    return ToolSupply(tool.name, tool.description, path, version, tool.group, tool)
+    return ToolSupply(tool.name, tool.description, path, version, groups, tool)
 
 
 def _import_failed(problem: PluginCodeError, path: str) -> Diagnostic:

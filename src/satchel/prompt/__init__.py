@@ -1,6 +1,25 @@
-"""The words for the model: the skill prompt, the notes, and their budget."""
+"""The words for the model: the skill prompt, the notes, a loaded skill, what changed; budgets."""
 
+from satchel.prompt.changes import render_changes
+from satchel.prompt.content import render_content
 from satchel.prompt.notes import render_notes
-from satchel.prompt.skills import SkillLine, SkillPrompt, render_skills
+from satchel.prompt.skills import (
+    DEFAULT_BUDGET,
+    Listing,
+    SkillLine,
+    SkillPrompt,
+    render_skills,
+)
+from satchel.prompt.tokens import about_tokens
 
-__all__ = ["SkillLine", "SkillPrompt", "render_notes", "render_skills"]
+__all__ = [
+    "DEFAULT_BUDGET",
+    "Listing",
+    "SkillLine",
+    "SkillPrompt",
+    "about_tokens",
+    "render_changes",
+    "render_content",
+    "render_notes",
+    "render_skills",
+]

@@ -142,12 +142,12 @@ async def cancel_task(book: TaskBook, task_id: str) -> ToolResult:
 
 def task_tools(book: TaskBook) -> tuple[Tool, ...]:
     """Return the tools with which the model looks after the tasks of one session."""
-    return tuple(tool.with_injected({"book": book}) for tool in _unbound())
+    return tuple(tool.with_injected({"book": book}) for tool in unbound_task_tools())
 
 
 @cache
-def _unbound() -> tuple[FunctionTool, ...]:
-    """Describe the tools; that takes a while, and is the same for every session."""
+def unbound_task_tools() -> tuple[FunctionTool, ...]:
+    """Return the tools as they are for every session; each lacks the `book` of its own."""
     hidden: Any = {"book": None}
     return (
         FunctionTool(view_task, presets=hidden, annotations={"readOnlyHint": True}),

@@ -1,7 +1,7 @@
 """Middleware: layers around a call, each an async generator, the first listed outermost."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from satchel.errors import DefinitionError
@@ -37,16 +37,20 @@ class Layer:
         return 2 if self.tool is not None else int(self.group is not None)
 
 
-def layers_for(layers: Iterable[Layer], tool: str, group: str) -> tuple[Middleware, ...]:
+def layers_for(
+    layers: Iterable[Layer], tool: str, groups: Collection[str]
+) -> tuple[Middleware, ...]:
     """Choose the layers around one tool: the broadest outermost, else in the order they came."""
     fitting = [
-        layer for layer in layers if layer.tool in {None, tool} and layer.group in {None, group}
+        layer
+        for layer in layers
+        if layer.tool in {None, tool} and (layer.group is None or layer.group in groups)
     ]
     return tuple(layer.middleware for layer in sorted(fitting, key=lambda layer: layer.breadth))
 
 
-Find = Callable[[str], tuple[Tool, str] | None]
-"""Finds a tool that the model may call, and its group, by the tool's name."""
+Find = Callable[[str], tuple[Tool, tuple[str, ...]] | None]
+"""Finds a tool that the model may call, and its groups, by the tool's name."""
 
 
 Note = Callable[[AsyncIterator[Item]], object]
@@ -76,8 +80,8 @@ def redirected(call: ToolCall, find: Find) -> ToolCall:
     """Return a call with the tool that it names."""
     if call.tool is not None and call.tool.name == call.name:
         return call
-    tool, group = find(call.name) or (None, "")
-    return replace(call, tool=tool, group=group)
+    tool, groups = find(call.name) or (None, ())
+    return replace(call, tool=tool, groups=groups)
 
 
 def _around(layer: Middleware, inner: Handler, find: Find, note: Note | None) -> Handler:

@@ -1,6 +1,6 @@
 """The way of one call: its layers, and the tool at the bottom."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from satchel.runtime.background import TaskBook
@@ -12,11 +12,11 @@ from satchel.runtime.run import LayeredRun, Run, ToolRun
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolResult
 
-LayersOf = Callable[[str, str], Sequence[Middleware]]
-"""Tells what stands around a tool, by its name and group."""
+LayersOf = Callable[[str, Collection[str]], Sequence[Middleware]]
+"""Tells what stands around a tool, by its name and groups."""
 
 
-def no_layers(_tool: str, _group: str) -> Sequence[Middleware]:
+def no_layers(_tool: str, _groups: Collection[str]) -> Sequence[Middleware]:
     """Put nothing around any tool."""
     return ()
 
@@ -51,7 +51,7 @@ def begin(
             others: Iterable[Middleware] = ()
             if call.name != tool.name:
                 # Nobody gets around the layers of one tool by way of another.
-                others = (m for m in layers_of(call.name, call.group) if m not in layers)
+                others = (m for m in layers_of(call.name, call.groups) if m not in layers)
             if call.tool.background and tasks is not None:
                 # Said now, and not when somebody asks for the task.
                 call.tool.check(read_arguments(call.name, call.arguments))

@@ -1,5 +1,6 @@
 """Where skills, plugins and packages are found, imported and watched: the worldly room."""
 
+from satchel.sources.choices import Choices, choices_path, project_choices_path, read_choices
 from satchel.sources.config import Configuration, configuration_path, read_configuration
 from satchel.sources.distributions import (
     DistributionFinding,
@@ -21,6 +22,7 @@ __all__ = [
     "MANIFEST_FILE",
     "SKILL_FILE",
     "Background",
+    "Choices",
     "Configuration",
     "DistributionFinding",
     "DistributionScan",
@@ -38,6 +40,7 @@ __all__ = [
     "SkillScan",
     "UnitFile",
     "Watched",
+    "choices_path",
     "configuration_path",
     "folder_stamps",
     "guarded",
@@ -48,6 +51,8 @@ __all__ = [
     "native_notifier",
     "normalized",
     "place",
+    "project_choices_path",
+    "read_choices",
     "read_configuration",
     "scan_distributions",
     "scan_plugins",

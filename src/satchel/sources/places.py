@@ -38,6 +38,8 @@ class Place:
     source: str
     optional: bool = False
     """Whether it may be missing without a word."""
+    groups: tuple[str, ...] = ()
+    """The groups that the skills found there belong to."""
 
 
 def place(path: str | os.PathLike[str], holds: Holds, scope: Scope = Scope.EXPLICIT) -> Place:

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,8 @@ class Tool(ABC):
 
     name: str
     description: str = ""
-    group: str | None = None
+    group: str | Sequence[str] | None = None
+    """The group that it belongs to, or several."""
     timeout: float | None = None
     """Seconds that one call may take; `None` leaves it to the host's limits."""
     idempotent: bool = False

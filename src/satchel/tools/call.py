@@ -20,5 +20,10 @@ class ToolCall:
     arguments: Mapping[str, Any] | str = NOTHING
     id: str = ""
     tool: Tool | None = field(default=None, compare=False, repr=False)
-    group: str = field(default="", compare=False)
+    groups: tuple[str, ...] = field(default=(), compare=False)
     context: ToolContext = field(default_factory=ToolContext, compare=False, repr=False)
+
+    @property
+    def group(self) -> str:
+        """Return the first of the tool's groups."""
+        return self.groups[0] if self.groups else ""

@@ -22,6 +22,8 @@ class ToolContext:
     """The conversation so far, in the host's own form."""
     state: MutableMapping[str, Any] = field(default_factory=dict, repr=False)
     """The session's own state, which tools may change; the session fills it in."""
+    preapproved: Sequence[str] = ()
+    """What the skills that were loaded ask to be approved beforehand, in their own words."""
     call_id: str = ""
     tool: str = ""
 

@@ -1,6 +1,6 @@
 """`@tool`: mark a function as a tool and leave it as it is."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
@@ -19,7 +19,7 @@ class ToolOptions:
 
     name: str | None = None
     description: str | None = None
-    group: str | None = None
+    group: str | Sequence[str] | None = None
     timeout: float | None = None
     state: tuple[str, ...] = ()
     idempotent: bool = False
@@ -38,7 +38,7 @@ def tool(
     description: str | None = None,
     state: Iterable[str] = (),
     idempotent: bool = False,
-    group: str | None = None,
+    group: str | Sequence[str] | None = None,
     timeout: float | None = None,
     annotations: Mapping[str, Any] | None = None,
     background: bool = False,
@@ -53,7 +53,7 @@ def tool(
     description: str | None = None,
     state: Iterable[str] = (),
     idempotent: bool = False,
-    group: str | None = None,
+    group: str | Sequence[str] | None = None,
     timeout: float | None = None,
     annotations: Mapping[str, Any] | None = None,
     background: bool = False,
@@ -62,6 +62,7 @@ def tool(
 
     `state` names parameters that the plugin's configuration fills in; the model does not see
     them. A call of an `idempotent` tool that is repeated in a session is answered from memory.
+    `group` is one group or several.
     `annotations` are hints in the words of MCP, such as `readOnlyHint`. A `background` tool
     answers at once with the id of a task.
 

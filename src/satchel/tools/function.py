@@ -1,6 +1,6 @@
 """A tool made of a function, and the tools that stand in a module."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from functools import cached_property, partial
 from inspect import iscoroutinefunction
@@ -45,7 +45,7 @@ class FunctionTool(Tool):
         *,
         name: str | None = None,
         description: str | None = None,
-        group: str | None = None,
+        group: str | Sequence[str] | None = None,
         presets: Mapping[str, Any] | None = None,
         state: Iterable[str] | None = None,
         timeout: float | None = None,

@@ -20,7 +20,7 @@ def a_call(tool=None, state=None, **parts):
     """Return a call of an idempotent tool, unless another is given."""
     tool = a_tool(idempotent=True) if tool is None else tool
     context = ToolContext(state={} if state is None else state, **parts.pop("context", {}))
-    parts = {"name": tool.name, "id": "call-1", "group": "basic", **parts}
+    parts = {"name": tool.name, "id": "call-1", "groups": ("basic",), **parts}
     return ToolCall(tool=tool, context=context, **parts)
 
 

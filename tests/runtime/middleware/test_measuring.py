@@ -11,7 +11,7 @@ def measured(script, reader=read):
     found, clock = [], Clock()
     script = [lambda: clock.sleep(2), *script]
     try:
-        call = a_call(group="maps")
+        call = a_call(groups=("maps",))
         asyncio.run(reader(measure(found.append, clock=clock), Inside(script), call))
     except RuntimeError:
         pass

@@ -6,19 +6,30 @@ import satchel
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
 from satchel.cli.console import Console
 from satchel.cli.render import count, summary
+from satchel.prompt import DEFAULT_BUDGET, about_tokens
 from satchel.text import visible
+
+_CHARACTERS_PER_TOKEN = 4
 
 
 @click.command("prompt", cls=Command)
 @click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
-@click.option("--budget", type=click.IntRange(min=0), help="Longest skill prompt, in characters.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Longest skill prompt, in characters; 16,000 by default.",
+)
+@click.option("--tokens", is_flag=True, help="Count tokens, about; the budget is then 4,000.")
 @reads_sources
 @as_json
 @pass_console
 def command(
     console: Console,
+    *,
     groups: tuple[str, ...],
     budget: int | None,
+    tokens: bool,
     sources: Sources,
     as_json: bool,
 ) -> None:
@@ -26,7 +37,7 @@ def command(
 
     Plugins are imported, as they are in an application.
     """
-    bag = sources.open(run_code=True, skill_style=satchel.SkillPrompt(budget=budget))
+    bag = sources.open(run_code=True, skill_style=_style(budget, tokens))
     session = bag.session()
     session.activate(*groups)
     prompt = session.prompt()
@@ -35,5 +46,15 @@ def command(
         console.json({"skills": skills, "notes": notes, "prompt": prompt})
     elif prompt:
         console.out(visible(prompt))
-    console.say(count(len(prompt), "character"))
+    if tokens:
+        console.say(f"about {count(about_tokens(prompt), 'token')}")
+    else:
+        console.say(count(len(prompt), "character"))
     summary(bag.catalog, console)
+
+
+def _style(budget: int | None, tokens: bool) -> "satchel.SkillPrompt":
+    default = DEFAULT_BUDGET // _CHARACTERS_PER_TOKEN if tokens else DEFAULT_BUDGET
+    return satchel.SkillPrompt(
+        budget=default if budget is None else budget, measure=about_tokens if tokens else len
+    )

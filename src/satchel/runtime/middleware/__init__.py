@@ -1,6 +1,6 @@
 """Layers that stand ready; a function makes each: `bag.register_middleware(retry())`."""
 
-from satchel.runtime.middleware.approval import Approval, approve
+from satchel.runtime.middleware.approval import Approval, approve, is_preapproved
 from satchel.runtime.middleware.caching import by_arguments, by_session, cache
 from satchel.runtime.middleware.deadline import limit_time
 from satchel.runtime.middleware.logs import log_calls
@@ -19,6 +19,7 @@ __all__ = [
     "by_arguments",
     "by_session",
     "cache",
+    "is_preapproved",
     "limit_rate",
     "limit_time",
     "log_calls",

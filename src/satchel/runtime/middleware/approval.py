@@ -56,6 +56,16 @@ def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) 
     return layer
 
 
+def is_preapproved(call: ToolCall) -> bool:
+    """Tell whether a skill that was loaded asks for this tool, by name, in `allowed-tools`.
+
+    That is a wish of whoever wrote the skill; a host that trusts its skills may heed it:
+    `approve(ask, needs=lambda call: not is_preapproved(call))`. A name with a condition, such as
+    `Bash(git:*)`, is for the host to read: it stands in `call.context.preapproved`.
+    """
+    return call.name in call.context.preapproved
+
+
 async def _answer(ask: Ask, needs: Callable[[ToolCall], bool], call: ToolCall) -> Approval:
     try:
         # Only a plain `False` lets a call pass: whoever forgets to return says `None`.

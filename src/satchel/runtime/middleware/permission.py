@@ -24,9 +24,9 @@ def authorize(allow: Iterable[str] = ("*",), deny: Iterable[str] = ()) -> Middle
         # and allows nothing, while both tools can be denied.
         own_name = call.name if call.tool is None else call.tool.name
         if (
-            not _matches(allowed, call.name, call.group if own_name == call.name else "")
-            or _matches(denied, call.name, call.group)
-            or _matches(denied, own_name, call.group)
+            not _matches(allowed, call.name, call.groups if own_name == call.name else ())
+            or _matches(denied, call.name, call.groups)
+            or _matches(denied, own_name, call.groups)
         ):
             name = shorten(one_line(call.name), _NAME_LENGTH)
             told = f"{name} is not allowed here; go on without it, and do not try it again"
@@ -47,8 +47,10 @@ def _patterns(patterns: Iterable[str]) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def _matches(patterns: tuple[str, ...], name: str, group: str) -> bool:
+def _matches(patterns: tuple[str, ...], name: str, groups: tuple[str, ...]) -> bool:
+    called = [f"group:{group}" for group in groups]
     return any(
-        fnmatchcase(f"group:{group}" if pattern.startswith("group:") else name, pattern)
+        fnmatchcase(text, pattern)
         for pattern in patterns
+        for text in (called if pattern.startswith("group:") else [name])
     )

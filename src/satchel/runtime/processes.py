@@ -5,9 +5,10 @@ session (`setsid`) leaves the group and is not found again.
 """
 
 import codecs
+import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 STREAM_LIMIT = 30 * 1024
-"""Bytes that are kept of each output stream."""
+"""Bytes that are kept of each output stream, unless the caller says otherwise."""
 
 _GRACE = 1.0
 """Seconds from asking a program to end to ending it."""
@@ -48,12 +49,20 @@ _ENVIRONMENT = frozenset(
 """The environment variables that reach a program, beside LC_*; a host's secrets are in others."""
 
 
-async def run(arguments: Sequence[str], folder: str, seconds: float) -> dict[str, Any]:
+async def run(
+    arguments: Sequence[str],
+    folder: str,
+    seconds: float,
+    *,
+    environment: Mapping[str, str] | None = None,
+    limit: int = STREAM_LIMIT,
+) -> dict[str, Any]:
     """Run a program, and end it with all that it started: after its exit, in time, or cancelled.
 
-    Raises `ToolError` if it cannot be started.
+    `environment` is all that it gets; without one it gets what is harmless of the host's. Of each
+    output stream `limit` bytes are kept. Raises `ToolError` if it cannot be started.
     """
-    child = _Child(arguments, folder)
+    child = _Child(arguments, folder, _environment() if environment is None else environment, limit)
     timed_out = False
     try:
         timed_out = not await _happens(child.exited, seconds)
@@ -72,22 +81,23 @@ async def run(arguments: Sequence[str], folder: str, seconds: float) -> dict[str
 class _Head:
     """The beginning of a stream of bytes, however long that gets."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
         self._kept = bytearray()
         self._size = 0
 
     def take(self, data: bytes) -> None:
         self._size += len(data)
-        self._kept += data[: STREAM_LIMIT - len(self._kept)]
+        self._kept += data[: self._limit - len(self._kept)]
 
     @property
     def text(self) -> str:
-        if self._size <= STREAM_LIMIT:
+        if self._size <= self._limit:
             return self._kept.decode("utf-8", "replace")
         # Such a decoder holds back a letter that is cut in two.
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         head = decoder.decode(bytes(self._kept))
-        gone = self._size - STREAM_LIMIT + len(decoder.getstate()[0])
+        gone = self._size - self._limit + len(decoder.getstate()[0])
         return f"{head}\n[cut: {gone} more bytes]"
 
 
@@ -99,15 +109,17 @@ class _Child:
     Here a program is known from the moment it runs, and one thread waits for its exit.
     """
 
-    def __init__(self, arguments: Sequence[str], folder: str) -> None:
+    def __init__(
+        self, arguments: Sequence[str], folder: str, environment: Mapping[str, str], limit: int
+    ) -> None:
         import asyncio
 
         self._loop = asyncio.get_running_loop()
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()
         """Nobody has its output open any more."""
-        self.stdout, self.stderr = _Head(), _Head()
-        self.process = _started(arguments, folder)
+        self.stdout, self.stderr = _Head(limit), _Head(limit)
+        self.process = _started(arguments, folder, environment)
         Thread(target=self._reap, name="satchel-reaper", daemon=True).start()
         self._open: set[IO[bytes]] = set()
         self._listen(self.process.stdout, self.stdout)
@@ -167,7 +179,9 @@ class _Child:
             self.silent.set()
 
 
-def _started(arguments: Sequence[str], folder: str) -> "Popen[bytes]":
+def _started(
+    arguments: Sequence[str], folder: str, environment: Mapping[str, str]
+) -> "Popen[bytes]":
     from subprocess import DEVNULL, PIPE, Popen
 
     try:
@@ -178,12 +192,12 @@ def _started(arguments: Sequence[str], folder: str) -> "Popen[bytes]":
             stdout=PIPE,
             stderr=PIPE,
             cwd=folder,
-            env=_environment(),
+            env=environment,
             start_new_session=True,
         )
     except OSError as problem:
-        reason = problem.strerror
-        raise ToolError(f"It could not be started ({reason}); try a shorter one.") from None
+        advice = "; try a shorter one" if problem.errno == errno.E2BIG else ""
+        raise ToolError(f"It could not be started ({problem.strerror}){advice}.") from None
 
 
 async def _end(child: _Child) -> None:

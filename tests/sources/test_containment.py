@@ -5,10 +5,10 @@ from contextlib import suppress
 
 import pytest
 
-from satchel.builtin import containment
-from satchel.builtin.containment import opened
 from satchel.builtin.files import insert_text_file, view_text_file, write_text_file
 from satchel.errors import ToolError
+from satchel.sources import containment
+from satchel.sources.containment import opened
 
 SECRET = "do not tell"
 
@@ -110,6 +110,24 @@ def test_an_absolute_path_inside_is_fine_also_when_the_folder_is_reached_by_a_li
     by_link.symlink_to(base)
     for each in (base, by_link):
         assert view_text_file(f"{each}/inner/a.txt", base_directory=by_link) == "1\tmine"
+
+
+def test_a_path_may_start_at_a_folder_inside_and_lead_to_all_of_the_base(base, way):
+    (base / "b.txt").write_text("yours")
+    for start in ("inner", str(base / "inner"), "folder-in"):
+        with opened(base, "a.txt", start=start) as file:
+            assert (file.read(100), file.path) == (b"mine\n", str(base / "inner/a.txt"))
+        with opened(base, "../b.txt", start=start) as file:
+            assert file.read(100) == b"yours"
+
+
+@pytest.mark.parametrize("start", ["..", "../outside", "folder-out", "/etc"])
+def test_a_start_that_lies_outside_lets_nothing_out(base, way, start):
+    with (
+        pytest.raises(ToolError, match=r"^'secret.txt' is not inside the bag; use"),
+        opened(base, "secret.txt", start=start, noun="the bag"),
+    ):
+        pass
 
 
 def test_a_fifo_is_refused_without_waiting_for_its_other_end(base):

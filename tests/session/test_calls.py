@@ -96,7 +96,7 @@ def test_a_group_a_name_a_description_and_presets_are_taken():
     bag.register_tool(
         echo, group="words", name="say", description="Say it.", presets={"text": "fixed"}
     )
-    session = bag.session()
+    session = bag.session(meta_tool=False)
     assert session.schemas() == []
     session.activate("words")
     (schema,) = session.schemas("anthropic")
@@ -669,7 +669,7 @@ def test_the_tools_for_tasks_are_there_with_a_background_tool_and_only_then():
     bag = Satchel()
     bag.create_group("slow")
     bag.register_tool(echo, group="slow", background=True)
-    session = bag.session()
+    session = bag.session(meta_tool=False)
     assert names(session) == []
     assert in_time(session.call("view_task", {"task_id": "x"})).error_code == "tool_not_found"
     session.activate("slow")

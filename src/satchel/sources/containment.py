@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PureWindowsPath
+from pathlib import PureWindowsPath
 
 from satchel.errors import ToolError
 from satchel.sources.files import is_inside, is_utf8
@@ -36,7 +36,7 @@ _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 _NOT_REGULAR = "is not a regular file; use another path."
 _REASONS = {
-    errno.ENOENT: "does not exist; check the path, or create it with write_text_file.",
+    errno.ENOENT: "does not exist; check the path.",
     errno.ENOTDIR: "leads through something that is not a folder; use another path.",
     errno.ELOOP: "is a link that cannot be followed; use another path.",
     errno.EISDIR: "is a folder; name a file in it.",
@@ -55,6 +55,8 @@ class Inside:
     name: str
     """The last part of the path; all of it where `folder` is `None`."""
     folder: int | None
+    path: str
+    """All of the path, resolved; it is the host's, so no text may hold it."""
 
     def lock(self) -> None:
         """Wait until no other call changes a file in the same folder; closing it unlocks."""
@@ -95,13 +97,18 @@ class Inside:
                 os.unlink(beside, dir_fd=self.folder)
             raise
 
+    def look(self) -> os.stat_result:
+        """Return what the system says of the file. Raises `ToolError` if it is no regular one."""
+        status = os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
+        self._demand_regular(status)
+        return status
+
     def _mode(self) -> int | None:
         """Return the permissions of the file that is to be replaced, if there is one."""
         try:
-            status = os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
+            status = self.look()
         except FileNotFoundError:
             return None
-        self._demand_regular(status)
         # Replacing asks only for rights on the folder; whoever made the file read-only meant it.
         if not status.st_mode & _ANY_WRITE:
             raise ToolError(f"{self.written} is read-only; write to another file.")
@@ -115,21 +122,32 @@ class Inside:
 
 
 @contextmanager
-def opened(base: Path, path: str, *, make_folders: bool = False) -> Iterator[Inside]:
-    """Open the way to a file inside `base`, which itself need not exist.
+def opened(
+    base: str | os.PathLike[str],
+    path: str,
+    *,
+    start: str = "",
+    noun: str = "the working folder",
+    make_folders: bool = False,
+) -> Iterator[Inside]:
+    """Open the way to a file inside `base`; the file itself need not exist.
 
-    Raises `ToolError` for a path that leads out, and for what the system refuses meanwhile.
+    The path is relative to `start`, a folder in `base`, which error texts call by `noun`. Raises
+    `ToolError` for a path that leads out of `base`, and for what the system refuses meanwhile.
     """
     written = repr(shorten(path, 200))
     try:
         root = os.path.realpath(os.path.expanduser(base))
-        parts = _parts(root, path, written)
+        parts = _parts(root, start, path, written, noun)
+        whole = os.path.join(root, *parts)
         if not _CAN_WALK:
-            yield Inside(written, _whole(root, parts, make_folders), None)
+            if make_folders:
+                os.makedirs(os.path.dirname(whole), exist_ok=True)
+            yield Inside(written, whole, None, whole)
             return
-        folder = _walk(_root(root), parts[:-1], make_folders)
+        folder = _walk(_root(root, noun), parts[:-1], make_folders)
         try:
-            yield Inside(written, parts[-1], folder)
+            yield Inside(written, parts[-1], folder, whole)
         finally:
             os.close(folder)
     except OSError as problem:
@@ -137,26 +155,30 @@ def opened(base: Path, path: str, *, make_folders: bool = False) -> Iterator[Ins
         raise ToolError(f"{written} {reason}") from None
 
 
-def _parts(root: str, path: str, written: str) -> Sequence[str]:
+def is_path(text: str) -> bool:
+    """Tell whether a text can be a path at all."""
+    return 0 < len(text) <= _LONGEST_PATH and "\0" not in text and is_utf8(text)
+
+
+def _parts(root: str, start: str, path: str, written: str, noun: str) -> Sequence[str]:
     """Return the parts of a path below the resolved base folder, all links in it resolved."""
-    if not path or len(path) > _LONGEST_PATH or "\0" in path or not is_utf8(path):
+    if not is_path(path):
         raise ToolError(f"{written} is no path; write one such as notes/plan.md.")
-    found = os.path.realpath(os.path.join(root, path))
+    found = os.path.realpath(os.path.join(root, start, path))
     # Nobody expands ~ here, and a drive is one that only another system has.
     if path.startswith("~") or PureWindowsPath(path).drive or not is_inside(found, root):
-        raise ToolError(
-            f"{written} is not inside the working folder; use a path such as notes/plan.md."
-        )
+        raise ToolError(f"{written} is not inside {noun}; use a path relative to it.")
     if found == root:
         raise ToolError(f"{written} {_REASONS[errno.EISDIR]}")
     return os.path.relpath(found, root).split(os.sep)
 
 
-def _root(root: str) -> int:
+def _root(root: str, noun: str) -> int:
     try:
         return os.open(root, _flags(_FOLDER))
     except OSError:
-        raise ToolError("The working folder cannot be opened; tell the user.") from None
+        who = noun[:1].upper() + noun[1:]
+        raise ToolError(f"{who} cannot be opened; tell the user.") from None
 
 
 def _walk(folder: int, names: Sequence[str], make_folders: bool) -> int:
@@ -171,13 +193,6 @@ def _walk(folder: int, names: Sequence[str], make_folders: bool) -> int:
             os.close(folder)
         folder = below
     return folder
-
-
-def _whole(root: str, parts: Sequence[str], make_folders: bool) -> str:
-    path = os.path.join(root, *parts)
-    if make_folders:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-    return path
 
 
 def _flags(names: Sequence[str]) -> int:

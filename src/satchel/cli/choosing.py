@@ -1,0 +1,259 @@
+"""Writing down what the user switches on and off; comments and order stay as they are."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satchel.cli.command import Sources
+from satchel.cli.console import Console
+from satchel.cli.render import place, relative
+from satchel.cli.shapes import KINDS, entries_of
+from satchel.errors import SatchelError
+from satchel.names import BASIC_GROUP, near_misses
+from satchel.sources.choices import (
+    CHOICES_LIMIT,
+    Choices,
+    ChoicesFile,
+    Patterns,
+    choices_path,
+    parse_choices,
+    project_choices_path,
+    read_choices,
+)
+from satchel.sources.distributions import normalized
+from satchel.sources.files import UnreadableFileError, read_regular
+from satchel.sources.places import Scope
+from satchel.text import one_line
+
+if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
+    from satchel.catalog import Entry
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """An entry with the names that a pattern may call it by."""
+
+    kind: str
+    name: str
+    others: tuple[str, ...]
+    entry: "Entry | None" = None
+    is_optional: bool = False
+    """Whether it is an installed plugin, which is off until somebody enables it."""
+
+    def is_off(self, choices: Choices) -> bool:
+        """Tell whether these choices leave it off."""
+        if choices.disabled(self.kind, self.name, self.others) is not None:
+            return True
+        return self.is_optional and choices.verdict(self.kind, (self.name, *self.others)) is None
+
+
+Step = Callable[[ChoicesFile, Choices, str, Sequence[Thing]], ChoicesFile]
+"""Chooses one name: what the file says then, knowing the farther files and what has the name."""
+
+
+def switch_off(
+    file: ChoicesFile, _farther: Choices, name: str, _things: Sequence[Thing]
+) -> ChoicesFile:
+    """Take a name out of `enable`, and put it into `disable`."""
+    return replace(file, enable=_without(file.enable, name), disable=_with(file.disable, name))
+
+
+def switch_on(
+    file: ChoicesFile, farther: Choices, name: str, things: Sequence[Thing]
+) -> ChoicesFile:
+    """Take a name out of `disable`, and put it into `enable` if that alone leaves it off."""
+    taken_out = replace(file, disable=_without(file.disable, name))
+    choices = Choices((taken_out, *farther.files))
+    if any(thing.is_off(choices) for thing in things or _imagined(name)):
+        return replace(taken_out, enable=_with(file.enable, name))
+    return taken_out
+
+
+def choose(
+    console: Console, names: Sequence[str], sources: Sources, step: Step, *, as_json: bool
+) -> None:
+    """Write a choice into the file that the options mean, and tell what came of it."""
+    is_on = step is switch_on
+    for name in names:
+        _require(name, is_on=is_on)
+    path = project_choices_path(".") if sources.project else choices_path()
+    data, before = _read(path, sources)
+    farther = Choices(read_choices(choices_path(), path if sources.project else "").files[1:])
+    known = _things(sources)
+    after, told = before, []
+    for name in names:
+        things = [thing for thing in known if _is_called(thing, name)]
+        if not things:
+            _warn(console, name, known)
+        chosen = step(after, farther, name, things)
+        told.append({"name": name, "enabled": is_on, "path": path, "changed": chosen != after})
+        after = chosen
+    if after != before:
+        _write(path, _edited(data, before, after))
+    word = "enabled" if is_on else "disabled"
+    for item in () if as_json else told:
+        done = f"{word} {item['name']}" if item["changed"] else f"{item['name']} is {word} already"
+        console.out(one_line(f"{done} ({_shown(path)})"))
+    if as_json:
+        console.json(told)
+    _tell_what_differs(console, names, sources, Choices((after, *farther.files)), is_on=is_on)
+
+
+def _shown(path: str) -> str:
+    """Return a path as short as it can be typed."""
+    shown, home = relative(path), os.path.expanduser("~")
+    return f"~{shown.removeprefix(home)}" if shown.startswith(f"{home}{os.sep}") else shown
+
+
+def _require(name: str, *, is_on: bool) -> None:
+    if not name or one_line(name) != name:
+        raise click.BadParameter(
+            "a name is one line without invisible characters", param_hint="NAME"
+        )
+    if not is_on and name in {BASIC_GROUP, f"group:{BASIC_GROUP}"}:
+        raise SatchelError(f"group {BASIC_GROUP!r} is always active")
+
+
+def _read(path: str, sources: Sources) -> tuple[bytes, ChoicesFile]:
+    """Return what a file holds. Raises `SatchelError` for one that nobody could read."""
+    data = b""
+    if os.path.lexists(path) and not _dangles(path):
+        try:
+            data, _ = read_regular(path, CHOICES_LIMIT)
+        except UnreadableFileError as problem:
+            raise SatchelError(f"cannot be read: {problem}", where=path) from None
+    file = parse_choices(path, Scope.PROJECT if sources.project else Scope.USER, data)
+    _require_readable(file)
+    return data, file
+
+
+def _dangles(path: str) -> bool:
+    """Tell whether a path is a link to what is not there yet."""
+    return os.path.islink(path) and not os.path.exists(path)
+
+
+def _require_readable(file: ChoicesFile) -> None:
+    for item in file.diagnostics:
+        if item.code == "choices-unreadable":
+            raise SatchelError(f"{item.message}; nothing was written", where=place(item))
+
+
+def _things(sources: Sources) -> list[Thing]:
+    catalog = sources.open(run_code=False).catalog
+    return [_thing(kind, entry, sources) for kind in KINDS for entry in entries_of(catalog, kind)]
+
+
+def _thing(kind: str, entry: "Entry", sources: Sources) -> Thing:
+    others: tuple[str, ...] = (*entry.addresses, entry.source)
+    if kind != "plugin" or entry.scope is not Scope.PLUGIN:
+        return Thing(kind, entry.name, others, entry)
+    others = (*others, normalized(entry.source))
+    is_asked_for = not {"all", entry.name, *others}.isdisjoint(sources.entry_points)
+    return Thing(kind, entry.name, others, entry, is_optional=not is_asked_for)
+
+
+def _imagined(name: str) -> list[Thing]:
+    """Return what a name would mean that nothing has yet."""
+    kind, _, rest = name.partition(":")
+    return [Thing(kind, rest, ())] if kind in KINDS else [Thing(kind, name, ()) for kind in KINDS]
+
+
+def _is_called(thing: Thing, name: str) -> bool:
+    return Patterns((name,)).match(thing.kind, (thing.name, *thing.others)) is not None
+
+
+def _warn(console: Console, name: str, known: Sequence[Thing]) -> None:
+    words = {word for thing in known for word in (thing.name, *thing.others)}
+    kind, colon, rest = name.partition(":")
+    near = near_misses(rest if colon and kind in KINDS else name, words)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    console.say(one_line(f"warning: nothing that is known is called {name!r}{hint}"))
+
+
+def _tell_what_differs(
+    console: Console, names: Sequence[str], sources: Sources, choices: Choices, *, is_on: bool
+) -> None:
+    """Say on stderr what is not as the user chose, and why: other patterns may say otherwise."""
+    for thing in _things(sources):
+        if thing.entry is None or not any(_is_called(thing, name) for name in names):
+            continue
+        if is_on and thing.entry.state == "disabled":
+            for item in thing.entry.diagnostics:
+                console.say(one_line(f"still off: {item.message} ({place(item)})"))
+        elif not is_on and thing.entry.is_served:
+            verdict = choices.verdict(thing.kind, (thing.name, *thing.others))
+            if verdict is not None and verdict.is_on:
+                why = f"enable = [{verdict.pattern!r}] ({_shown(verdict.file.path)})"
+                console.say(one_line(f"still on: {thing.kind} {thing.name!r} is kept by {why}"))
+
+
+def _without(patterns: Patterns, name: str) -> Patterns:
+    return Patterns(tuple(item for item in patterns.written if item != name))
+
+
+def _with(patterns: Patterns, name: str) -> Patterns:
+    return patterns if name in patterns.written else Patterns((*patterns.written, name))
+
+
+def _edited(data: bytes, before: ChoicesFile, after: ChoicesFile) -> bytes:
+    """Return the content of a file with the choices changed, and nothing else."""
+    # Lazy: it is needed to change something only.
+    import tomlkit
+
+    try:
+        document = tomlkit.parse(data.decode("utf-8-sig"))
+        _edit(document, "enable", before.enable, after.enable)
+        _edit(document, "disable", before.disable, after.disable)
+        written = document.as_string().encode()
+    except (tomlkit.exceptions.TOMLKitError, ValueError) as problem:
+        raise SatchelError(f"cannot be edited: {problem}", where=before.path) from problem
+    written = (_BOM if data.startswith(_BOM) else b"") + written
+    found = parse_choices(before.path, before.scope, written)
+    _require_readable(found)
+    if (found.enable, found.disable) != (after.enable, after.disable):
+        raise SatchelError("cannot be edited by a program; edit it by hand", where=before.path)
+    return written
+
+
+def _edit(document: Any, key: str, before: Patterns, after: Patterns) -> None:
+    from tomlkit import array
+
+    if key not in document and after.written:
+        document[key] = array().multiline(True)
+    for item in before.written:
+        if item not in after.written:
+            document[key].remove(item)
+    for item in after.written:
+        if item not in before.written:
+            document[key].append(item)
+
+
+def _write(path: str, data: bytes) -> None:
+    """Replace a file at one stroke; a link stays a link, and a mode what it was."""
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    beside = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+                if os.path.exists(target):
+                    os.fchmod(file.fileno(), os.stat(target).st_mode & 0o7777)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside)
+            raise
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise SatchelError(f"cannot be written: {reason}", where=path) from None

@@ -1,0 +1,58 @@
+"""The documents of a catalog: what its tools and skills are found by."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from satchel.catalog import Catalog, SkillEntry, ToolEntry
+from satchel.names import BASIC_GROUP
+from satchel.search.index import Document
+from satchel.search.words import words_of_name
+from satchel.tools import Tool
+
+_KEYWORDS = ("keywords", "tags")
+
+
+def documents_of(catalog: Catalog) -> Iterator[Document]:
+    """Yield a document for every tool and every skill that is served."""
+    for tool in catalog.tools.values():
+        more = " ".join((*_of_group(tool, catalog), *_of_parameters(tool.tool)))
+        yield Document("tool", tool.name, tool.description, more)
+    for skill in catalog.skills.values():
+        yield Document("skill", skill.name, skill.description, " ".join(_of_metadata(skill)))
+
+
+def _of_group(tool: ToolEntry, catalog: Catalog) -> Iterator[str]:
+    if tool.group == BASIC_GROUP:  # which says nothing of its tools
+        return
+    yield from words_of_name(tool.group)
+    if group := catalog.groups.get(tool.group):
+        yield group.description
+
+
+def _of_parameters(tool: Tool | None) -> list[str]:
+    """Return what a tool says of its parameters; of one whose class fails at that, nothing."""
+    if tool is None:
+        return []
+    try:
+        properties = tool.parameters.get("properties", {})
+        return [text for name, said in properties.items() for text in _of_property(name, said)]
+    except Exception:  # a stranger's class may raise anything, and its schema may be anything
+        return []
+
+
+def _of_property(name: str, said: Any) -> Iterator[str]:
+    yield from words_of_name(name)
+    if isinstance(said, Mapping) and isinstance(said.get("description"), str):
+        yield said["description"]
+
+
+def _of_metadata(skill: SkillEntry) -> Iterator[str]:
+    """Yield the keywords of a skill; many authors write them beside `metadata`, not below it."""
+    if skill.manifest is None:
+        return
+    for fields in (skill.manifest.metadata, skill.manifest.fields):
+        for key in _KEYWORDS:
+            value = fields.get(key)
+            for text in value if isinstance(value, tuple) else (value,):
+                if isinstance(text, str):
+                    yield text

@@ -1,0 +1,145 @@
+"""What one conversation remembers, and what can be done to it by the host and the model alike."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from satchel.catalog import Catalog, GroupEntry, SkillEntry
+from satchel.errors import ConflictError, NotFoundError
+from satchel.groups import Activation
+from satchel.names import BASIC_GROUP
+from satchel.prompt import SkillPrompt, render_content, render_notes
+from satchel.session.loaded import LoadedSkill, LoadedSkills
+from satchel.session.options import SessionOptions
+from satchel.shared import Shared
+
+
+@dataclass(frozen=True, slots=True)
+class SkillContent:
+    """A skill that was loaded: what the model is to read."""
+
+    name: str
+    text: str
+    files: tuple[str, ...]
+    """The files beside the instructions, which can be read from now on."""
+    activated: tuple[str, ...]
+    """The tool groups that loading it switched on."""
+    allowed_tools: tuple[str, ...]
+    """What the skill asks to be approved beforehand; a host need not heed it."""
+
+
+class Conversation:
+    """One conversation's memory."""
+
+    __slots__ = ("activation", "loaded", "options", "shared", "skill_style", "state")
+
+    def __init__(self, shared: Shared, options: SessionOptions) -> None:
+        self.shared, self.options = shared, options
+        self.skill_style: SkillPrompt = shared.skill_style
+        self.activation = Activation()
+        self.loaded = LoadedSkills()
+        self.state: dict[str, Any] = {}
+
+    def switch(self, groups: Iterable[str], step: Callable[[Activation, str], Activation]) -> None:
+        """Switch groups on or off, all or none."""
+        catalog, activation = self.shared.catalog, self.activation
+        for name in groups:
+            group = catalog.group(name)
+            activation = step(activation, group.name)
+            if not group.is_available and group.name in activation.on:
+                raise ConflictError(
+                    f"group {group.name!r} is unavailable: {why_unavailable(group)}",
+                    fix="; ".join(d.fix for d in catalog.diagnostics if _is_about(d, group)),
+                )
+        self.activation = activation
+
+    def active_in(self, catalog: Catalog) -> tuple[GroupEntry, ...]:
+        """Return the groups that are active now, but for `basic`."""
+        groups = catalog.groups.values()
+        return tuple(g for g in groups if self.activation.covers(g) and g.name != BASIC_GROUP)
+
+    def load(self, entry: SkillEntry, catalog: Catalog, *, for_model: bool) -> SkillContent:
+        """Note that a skill was loaded, switch its groups on, and return what is to be read.
+
+        Raises `NotFoundError` for one that never could be read.
+        """
+        manifest = entry.manifest
+        if manifest is None:
+            raise NotFoundError("skill", entry.name)
+        # One that another shadows has only its long name for itself.
+        name = entry.name if for_model or entry.is_served else entry.address
+        skill = LoadedSkill.of(name, entry, manifest)
+        self.loaded.add(skill)
+        activated, remarks = self._switched_on(manifest.groups, catalog)
+        content = render_content(
+            name,
+            manifest.body,
+            entry.path,
+            skill.resources,
+            more=remarks,
+            reader=self.options.skill_tools,
+        )
+        text = "\n\n".join(filter(None, (content, self._notes_of(activated, catalog))))
+        return SkillContent(name, text, tuple(skill.resources), activated, manifest.allowed_tools)
+
+    def switch_on_for(self, entry: SkillEntry, catalog: Catalog) -> str:
+        """Switch on what a skill names, and return what there is to say of it, or `""`."""
+        names = entry.manifest.groups if entry.manifest else ()
+        activated, remarks = self._switched_on(names, catalog)
+        return "\n\n".join(filter(None, (*remarks, self._notes_of(activated, catalog))))
+
+    def _notes_of(self, groups: tuple[str, ...], catalog: Catalog) -> str:
+        """Return the notes of groups that were just switched on, if they go into answers."""
+        if not self.options.notes_in_answer:
+            return ""
+        return render_notes((name, catalog.groups[name].notes) for name in groups)
+
+    def _switched_on(
+        self, names: Iterable[str], catalog: Catalog
+    ) -> tuple[tuple[str, ...], list[str]]:
+        """Switch on the groups that are named, themselves or by a tool; return them and remarks."""
+        before = {group.name for group in self.active_in(catalog)}
+        remarks: list[str] = []
+        wanted: dict[str, GroupEntry] = {}
+        for name in names:
+            group = self._group_of(name, catalog)
+            if group is None:
+                remarks.append(f"It asks for {name!r}, which is no tool group and no tool here.")
+            elif group.is_available:
+                wanted[group.name] = group
+            else:
+                told = why_unavailable(group)
+                remarks.append(f"Tool group {group.name!r} is unavailable: {told}.")
+        news = [group for name, group in wanted.items() if name not in before | {BASIC_GROUP}]
+        for group in news:
+            self.activation = self.activation.activate(group.name)
+        if news:
+            remarks.append(f"Now active: {listed(group.name for group in news)}.")
+        return tuple(group.name for group in news), remarks
+
+    def _group_of(self, name: str, catalog: Catalog) -> GroupEntry | None:
+        """Return the group of that name, or one of the tool of that name: an active one if any."""
+        if name in catalog.groups:
+            return catalog.groups[name]
+        tool = catalog.tools.get(name)
+        if tool is None:
+            return None
+        groups = [catalog.groups[group] for group in tool.groups if group in catalog.groups]
+        groups.sort(key=lambda g: (not self.activation.covers(g), not g.is_available))
+        return groups[0] if groups else None
+
+
+def listed(groups: Iterable[str]) -> str:
+    """Name tool groups in a sentence."""
+    names = list(groups)
+    return f"tool group{'s' if len(names) > 1 else ''} " + ", ".join(map(repr, names))
+
+
+def why_unavailable(group: GroupEntry) -> str:
+    """Say what a group is missing."""
+    return f"it requires {', '.join(group.missing)} to be configured"
+
+
+def _is_about(diagnostic: Any, group: GroupEntry) -> bool:
+    start = f"group {group.name!r} "
+    return diagnostic.code == "group-unavailable" and str(diagnostic.message).startswith(start)

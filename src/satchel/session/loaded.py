@@ -1,0 +1,74 @@
+"""Which skills a conversation loaded, and which of their files it read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from satchel.catalog import SkillEntry
+from satchel.manifests import SkillManifest
+from satchel.runtime.scripts import scripts_of
+from satchel.sources.skills import SKILL_FILE
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSkill:
+    """A skill as it was when it was loaded. It holds words only, and keeps no generation alive."""
+
+    name: str
+    digest: str
+    root: str
+    """The folder that the user named, in which all of the skill's files lie."""
+    folder: str
+    files: tuple[str, ...]
+    """The files that may be read from now on."""
+    allowed_tools: tuple[str, ...]
+    """What the skill asks to be approved beforehand."""
+    read: dict[str, str] = field(default_factory=dict)
+    """The digests of the files that were read, by name."""
+
+    @classmethod
+    def of(cls, name: str, entry: SkillEntry, manifest: SkillManifest) -> "LoadedSkill":
+        """Return a skill of the catalog as it is now, under the name that it was asked for by."""
+        return cls(
+            name,
+            entry.digest,
+            entry.finding.place.path if entry.finding else entry.path,
+            entry.path,
+            tuple(file.name for file in entry.files),
+            manifest.allowed_tools,
+        )
+
+    @property
+    def resources(self) -> list[str]:
+        """Return the files beside the instructions."""
+        return [name for name in self.files if name != SKILL_FILE]
+
+
+class LoadedSkills:
+    """The skills that one conversation loaded, by name."""
+
+    __slots__ = ("_by_name", "has_files", "has_scripts")
+
+    def __init__(self) -> None:
+        self.replace_all({})
+
+    def __iter__(self) -> Iterator[LoadedSkill]:
+        return iter(self._by_name.values())
+
+    def get(self, name: str) -> LoadedSkill | None:
+        """Return a skill that was loaded."""
+        return self._by_name.get(name)
+
+    def add(self, skill: LoadedSkill) -> None:
+        """Note that a skill was loaded, or loaded anew."""
+        self.replace_all({**self._by_name, skill.name: skill})
+
+    def replace_all(self, skills: Mapping[str, LoadedSkill]) -> None:
+        """Forget all, and note others."""
+        self._by_name = dict(skills)
+        self.has_files = any(skill.resources for skill in self)
+        self.has_scripts = any(scripts_of(skill.files) for skill in self)
+
+    @property
+    def preapproved(self) -> tuple[str, ...]:
+        """Return what the loaded skills ask to be approved beforehand, each once."""
+        return tuple(dict.fromkeys(tool for skill in self for tool in skill.allowed_tools))

@@ -1,0 +1,251 @@
+"""A session: one conversation's view of the catalog."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
+from weakref import ref
+
+from satchel.diagnostics import Diagnostic
+from satchel.groups import Activation, Sight, changes_between, in_order_of_appearance
+from satchel.prompt import SkillPrompt
+from satchel.runtime.executors import Executor
+from satchel.session.calls import Arguments, Calls
+from satchel.session.conversation import Conversation, SkillContent
+from satchel.session.options import SessionOptions
+from satchel.session.saved import restore, saved
+from satchel.session.showing import Showing, schemas, show
+from satchel.session.step import Step, StepChanges
+from satchel.shared import Scene, Shared
+from satchel.tools import Item, ToolCall, ToolContext, ToolResult
+
+
+class Session:
+    """One conversation: which groups are active, and what the model sees because of it.
+
+    Made by `Satchel.session()`. What is asked of it directly comes from the newest generation;
+    `step()` gives a view that stays as it is for one turn of the model.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_calls",
+        "_conversation",
+        "_last",
+        "_named",
+        "_order",
+        "_seen",
+        "_sight",
+    )
+
+    def __init__(self, shared: Shared, options: SessionOptions) -> None:
+        self._conversation = Conversation(shared, options)
+        self._calls = Calls(self._conversation)
+        self._sight: Sight | None = None
+        # Weakly: a step holds its generation, and an idle session must not.
+        self._last: ref[Step] | None = None
+        # All names that were ever shown, in order; those of the last step; and their order.
+        self._seen: tuple[str, ...] = ()
+        self._named: tuple[str, ...] = ()
+        self._order: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Return what tools keep from call to call; they get it with their `ToolContext`."""
+        return self._conversation.state
+
+    @property
+    def skill_style(self) -> SkillPrompt:
+        """Return how the skill prompt is worded here; it may be set."""
+        return self._conversation.skill_style
+
+    @skill_style.setter
+    def skill_style(self, style: SkillPrompt) -> None:
+        self._conversation.skill_style = style
+
+    @property
+    def active_groups(self) -> tuple[str, ...]:
+        """Return the names of the active groups."""
+        return tuple(group.name for group in self._scene().view.groups)
+
+    @property
+    def loaded_skills(self) -> tuple[str, ...]:
+        """Return the names of the skills that were loaded."""
+        return tuple(skill.name for skill in self._conversation.loaded)
+
+    # ---- what the model sees --------------------------------------------------------------
+
+    def step(self) -> Step:
+        """Begin a turn of the model: the newest generation, frozen for all that the turn needs."""
+        showing, before = self._begun()
+        last = self._last() if self._last else None
+        step = Step(
+            self._conversation,
+            self._calls,
+            showing,
+            names=self._order,
+            before=before,
+            last=last,
+        )
+        self._last = ref(step)
+        return step
+
+    def changes(self) -> StepChanges:
+        """Return what a new step would show that the last one did not, and the other way round.
+
+        A step begins with `step()`, and whenever the session itself is asked for its prompt,
+        notes or schemas. Before the first there is nothing to compare.
+        """
+        return StepChanges(changes_between(self._sight, self._showing().sight))
+
+    def prompt(self) -> str:
+        """Return the skill prompt followed by the notes of the active groups, or `""`."""
+        return self.step().prompt()
+
+    def skill_prompt(self) -> str:
+        """Return the listing of the skills, or `""` if there are none."""
+        return self.step().skill_prompt()
+
+    def activated_notes(self) -> str:
+        """Return the notes of the active groups, each under its heading, or `""`."""
+        return self.step().activated_notes()
+
+    def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
+        """Return the tools of the active groups, and the session's own, as a provider wants them.
+
+        Dialects are `openai`, `openai-strict`, `anthropic`, `gemini` and `mcp`; raises
+        `NotFoundError` for any other. Tools that are new to the session come last, so that what
+        a provider cached stays valid.
+        """
+        showing, _ = self._begun()
+        return schemas(self._conversation.shared, showing, dialect, self._order)
+
+    # ---- what host and model choose -------------------------------------------------------
+
+    def activate(self, *groups: str) -> None:
+        """Switch groups on, all or none.
+
+        Raises `NotFoundError` with the near misses, and `ConflictError` for a group that is
+        unavailable.
+        """
+        self._conversation.switch(groups, Activation.activate)
+
+    def deactivate(self, *groups: str) -> None:
+        """Switch groups off, all or none. Raises `NotFoundError`; `ConflictError` for `basic`."""
+        self._conversation.switch(groups, Activation.deactivate)
+
+    def load_skill(self, name: str) -> SkillContent:
+        """Load a skill for the host, such as for a slash command: also one hidden from the model.
+
+        Its text is for the conversation. Groups that it names are switched on. `name` may be
+        `source:name`. Raises `NotFoundError` with the near misses.
+        """
+        catalog = self._conversation.shared.catalog
+        return self._conversation.load(catalog.skill(name), catalog, for_model=False)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what the session remembers, as JSON: groups, loaded skills, tools' state.
+
+        Raises `DefinitionError` for something in `state` that is no JSON.
+        """
+        return saved(self._conversation, self._seen)
+
+    def load_state_dict(
+        self, state: Mapping[str, Any], *, strict: bool = False
+    ) -> tuple[Diagnostic, ...]:
+        """Take up what `state_dict` returned, in place of what is remembered now.
+
+        Returns a diagnostic for each group and skill that no longer exists; if `strict`, raises
+        `ConflictError` instead. Raises `DefinitionError` for what is no such state. If it raises,
+        nothing has changed.
+        """
+        problems, self._seen = restore(self._conversation, state, strict=strict)
+        self._named = self._order = ()
+        self._sight = None
+        return problems
+
+    # ---- calls ----------------------------------------------------------------------------
+
+    async def call(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        context: ToolContext | None = None,
+    ) -> ToolResult:
+        """Run a tool of an active group; whatever goes wrong is told in the result.
+
+        `arguments` may be the JSON text that models produce. `context` is what the host tells
+        the tool beside them.
+        """
+        return await self._calls.call(self._scene(), name, arguments, call_id, context)
+
+    def stream(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        context: ToolContext | None = None,
+    ) -> AsyncIterator[Item]:
+        """Run a tool and yield each `ToolChunk` as it comes, last of all the `ToolResult`.
+
+        Leaving the loop early ends the tool; with `contextlib.aclosing`, at once.
+        """
+        return self._calls.stream(self._scene(), name, arguments, call_id, context)
+
+    async def execute(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        executor: Executor | None = None,
+        context: ToolContext | None = None,
+    ) -> list[ToolResult]:
+        """Run several calls and return their results in the order of the calls.
+
+        Ten run at once unless an `executor` says otherwise. One that fails disturbs no other.
+        """
+        return await self._calls.execute(self._scene, calls, executor, context)
+
+    def execute_streaming(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        executor: Executor | None = None,
+        context: ToolContext | None = None,
+    ) -> AsyncIterator[tuple[int, ToolResult]]:
+        """Run several calls and yield `(index, result)` as each completes.
+
+        Leaving the loop early ends what still runs.
+        """
+        return self._calls.execute_streaming(self._scene, calls, executor, context)
+
+    def interrupt(self, call_id: str | None = None) -> int:
+        """End the calls of that id, or all of this session; return how many there were.
+
+        Each ends with a result that is marked interrupted and keeps what was told so far. May
+        be called from any thread.
+        """
+        return self._calls.interrupt(call_id)
+
+    def _scene(self) -> Scene:
+        return self._conversation.shared.scene(self._conversation.activation)
+
+    def _begun(self) -> tuple[Showing, Sight | None]:
+        """Begin a step: return what it shows, and what the one before showed."""
+        showing = self._showing()
+        if showing.names is not self._named:
+            self._named = showing.names
+            self._order = in_order_of_appearance(showing.names, self._seen)
+            self._seen = self._order if not self._seen else _joined(self._seen, self._order)
+        before, self._sight = self._sight, showing.sight
+        return showing, before
+
+    def _showing(self) -> Showing:
+        return show(self._scene(), self._conversation, self._calls.has_tasks)
+
+
+def _joined(seen: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
+    """Return all names that were ever shown; the same tuple if none of them is new."""
+    known = set(seen)
+    news = tuple(name for name in order if name not in known)
+    return (*seen, *news) if news else seen

@@ -1,0 +1,152 @@
+"""A showing: all that a model is shown of one generation, worked out once for many sessions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from satchel.catalog import Catalog
+from satchel.errors import NotFoundError
+from satchel.groups import Sight, View, sight_of
+from satchel.names import near_misses
+from satchel.prompt import Listing, SkillLine, SkillPrompt, render_notes, render_skills
+from satchel.runtime import unbound_task_tools
+from satchel.session.conversation import Conversation
+from satchel.session.grouping import MetaTool, meta_tool
+from satchel.session.options import SessionOptions
+from satchel.session.searching import search_tool
+from satchel.session.skilltools import loader_tool, reader_tool, script_tool
+from satchel.shared import Scene, Shared, packed
+from satchel.tools import FunctionTool
+from satchel.tools.dialects import DIALECTS
+
+_MANY = 30
+"""From how many tools out of sight on a model is helped to search them."""
+
+
+OwnTool = MetaTool | FunctionTool
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """The prompt, the notes and the tools that belong together."""
+
+    scene: Scene
+    own_tools: Mapping[str, OwnTool]
+    """The session's own tools, not yet bound to a session."""
+    names: tuple[str, ...]
+    """The names of all tools, in their first order."""
+    skill_prompt: str
+    notes: str
+    sight: Sight
+
+    @property
+    def catalog(self) -> Catalog:
+        """Return the generation that is shown."""
+        return self.scene.catalog
+
+    @property
+    def view(self) -> View:
+        """Return what the active groups make visible."""
+        return self.scene.view
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a conversation began, and needs tools for even when it is out of sight."""
+
+    tasks: bool
+    """Whether anything was ever begun in the background."""
+    files: bool
+    """Whether a skill with further files was loaded."""
+    scripts: bool
+    """Whether a skill with scripts was loaded."""
+
+
+def show(scene: Scene, conversation: Conversation, has_tasks: bool) -> Showing:
+    """Return what a conversation is shown of a scene; those that are alike share it."""
+    options, style, loaded = conversation.options, conversation.skill_style, conversation.loaded
+    begun = Begun(has_tasks, loaded.has_files, loaded.has_scripts)
+    return scene.once((options, style, begun), lambda: _shown(scene, options, style, begun))
+
+
+def schemas(
+    shared: Shared, showing: Showing, dialect: str, names: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Return the schemas of the tools of those names, in that order, as a copy for the caller.
+
+    Raises `NotFoundError` for an unknown dialect.
+    """
+    if dialect not in DIALECTS:
+        raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))
+
+    def made() -> Any:
+        return packed(_schema(shared, showing, name, dialect) for name in names)
+
+    key = ("schemas", dialect, names, tuple(showing.own_tools))
+    found: list[dict[str, Any]] = showing.scene.once(key, made).unpacked()
+    return found
+
+
+def _schema(shared: Shared, showing: Showing, name: str, dialect: str) -> Any:
+    """Return the schema of one tool; one of the catalog wins over the session's own."""
+    entry = showing.view.by_name.get(name)
+    if entry and entry.tool:
+        return shared.schema(entry.tool, dialect)
+    return showing.own_tools[name].to_schema(dialect)
+
+
+def _shown(scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Begun) -> Showing:
+    listing = _listing(scene.view, options, style)
+    own = {tool.name: tool for tool in _own_tools(scene, options, listing, begun)}
+    taken = scene.view.by_name
+    entries = [entry.name for entry in scene.view.tools if entry.tool]
+    names = (*entries, *(name for name in own if name not in taken))
+    groups = ((group.name, group.notes) for group in scene.view.groups)
+    sight = sight_of(scene.catalog, scene.view, own)
+    return Showing(scene, own, names, listing.text, render_notes(groups), sight)
+
+
+def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> Listing:
+    lines = [
+        SkillLine(skill.name, skill.description, skill.path, rank=int(skill.scope))
+        for skill in view.model_skills
+    ]
+    searchable = options.search is not False
+    return render_skills(lines, style, loader=options.skill_tools, search=searchable)
+
+
+def _own_tools(
+    scene: Scene, options: SessionOptions, listing: Listing, begun: Begun
+) -> list[OwnTool]:
+    """Return the tools that are there for what a session does."""
+    catalog, view = scene.catalog, scene.view
+    own: list[OwnTool | None] = []
+    if options.meta_tool:
+        own.append(meta_tool(catalog))
+    if options.skill_tools:
+        own.append(loader_tool(view, is_whole=listing.left_out == 0))
+        own.append(reader_tool(view, is_needed=begun.files))
+    if options.scripts:
+        own.append(script_tool(view, is_needed=begun.scripts))
+    out_of_sight = len(catalog.tools) - len(view.tools)
+    if out_of_sight and _wanted(options.search, out_of_sight >= _MANY):
+        own.append(search_tool("tool"))
+    unlisted = _skills_out_of_sight(scene) + listing.left_out
+    if (unlisted or view.model_skills) and _wanted(
+        options.search, listing.left_out > 0 or unlisted >= _MANY
+    ):
+        own.append(search_tool("skill"))
+    if begun.tasks or any(entry.tool and entry.tool.background for entry in view.tools):
+        own += unbound_task_tools()
+    return [tool for tool in own if tool is not None]
+
+
+def _skills_out_of_sight(scene: Scene) -> int:
+    """Count the skills for the model that are in groups that are not active."""
+    shown = {skill.name for skill in scene.view.model_skills}
+    skills = scene.catalog.skills.values()
+    return sum(1 for s in skills if s.manifest and s.manifest.is_for_model and s.name not in shown)
+
+
+def _wanted(choice: bool | None, needed: bool) -> bool:
+    return needed if choice is None else choice

@@ -1,0 +1,174 @@
+"""`load_skill`, `read_skill_file` and `run_skill_script`: the model uses skills."""
+
+from functools import cache
+from typing import Any
+
+from satchel.catalog import SkillEntry
+from satchel.errors import ToolError
+from satchel.groups import View
+from satchel.names import near_misses
+from satchel.runtime.scripts import run_script, scripts_of
+from satchel.session.desk import HIDDEN, Desk, described
+from satchel.session.loaded import LoadedSkill
+from satchel.sources.serving import locate, media_type_of, serve, text_of
+from satchel.sources.skills import SKILL_FILE
+from satchel.text import one_line, shorten, visible
+from satchel.tools import FunctionTool, Image, Text
+
+_LONGEST_NAME = 200
+_FEW = 5
+
+
+async def load_skill(_desk: Desk, name: str, again: bool = False) -> str:
+    """Load a skill: instructions for a particular task, to follow from then on.
+
+    Args:
+        name: The name of the skill.
+        again: True if it was loaded before, and its text is no longer to be seen.
+    """
+    entry = _found(_desk, name)
+    conversation, catalog = _desk.conversation, _desk.catalog
+    known = conversation.loaded.get(entry.name)
+    if known is None or again or known.digest != entry.digest:
+        return conversation.load(entry, catalog, for_model=True).text
+    told = (
+        f"Skill {entry.name!r} was loaded before and has not changed; follow its text above. "
+        "With again=true it is shown once more."
+    )
+    return "\n\n".join(filter(None, (told, conversation.switch_on_for(entry, catalog))))
+
+
+def read_skill_file(_desk: Desk, skill: str, path: str, again: bool = False) -> Text | Image:
+    """Read one of the files that a loaded skill lists.
+
+    Args:
+        skill: The name of the skill.
+        path: The file, as the skill lists it, such as references/guide.md.
+        again: True if it was read before, and its text is no longer to be seen.
+    """
+    loaded = _loaded(_desk, skill)
+    name = _listed(path, loaded, loaded.files, "file")
+    limits = _desk.conversation.shared.limits
+    file = serve(loaded.root, loaded.folder, name, limits)
+    if loaded.read.get(name) == file.digest and not again:
+        return Text(
+            f"{name} was read before and has not changed; its text is above. "
+            "With again=true it is shown once more."
+        )
+    loaded.read[name] = file.digest
+    if (text := text_of(file)) is not None:
+        return Text(visible(text) or f"{name} is empty.")
+    kind = media_type_of(name, file.data)
+    if kind.startswith("image/"):
+        return Image(file.data, kind)
+    size = len(file.data)
+    return Text(f"{name} is no text that could be shown ({kind}, {size:,} bytes).")
+
+
+async def run_skill_script(
+    _desk: Desk, skill: str, script: str, args: list[str] | None = None
+) -> dict[str, Any]:
+    """Run a script of a loaded skill; return returncode, stdout, stderr and timed_out.
+
+    Args:
+        skill: The name of the skill.
+        script: The file below scripts/, as the skill lists it, such as scripts/convert.py.
+        args: The arguments of the script.
+    """
+    loaded = _loaded(_desk, skill)
+    name = _listed(script, loaded, scripts_of(loaded.files), "script")
+    path = locate(loaded.root, loaded.folder, name)
+    seconds = _desk.conversation.shared.limits.tool_call
+    return await run_script(path, loaded.folder, args or (), seconds)
+
+
+def loader_tool(view: View, *, is_whole: bool) -> FunctionTool | None:
+    """Return `load_skill` for the skills of a view; `None` if there are none.
+
+    With `is_whole` the prompt lists all of them, and so does the schema.
+    """
+    names = [skill.name for skill in view.model_skills]
+    if not names:
+        return None
+    tool = _loader()
+    if not is_whole:
+        return tool
+    shown = {**tool.parameters["properties"]["name"], "enum": names}
+    return described(tool, properties={"name": shown})
+
+
+def reader_tool(view: View, *, is_needed: bool) -> FunctionTool | None:
+    """Return `read_skill_file`; `None` if no skill of the view has further files.
+
+    With `is_needed` one that was loaded has some, be it hidden or out of sight by now.
+    """
+    is_useful = is_needed or any(len(skill.files) > 1 for skill in view.model_skills)
+    return _reader() if is_useful else None
+
+
+def script_tool(view: View, *, is_needed: bool) -> FunctionTool | None:
+    """Return `run_skill_script`; `None` if no skill of the view has scripts.
+
+    With `is_needed` one that was loaded has some, be it hidden or out of sight by now.
+    """
+    is_useful = is_needed or any(
+        scripts_of(file.name for file in skill.files) for skill in view.model_skills
+    )
+    return _runner() if is_useful else None
+
+
+@cache
+def _loader() -> FunctionTool:
+    return FunctionTool(load_skill, presets={HIDDEN: None}, annotations={"readOnlyHint": True})
+
+
+@cache
+def _reader() -> FunctionTool:
+    return FunctionTool(read_skill_file, presets={HIDDEN: None}, annotations={"readOnlyHint": True})
+
+
+@cache
+def _runner() -> FunctionTool:
+    return FunctionTool(run_skill_script, presets={HIDDEN: None}, timeout=86_400.0)
+
+
+def _found(desk: Desk, name: str) -> SkillEntry:
+    """Return a skill that the model may load. Raises `ToolError`."""
+    name = name.strip()
+    shown = {skill.name: skill for skill in desk.view.model_skills}
+    if name in shown:
+        return shown[name]
+    hidden = desk.catalog.skills.get(name)
+    if hidden is not None and hidden.manifest and hidden.manifest.is_for_model and hidden.groups:
+        told = desk.how_to_use(hidden.groups)
+        raise ToolError(f"Skill {name!r} is in tool group {desk.group_of(hidden)!r}, {told}")
+    raise ToolError(_unknown("skill", name, list(shown)))
+
+
+def _loaded(desk: Desk, name: str) -> LoadedSkill:
+    """Return a skill that was loaded. Raises `ToolError`."""
+    loaded = desk.conversation.loaded.get(name.strip())
+    if loaded is not None:
+        return loaded
+    _found(desk, name)  # which says so if there is none
+    raise ToolError(f"Skill {name!r} is not loaded. Call load_skill with name {name!r} first.")
+
+
+def _listed(path: str, skill: LoadedSkill, names: tuple[str, ...], what: str) -> str:
+    """Return a file by the name that its skill lists it under. Raises `ToolError`."""
+    name = path.strip().replace("\\", "/")
+    # Models write the way to a file in more than one manner.
+    for start in ("./", f"{skill.folder}/", f"{skill.name}/"):
+        if name not in names:
+            name = name.removeprefix(start)
+    if name in names:
+        return name
+    others = [known for known in names if known != SKILL_FILE]
+    raise ToolError(_unknown(what, name, others, f" in skill {skill.name!r}"))
+
+
+def _unknown(what: str, name: str, known: list[str], where: str = "") -> str:
+    shown = shorten(one_line(name), _LONGEST_NAME)
+    near = near_misses(shown, known) or known[:_FEW]
+    hint = f" There is: {', '.join(near)}." if near else ""
+    return f"There is no {what} {shown!r}{where}.{hint}"

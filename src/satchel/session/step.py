@@ -1,0 +1,144 @@
+"""A step: one turn of the model, from its prompt to its last call, on one consistent view."""
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from satchel.catalog import Change
+from satchel.groups import Sight, changes_between
+from satchel.prompt import render_changes
+from satchel.runtime.executors import Executor
+from satchel.session.calls import Arguments, Calls
+from satchel.session.conversation import Conversation
+from satchel.session.showing import Showing, schemas
+from satchel.shared import Scene
+from satchel.tools import Item, ToolCall, ToolContext, ToolResult
+
+
+class StepChanges(tuple[Change, ...]):
+    """What came, went and changed, in the order of kinds and names."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        """Return a short text about it for the model, or `""`."""
+        return render_changes(self)
+
+
+class Step:
+    """A frozen view: its prompt, notes, schemas and calls agree, whatever is loaded meanwhile.
+
+    Made by `Session.step()`. Groups that are switched meanwhile count from the next step on.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_before",
+        "_calls",
+        "_conversation",
+        "_names",
+        "_schemas",
+        "_showing",
+    )
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        calls: Calls,
+        showing: Showing,
+        *,
+        names: tuple[str, ...],
+        before: Sight | None,
+        last: "Step | None",
+    ) -> None:
+        self._conversation, self._calls, self._showing = conversation, calls, showing
+        self._names, self._before = names, before
+        # Copying is most of what an unchanged step would cost.
+        is_same = last is not None and last._showing is showing and last._names is names  # noqa: SLF001
+        self._schemas: dict[str, list[dict[str, Any]]] = (
+            last._schemas if last and is_same else {}  # noqa: SLF001
+        )
+
+    @property
+    def generation(self) -> int:
+        """Return the number of the generation that is shown."""
+        return self._showing.catalog.generation
+
+    @property
+    def active_groups(self) -> tuple[str, ...]:
+        """Return the names of the groups that are active in this step."""
+        return tuple(group.name for group in self._showing.view.groups)
+
+    @property
+    def changes(self) -> StepChanges:
+        """Return what this step shows that the one before did not, and the other way round."""
+        return StepChanges(changes_between(self._before, self._showing.sight))
+
+    def prompt(self) -> str:
+        """Return the skill prompt followed by the notes of the active groups, or `""`."""
+        notes = self.activated_notes() if self._conversation.options.notes_in_prompt else ""
+        return "\n\n".join(part for part in (self.skill_prompt(), notes) if part)
+
+    def skill_prompt(self) -> str:
+        """Return the listing of the skills, or `""` if there are none."""
+        return self._showing.skill_prompt
+
+    def activated_notes(self) -> str:
+        """Return the notes of the active groups, each under its heading, or `""`."""
+        return self._showing.notes
+
+    def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
+        """Return the tools as `Session.schemas` does, each time the same list.
+
+        The next step gives that list again if nothing changed and this step is still held, so
+        what you change in it stays; copy it if that is not what you want.
+        """
+        if dialect not in self._schemas:
+            shared = self._conversation.shared
+            self._schemas[dialect] = schemas(shared, self._showing, dialect, self._names)
+        return self._schemas[dialect]
+
+    async def call(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        context: ToolContext | None = None,
+    ) -> ToolResult:
+        """Run a tool as `Session.call` does."""
+        return await self._calls.call(self._showing.scene, name, arguments, call_id, context)
+
+    def stream(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        context: ToolContext | None = None,
+    ) -> AsyncIterator[Item]:
+        """Run a tool as `Session.stream` does."""
+        return self._calls.stream(self._showing.scene, name, arguments, call_id, context)
+
+    async def execute(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        executor: Executor | None = None,
+        context: ToolContext | None = None,
+    ) -> list[ToolResult]:
+        """Run several calls as `Session.execute` does."""
+        return await self._calls.execute(self._scene, calls, executor, context)
+
+    def execute_streaming(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        executor: Executor | None = None,
+        context: ToolContext | None = None,
+    ) -> AsyncIterator[tuple[int, ToolResult]]:
+        """Run several calls as `Session.execute_streaming` does."""
+        return self._calls.execute_streaming(self._scene, calls, executor, context)
+
+    def _scene(self) -> Scene:
+        return self._showing.scene

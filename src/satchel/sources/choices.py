@@ -1,0 +1,267 @@
+"""Choices: what a user switched on and off, in the `satchel.toml` of a user or of a project.
+
+The file of the project is nearer than the user's own and decides first; inside one file `enable`
+wins over `disable`; what no file mentions stays as it is.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from shlex import quote
+from typing import Any
+
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.errors import DefinitionError
+from satchel.names import BASIC_GROUP, composed, near_misses
+from satchel.settings import KIB
+from satchel.sources.config import config_folder
+from satchel.sources.distributions import folder_stamps
+from satchel.sources.files import UnreadableFileError, digest_of, read_regular
+from satchel.sources.places import Holds, Scope, place
+from satchel.text import one_line, shorten
+
+CHOICES_FILE = "satchel.toml"
+CHOICES_LIMIT = 256 * KIB
+"""Largest file that is read, in bytes."""
+KEYS = ("enable", "disable")
+KINDS = ("skill", "tool", "group", "plugin")
+_GLOB = re.compile(r"[*?\[]")
+_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """The patterns of one key: a name, an address, a source or a glob, of one kind or of all."""
+
+    written: tuple[str, ...] = ()
+    _exact: Mapping[tuple[str, str], str] = field(init=False, compare=False, repr=False)
+    _globs: tuple[tuple[str, str, str], ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = [(*_kind_and_text(pattern), pattern) for pattern in self.written]
+        globs = tuple(part for part in parts if _GLOB.search(part[1]))
+        object.__setattr__(self, "_exact", {(kind, text): written for kind, text, written in parts})
+        object.__setattr__(self, "_globs", globs)
+
+    def match(self, kind: str, texts: Iterable[str]) -> str | None:
+        """Return the pattern that matches one of the texts that something answers to."""
+        if not self.written:
+            return None
+        texts = tuple(texts)
+        for named in ("", kind):
+            for text in texts:
+                if (written := self._exact.get((named, text))) is not None:
+                    return written
+        for named, glob, written in self._globs:
+            if named in {"", kind} and any(fnmatchcase(text, glob) for text in texts):
+                return written
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ChoicesFile:
+    """One file as it was read, or as it last could be."""
+
+    path: str
+    scope: Scope
+    stamp: tuple[int, int, int] = (0, 0, 0)
+    enable: Patterns = field(default_factory=Patterns)
+    disable: Patterns = field(default_factory=Patterns)
+    diagnostics: tuple[Diagnostic, ...] = ()
+    digest: str = ""
+    """Names the bytes that were read, good or broken; `""` if there are none."""
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Tell whether there is a file that cannot be read, so that older choices go on."""
+        return any(item.code == "choices-unreadable" for item in self.diagnostics)
+
+    @property
+    def option(self) -> str:
+        """Return what the command line needs to be told to write this file."""
+        return " --project" if self.scope is Scope.PROJECT else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a file says of a thing, and the words with which it does."""
+
+    is_on: bool
+    file: ChoicesFile
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The files that count, the nearest first."""
+
+    files: tuple[ChoicesFile, ...] = ()
+
+    @property
+    def stamps(self) -> tuple[tuple[str, tuple[int, int, int]], ...]:
+        """Return what `folder_stamps` says of the files while nothing changed."""
+        return tuple((file.path, file.stamp) for file in self.files)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Return what is wrong with the files."""
+        return tuple(item for file in self.files for item in file.diagnostics)
+
+    def verdict(self, kind: str, texts: Iterable[str]) -> Verdict | None:
+        """Return what the nearest file that mentions a thing says, `None` if none does.
+
+        `texts` are the names that the thing answers to: its name, its addresses, its source.
+        """
+        texts = tuple(texts)
+        for file in self.files:
+            for patterns, is_on in ((file.enable, True), (file.disable, False)):
+                if (pattern := patterns.match(kind, texts)) is not None:
+                    return Verdict(is_on, file, pattern)
+        return None
+
+    def disabled(self, kind: str, name: str, texts: Iterable[str] = ()) -> Diagnostic | None:
+        """Report that something is switched off, if it is; `texts` are its names beside `name`."""
+        verdict = self.verdict(kind, (name, *texts))
+        if verdict is None or verdict.is_on or (kind, name) == ("group", BASIC_GROUP):
+            return None
+        return report(
+            "disabled",
+            Where(verdict.file.path),
+            f"{kind} {name!r} is switched off by disable = [{verdict.pattern!r}]",
+            f"satchel enable {quote(name)}{verdict.file.option}",
+        )
+
+
+def choices_path(folder: str = "") -> str:
+    """Return the user's own file, whether it exists or not."""
+    return os.path.join(folder or config_folder(), CHOICES_FILE)
+
+
+def project_choices_path(project: str | os.PathLike[str]) -> str:
+    """Return the file of a project, wherever the current folder goes later.
+
+    Raises `DefinitionError` for an empty path, which would quietly mean the current folder.
+    """
+    if not os.fspath(project).strip():
+        raise DefinitionError("the project has an empty path", fix="use '.' for this one")
+    return os.path.join(place(project, Holds.SKILLS, Scope.PROJECT).path, CHOICES_FILE)
+
+
+def read_choices(
+    user: str, project: str = "", before: Choices | None = None, patience: float = 0.0
+) -> Choices:
+    """Read the user's file and, where one is named, the project's.
+
+    While a file is broken, its last good reading in `before` goes on. A file that became empty or
+    broken less than `patience` seconds ago may be half written, and counts as unchanged.
+    """
+    known = {file.path: file for file in before.files} if before else {}
+    scopes = {project: Scope.PROJECT, user: Scope.USER}
+    if not project or os.path.realpath(project) == os.path.realpath(user):
+        scopes = {user: Scope.USER}
+    return Choices(
+        tuple(_read(path, scope, known.get(path), patience) for path, scope in scopes.items())
+    )
+
+
+def parse_choices(path: str, scope: Scope, data: bytes) -> ChoicesFile:
+    """Take the content of a file apart; what is wrong with it is in its diagnostics."""
+    return _parsed(ChoicesFile(path, scope), None, data)
+
+
+def _read(path: str, scope: Scope, before: ChoicesFile | None, patience: float) -> ChoicesFile:
+    # Stamped first: what changes while it is read is read again.
+    ((_, stamp),) = folder_stamps([path])
+    empty = ChoicesFile(path, scope, stamp)
+    if not os.path.lexists(path):
+        return empty
+    try:
+        data, status = read_regular(path, CHOICES_LIMIT)
+    except UnreadableFileError as problem:
+        return _broken(empty, before, str(problem))
+    if before is not None and before.digest == digest_of(data):
+        return replace(before, stamp=stamp)
+    found = _parsed(replace(empty, digest=digest_of(data)), before, data)
+    is_young = abs(time.time() - status.st_mtime) < patience
+    if before is not None and is_young and (found.is_unreadable or not data):
+        # With its old stamp, so that the next heartbeat looks again.
+        return before
+    return found
+
+
+def _parsed(empty: ChoicesFile, before: ChoicesFile | None, data: bytes) -> ChoicesFile:
+    if len(data) > CHOICES_LIMIT:
+        return _broken(empty, before, f"it is larger than {CHOICES_LIMIT} bytes")
+    # Lazy: most users switch nothing off.
+    import tomllib
+
+    try:
+        text = data.decode("utf-8-sig")
+        table = tomllib.loads(text)
+    except UnicodeDecodeError:
+        return _broken(empty, before, "it is not UTF-8")
+    except tomllib.TOMLDecodeError as problem:
+        said, where = _PLACE.sub("", str(problem)), _PLACE.search(str(problem))
+        line, column = where.groups() if where and where[1] else (text.count("\n") + 1, None)
+        told = f"it is not TOML: {shorten(one_line(said), 200)}"
+        return _broken(empty, before, told, int(line), int(column) if column else None)
+    except RecursionError:
+        return _broken(empty, before, "it is nested too deeply")
+    for key in KEYS:
+        if not _is_list_of_texts(table.get(key, [])):
+            return _broken(empty, before, f"{key!r} is no list of texts", _line_of(key, text))
+    enable, disable = (Patterns(tuple(table.get(key, ()))) for key in KEYS)
+    odd = tuple(_unknown(empty.path, key, text) for key in table if key not in KEYS)
+    return replace(empty, enable=enable, disable=disable, diagnostics=odd)
+
+
+def _broken(
+    empty: ChoicesFile,
+    before: ChoicesFile | None,
+    reason: str,
+    line: int | None = None,
+    column: int | None = None,
+) -> ChoicesFile:
+    """Return a file that cannot be read, with the choices that it last was known to hold."""
+    known = before or empty
+    goes_on = (
+        "; what it said before goes on" if known.enable.written or known.disable.written else ""
+    )
+    problem = report(
+        "choices-unreadable",
+        Where(empty.path, line, column),
+        f"the choices cannot be read: {reason}{goes_on}",
+        'write enable = ["NAME"] and disable = ["NAME"], nothing else',
+    )
+    return replace(empty, enable=known.enable, disable=known.disable, diagnostics=(problem,))
+
+
+def _unknown(path: str, key: str, text: str) -> Diagnostic:
+    near = near_misses(key, KEYS)
+    return report(
+        "choices-unknown",
+        Where(path, _line_of(key, text)),
+        f"nobody reads the key {shorten(one_line(key), 100)!r}",
+        f"did you mean {near[0]!r}?" if near else f"the keys are {' and '.join(KEYS)}",
+    )
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _line_of(key: str, text: str) -> int | None:
+    """Return the line on which a key of the top level is given, if it is plainly seen."""
+    line = rf"""^[ \t]*\[{{0,2}}[ \t]*["']?{re.escape(key)}["']?[ \t]*[.=\]]"""
+    found = re.search(line, text, re.MULTILINE)
+    return text.count("\n", 0, found.start()) + 1 if found else None
+
+
+def _kind_and_text(pattern: str) -> tuple[str, str]:
+    """Take a pattern apart: `tool:delete_*` is of one kind, `acme:pdf` of all."""
+    kind, colon, rest = pattern.partition(":")
+    # Names are kept composed, however they are typed.
+    return (kind, composed(rest)) if colon and kind in KINDS else ("", composed(pattern))

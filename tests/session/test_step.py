@@ -1,0 +1,544 @@
+"""A step is one consistent view, whatever happens meanwhile; sessions know nothing of each other."""
+
+import asyncio
+import gc
+import json
+from contextlib import aclosing
+from weakref import ref
+
+import pytest
+from talk import META, answer, choose, echo, maps_and_web, names, refused, say, schema
+
+from satchel import Satchel, ToolCall, ToolContext, tool
+
+
+def picture(place) -> str:
+    """Return all that a model is shown, byte for byte."""
+    return json.dumps(
+        [
+            place.prompt(),
+            place.skill_prompt(),
+            place.activated_notes(),
+            place.schemas("openai"),
+            place.schemas("anthropic"),
+            list(place.active_groups),
+        ]
+    )
+
+
+@tool
+def whistle() -> str:
+    """Whistle."""
+    return "tune"
+
+
+@tool
+def count(context: ToolContext) -> int:
+    """Count."""
+    context.state["calls"] = context.state.get("calls", 0) + 1
+    return context.state["calls"]
+
+
+def louder(text: str, volume: int = 1) -> str:
+    """Say it loudly."""
+    return text.upper()
+
+
+# ---- nothing of a step changes ------------------------------------------------------------------
+
+
+def replace_echo(bag, session, skills):
+    bag.register_tool(louder, name="echo", on_conflict="override")
+
+
+def remove_echo(bag, session, skills):
+    bag.remove_tool("echo")
+
+
+def add_a_tool(bag, session, skills):
+    bag.register_tool(whistle, name="a_first")
+
+
+def remove_a_group(bag, session, skills):
+    bag.remove_group("maps")
+
+
+def add_a_group(bag, session, skills):
+    bag.create_group("extra", "More.", notes="Read me.", active=True)
+
+
+def activate_as_host(bag, session, skills):
+    session.activate("web")
+
+
+def deactivate_as_host(bag, session, skills):
+    session.deactivate("maps")
+
+
+def edit_a_skill(bag, session, skills):
+    text = "---\nname: pdf\ndescription: Another one.\n---\nOther.\n"
+    (skills / "pdf/SKILL.md").write_text(text)
+    bag.refresh()
+
+
+def delete_a_skill(bag, session, skills):
+    (skills / "pdf/SKILL.md").unlink()
+    bag.refresh()
+
+
+def load_another_state(bag, session, skills):
+    session.load_state_dict({"version": 1, "groups": {"on": ["web"]}, "tools": ["route", "echo"]})
+
+
+def add_in_the_background(bag, session, skills):
+    bag.register_tool(whistle, background=True)
+
+
+EVENTS = [
+    *(replace_echo, remove_echo, add_a_tool, remove_a_group, add_a_group, activate_as_host),
+    *(deactivate_as_host, edit_a_skill, delete_a_skill, load_another_state, add_in_the_background),
+]
+
+
+@pytest.fixture
+def skills(tmp_path, write_skill):
+    write_skill(tmp_path, "pdf", description="Reads PDF files.")
+    return tmp_path
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_nothing_of_a_step_changes_and_the_next_one_sees_it(event, skills):
+    bag = maps_and_web(skills=[skills])
+    session = bag.session()
+    session.activate("maps")
+    step = session.step()
+    before = picture(step)
+    number = step.generation
+    event(bag, session, skills)
+    assert picture(step) == before
+    assert step.generation == number
+    assert say(step, "echo", text="hi") == "hi", "the version of the step"
+    assert say(step, "route", start="a", end="b") == "a to b"
+    assert "Do it." in say(step, "load_skill", name="pdf")
+    after = session.step()
+    assert picture(after) != before
+    assert picture(after) == picture(session)
+
+
+def test_the_next_step_runs_what_is_there_by_then():
+    bag = maps_and_web()
+    session = bag.session()
+    step = session.step()
+    bag.register_tool(louder, name="echo", on_conflict="override")
+    assert say(session.step(), "echo", text="hi") == "HI"
+    assert say(session, "echo", text="hi") == "HI"
+    bag.remove_tool("echo")
+    assert answer(session.step(), "echo", text="hi").error_code == "tool_not_found"
+    assert say(step, "echo", text="hi") == "hi", "however often it changed since"
+
+
+def test_every_way_to_call_is_of_the_step():
+    bag = maps_and_web()
+    session = bag.session()
+    step = session.step()
+    bag.register_tool(louder, name="echo", on_conflict="override")
+    call = ToolCall("echo", {"text": "hi"}, id="1")
+
+    async def main():
+        yield (await step.call("echo", {"text": "hi"})).text
+        async with aclosing(step.stream("echo", {"text": "hi"})) as items:
+            yield [item.text async for item in items][-1]
+        (result,) = await step.execute([call])
+        yield result.text
+        async for _, result in step.execute_streaming([call]):
+            yield result.text
+
+    async def gathered():
+        return [text async for text in main()]
+
+    assert asyncio.run(gathered()) == ["hi"] * 4
+
+
+def test_a_plugin_that_is_rewritten_meanwhile_still_runs_as_it_was(tmp_path, write_plugin):
+    def source(word):
+        return f"from satchel import tool\n@tool\ndef speak() -> str:\n    return '{word}'\n"
+
+    write_plugin(tmp_path, "demo", tools=source("one"))
+    bag = Satchel(plugins=[tmp_path])
+    session = bag.session()
+    step = session.step()
+    write_plugin(tmp_path, "demo", tools=source("two and more"))
+    bag.refresh()
+    assert say(step, "speak") == "one"
+    assert say(session.step(), "speak") == "two and more"
+
+
+def test_a_session_asked_directly_follows_at_once():
+    bag = maps_and_web()
+    session = bag.session()
+    bag.register_tool(whistle)
+    assert say(session, "whistle") == "tune"
+    assert "whistle" in names(session)
+
+
+# ---- groups that are switched inside a step -----------------------------------------------------
+
+
+def test_what_the_model_switches_on_counts_from_the_next_step_and_is_told_until_then():
+    session = maps_and_web().session()
+    step = session.step()
+    before = picture(step)
+    choose(step, maps=True)
+    assert picture(step) == before
+    told = refused(step, "route", start="a", end="b")
+    assert told == (
+        "Tool 'route' is in group 'maps', which is active from the next step on. Try again then."
+    )
+    assert say(session.step(), "route", start="a", end="b") == "a to b"
+
+
+def test_what_the_model_switches_off_serves_until_the_step_is_over():
+    session = maps_and_web().session()
+    session.activate("maps")
+    step = session.step()
+    choose(step, web=True)
+    assert say(step, "route", start="a", end="b") == "a to b"
+    assert "is not active" in refused(session.step(), "route", start="a", end="b")
+
+
+def test_calls_of_one_step_see_no_switch_between_them():
+    session = maps_and_web().session()
+    step = session.step()
+    calls = [ToolCall(META, {"maps": True}), ToolCall("route", {"start": "a", "end": "b"})]
+    switched, routed = asyncio.run(step.execute(calls))
+    assert not switched.is_error
+    assert "from the next step on" in routed.text
+
+
+def test_the_groups_to_choose_from_are_those_of_the_step():
+    bag = maps_and_web()
+    session = bag.session()
+    step = session.step()
+    bag.create_group("extra")
+    assert "There is no tool group 'extra'" in refused(step, META, extra=True)
+    bag.remove_group("web")
+    choose(step, maps=True, web=True)
+    assert session.step().active_groups == ("basic", "maps")
+    bag.create_group("web", "It came back.")
+    assert session.step().active_groups == ("basic", "maps", "web")
+
+
+def test_a_skill_loaded_in_a_step_switches_its_groups_on_for_the_next(tmp_path, write_skill):
+    text = "---\nname: way\ndescription: Ways.\ngroups: maps\n---\nGo.\n"
+    write_skill(tmp_path, "way", text=text)
+    session = maps_and_web(skills=[tmp_path]).session()
+    step = session.step()
+    say(step, "load_skill", name="way")
+    assert "from the next step on" in refused(step, "route", start="a", end="b")
+    assert "route" in names(session.step())
+
+
+# ---- sessions know nothing of each other --------------------------------------------------------
+
+
+def test_two_sessions_never_see_each_others_groups_skills_files_and_state(tmp_path, write_skill):
+    write_skill(tmp_path, "pdf", body="The instructions.\n")
+    (tmp_path / "pdf/guide.md").write_text("the guide")
+    bag = maps_and_web(skills=[tmp_path])
+    bag.register_tool(count)
+    one, other = bag.session(), bag.session()
+    untouched = bag.session()
+    fresh, saved = picture(other), untouched.state_dict()
+    choose(one, maps=True)
+    say(one, "count")
+    say(one, "load_skill", name="pdf")
+    say(one, "read_skill_file", skill="pdf", path="guide.md")
+    assert picture(other) == fresh
+    assert untouched.state_dict() == saved
+    assert other.active_groups == ("basic",)
+    assert other.loaded_skills == ()
+    assert other.state == {}
+    assert "is not loaded" in refused(other, "read_skill_file", skill="pdf", path="guide.md")
+    assert "The instructions." in say(other, "load_skill", name="pdf")
+    assert "the guide" in say(other, "read_skill_file", skill="pdf", path="guide.md")
+    assert say(other, "count") == "1"
+
+
+def test_the_wording_of_one_session_is_its_own(tmp_path, write_skill):
+    from dataclasses import replace
+
+    write_skill(tmp_path, "pdf")
+    bag = Satchel(skills=[tmp_path])
+    one, other = bag.session(), bag.session()
+    one.skill_style = replace(one.skill_style, instruction="Mine.")
+    assert one.prompt().startswith("Mine.")
+    assert "Mine." not in other.prompt()
+
+
+# ---- what changed ------------------------------------------------------------------------------
+
+
+def test_a_step_tells_what_came_went_and_changed_since_the_one_before(skills):
+    bag = maps_and_web(skills=[skills])
+    session = bag.session()
+    assert session.changes() == ()
+    assert session.step().changes == ()
+    assert session.changes() == ()
+    bag.register_tool(whistle)
+    bag.register_tool(louder, name="echo", on_conflict="override")
+    edit_a_skill(bag, session, skills)
+    session.activate("maps")
+    waiting = session.changes()
+    told = {(change.event, change.kind, change.name, change.message) for change in waiting}
+    assert told == {
+        ("changed", "group", "maps", "active"),
+        ("changed", "skill", "pdf", ""),
+        ("changed", "tool", "echo", ""),
+        ("added", "tool", "route", ""),
+        ("added", "tool", "whistle", ""),
+    }
+    assert session.changes() == waiting, "asking begins no step"
+    step = session.step()
+    assert step.changes == waiting
+    assert step.changes.text == waiting.text
+    for word in ("whistle", "echo", "route", "pdf", "maps"):
+        assert word in step.changes.text
+    assert session.step().changes == ()
+    assert session.step().changes.text == ""
+    bag.remove_tool("whistle")
+    session.deactivate("maps")
+    gone = {(change.event, change.name) for change in session.step().changes}
+    assert gone == {("removed", "whistle"), ("removed", "route"), ("changed", "maps")}
+
+
+def test_what_a_step_tells_stays_the_same_after_later_steps(skills):
+    bag = maps_and_web(skills=[skills])
+    session = bag.session()
+    session.step()
+    bag.register_tool(whistle)
+    step = session.step()
+    said = step.changes.text
+    bag.remove_tool("whistle")
+    session.step()
+    assert step.changes.text == said
+    assert "whistle" in said
+
+
+def test_what_no_session_shows_is_told_to_none(skills):
+    bag = maps_and_web(skills=[skills])
+    session = bag.session()
+    session.step()
+    bag.register_tool(whistle, group="maps")
+    (skills / "pdf/SKILL.md").write_text(
+        "---\nname: pdf\ndescription: Hidden.\ndisable-model-invocation: true\n---\nx\n"
+    )
+    bag.refresh()
+    told = [(change.event, change.kind, change.name) for change in session.step().changes]
+    assert ("removed", "skill", "pdf") in told
+    assert "whistle" not in {name for _, _, name in told}
+
+
+# ---- same bytes --------------------------------------------------------------------------------
+
+
+def test_an_unchanged_catalog_gives_the_same_bytes_across_calls_sessions_and_reloads(skills):
+    bag = maps_and_web(skills=[skills])
+    session = bag.session()
+    session.activate("maps")
+    before = picture(session)
+    assert picture(session) == before
+    assert picture(session.step()) == before
+    other = bag.session()
+    other.activate("maps")
+    assert picture(other) == before
+    fresh = maps_and_web(skills=[skills]).session()
+    fresh.activate("maps")
+    assert picture(fresh) == before
+    same = (skills / "pdf/SKILL.md").read_bytes()
+    (skills / "pdf/SKILL.md").write_bytes(same)
+    bag.refresh()
+    (skills / "pdf/notes.txt").write_text("more")
+    (skills / "pdf/notes.txt").unlink()
+    bag.refresh()
+    assert picture(session) == before
+
+
+def test_a_new_generation_that_shows_nothing_new_gives_the_same_bytes(skills):
+    bag = maps_and_web(skills=[skills])
+    session = bag.session()
+    before, number = picture(session), bag.catalog.generation
+    (skills / "pdf/SKILL.md").write_text(
+        "---\nname: pdf\ndescription: Reads PDF files.\n---\nOther instructions.\n"
+    )
+    bag.refresh()
+    assert bag.catalog.generation > number
+    assert picture(session) == before
+
+
+def test_the_order_of_switching_and_registering_makes_no_difference():
+    one, other = maps_and_web(), Satchel()
+    other.create_group("web", "Reading pages.", notes="Be polite.")
+    other.create_group("maps", "Geocoding and routes.", notes="Geocode first.")
+    for name in ("fetch", "route", "echo"):
+        entry = one.catalog.tools[name]
+        other.register_tool(entry.tool, group=entry.group)
+    first, second = one.session(), other.session()
+    first.activate("maps", "web")
+    second.activate("web")
+    second.activate("maps")
+    assert picture(first) == picture(second)
+
+
+def test_new_tools_are_appended_also_after_others_went_and_came_back():
+    bag = Satchel()
+    for name in ("b", "c", "d"):
+        bag.register_tool(whistle, name=name)
+    session = bag.session()
+    assert names(session) == ["b", "c", "d"]
+    bag.register_tool(whistle, name="a")
+    assert names(session) == ["b", "c", "d", "a"]
+    bag.remove_tool("c")
+    assert names(session) == ["b", "d", "a"]
+    bag.register_tool(whistle, name="a2")
+    assert names(session) == ["b", "d", "a", "a2"]
+    before = session.schemas()
+    bag.register_tool(whistle, name="c")
+    assert names(session) == ["b", "c", "d", "a", "a2"], "what came back takes its old place"
+    bag.remove_tool("c")
+    assert session.schemas() == before
+    assert names(bag.session()) == ["a", "a2", "b", "d"]
+
+
+def test_a_group_that_is_switched_on_adds_its_tools_at_the_end():
+    session = maps_and_web().session()
+    before = session.schemas()
+    session.activate("web")
+    assert session.schemas()[: len(before)] == before
+    session.activate("maps")
+    assert names(session) == ["echo", META, "fetch", "route"]
+    session.deactivate("web")
+    assert names(session) == ["echo", META, "route"]
+    session.activate("web")
+    assert names(session) == ["echo", META, "fetch", "route"]
+
+
+def spoil(place):
+    for item in place.schemas("anthropic"):
+        item["input_schema"].clear()
+        item["name"] = "spoiled"
+
+
+def test_what_a_session_hands_out_is_the_callers_own():
+    bag = maps_and_web()
+    session = bag.session()
+    before = json.dumps(session.schemas("anthropic"))
+    spoil(session)
+    for place in (session, session.step(), bag.session(), bag.session().step()):
+        assert json.dumps(place.schemas("anthropic")) == before
+
+
+def test_what_is_done_to_the_schemas_of_a_step_stays_in_its_session():
+    bag = maps_and_web()
+    session = bag.session()
+    step = session.step()
+    before = json.dumps(step.schemas("anthropic"))
+    spoil(step)
+    assert step.schemas("anthropic") is step.schemas("anthropic")
+    for place in (session, bag.session(), bag.session().step()):
+        assert json.dumps(place.schemas("anthropic")) == before
+    del step
+    assert json.dumps(session.step().schemas("anthropic")) == before
+
+
+def test_what_a_step_shows_of_its_tools_is_what_it_runs():
+    bag = maps_and_web()
+    session = bag.session()
+    step = session.step()
+    bag.register_tool(louder, name="echo", on_conflict="override")
+    assert "volume" not in schema(step, "echo")["input_schema"]["properties"]
+    assert "invalid" in answer(step, "echo", text="x", volume=2).error_code
+    assert "volume" in schema(session.step(), "echo")["input_schema"]["properties"]
+
+
+# ---- what is let go ----------------------------------------------------------------------------
+
+
+def busy(skills):
+    """Return a satchel and a session that did everything once."""
+    (skills / "pdf/guide.md").write_text("guide")
+    bag = maps_and_web(skills=[skills])
+    bag.register_tool(count)
+    bag.register_tool(whistle, idempotent=True)
+    session = bag.session(search=True)
+
+    async def passing(call, inner):
+        async for item in inner(call):
+            yield item
+
+    bag.register_middleware(passing)
+    session.prompt()
+    for dialect in ("openai", "gemini"):
+        session.schemas(dialect)
+    say(session, "count")
+    say(session, "whistle")
+    say(session, "load_skill", name="pdf")
+    say(session, "read_skill_file", skill="pdf", path="guide.md")
+    say(session, "search_tools", words="route")
+    refused(session, "nope")
+    choose(session, maps=True)
+    step = session.step()
+    say(step, "echo", text="x")
+    asyncio.run(step.execute([ToolCall("echo", {"text": "x"}), ToolCall("nope")]))
+    assert step.changes
+    del step
+    return bag, session
+
+
+def test_a_session_that_ended_is_garbage(skills):
+    bag, session = busy(skills)
+    gone = ref(session)
+    del session
+    gc.collect()
+    assert gone() is None
+    assert bag.catalog.tools
+
+
+def test_an_idle_session_pins_no_old_generation(skills):
+    bag, session = busy(skills)
+    old = ref(bag.catalog)
+    bag.register_tool(whistle, name="newer")
+    gc.collect()
+    assert old() is None
+    assert session.active_groups == ("basic", "maps")
+
+
+def test_a_step_keeps_its_generation_for_as_long_as_it_is_held():
+    bag = maps_and_web()
+    session = bag.session()
+    step = session.step()
+    old = ref(bag.catalog)
+    bag.register_tool(whistle)
+    gc.collect()
+    assert old() is not None
+    del step
+    gc.collect()
+    assert old() is None
+    assert session.step().generation == bag.catalog.generation
+
+
+@pytest.mark.parametrize("options", [{}, {"idempotent": True}])
+def test_a_task_that_has_ended_pins_no_old_generation(options):
+    bag = maps_and_web()
+    bag.register_tool(whistle, background=True, **options)
+    session = bag.session()
+
+    async def main():
+        await session.call("whistle")
+        return await session.call("wait_task", {"task_id": "task_1"})
+
+    assert asyncio.run(main()).text.endswith("tune")
+    old = ref(bag.catalog)
+    bag.register_tool(echo, name="newer")
+    gc.collect()
+    assert old() is None
+    assert say(session, "view_task", task_id="task_1").endswith("tune")

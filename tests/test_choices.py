@@ -1,0 +1,329 @@
+"""What the user switches on and off, as an application sees it."""
+
+import os
+import sys
+from textwrap import dedent
+
+import pytest
+
+from satchel import ConflictError, DefinitionError, Satchel, Settings, tool
+
+TOOLS = """
+    from pathlib import Path
+    from satchel import tool
+
+    Path(__file__).with_name("was-run").touch()
+
+    @tool
+    def near(city: str) -> str:
+        "Find what is near."
+        return city
+
+    @tool
+    def far(city: str) -> str:
+        "Find what is far."
+        return city
+"""
+
+PACKAGE = """
+    from satchel import hookimpl, tool
+
+    @tool
+    def send(text: str) -> str:
+        "Send something."
+        return text
+
+    @hookimpl
+    def satchel_tools():
+        return [send]
+"""
+
+
+@tool
+def lookup(word: str) -> str:
+    """Look a word up."""
+    return word
+
+
+@pytest.fixture
+def write_choices(a_config_folder_of_its_own):
+    """Write the user's own file."""
+
+    def write(text: str):
+        a_config_folder_of_its_own.mkdir(exist_ok=True)
+        (a_config_folder_of_its_own / "satchel.toml").write_text(text)
+
+    return write
+
+
+@pytest.fixture
+def skills(tmp_path, write_skill):
+    for name in ("doc", "pdf"):
+        write_skill(tmp_path / "skills", name)
+    return tmp_path / "skills"
+
+
+@pytest.fixture
+def maps(tmp_path, write_plugin, write_skill):
+    """A plugin with two tools, a skill, and a further group."""
+    manifest = "active: true\nnotes: Ask.\ngroups:\n  - name: afar\n    tools: [far]\n"
+    folder = write_plugin(tmp_path / "plugins", "maps", manifest, tools=TOOLS)
+    write_skill(folder / "skills", "routes")
+    return folder
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a package whose one plugin is `acme`."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def install(distribution: str = "Acme_Tools", module: str = "acme_tools_of_the_test"):
+        info = tmp_path / f"{distribution}-1.0.dist-info"
+        info.mkdir()
+        (tmp_path / f"{module}.py").write_text(dedent(PACKAGE))
+        (info / "METADATA").write_text(f"Name: {distribution}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[satchel.plugins]\nacme = {module}\n")
+        (info / "RECORD").write_text(f"{module}.py,,\n")
+
+    yield install
+    sys.modules.pop("acme_tools_of_the_test", None)
+
+
+def state(bag, kind, name):
+    (entry,) = [item for item in getattr(bag.catalog, f"all_{kind}s") if item.name == name]
+    return str(entry.state)
+
+
+def reasons(bag, kind, name):
+    (entry,) = [item for item in getattr(bag.catalog, f"all_{kind}s") if item.name == name]
+    return [(item.code, item.message) for item in entry.diagnostics]
+
+
+# ---- skills -------------------------------------------------------------------------------
+
+
+def test_a_skill_that_is_switched_off_is_listed_with_the_reason_and_not_served(
+    skills, write_choices, a_config_folder_of_its_own
+):
+    write_choices("disable = ['pdf']")
+    bag = Satchel(skills=[skills])
+    assert list(bag.catalog.skills) == ["doc"]
+    assert "pdf" not in bag.session().prompt()
+    (problem,) = bag.catalog.skill("pdf").diagnostics
+    assert (problem.severity, problem.code) == ("info", "disabled")
+    assert problem.where.path == str(a_config_folder_of_its_own / "satchel.toml")
+    assert problem.fix == "satchel enable pdf"
+
+
+def test_only_what_is_enabled_is_left_of_everything(skills, write_choices):
+    write_choices("disable = ['*']\nenable = ['pdf']")
+    bag = Satchel(skills=[skills])
+    assert list(bag.catalog.skills) == ["pdf"]
+    assert list(bag.catalog.groups) == ["basic"]
+
+
+def test_what_is_off_shadows_nothing(skills, tmp_path, write_skill, write_choices):
+    write_skill(tmp_path / "more", "pdf", description="Another.")
+    write_choices(f"disable = ['{skills}:pdf']")
+    bag = Satchel(skills=[skills, tmp_path / "more"])
+    assert bag.catalog.skills["pdf"].source == str(tmp_path / "more")
+    assert [item.code for item in bag.catalog.skills["pdf"].diagnostics] == []
+
+
+def test_a_broken_skill_that_is_off_troubles_nobody(skills, write_skill, write_choices):
+    write_skill(skills, "pdf", text="broken")
+    write_choices("disable = ['skill:pdf']")
+    bag = Satchel(skills=[skills])
+    assert state(bag, "skill", "pdf") == "disabled"
+    assert [code for code, _ in reasons(bag, "skill", "pdf")] == ["disabled"]
+
+
+# ---- tools and groups ---------------------------------------------------------------------
+
+
+def test_a_tool_that_is_off_cannot_be_called_and_the_others_can(maps, write_choices):
+    write_choices("disable = ['tool:f*']")
+    bag = Satchel(plugins=[maps.parent])
+    assert list(bag.catalog.tools) == ["near"]
+    assert state(bag, "tool", "far") == "disabled"
+    assert bag.catalog.groups["afar"].tools == ()
+
+
+def test_a_tool_that_is_off_needs_no_values(tmp_path, write_plugin, write_choices):
+    source = TOOLS.replace("@tool\n    def far(", '@tool(state=["key"])\n    def far(key: str, ')
+    write_plugin(tmp_path / "plugins", "maps", "active: true\n", tools=source)
+    bag = Satchel(plugins=[tmp_path / "plugins"], config={"maps": {}})
+    assert "tool-state-missing" in [item.code for item in bag.catalog.diagnostics]
+    write_choices("disable = ['far']")
+    bag.refresh()
+    assert "tool-state-missing" not in [item.code for item in bag.catalog.diagnostics]
+    assert list(bag.catalog.tools) == ["near"]
+    write_choices("")
+    fresh = Satchel(plugins=[tmp_path / "plugins"], config={"maps": {"key": "abc"}})
+    assert list(fresh.catalog.tools) == ["far", "near"]
+
+
+def test_a_tool_that_is_off_lets_another_of_its_name_serve(maps, write_choices):
+    @tool
+    def near(city: str) -> str:
+        """Find it in another way."""
+        return city
+
+    write_choices("disable = ['host:near']")
+    bag = Satchel(plugins=[maps.parent])
+    bag.register_tool(near)
+    assert bag.catalog.tools["near"].source == "maps"
+
+
+def test_a_group_that_is_off_takes_the_tools_along_that_are_in_no_other(maps, write_choices):
+    write_choices("disable = ['group:afar']")
+    bag = Satchel(plugins=[maps.parent])
+    assert list(bag.catalog.groups) == ["basic", "maps"]
+    assert state(bag, "group", "afar") == "disabled"
+    assert list(bag.catalog.tools) == ["near"]
+    assert reasons(bag, "tool", "far") == [
+        ("disabled", "tool 'far' is switched off with the group 'afar'")
+    ]
+
+
+def test_a_tool_of_two_groups_goes_on_in_the_one_that_is_on(write_choices):
+    write_choices("disable = ['one']")
+    bag = Satchel()
+    bag.create_group("one")
+    bag.create_group("two", active=True)
+    bag.register_tool(lookup, group=["one", "two"])
+    assert list(bag.catalog.tools) == ["lookup"]
+    assert bag.catalog.groups["two"].tools == ("lookup",)
+    assert list(bag.catalog.groups) == ["basic", "two"]
+
+
+def test_a_group_by_two_owners_is_off_only_when_both_descriptions_are(maps, write_choices):
+    write_choices("disable = ['maps:afar']")
+    bag = Satchel(plugins=[maps.parent])
+    assert state(bag, "group", "afar") == "disabled"
+    bag.create_group("afar", "By the host.")
+    assert bag.catalog.groups["afar"].source == "host"
+    assert "far" in bag.catalog.tools
+
+
+def test_what_the_host_adds_can_be_switched_off_too(write_choices):
+    write_choices("disable = ['lookup', 'words']")
+    bag = Satchel()
+    bag.create_group("words")
+    bag.register_tool(lookup)
+    bag.session().activate("words")
+    assert (list(bag.catalog.tools), list(bag.catalog.groups)) == ([], ["basic"])
+    with pytest.raises(ConflictError):
+        bag.create_group("words")
+    bag.remove_tool("lookup")
+    bag.remove_group("words")
+    assert [entry.name for entry in bag.catalog.entries if entry.source == "host"] == []
+
+
+def test_everything_of_the_host_is_off_by_its_source(write_choices):
+    write_choices("disable = ['host']")
+    bag = Satchel()
+    bag.register_tool(lookup)
+    assert list(bag.catalog.tools) == []
+    assert bag.catalog.groups["basic"].is_served
+
+
+# ---- plugins ------------------------------------------------------------------------------
+
+
+def test_a_plugin_that_is_off_brings_nothing_and_is_not_imported(maps, write_choices):
+    write_choices("disable = ['maps']")
+    bag = Satchel(plugins=[maps.parent])
+    assert state(bag, "plugin", "maps") == "disabled"
+    assert not (maps / "was-run").exists()
+    assert (bag.catalog.all_tools, bag.catalog.all_skills) == ((), ())
+    assert [group.name for group in bag.catalog.all_groups] == ["basic"]
+    write_choices("")
+    bag.refresh()
+    assert list(bag.catalog.tools) == ["far", "near"]
+    assert list(bag.catalog.skills) == ["routes"]
+
+
+def test_a_plugin_that_is_off_lets_another_of_its_name_serve(
+    maps, write_plugin, tmp_path, write_choices
+):
+    write_plugin(tmp_path / "more", "maps", tools=TOOLS)
+    write_choices(f"disable = ['{maps.parent}:maps']")
+    bag = Satchel(plugins=[maps.parent, tmp_path / "more"])
+    assert bag.catalog.plugins["maps"].source == str(tmp_path / "more")
+    assert not (maps / "was-run").exists()
+
+
+@pytest.mark.parametrize("name", ["acme", "Acme_Tools", "acme-tools", "plugin:acme", "ac*"])
+def test_an_installed_plugin_is_enabled_by_its_name_or_its_packages(install, write_choices, name):
+    install()
+    write_choices(f"enable = ['{name}']")
+    bag = Satchel()
+    assert list(bag.catalog.tools) == ["send"]
+    assert state(bag, "plugin", "acme") == "ok"
+
+
+@pytest.mark.parametrize("name", ["acm", "all", "tool:acme", "plugin:all"])
+def test_other_words_enable_no_installed_plugin(install, write_choices, name):
+    install()
+    write_choices(f"enable = ['{name}']")
+    bag = Satchel()
+    assert state(bag, "plugin", "acme") == "disabled"
+    assert [code for code, _ in reasons(bag, "plugin", "acme")] == ["plugin-not-enabled"]
+
+
+def test_the_user_can_switch_off_what_the_host_enabled(install, write_choices):
+    install()
+    write_choices("disable = ['acme']")
+    bag = Satchel(entry_points=["acme"])
+    assert [code for code, _ in reasons(bag, "plugin", "acme")] == ["disabled"]
+    assert "acme_tools_of_the_test" not in sys.modules
+
+
+def test_an_installed_plugin_that_is_off_says_so_although_nobody_enabled_it(install, write_choices):
+    install()
+    write_choices("disable = ['acme']")
+    assert [code for code, _ in reasons(Satchel(), "plugin", "acme")] == ["disabled"]
+
+
+def test_one_of_two_packages_that_offer_a_plugin_can_be_switched_off(install, write_choices):
+    install()
+    install("other-tools")
+    assert list(Satchel(entry_points=["acme"]).catalog.tools) == []
+    write_choices("disable = ['other-tools:acme']")
+    assert list(Satchel(entry_points=["acme"]).catalog.tools) == ["send"]
+
+
+# ---- whose file counts --------------------------------------------------------------------
+
+
+def test_a_project_counts_only_when_it_is_named_and_then_before_the_user(
+    skills, tmp_path, write_choices, monkeypatch
+):
+    (tmp_path / "satchel.toml").write_text("disable = ['doc']\nenable = ['pdf']\n")
+    write_choices("disable = ['pdf']")
+    monkeypatch.chdir(tmp_path)
+    assert list(Satchel(skills=[skills]).catalog.skills) == ["doc"]
+    bag = Satchel(skills=[skills], project=".")
+    assert list(bag.catalog.skills) == ["pdf"]
+    monkeypatch.chdir(os.sep)
+    bag.refresh()
+    assert list(bag.catalog.skills) == ["pdf"]
+
+
+def test_the_configuration_folder_can_be_given(skills, tmp_path):
+    (tmp_path / "satchel.toml").write_text("disable = ['doc']")
+    bag = Satchel(skills=[skills], settings=Settings(config_folder=str(tmp_path)))
+    assert list(bag.catalog.skills) == ["pdf"]
+
+
+def test_a_project_has_a_path():
+    with pytest.raises(DefinitionError, match="empty path"):
+        Satchel(project="")
+
+
+def test_what_is_wrong_with_the_file_is_told_and_loading_goes_on(skills, write_choices):
+    write_choices("disable = 1")
+    bag = Satchel(skills=[skills])
+    assert list(bag.catalog.skills) == ["doc", "pdf"]
+    assert "choices-unreadable" in [item.code for item in bag.catalog.source_diagnostics]
