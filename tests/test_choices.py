@@ -1,5 +1,6 @@
 """What the user switches on and off, as an application sees it."""
 
+import asyncio
 import os
 import sys
 from textwrap import dedent
@@ -158,9 +159,20 @@ def test_a_tool_that_is_off_needs_no_values(tmp_path, write_plugin, write_choice
     bag.refresh()
     assert "tool-state-missing" not in [item.code for item in bag.catalog.diagnostics]
     assert list(bag.catalog.tools) == ["near"]
-    write_choices("")
-    fresh = Satchel(plugins=[tmp_path / "plugins"], config={"maps": {"key": "abc"}})
-    assert list(fresh.catalog.tools) == ["far", "near"]
+
+
+@pytest.mark.parametrize("owner", ["host", "maps"])
+def test_a_tool_that_was_off_can_be_called_when_it_is_on_again(maps, write_choices, owner):
+    bag = Satchel(plugins=[maps.parent])
+    bag.register_tool(lookup)
+    name = {"host": "lookup", "maps": "near"}[owner]
+    for text in (f"disable = ['{name}']", ""):
+        write_choices(text)
+        bag.refresh()
+    result = asyncio.run(
+        bag.session().call(name, {"word": "a"} if owner == "host" else {"city": "a"})
+    )
+    assert result.text == "a"
 
 
 def test_a_tool_that_is_off_lets_another_of_its_name_serve(maps, write_choices):

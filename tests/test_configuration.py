@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from satchel import DefinitionError, Satchel, Settings, tool
+from satchel import ConflictError, DefinitionError, Satchel, Settings, tool
 from satchel.cli.entry import cli
 
 CANARY = "s3cr3t-canary"
@@ -83,7 +83,7 @@ def test_a_folder_plugins_tool_gets_its_values_and_the_model_sees_nothing_of_the
     config("demo", "API_KEY=abc\nRETRIES=7\n")
     bag = Satchel(plugins=[plugins])
     assert say(bag, "fetch", city="Oslo") == "Oslo abc 7"
-    fetch, _ = bag.session().schemas()
+    fetch, _ = bag.session(meta_tool=False).schemas()
     assert list(fetch["function"]["parameters"]["properties"]) == ["city"]
 
 
@@ -269,6 +269,96 @@ def test_a_new_variable_is_taken_over_when_somebody_looks(plugins, monkeypatch):
     bag.refresh()
     assert say(bag, "fetch", city="a") == "a abc 2"
     assert troubles(bag) == []
+
+
+# ---- what groups require -----------------------------------------------------------------------
+
+REQUIRING = """
+groups:
+  web:
+    description: The web.
+    active: true
+    requires: [TOKEN]
+    tools: [fetch]
+    skills: [surfing]
+"""
+FETCH = "from satchel import tool\n@tool\ndef fetch() -> str:\n    return 'fetched'\n"
+
+
+@pytest.fixture
+def requiring(tmp_path, write_plugin, write_skill):
+    folder = write_plugin(tmp_path / "plugins", "demo", REQUIRING, tools=FETCH)
+    write_skill(folder / "skills", "surfing")
+    return tmp_path / "plugins"
+
+
+def shown(bag) -> tuple[list[str], list[str]]:
+    session = bag.session(meta_tool=False, skill_tools=False, search=False)
+    names = [schema["name"] for schema in session.schemas("mcp")]
+    return [*session.active_groups], names
+
+
+def test_a_group_that_lacks_a_key_is_unavailable_and_says_where_to_put_it(requiring, tmp_path):
+    bag = Satchel(plugins=[requiring])
+    assert shown(bag) == (["basic"], [])
+    assert bag.session().prompt() == ""
+    session = bag.session()
+    with pytest.raises(ConflictError, match="TOKEN"):
+        session.activate("web")
+    assert bag.catalog.groups["web"].missing == ("TOKEN",)
+    assert bag.catalog.groups["web"].tools == ("fetch",)
+    (problem,) = bag.catalog.plugins["demo"].diagnostics
+    assert problem.code == "group-unavailable"
+    assert "group 'web' is unavailable: it requires TOKEN" in problem.message
+    assert str(tmp_path / "config" / "plugins" / "demo.env") in problem.fix
+    assert "SATCHEL_DEMO_TOKEN" in problem.fix
+
+
+def test_a_group_has_what_it_requires_from_wherever_values_come(requiring, config, monkeypatch):
+    both = (["basic", "web"], ["fetch"])
+    given = {"demo": {"token": CANARY}}
+    assert shown(Satchel(plugins=[requiring], config=given)) == both
+    monkeypatch.setenv("SATCHEL_DEMO_TOKEN", CANARY)
+    assert shown(Satchel(plugins=[requiring])) == both
+    monkeypatch.setenv("SATCHEL_DEMO_TOKEN", "")
+    bag = Satchel(plugins=[requiring])
+    assert shown(bag) == (["basic"], []), "an empty value is none"
+    config("demo", f"TOKEN={CANARY}\n")
+    bag.refresh()
+    assert shown(bag) == both
+    assert "surfing" in bag.session().prompt()
+    assert troubles(bag) == []
+    assert CANARY not in repr([bag.catalog, *bag.catalog.entries, bag.session().prompt()])
+
+
+def test_the_values_that_a_group_has_are_in_no_diagnostic_of_those_that_it_lacks(requiring, config):
+    manifest = requiring / "demo" / "toolkit.yaml"
+    manifest.write_text(manifest.read_text().replace("[TOKEN]", "[TOKEN, URL]"))
+    config("demo", f"TOKEN={CANARY}\n")
+    catalog = Satchel(plugins=[requiring]).catalog
+    (problem,) = catalog.plugins["demo"].diagnostics
+    assert "it requires URL" in problem.message
+    assert CANARY not in "".join(map(repr, catalog.diagnostics))
+
+
+def test_a_group_of_the_hosts_own_requires_keys_of_the_hosts_configuration(config):
+    bag = Satchel()
+    bag.create_group("web", active=True, requires=["TOKEN"])
+    assert shown(bag)[0] == ["basic"]
+    assert troubles(bag) == ["group-unavailable"]
+    (problem,) = [item for item in bag.catalog.diagnostics if item.code == "group-unavailable"]
+    assert "SATCHEL_HOST_TOKEN" in problem.fix
+    config("host", "TOKEN=abc\n")
+    bag.refresh()
+    assert (shown(bag)[0], troubles(bag)) == (["basic", "web"], [])
+    bag = Satchel(config={"host": {"token": "abc"}})
+    bag.create_group("web", active=True, requires="token")
+    assert shown(bag)[0] == ["basic", "web"]
+
+
+def test_with_run_code_off_a_group_says_what_it_lacks_all_the_same(requiring):
+    catalog = Satchel(plugins=[requiring], run_code=False).catalog
+    assert catalog.groups["web"].missing == ("TOKEN",)
 
 
 # ---- the host's own ----------------------------------------------------------------------------

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel.errors import DefinitionError
 from satchel.names import (
+    group_names,
     near_misses,
     plugin_name_fault,
     skill_name_fault,
@@ -138,3 +140,25 @@ def test_near_misses_come_likeliest_first_and_in_the_case_that_is_known():
 
 def test_near_misses_do_not_depend_on_the_order_of_what_is_known():
     assert near_misses("ab", ["AB", "ab"]) == near_misses("ab", ["ab", "AB"])
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (None, ()),
+        ("", ()),
+        ([], ()),
+        ("maps", ("maps",)),
+        (["maps", "geo"], ("maps", "geo")),
+        (("geo", "maps", "geo", ""), ("geo", "maps")),
+        (iter(["maps"]), ("maps",)),
+    ],
+)
+def test_groups_are_named_by_one_text_or_several_each_once(given, names):
+    assert group_names(given) == names
+
+
+@pytest.mark.parametrize("given", [7, 1.5, True, object(), [7], ["maps", None], b"maps"])
+def test_what_is_no_text_names_no_group(given):
+    with pytest.raises(DefinitionError, match="named by text"):
+        group_names(given)

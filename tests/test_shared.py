@@ -1,33 +1,270 @@
 """What all sessions of one satchel share."""
 
+import gc
+import threading
+from typing import Any
+from weakref import ref
+
+import pytest
+
+from satchel import Satchel, Tool
 from satchel.catalog import Catalog, CatalogStore
-from satchel.groups import Activation
+from satchel.groups import Activation, view_of
 from satchel.prompt import SkillPrompt
 from satchel.settings import Limits
-from satchel.shared import Shared
+from satchel.shared import Packed, Scene, Shared, packed
+
+MAPS = Activation(on=frozenset({"maps"}))
 
 
-def made() -> Shared:
+@pytest.fixture
+def shared() -> Shared:
     return Shared(CatalogStore(), Limits(), SkillPrompt())
 
 
-def test_sessions_of_one_activation_share_a_view():
-    shared = made()
-    assert shared.view(Activation()) is not None
-    assert shared.view(Activation())[1] is shared.view(Activation())[1]
-    other = Activation(on=frozenset({"maps"}))
-    assert shared.view(other)[1] is not shared.view(Activation())[1]
+class Held:
+    """Something that is held or not."""
 
 
-def test_a_view_and_its_catalog_are_of_one_generation_and_the_old_ones_go():
-    shared = made()
-    old = shared.view(Activation())
-    new = Catalog(7)
-    shared.publish(new)
-    catalog, view = shared.view(Activation())
-    assert shared.catalog is catalog is new
-    assert view is not old[1]
+class Counting(Tool):
+    """A tool that counts how often it is asked for its schema."""
+
+    name, description = "count", "Counts."
+
+    def __init__(self) -> None:
+        self.parameters = {"type": "object", "properties": {}}
+        self.asked: list[str] = []
+
+    def to_schema(self, dialect: str = "openai") -> dict[str, Any]:
+        self.asked.append(dialect)
+        return super().to_schema(dialect)
+
+    async def execute(self) -> str:
+        return "done"
 
 
-def test_there_are_no_layers_at_first():
-    assert made().layers == ()
+# ---- scenes -------------------------------------------------------------------------------
+
+
+def test_sessions_of_one_activation_share_a_scene(shared):
+    assert shared.scene(Activation()) is shared.scene(Activation())
+    assert shared.scene(MAPS) is shared.scene(Activation().activate("maps"))
+    assert shared.scene(MAPS) is not shared.scene(Activation())
+
+
+def test_a_scene_is_of_the_newest_generation():
+    bag = Satchel()
+    bag.create_group("maps", active=True)
+    shared = Shared(CatalogStore(), Limits(), SkillPrompt())
+    old = shared.scene(Activation())
+    shared.publish(bag.catalog)
+    scene = shared.scene(Activation())
+    assert shared.catalog is scene.catalog is bag.catalog
+    assert scene.view == view_of(bag.catalog, Activation()) != old.view
+
+
+def test_a_scene_that_somebody_holds_stays_as_it_was(shared):
+    held = shared.scene(MAPS)
+    before = held.catalog
+    shared.publish(Catalog(7))
+    assert held.catalog is before
+    assert shared.scene(MAPS) is not held
+
+
+def test_a_generation_is_let_go_when_the_next_is_published(shared):
+    shared.publish(Catalog(1))
+    scene = shared.scene(Activation())
+    scene.once("view", lambda view=scene.view: view)
+    shared.search("word", "tool", 1)
+    old = ref(shared.catalog)
+    del scene
+    shared.publish(Catalog(2))
+    gc.collect()
+    assert old() is None
+
+
+def test_a_session_that_idles_holds_no_generation():
+    bag = Satchel()
+    bag.register_tool(Counting())
+    session = bag.session()
+    session.schemas()
+    session.prompt()
+    old = ref(bag.catalog)
+    bag.remove_tool("count")
+    gc.collect()
+    assert old() is None
+    assert "count" not in str(session.schemas())
+
+
+def test_there_is_a_most_of_scenes_that_are_kept(shared):
+    first = ref(shared.scene(MAPS).once("key", Held))
+    for number in range(300):
+        shared.scene(Activation(on=frozenset({f"g{number}"})))
+    gc.collect()
+    assert first() is None
+    scene = shared.scene(MAPS)
+    assert shared.scene(MAPS) is scene
+
+
+# ---- what is made once --------------------------------------------------------------------
+
+
+def test_what_is_made_of_a_scene_is_made_once_for_each_key():
+    scene, made = Scene(Catalog(), view_of(Catalog(), Activation())), []
+
+    def make() -> int:
+        made.append(1)
+        return len(made)
+
+    assert [scene.once(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
+
+
+def test_an_answer_of_none_is_an_answer():
+    scene, made = Scene(Catalog(), view_of(Catalog(), Activation())), []
+    for _ in range(2):
+        assert scene.once("key", lambda: made.append(1)) is None
+    assert made == [1]
+
+
+def test_a_make_that_fails_is_tried_again():
+    scene = Scene(Catalog(), view_of(Catalog(), Activation()))
+    with pytest.raises(ZeroDivisionError):
+        scene.once("key", lambda: 1 // 0)
+    assert scene.once("key", lambda: 7) == 7
+
+
+def test_a_make_may_ask_the_same_scene():
+    scene = Scene(Catalog(), view_of(Catalog(), Activation()))
+    assert scene.once("outer", lambda: scene.once("inner", lambda: 1) + 1) == 2
+    assert scene.once("inner", lambda: 9) == 1
+
+
+def test_there_is_a_most_of_answers_that_are_kept():
+    scene = Scene(Catalog(), view_of(Catalog(), Activation()))
+    first = ref(scene.once(0, Held))
+    for key in range(1, 300):
+        scene.once(key, Held)
+    gc.collect()
+    assert first() is None
+
+
+# ---- schemas ------------------------------------------------------------------------------
+
+
+def test_a_schema_is_made_once_for_each_tool_and_dialect():
+    bag, made = Satchel(), Counting()
+    bag.register_tool(made)
+    made.asked.clear()
+    for _ in range(3):
+        bag.session().schemas()
+        bag.session().schemas("anthropic")
+    assert sorted(made.asked) == ["anthropic", "openai"]
+
+
+def test_a_schema_of_a_tool_that_stayed_outlives_its_generation():
+    bag, made = Satchel(), Counting()
+    bag.register_tool(made)
+    bag.session().schemas()
+    made.asked.clear()
+    bag.register_tool(Counting(), on_conflict="rename")
+    assert bag.catalog.generation > 2
+    bag.session().schemas()
+    assert made.asked == []
+
+
+def test_the_schema_of_a_tool_that_went_is_let_go(shared):
+    bag = Satchel()
+    bag.register_tool(Counting())
+    shared.publish(bag.catalog)
+    shared.schema(bag.catalog.tools["count"].tool, "openai")
+    gone = ref(bag.catalog.tools["count"].tool)
+    bag.remove_tool("count")
+    shared.publish(bag.catalog)
+    gc.collect()
+    assert gone() is None
+
+
+def test_whoever_gets_a_schema_may_change_it(shared):
+    made = Counting()
+    first = shared.schema(made, "openai")
+    first["function"]["parameters"]["properties"]["mine"] = {}
+    assert shared.schema(made, "openai") == made.to_schema("openai") != first
+
+
+def test_no_two_sessions_share_a_list_of_schemas():
+    bag = Satchel()
+    bag.register_tool(Counting())
+    first, second = bag.session().schemas(), bag.session().schemas()
+    assert first == second
+    first[0]["function"]["name"] = "mine"
+    first.clear()
+    assert bag.session().schemas() == second
+
+
+# ---- packed values ------------------------------------------------------------------------
+
+PICKLED = {"a": [1, {"b": (2, None)}]}
+
+
+class Unpickled:
+    """A value that can be copied but not pickled."""
+
+    def __init__(self) -> None:
+        self.items = [1]
+
+    def __reduce__(self) -> Any:
+        raise TypeError("not me")
+
+    def __deepcopy__(self, memo: Any) -> "Unpickled":
+        return Unpickled()
+
+
+def test_an_unpacked_value_is_a_copy_of_ones_own():
+    packing = Packed(PICKLED)
+    first, second = packing.unpacked(), packing.unpacked()
+    assert first == second == PICKLED
+    first["a"][1]["b"] = "changed"
+    assert second == packing.unpacked() == PICKLED
+
+
+def test_changing_what_was_packed_changes_no_copy():
+    value = [1]
+    packing = Packed(value)
+    value.append(2)
+    assert packing.unpacked() == [1]
+
+
+def test_what_cannot_be_pickled_is_copied_all_the_same():
+    packing = Packed({"odd": Unpickled(), "list": [1]})
+    first, second = packing.unpacked(), packing.unpacked()
+    first["odd"].items.append(2)
+    first["list"].append(2)
+    assert (second["odd"].items, second["list"]) == ([1], [1])
+    assert packing.unpacked()["odd"].items == [1]
+
+
+def test_what_can_neither_be_pickled_nor_copied_says_so():
+    with pytest.raises(TypeError, match="lock"):
+        Packed(threading.Lock()).unpacked()
+
+
+def test_several_values_are_packed_into_one_list():
+    assert packed(iter([1, [2]])).unpacked() == [1, [2]]
+
+
+# ---- the rest -----------------------------------------------------------------------------
+
+
+def test_a_search_finds_what_the_newest_generation_holds(shared):
+    bag = Satchel()
+    bag.register_tool(Counting())
+    shared.publish(bag.catalog)
+    for _ in range(2):
+        assert [hit.name for hit in shared.search("counts", "tool", 5)] == ["count"]
+    bag.remove_tool("count")
+    shared.publish(bag.catalog)
+    assert shared.search("counts", "tool", 5) == []
+
+
+def test_there_are_no_layers_at_first(shared):
+    assert shared.layers == ()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         ToolError,
     )
     from satchel.plugins import hookimpl
-    from satchel.prompt import SkillPrompt
+    from satchel.prompt import SkillPrompt, about_tokens
     from satchel.registry import ToolRegistry
     from satchel.satchel import Satchel
     from satchel.session import Session, SkillContent, Step, StepChanges
@@ -55,6 +55,7 @@ _HOMES = {
     "ToolError": "satchel.errors",
     "hookimpl": "satchel.plugins",
     "SkillPrompt": "satchel.prompt",
+    "about_tokens": "satchel.prompt",
     "ToolRegistry": "satchel.registry",
     "Satchel": "satchel.satchel",
     "Session": "satchel.session",
@@ -117,6 +118,7 @@ __all__ = [
     "ToolError",
     "ToolRegistry",
     "ToolResult",
+    "about_tokens",
     "hookimpl",
     "pydantic_to_json_schema",
     "set_extended_model",

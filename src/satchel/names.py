@@ -89,7 +89,8 @@ def group_names(given: Any) -> tuple[str, ...]:
 
     Raises `DefinitionError` for what is no text.
     """
-    names = (given,) if isinstance(given, str) else tuple(given or ())
+    named = (given,) if isinstance(given, str) else given or ()
+    names = tuple(named) if isinstance(named, Iterable) else (named,)
     if not all(isinstance(name, str) for name in names):
         raise DefinitionError(f"a group is named by text, not by {given!r}")
     return tuple(dict.fromkeys(name for name in names if name))

@@ -36,7 +36,7 @@ from satchel.registering import (
 from satchel.registry import ToolRegistry
 from satchel.runtime import Layer, Middleware
 from satchel.session import Session, SessionOptions
-from satchel.settings import Limits, Settings
+from satchel.settings import Settings
 from satchel.shared import Shared
 from satchel.sources import (
     Hint,
@@ -85,7 +85,7 @@ class Satchel:
     ) -> None:
         settings = settings or Settings()
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
-        style = _within(skill_style or SkillPrompt(), self._settings.limits)
+        style = (skill_style or SkillPrompt()).within(self._settings.limits)
         self._wanted = Wanted(
             places=_distinct(
                 (
@@ -492,11 +492,6 @@ def _require_model(model: Any) -> None:
             f"further arguments are described by a pydantic model, not by {model!r}",
             fix="write a subclass of pydantic.BaseModel",
         )
-
-
-def _within(style: SkillPrompt, limits: Limits) -> SkillPrompt:
-    length = min(style.description_length, limits.description_shown)
-    return replace(style, description_length=length)
 
 
 def _several(given: Iterable[Any] | PathLike) -> tuple[Any, ...]:

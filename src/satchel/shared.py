@@ -114,7 +114,7 @@ class Packed:
         try:
             self._bytes = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except Exception:  # what a stranger's tool puts into its schema may be anything
-            self._bytes, self._value = b"", value
+            self._bytes, self._value = b"", deepcopy(value)
 
     def unpacked(self) -> Any:
         """Return a copy."""

@@ -27,10 +27,11 @@ class Makers:
         order: int = 0,
         unsettled: bool = False,
         files: tuple[str, ...] = (),
+        groups: tuple[str, ...] = (),
     ) -> RankedSkill:
-        """One finding; `key` is its folder, and its name where no other is given."""
+        """One finding; `key` is its folder, `groups` are those of the place where it was found."""
         key = key or name
-        place = Place(f"/{source}", Holds.SKILLS, scope, source)
+        place = Place(f"/{source}", Holds.SKILLS, scope, source, groups=groups)
         stamp = Stamp(1, 1, 1, 1, 1, settled=True)
         read = tuple(
             UnitFile(file, len(text), text, stamp) for file in sorted(("SKILL.md", *files))
@@ -46,8 +47,8 @@ class Makers:
         )
         return RankedSkill(finding, (order, key), unsettled)
 
-    def tool(self, name: str, *, version: str = "1", group: str | None = None) -> ToolSupply:
-        return ToolSupply(name, f"About {name}.", f"/code/{name}.py", version, group)
+    def tool(self, name: str, *groups: str, version: str = "1") -> ToolSupply:
+        return ToolSupply(name, f"About {name}.", f"/code/{name}.py", version, groups)
 
     def plugin(self, name: str, *tools: Any, order: int = 0, **parts: Any) -> Supply:
         """One plugin; a tool given by its name alone is a simple one."""

@@ -267,7 +267,7 @@ def test_of_two_tools_of_one_name_the_nearer_is_served_and_the_other_is_listed(m
 
 def test_a_tool_belongs_to_the_group_that_it_names_itself(make):
     plugin = make.plugin(
-        "p", make.tool("t", group="maps"), groups=(Group("p", tools=("t",)), Group("maps"))
+        "p", make.tool("t", "maps"), groups=(Group("p", tools=("t",)), Group("maps"))
     )
     assert make.catalog(plugins=[plugin]).tools["t"].group == "maps"
 
@@ -275,6 +275,22 @@ def test_a_tool_belongs_to_the_group_that_it_names_itself(make):
 def test_a_tool_belongs_to_the_group_that_lists_it(make):
     plugin = make.plugin("p", "t", groups=(Group("p"), Group("maps", tools=("t",))))
     assert make.catalog(plugins=[plugin]).tools["t"].group == "maps"
+
+
+def test_a_tool_belongs_to_the_groups_that_it_names_and_then_to_those_that_list_it(make):
+    groups = (Group("first", tools=("t",)), Group("second", tools=("t",)), Group("third"))
+    tool = make.tool("t", "third", "second")
+    catalog = make.catalog(plugins=[make.plugin("p", tool, groups=groups)])
+    assert catalog.tools["t"].groups == ("third", "second", "first")
+    assert catalog.tools["t"].group == "third"
+    for name in ("first", "second", "third"):
+        assert catalog.groups[name].tools == ("t",)
+
+
+def test_a_group_lists_only_tools_of_its_owner(make):
+    lister = make.plugin("p", groups=(Group("maps", tools=("t",)),))
+    owner = make.plugin("q", "t", order=1, groups=(Group("q"),))
+    assert make.catalog(plugins=[lister, owner]).tools["t"].groups == ("q",)
 
 
 def test_a_tool_that_no_group_claims_belongs_to_the_first_group_of_its_plugin(make):
@@ -314,16 +330,118 @@ def test_nobody_describes_the_basic_group_anew(make):
 
 
 def test_a_group_that_is_only_named_exists_with_a_diagnostic(make):
-    plugin = make.plugin("p", make.tool("t", group="maps"), make.tool("u", group="maps"))
+    plugin = make.plugin("p", make.tool("t", "maps"), make.tool("u", "maps"))
     group = make.catalog(plugins=[plugin]).groups["maps"]
     assert (group.active, group.tools) == (False, ("t", "u"))
     assert codes(group) == ["plugin-group-unknown"]
 
 
+def test_of_several_groups_that_a_tool_names_the_undescribed_ones_say_so(make):
+    plugin = make.plugin("p", make.tool("t", "known", "odd"), groups=(Group("known"),))
+    catalog = make.catalog(plugins=[plugin])
+    found = {name: codes(group) for name, group in catalog.groups.items()}
+    assert found == {BASIC_GROUP: [], "known": [], "odd": ["plugin-group-unknown"]}
+    assert "tool 't' is in group 'odd'" in catalog.groups["odd"].diagnostics[0].message
+
+
+def test_what_a_group_lacks_is_told_by_its_entry(make):
+    groups = (Group("maps", requires=("KEY", "URL"), missing=("URL",)), Group("web"))
+    catalog = make.catalog(plugins=[make.plugin("p", groups=groups)])
+    assert (catalog.groups["maps"].missing, catalog.groups["maps"].is_available) == (
+        ("URL",),
+        False,
+    )
+    assert catalog.groups["web"].is_available
+
+
 def test_a_shadowed_tool_names_no_group(make):
     near = make.plugin("a", "t")
-    far = make.plugin("b", make.tool("t", group="maps"))
-    assert "maps" not in make.catalog(plugins=[near, far]).groups
+    far = make.plugin("b", make.tool("t", "maps"))
+    catalog = make.catalog(plugins=[near, far])
+    assert [group.name for group in catalog.all_groups] == [BASIC_GROUP]
+
+
+# ---- skills in groups ---------------------------------------------------------------------
+
+
+def with_host(*groups):
+    return {"source": HOST, "unit": HOST, "rank": (-1, HOST), "groups": groups}
+
+
+def test_a_skill_that_nobody_claims_is_in_no_group(make):
+    catalog = make.catalog([make.skill("a")], [make.plugin("p", groups=(Group("p"),))])
+    assert catalog.skills["a"].groups == ()
+    assert catalog.groups["p"].skills == ()
+
+
+def test_a_skill_is_in_the_groups_of_its_owner_that_list_it(make):
+    groups = (Group("maps", skills=("a",)), Group("web"), Group("geo", skills=("a", "b")))
+    skills = [make.skill("a", source="p"), make.skill("b", source="p")]
+    catalog = make.catalog(skills, [make.plugin("p", groups=groups)])
+    assert catalog.skills["a"].groups == ("maps", "geo")
+    assert catalog.groups["geo"].skills == ("a", "b")
+    assert (catalog.groups["maps"].skills, catalog.groups["web"].skills) == (("a",), ())
+
+
+def test_a_plugin_claims_no_skill_of_another_and_is_told_so(make):
+    lister = make.plugin("p", groups=(Group("maps", skills=("a",)),))
+    catalog = make.catalog([make.skill("a", source="q")], [lister])
+    assert catalog.skills["a"].groups == ()
+    (problem,) = catalog.groups["maps"].diagnostics
+    assert (problem.code, str(problem.where)) == ("plugin-group-unknown", "/plugins/p")
+    assert "lists the skill 'a', which there is not" in problem.message
+
+
+def test_the_host_claims_skills_wherever_they_come_from(make):
+    host = make.plugin(HOST, **with_host(Group("mine", skills=("a", "gone"))))
+    plugin = make.plugin("p", groups=(Group("p", skills=("a",)),))
+    skills = [make.skill("a", source="p"), make.skill("a", source="far", order=1, text="far")]
+    catalog = make.catalog(skills, [plugin, host])
+    assert catalog.skills["a"].groups == ("p", "mine")
+    assert catalog.skill("far:a").groups == ("mine",)
+    assert catalog.groups["mine"].skills == ("a",), "once, and only what is served"
+    assert [item.message for item in catalog.groups["mine"].diagnostics] == [
+        "group 'mine' lists the skill 'gone', which there is not"
+    ]
+
+
+def test_a_skill_is_in_the_groups_of_its_place_first(make):
+    host = make.plugin(HOST, **with_host(Group("near"), Group("far", skills=("a",))))
+    catalog = make.catalog([make.skill("a", groups=("near",))], [host])
+    assert catalog.skills["a"].groups == ("near", "far")
+
+
+def test_a_group_that_only_a_skill_names_exists_with_a_diagnostic(make):
+    catalog = make.catalog([make.skill("a", groups=("odd",))])
+    (problem,) = catalog.groups["odd"].diagnostics
+    assert (problem.code, catalog.groups["odd"].skills) == ("plugin-group-unknown", ("a",))
+    assert "skill 'a' is in group 'odd'" in problem.message
+    assert "where the skill comes from" in problem.fix
+
+
+def test_a_skill_that_is_not_served_names_no_group_and_is_in_none(make):
+    broken = make.skill("a", groups=("odd",), broken=True)
+    catalog = make.catalog([broken])
+    assert catalog.all_skills[0].groups == ("odd",)
+    assert [group.name for group in catalog.all_groups] == [BASIC_GROUP]
+
+
+def test_a_plugin_that_brings_nothing_claims_no_skill(make):
+    off = make.plugin("p", groups=(Group("maps", skills=("a",)),), disabled=True)
+    catalog = make.catalog([make.skill("a", source="p")], [off])
+    assert (catalog.skills["a"].groups, list(catalog.groups)) == ((), [BASIC_GROUP])
+
+
+def test_a_skill_follows_its_group_in_and_out_and_is_otherwise_the_very_same(make):
+    skill = make.skill("a", source="p")
+    inside = make.plugin("p", groups=(Group("p", skills=("a",)),), digest="2")
+    first = make.catalog([skill], [make.plugin("p", groups=(Group("p"),))])
+    second = make.catalog([skill], [inside], first)
+    assert (second.skills["a"].groups, second.skills["a"].generation) == (("p",), 2)
+    third = make.catalog([skill, make.skill("b")], [inside], second)
+    assert third.skills["a"] is second.skills["a"]
+    fourth = make.catalog([skill], [make.plugin("p", groups=(Group("p"),))], third)
+    assert fourth.skills["a"].groups == ()
 
 
 # ---- histories ----------------------------------------------------------------------------
@@ -339,13 +457,24 @@ def test_a_live_catalog_equals_a_fresh_one_but_for_last_good_versions(make, hist
     live = Catalog()
     for moment in history:
         skills = [
-            make.skill("a", source=f"s{at}", order=at, text=state, broken=state == "broken")
+            make.skill(
+                "a",
+                source=f"p{at}",
+                order=at,
+                text=state,
+                broken=state == "broken",
+                groups=("named",) if state == "other" else (),
+            )
             for at, state in enumerate(moment)
             if state != "absent"
         ]
         plugins = [
             make.plugin(
-                f"p{at}", make.tool("t", version=state), digest=state, failed=state == "broken"
+                f"p{at}",
+                make.tool("t", *(["named"] if state == "good" else []), version=state),
+                digest=state,
+                failed=state == "broken",
+                groups=(Group("shared", skills=("a",) if state == "good" else ()),),
             )
             for at, state in enumerate(moment)
             if state != "absent"

@@ -91,6 +91,13 @@ def test_a_loser_that_wins_has_changed_and_says_nothing_more(make):
     assert changes == [("removed", "near", ""), ("changed", "far", "")]
 
 
+def test_of_two_of_one_name_and_source_the_one_that_is_served_is_told(make):
+    broken = make.skill("a", broken=True)
+    first = make.catalog([broken, make.skill("a", key="b")])
+    second = make.catalog([broken, make.skill("a", key="b", text="new")], previous=first)
+    assert short(diff(first, second)) == [("changed", "skill", "a")]
+
+
 def test_a_change_of_many_files_names_three_and_counts_the_rest(make):
     first = make.catalog([make.skill("a", files=("b", "c", "d", "e"))])
     second = make.catalog([make.skill("a", files=("b", "f"), text="new")], previous=first)

@@ -72,7 +72,7 @@ EXCEPTIONS = {
             *("builtins", "configparser", "contextlib", "email.parser", "hashlib", "importlib"),
             *("itertools", "os", "re", "site", "stat", "sys", "threading", "time", "weakref"),
             *("types", "satchel.sources", "watchfiles"),
-            *("fnmatch.fnmatchcase", "shlex.quote", "tomllib"),
+            *("fnmatch.translate", "shlex.quote", "tomllib"),
         },
     ),
     "sources.containment": (

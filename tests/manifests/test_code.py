@@ -59,6 +59,25 @@ def computed():
 
 
 @pytest.mark.parametrize(
+    ("written", "groups"),
+    [
+        ("group='maps'", ("maps",)),
+        ("group=['maps', 'geo']", ("maps", "geo")),
+        ("group=('maps', 'geo', 'maps')", ("maps", "geo")),
+        ("group=('maps', NAME, 7, '')", ("maps",)),
+        ("group='a\\nb'", ("a b",)),
+        ("group=NAME", ()),
+        ("group=()", ()),
+        ("group=7", ()),
+        ("**more", ()),
+    ],
+)
+def test_the_groups_are_those_that_the_decorator_names_literally(written, groups):
+    (declared,) = declared_tools(f"@tool({written})\ndef f(): ...".encode(), "tools.py").value
+    assert declared.groups == groups
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "@tool\ndef f(): ...",

@@ -16,7 +16,8 @@ def places(reading):
 
 
 def group(name, **given_fields):
-    plain = {"description": "", "notes": "", "active": False, "tools": ()}
+    plain = {"description": "", "notes": "", "active": False}
+    plain |= dict.fromkeys(["tools", "skills", "requires"], ())
     return GroupManifest(name=name, **(plain | given_fields))
 
 
@@ -44,7 +45,8 @@ def test_every_field_is_read():
         "name: maps\nversion: 1.10\ndescription: Maps.\nauthor: Me\nlicense: MIT\n"
         "homepage: here\nkeywords: [geo, routes]\nnotes: |\n  Geocode first.\nactive: on\n"
         "groups:\n  routes:\n    description: Routes.\n    notes: n\n    active: yes\n"
-        "    tools: [route, distance]\n  empty:\ntools: code.geo.py\nskills: ./docs/skills/\n"
+        "    tools: [route, distance]\n    skills: [driving]\n"
+        "    requires: [KEY]\n  empty:\ntools: code.geo.py\nskills: ./docs/skills/\n"
     )
     assert reading.diagnostics == ()
     assert reading.value == PluginManifest(
@@ -64,6 +66,8 @@ def test_every_field_is_read():
                 notes="n",
                 active=True,
                 tools=("route", "distance"),
+                skills=("driving",),
+                requires=("KEY",),
             ),
             group("empty"),
         ),
@@ -73,9 +77,15 @@ def test_every_field_is_read():
 
 
 def test_groups_may_be_a_list_and_words_may_be_text_with_commas():
-    plugin = read("name: maps\nkeywords: a, b,\ngroups:\n- name: x\n  tools: f\n- name: y\n").value
+    plugin = read(
+        "name: maps\nkeywords: a, b,\ngroups:\n- name: x\n  tools: f\n"
+        "  skills: a, b\n  requires: ONE,TWO\n- name: y\n"
+    ).value
     assert plugin.keywords == ("a", "b")
-    assert plugin.groups == (group("x", tools=("f",)), group("y"))
+    assert plugin.groups == (
+        group("x", tools=("f",), skills=("a", "b"), requires=("ONE", "TWO")),
+        group("y"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,6 +118,8 @@ def test_groups_may_be_a_list_and_words_may_be_text_with_commas():
         ("name: maps\ngroups:\n  -a: {}\n", [("plugin-field-type", 3)]),
         ("name: maps\ngroups:\n  a:\n    name: b\n", [("plugin-field-type", 4)]),
         ("name: maps\ngroups:\n  a:\n    notes: []\n", [("plugin-field-type", 4)]),
+        ("name: maps\ngroups:\n  a:\n    skills: {b: c}\n", [("plugin-field-type", 4)]),
+        ("name: maps\ngroups:\n  a:\n    requires: [[K]]\n", [("plugin-field-type", 4)]),
         ("name: maps\ngroups:\n- name: a\n- name: a\n", [("plugin-field-type", 2)]),
         ("name: maps\ntools: ../tools\n", [("plugin-field-type", 2)]),
         ("name: maps\ntools: ''\n", [("plugin-field-type", 2)]),

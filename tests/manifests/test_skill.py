@@ -263,6 +263,58 @@ def test_an_unknown_field_is_kept_and_a_typo_is_recognised():
     assert {item.severity for item in strictly(reading.diagnostics)} == {Severity.ERROR}
 
 
+# What we go by beyond the format
+
+
+@pytest.mark.parametrize("word", ["true", "True", "yes", "on", "' true '"])
+def test_a_skill_may_be_kept_from_the_model(word):
+    assert not with_field(f"disable-model-invocation: {word}").value.is_for_model
+
+
+@pytest.mark.parametrize("word", ["false", "no", "off", "", "maybe", "[true]", "{true: true}"])
+def test_any_other_word_leaves_it_to_the_model(word):
+    assert with_field(f"disable-model-invocation: {word}").value.is_for_model
+    assert read("name: pdf\ndescription: d").value.is_for_model
+
+
+@pytest.mark.parametrize("key", ["groups", "include_tools", "adk_additional_tools"])
+@pytest.mark.parametrize(
+    "words", ["maps geo", "maps, geo", "maps,geo", "[maps, ' geo ']", "[maps, geo, maps, '', [x]]"]
+)
+def test_what_loading_switches_on_is_a_list_or_text_wherever_it_stands(key, words):
+    assert with_field(f"{key}: {words}").value.groups == ("maps", "geo")
+    assert with_field(f"metadata:\n  {key}: {words}").value.groups == ("maps", "geo")
+
+
+def test_what_several_fields_name_is_switched_on_once():
+    skill = with_field(
+        "metadata:\n  groups: a b\n  adk_additional_tools: [d]\ngroups: [b, c]\ninclude_tools: a"
+    ).value
+    assert skill.groups == ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize("line", ["", "groups:", "groups: {a: b}", "metadata: {groups: {a: b}}"])
+def test_a_skill_that_names_no_groups_switches_on_none(line):
+    assert with_field(line).value.groups == ()
+
+
+@pytest.mark.parametrize(
+    "key", ["disable-model-invocation", "groups", "include_tools", "adk_additional_tools"]
+)
+def test_a_field_beyond_the_format_is_reported_as_one_that_is_heeded(key):
+    (found,) = with_field(f"{key}: true").diagnostics
+    assert (found.severity, found.code) == (Severity.INFO, "skill-field-unknown")
+    assert "goes by it all the same" in found.message
+    assert "Leave it" in found.fix
+
+
+@given(st.lists(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), max_size=5))
+def test_groups_are_the_same_however_they_are_written(names):
+    expected = tuple(dict.fromkeys(names))
+    for written in ("[" + ", ".join(map(repr, names)) + "]", f"'{' '.join(names)}'"):
+        assert with_field(f"metadata:\n  groups: {written}").value.groups == expected
+
+
 def test_a_skill_without_instructions_loads_with_a_warning(codes):
     reading = read("name: pdf\ndescription: d", body=" \n\n")
     assert reading.value

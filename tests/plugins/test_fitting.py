@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, BaseModel
 
-from satchel.catalog import Supply, ToolSupply
+from satchel.catalog import Group, Supply, ToolSupply
 from satchel.errors import DefinitionError
 from satchel.plugins import fit
 from satchel.plugins.fitting import bound
@@ -32,9 +32,9 @@ def plain(**more: Any) -> str:
     return str(more)
 
 
-def supply(*tools: FunctionTool, name: str = "acme") -> Supply:
+def supply(*tools: FunctionTool, name: str = "acme", groups: tuple[Group, ...] = ()) -> Supply:
     offered = tuple(ToolSupply(t.name, "", "tools.py", "v1", tool=t) for t in tools)
-    return Supply(name, name, Scope.EXPLICIT, "", name, (), "", tools=offered)
+    return Supply(name, name, Scope.EXPLICIT, "", name, (), "", tools=offered, groups=groups)
 
 
 def configured(problems=(), **values):
@@ -178,6 +178,91 @@ def test_a_parameter_with_capitals_is_found_and_the_hosts_spelling_wins(values, 
     assert fitted.supply.tools[0].tool.injected == {"apiKey": expected}
 
 
+# ---- what groups require ------------------------------------------------------------------
+
+
+def requiring(*keys: str, name: str = "maps") -> Supply:
+    return supply(FunctionTool(plain), groups=(Group("free"), Group(name, requires=keys)))
+
+
+def missing(fitted) -> dict[str, tuple[str, ...]]:
+    return {group.name: group.missing for group in fitted.supply.groups}
+
+
+def test_a_group_whose_keys_have_values_is_as_it_was():
+    fitted = fit(requiring("KEY", "url"), configured(key="abc", url=0), {}, None)
+    assert missing(fitted) == {"free": (), "maps": ()}
+    assert (codes(fitted), fitted.problems) == ([], ())
+
+
+def test_a_group_without_a_value_says_what_it_lacks_and_where_to_put_it():
+    fitted = fit(requiring("KEY", "URL"), configured(url=CANARY), {}, None)
+    assert missing(fitted) == {"free": (), "maps": ("KEY",)}
+    assert names(fitted) == ["plain"], "its tools are fitted all the same"
+    (problem,) = fitted.supply.diagnostics
+    assert fitted.problems == (problem,)
+    assert (problem.code, problem.where.path) == ("group-unavailable", "/conf/acme.env")
+    assert problem.message == "group 'maps' is unavailable: it requires KEY"
+    assert "put KEY=... into /conf/acme.env, or set SATCHEL_ACME_KEY" in problem.fix
+    assert CANARY not in repr(fitted)
+
+
+def test_every_key_that_is_missing_is_named():
+    (problem,) = fit(requiring("ONE", "two"), configured(), {}, None).problems
+    assert "it requires ONE, two" in problem.message
+    assert "ONE=..." in problem.fix
+    assert "TWO=..." in problem.fix
+
+
+@pytest.mark.parametrize("values", [{"apikey": "file"}, {"apiKey": "code"}])
+def test_a_required_key_with_capitals_is_found_in_files_and_code(values):
+    assert missing(fit(requiring("apiKey"), configured(**values), {}, None))["maps"] == ()
+
+
+def test_a_value_of_none_is_none():
+    assert missing(fit(requiring("key"), configured(key=None), {}, None))["maps"] == ("key",)
+
+
+def test_each_group_answers_for_its_own_keys():
+    groups = Group("a", requires=("ONE",)), Group("b", requires=("TWO",))
+    fitted = fit(supply(groups=groups), configured(one="1"), {}, None)
+    assert missing(fitted) == {"a": (), "b": ("TWO",)}
+
+
+def test_a_group_follows_the_configuration_and_its_tools_stay_the_same():
+    given = requiring("KEY")
+    without = fit(given, configured(), {}, None)
+    with_key = fit(given, configured(key="abc"), {}, without)
+    again = fit(given, configured(), {}, with_key)
+    assert [missing(fitted)["maps"] for fitted in (without, with_key, again)] == [
+        ("KEY",),
+        (),
+        ("KEY",),
+    ]
+    assert [codes(fitted) for fitted in (without, with_key, again)] == [
+        ["group-unavailable"],
+        [],
+        ["group-unavailable"],
+    ]
+    assert with_key.supply.tools == without.supply.tools == given.tools
+    assert with_key.supply.tools[0].tool is given.tools[0].tool
+
+
+def test_what_a_group_and_what_a_tool_lacks_is_told_apart():
+    tool = FunctionTool(needs_key, state=["api_key"])
+    given = supply(tool, groups=(Group("maps", requires=("API_KEY",)),))
+    assert codes(fit(given, configured(), {}, None)) == ["tool-state-missing", "group-unavailable"]
+    fitted = fit(given, configured(api_key=CANARY), {}, None)
+    assert (codes(fitted), missing(fitted)) == ([], {"maps": ()})
+    assert CANARY not in repr(fitted)
+
+
+def test_a_model_alone_needs_no_configuration_and_leaves_groups_as_they_are():
+    given = supply(FunctionTool(plain), groups=(Group("maps"),))
+    fitted = fit(given, never, {"acme:plain": More}, None)
+    assert fitted.supply.groups == given.groups
+
+
 class Odd:
     """A value that can be copied, and neither written nor compared."""
 
@@ -200,6 +285,17 @@ def test_a_value_that_can_neither_be_written_nor_compared_serves():
     second = fit(given, odd, {}, first)
     assert names(second) == ["hold"]
     assert second.supply.tools[0].version == first.supply.tools[0].version
+
+
+def test_another_value_that_cannot_be_compared_takes_the_place_of_the_first():
+    def hold(thing: Any) -> str:
+        return type(thing).__name__
+
+    given = supply(FunctionTool(hold, state=["thing"]))
+    first = fit(given, configured(thing=Odd()), {}, None)
+    second = fit(given, configured(thing=Odd()), {}, first)
+    assert second.supply.tools[0].tool is not first.supply.tools[0].tool
+    assert codes(second) == []
 
 
 def test_an_annotation_that_is_there_for_type_checkers_only_takes_any_value():

@@ -92,6 +92,11 @@ def test_a_skill_folder_that_is_no_absolute_path_is_refused(folder):
         Group("maps", description=None),
         Group("maps", notes=["x"]),
         Group("maps", tools=(hello,)),
+        Group("maps", tools="hello"),
+        Group("maps", skills="pdf"),
+        Group("maps", skills=(7,)),
+        Group("maps", requires="KEY"),
+        Group("maps", requires=(None,)),
     ],
 )
 def test_a_group_that_is_not_what_it_should_be_is_an_error(group):
@@ -99,9 +104,16 @@ def test_a_group_that_is_not_what_it_should_be_is_an_error(group):
         ask(plugin(groups=[group]))
 
 
-def test_a_list_of_tools_in_a_group_becomes_a_value():
-    (group,) = ask(plugin(groups=[Group("maps", active=1, tools=["hello"])])).groups
-    assert (group.tools, group.active) == (("hello",), True)
+def test_lists_in_a_group_become_values():
+    lists = {"tools": ["hello"], "skills": ["pdf"], "requires": ["KEY"]}
+    (group,) = ask(plugin(groups=[Group("maps", active=1, **lists)])).groups
+    assert (group.tools, group.skills, group.requires) == (("hello",), ("pdf",), ("KEY",))
+    assert group.active is True
+
+
+def test_what_a_group_lacks_is_for_the_loader_to_say():
+    (group,) = ask(plugin(groups=[Group("maps", requires=("KEY",), missing=("NO",))])).groups
+    assert (group.requires, group.missing) == (("KEY",), ())
 
 
 def test_what_a_hook_raises_goes_through():

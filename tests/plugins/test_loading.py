@@ -209,6 +209,19 @@ def test_a_plugin_that_describes_the_group_of_its_name_has_it_once(load):
     assert [group.name for group in supply.groups] == ["maps", "demo"]
 
 
+def test_a_group_of_a_folder_lists_skills_and_requires_keys(load):
+    manifest = "groups:\n  maps:\n    skills: [pdf, docx]\n    requires: [TOKEN]\n"
+    (group,) = load(manifest).groups
+    assert (group.skills, group.requires) == (("pdf", "docx"), ("TOKEN",))
+
+
+@pytest.mark.parametrize("run", [True, False])
+def test_a_tool_brings_along_the_groups_that_it_names(load, tool_source, run):
+    source = tool_source.replace("@tool", "@tool(group=['maps', 'geo'])")
+    (hello,) = load("groups:\n  maps:\n  geo:\n", run=run, tools=source).tools
+    assert hello.groups == ("maps", "geo")
+
+
 def test_a_group_that_lists_a_tool_which_is_not_there_says_so(load, codes, tool_source):
     supply = load("groups:\n  maps:\n    tools: [hello, absent]\n", tools=tool_source)
     assert codes(supply) == ["plugin-group-unknown"]

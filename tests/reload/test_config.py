@@ -213,6 +213,47 @@ def test_a_session_that_goes_on_gets_the_new_value_and_runs_an_idempotent_tool_a
         seen.until(lambda: ask() == "Oslo two")
 
 
+GROUP = "groups:\n  web:\n    active: true\n    requires: [API_KEY]\n"
+
+
+def is_available(bag) -> bool:
+    return bag.catalog.groups["web"].is_available
+
+
+def test_a_group_comes_and_goes_with_what_it_requires(watched, plugins, demo_env, write_plugin):
+    source = "from satchel import tool\n@tool\ndef fetch(city: str) -> str:\n    return city\n"
+    write_plugin(plugins, "demo", GROUP, tools=source)
+    with watched(plugins=[plugins]) as seen:
+        bag, session = seen.bag, seen.bag.session(meta_tool=False)
+        assert (is_available(bag), codes(bag)) == (False, {"group-unavailable"})
+        demo_env.write_text("API_KEY=s3cr3t-canary\n")
+        seen.until(lambda: is_available(bag))
+        assert codes(bag) == set()
+        assert say(bag) == "Oslo"
+        assert [schema["name"] for schema in session.schemas("mcp")] == ["fetch"]
+        seen.until_as_cold()
+        demo_env.unlink()
+        seen.until(lambda: not is_available(bag))
+        assert codes(bag) == {"group-unavailable"}
+        assert session.schemas() == []
+        seen.until_as_cold()
+        assert "s3cr3t-canary" not in repr([seen.changes, bag.catalog])
+
+
+def test_a_group_that_no_longer_requires_a_key_is_available(
+    watched, plugins, demo_env, write_plugin
+):
+    write_plugin(plugins, "demo", GROUP)
+    with watched(plugins=[plugins]) as seen:
+        assert not is_available(seen.bag)
+        write_plugin(plugins, "demo", GROUP.replace("API_KEY", ""))
+        seen.until(lambda: is_available(seen.bag))
+        seen.until_as_cold()
+        write_plugin(plugins, "demo", GROUP.replace("API_KEY", "API_KEY, URL"))
+        seen.until(lambda: seen.bag.catalog.groups["web"].missing == ("API_KEY", "URL"))
+        seen.until_as_cold()
+
+
 def test_an_added_model_stays_with_every_good_version(watched, plugins, write_plugin):
     write_plugin(plugins, "demo", "active: true\n", tools=OPEN.replace("{own}", ""))
     with watched(plugins=[plugins]) as seen:

@@ -70,6 +70,14 @@ def test_the_broadest_layer_is_outermost_else_the_first_that_came():
     assert fitting == ["all", "all too", "group", "tool", "both"]
 
 
+def test_a_layer_of_a_group_stands_around_every_tool_of_it_whatever_else_that_belongs_to():
+    maps, web = a_layer("maps"), a_layer("web")
+    layers = [Layer(maps, group="maps"), Layer(web, group="web")]
+    assert layers_for(layers, "one", ("geo", "maps")) == (maps,)
+    assert layers_for(layers, "one", ("web", "maps")) == (maps, web)
+    assert layers_for(layers, "one", ("geo",)) == layers_for(layers, "one", ()) == ()
+
+
 def test_layers_stand_around_a_call_like_the_skins_of_an_onion():
     noted = []
 

@@ -165,7 +165,8 @@ def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
 
     everywhere, guard = noting("everywhere"), noting("guard")
 
-    def layers_of(name, group):
+    def layers_of(name, groups):
+        assert groups == ("basic", "maps")
         return [everywhere, guard] if name == "second" else [everywhere]
 
     async def main():
@@ -177,7 +178,7 @@ def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
             Limits(),
             layers=[everywhere, sending("second")],
             layers_of=layers_of,
-            find={"second": (second, "basic")}.get,
+            find={"second": (second, ("basic", "maps"))}.get,
         )
         assert (await run.result()).text == "other 1"
 

@@ -23,6 +23,11 @@ def test_what_the_session_fills_in_does_not_make_calls_differ():
     assert repr(filled) == repr(replace(ToolCall("forecast"), groups=("maps",)))
 
 
+def test_the_group_of_a_call_is_the_first_of_its_groups():
+    assert ToolCall("forecast", groups=("maps", "web")).group == "maps"
+    assert ToolCall("forecast").group == ""
+
+
 def test_no_two_calls_share_the_state_of_a_context():
     ToolCall("forecast").context.state["secret"] = 1
     assert ToolCall("forecast").context.state == {}

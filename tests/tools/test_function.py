@@ -82,6 +82,14 @@ def test_what_is_given_at_registration_wins_over_the_decorator():
     assert (made.name, made.description, made.group, made.timeout) == ("sky", "", "air", 1)
 
 
+def test_a_tool_may_name_several_groups():
+    @tool(group=["maps", "geo"])
+    def fn(): ...
+
+    assert FunctionTool(fn).group == ["maps", "geo"]
+    assert FunctionTool(fn, group=("air",)).group == ("air",)
+
+
 def test_invisible_characters_are_removed_from_a_description():
     assert FunctionTool(forecast, description="a\u200bb").description == "ab"
 

@@ -65,9 +65,7 @@ def build(
     number = previous.generation + 1
     listed = tuple(entry for entry in plugins if entry.source != HOST)
     listed_in = _membership(plugins)
-    found = [
-        (ranked, _in_groups(entry, listed_in)) for ranked, entry in _skills(skills, previous)
-    ]
+    found = [(ranked, _in_groups(entry, listed_in)) for ranked, entry in _skills(skills, previous)]
     offered = tuple(_tools(plugins))
     switch = switches(_described(plugins), (*offered, *(entry for _, entry in found)), off)
     tools = settle_tools(map(switch.apply, offered))

@@ -5,10 +5,11 @@ Format of the default block: agentskills.io, `<available_skills>`.
 
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from satchel.errors import DefinitionError
+from satchel.settings import Limits
 from satchel.text import one_line, shorten, xml, xml_path
 
 DEFAULT_BUDGET = 16_000
@@ -74,6 +75,11 @@ class SkillPrompt:
     description_length: int = 1_024
     budget: int | None = DEFAULT_BUDGET
     measure: Callable[[str], int] = len
+
+    def within(self, limits: Limits) -> "SkillPrompt":
+        """Return a style that shows no more of a description than the limits allow."""
+        length = min(self.description_length, limits.description_shown)
+        return replace(self, description_length=length)
 
     def __post_init__(self) -> None:
         if self.description_length < 0 or (self.budget is not None and self.budget < 0):

@@ -24,12 +24,16 @@ class BackgroundTask:
     def __init__(self, id: str, run: "Run") -> None:  # noqa: A002 - it is one
         import asyncio
 
-        self.id, self.run = id, run
+        self.id, self.tool = id, run.call.name
+        # Let go of at the end: what it holds may be much, and its result says everything.
+        self.run: Run | None = run
         self.result: ToolResult | None = None
         self.work = asyncio.create_task(self._work(), name=f"satchel {id}")
 
     async def _work(self) -> None:
+        assert self.run is not None
         self.result = await self.run.result()
+        self.run = None
 
     @property
     def is_over(self) -> bool:
@@ -55,8 +59,8 @@ class BackgroundTask:
 
     def view(self) -> ToolResult:
         """Return where it stands and what it has told so far; of an ended one, its result."""
-        told = self.result or self.run.so_far
-        head = Text(f"task {self.id} ({self.run.call.name}): {self.status}")
+        told = self.result or (self.run.so_far if self.run else ToolResult())
+        head = Text(f"task {self.id} ({self.tool}): {self.status}")
         return ToolResult(
             (head, *told.content),
             told.structured,
@@ -105,7 +109,8 @@ class TaskBook:
     def running(self) -> list["Run"]:
         """Return what goes on."""
         # A copy: somebody may ask from another thread.
-        return [task.run for task in tuple(self._tasks.values()) if not task.is_over]
+        running = (task.run for task in tuple(self._tasks.values()) if not task.is_over)
+        return [run for run in running if run]
 
     def _forget_old(self) -> None:
         ended = [task.id for task in self._tasks.values() if task.is_over]
@@ -135,7 +140,8 @@ async def wait_task(
 async def cancel_task(book: TaskBook, task_id: str) -> ToolResult:
     """End a background task; the answer has what it told until then."""
     task = book.get(task_id)
-    task.run.interrupt()
+    if task.run:
+        task.run.interrupt()
     await task.wait(None)
     return task.view()
 

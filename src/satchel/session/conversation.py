@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from satchel.catalog import Catalog, GroupEntry, SkillEntry
+from satchel.catalog import Catalog, GroupEntry, SkillEntry, State
 from satchel.errors import ConflictError, NotFoundError
 from satchel.groups import Activation
 from satchel.names import BASIC_GROUP
 from satchel.prompt import SkillPrompt, render_content, render_notes
 from satchel.session.loaded import LoadedSkill, LoadedSkills
 from satchel.session.options import SessionOptions
-from satchel.shared import Shared
+from satchel.shared import Scene, Shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,18 @@ class Conversation:
         groups = catalog.groups.values()
         return tuple(g for g in groups if self.activation.covers(g) and g.name != BASIC_GROUP)
 
-    def load(self, entry: SkillEntry, catalog: Catalog, *, for_model: bool) -> SkillContent:
-        """Note that a skill was loaded, switch its groups on, and return what is to be read.
+    def load(self, entry: SkillEntry, catalog: Catalog, name: str) -> SkillContent:
+        """Note that a skill was loaded by a name, switch its groups on, and return what to read.
 
-        Raises `NotFoundError` for one that never could be read.
+        Raises `NotFoundError` for one that never could be read, and `ConflictError` for one that
+        the user switched off.
         """
+        if is_off(entry):
+            fix = "; ".join(problem.fix for problem in entry.diagnostics)
+            raise ConflictError(f"skill {entry.name!r} is {entry.state}", fix=fix)
         manifest = entry.manifest
         if manifest is None:
             raise NotFoundError("skill", entry.name)
-        # One that another shadows has only its long name for itself.
-        name = entry.name if for_model or entry.is_served else entry.address
         skill = LoadedSkill.of(name, entry, manifest)
         self.loaded.add(skill)
         activated, remarks = self._switched_on(manifest.groups, catalog)
@@ -127,6 +129,24 @@ class Conversation:
         groups = [catalog.groups[group] for group in tool.groups if group in catalog.groups]
         groups.sort(key=lambda g: (not self.activation.covers(g), not g.is_available))
         return groups[0] if groups else None
+
+
+def is_off(entry: SkillEntry) -> bool:
+    """Tell whether a skill is there, but not to be used by anybody."""
+    return entry.state in {State.DISABLED, State.HELD}
+
+
+def skill_called(name: str, scene: Scene) -> tuple[SkillEntry, str]:
+    """Return the skill that a host means by a name, and the name that is its own.
+
+    Of two of one name the one that is shown is meant. Raises `NotFoundError`.
+    """
+    for entry in scene.view.skills:
+        if entry.name == name:
+            return entry, name
+    entry = scene.catalog.skill(name)
+    # One that another shadows has only its long name for itself.
+    return entry, entry.name if entry.is_served else entry.address
 
 
 def listed(groups: Iterable[str]) -> str:

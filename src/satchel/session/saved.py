@@ -3,16 +3,18 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from satchel.catalog import Catalog
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.groups import Activation
-from satchel.session.conversation import Conversation
+from satchel.session.conversation import Conversation, is_off, skill_called
 from satchel.session.loaded import LoadedSkill
+from satchel.shared import Scene
 
 _VERSION = 1
 _PLACE = "saved session"
 _DEEPEST = 100
+_MOST_BITS = 14_000
+"""Python refuses to write numbers of more than 4,300 digits."""
 
 
 def saved(conversation: Conversation, seen: Iterable[str]) -> dict[str, Any]:
@@ -47,13 +49,14 @@ def restore(
     )
     seen = tuple(dict.fromkeys(_texts(given, "tools", "the saved session")))
     state = _plain(_mapping(given, "state"), "state")
-    catalog = conversation.shared.catalog
+    scene = conversation.shared.scene(activation)
+    catalog = scene.catalog
     problems = [
         _missing("group", name) for name in sorted(activation.on) if name not in catalog.groups
     ]
     skills: dict[str, LoadedSkill] = {}
     for name, kept in _mapping(given, "skills").items():
-        skill = _restored(name, kept, catalog)
+        skill = _restored(name, kept, scene)
         if skill is None:
             problems.append(_missing("skill", name))
         else:
@@ -71,18 +74,19 @@ def restore(
     return tuple(problems), seen
 
 
-def _restored(name: str, kept: Any, catalog: Catalog) -> LoadedSkill | None:
+def _restored(name: str, kept: Any, scene: Scene) -> LoadedSkill | None:
     """Return a skill that was loaded, as far as it is still there."""
     if not isinstance(name, str) or not isinstance(kept, Mapping):
         raise DefinitionError("a saved skill is not what state_dict() writes")
     digest, files, read = kept.get("digest"), _texts(kept, "files", name), _mapping(kept, "read")
-    if not isinstance(digest, str) or not all(isinstance(item, str) for item in read.values()):
+    words = (*read, *read.values())
+    if not isinstance(digest, str) or not all(isinstance(word, str) for word in words):
         raise DefinitionError(f"the saved skill {name!r} is not what state_dict() writes")
     try:
-        entry = catalog.skill(name)
+        entry, _ = skill_called(name, scene)
     except NotFoundError:
         return None
-    if entry.manifest is None:
+    if entry.manifest is None or is_off(entry):
         return None
     now = LoadedSkill.of(name, entry, entry.manifest)
     # Only what is listed now as it was then: the saved text may have been through many hands.
@@ -115,7 +119,9 @@ def _texts(given: Mapping[str, Any], key: str, where: str) -> list[str]:
 
 def _plain(value: Any, where: str, depth: int = 0) -> Any:
     """Copy a value that is JSON. Raises `DefinitionError` that names what is not."""
-    if value is None or isinstance(value, str | bool | int):
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int) and value.bit_length() <= _MOST_BITS:
         return value
     if isinstance(value, float) and abs(value) < float("inf"):
         return value

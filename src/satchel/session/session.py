@@ -9,7 +9,7 @@ from satchel.groups import Activation, Sight, changes_between, in_order_of_appea
 from satchel.prompt import SkillPrompt
 from satchel.runtime.executors import Executor
 from satchel.session.calls import Arguments, Calls
-from satchel.session.conversation import Conversation, SkillContent
+from satchel.session.conversation import Conversation, SkillContent, skill_called
 from satchel.session.options import SessionOptions
 from satchel.session.saved import restore, saved
 from satchel.session.showing import Showing, schemas, show
@@ -59,7 +59,7 @@ class Session:
 
     @skill_style.setter
     def skill_style(self, style: SkillPrompt) -> None:
-        self._conversation.skill_style = style
+        self._conversation.skill_style = style.within(self._conversation.shared.limits)
 
     @property
     def active_groups(self) -> tuple[str, ...]:
@@ -136,10 +136,12 @@ class Session:
         """Load a skill for the host, such as for a slash command: also one hidden from the model.
 
         Its text is for the conversation. Groups that it names are switched on. `name` may be
-        `source:name`. Raises `NotFoundError` with the near misses.
+        `source:name`. Raises `NotFoundError` with the near misses, and `ConflictError` for one
+        that the user switched off.
         """
-        catalog = self._conversation.shared.catalog
-        return self._conversation.load(catalog.skill(name), catalog, for_model=False)
+        scene = self._scene()
+        entry, own_name = skill_called(name, scene)
+        return self._conversation.load(entry, scene.catalog, own_name)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what the session remembers, as JSON: groups, loaded skills, tools' state.

@@ -1,6 +1,6 @@
 """A showing: all that a model is shown of one generation, worked out once for many sessions."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ class Showing:
     """The prompt, the notes and the tools that belong together."""
 
     scene: Scene
+    choices: Hashable
+    """What tells it from the other showings of its scene."""
     own_tools: Mapping[str, OwnTool]
     """The session's own tools, not yet bound to a session."""
     names: tuple[str, ...]
@@ -82,7 +84,7 @@ def schemas(
     def made() -> Any:
         return packed(_schema(shared, showing, name, dialect) for name in names)
 
-    key = ("schemas", dialect, names, tuple(showing.own_tools))
+    key = ("schemas", dialect, names, showing.choices)
     found: list[dict[str, Any]] = showing.scene.once(key, made).unpacked()
     return found
 
@@ -103,7 +105,8 @@ def _shown(scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Beg
     names = (*entries, *(name for name in own if name not in taken))
     groups = ((group.name, group.notes) for group in scene.view.groups)
     sight = sight_of(scene.catalog, scene.view, own)
-    return Showing(scene, own, names, listing.text, render_notes(groups), sight)
+    choices = (options, style, begun)
+    return Showing(scene, choices, own, names, listing.text, render_notes(groups), sight)
 
 
 def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> Listing:
@@ -131,10 +134,9 @@ def _own_tools(
     out_of_sight = len(catalog.tools) - len(view.tools)
     if out_of_sight and _wanted(options.search, out_of_sight >= _MANY):
         own.append(search_tool("tool"))
-    unlisted = _skills_out_of_sight(scene) + listing.left_out
-    if (unlisted or view.model_skills) and _wanted(
-        options.search, listing.left_out > 0 or unlisted >= _MANY
-    ):
+    inactive = _skills_out_of_sight(scene)
+    is_much = listing.left_out > 0 or inactive >= _MANY
+    if (inactive or view.model_skills) and _wanted(options.search, is_much):
         own.append(search_tool("skill"))
     if begun.tasks or any(entry.tool and entry.tool.background for entry in view.tools):
         own += unbound_task_tools()

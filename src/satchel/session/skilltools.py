@@ -30,7 +30,7 @@ async def load_skill(_desk: Desk, name: str, again: bool = False) -> str:
     conversation, catalog = _desk.conversation, _desk.catalog
     known = conversation.loaded.get(entry.name)
     if known is None or again or known.digest != entry.digest:
-        return conversation.load(entry, catalog, for_model=True).text
+        return conversation.load(entry, catalog, entry.name).text
     told = (
         f"Skill {entry.name!r} was loaded before and has not changed; follow its text above. "
         "With again=true it is shown once more."

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from shlex import quote
 from typing import Any
 
@@ -38,11 +38,18 @@ class Patterns:
 
     written: tuple[str, ...] = ()
     _exact: Mapping[tuple[str, str], str] = field(init=False, compare=False, repr=False)
-    _globs: tuple[tuple[str, str, str], ...] = field(init=False, compare=False, repr=False)
+    _globs: tuple[tuple[str, re.Pattern[str], str], ...] = field(
+        init=False, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         parts = [(*_kind_and_text(pattern), pattern) for pattern in self.written]
-        globs = tuple(part for part in parts if _GLOB.search(part[1]))
+        # Compiled here: `fnmatchcase` remembers only so many.
+        globs = tuple(
+            (kind, re.compile(translate(text)), written)
+            for kind, text, written in parts
+            if _GLOB.search(text)
+        )
         object.__setattr__(self, "_exact", {(kind, text): written for kind, text, written in parts})
         object.__setattr__(self, "_globs", globs)
 
@@ -56,7 +63,7 @@ class Patterns:
                 if (written := self._exact.get((named, text))) is not None:
                     return written
         for named, glob, written in self._globs:
-            if named in {"", kind} and any(fnmatchcase(text, glob) for text in texts):
+            if named in {"", kind} and any(map(glob.match, texts)):
                 return written
         return None
 

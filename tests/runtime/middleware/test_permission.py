@@ -8,9 +8,9 @@ from satchel.errors import DefinitionError
 from satchel.runtime.middleware import authorize
 
 
-def is_allowed(name, group="basic", *, tool=None, **rules):
+def is_allowed(name, *groups, tool=None, **rules):
     inside = Inside()
-    call = a_call(tool or a_tool(name=name), name=name, group=group)
+    call = a_call(tool or a_tool(name=name), name=name, groups=groups or ("basic",))
     result = asyncio.run(answer(authorize(**rules), inside, call))
     assert len(inside.calls) == (not result.is_error)
     assert result.error_code in (None, "not_allowed")
@@ -40,6 +40,13 @@ def test_everything_is_allowed_that_nobody_denies():
     assert is_allowed("rm")
     assert not is_allowed("rm", deny=["rm"])
     assert not is_allowed("rm", "shell", deny=["group:shell"])
+
+
+def test_a_tool_of_several_groups_is_met_by_a_pattern_for_any_of_them():
+    assert is_allowed("route", "geo", "maps", allow=["group:maps"])
+    assert not is_allowed("route", "geo", "maps", allow=["group:web"])
+    assert not is_allowed("route", "geo", "maps", deny=["group:maps"])
+    assert not is_allowed("route", "geo", "maps", allow=["group:geo"], deny=["group:maps"])
 
 
 def test_what_is_denied_wins_over_what_is_allowed():
