@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from satchel import Satchel
+from satchel import Satchel, SkillPrompt
+from satchel.prompt import DEFAULT_BUDGET
 from satchel.text import has_hidden
 
 CASES = [
@@ -77,7 +78,10 @@ def test_a_hostile_folder_harms_nobody(maker, tmp_path, monkeypatch, number):
 
     started = time.perf_counter()
     bag = Satchel(skills=[root])
-    prompt = bag.session().prompt()
+    session = bag.session()
+    assert len(session.prompt()) <= DEFAULT_BUDGET
+    session.skill_style = SkillPrompt(budget=None)
+    prompt = session.prompt()
     assert time.perf_counter() - started < 10, why
 
     catalog = bag.catalog
