@@ -4,10 +4,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from satchel.catalog import Catalog
+from satchel.catalog import Catalog, SkillEntry
 from satchel.errors import NotFoundError
 from satchel.groups import Sight, View, sight_of
-from satchel.names import near_misses
+from satchel.names import BASIC_GROUP, near_misses
 from satchel.prompt import Listing, SkillLine, SkillPrompt, render_notes, render_skills
 from satchel.runtime import unbound_task_tools
 from satchel.session.conversation import Conversation
@@ -20,7 +20,7 @@ from satchel.tools import FunctionTool
 from satchel.tools.dialects import DIALECTS
 
 _MANY = 30
-"""From how many tools out of sight on a model is helped to search them."""
+"""From how many tools or skills in groups on a model is helped to search them."""
 
 
 OwnTool = MetaTool | FunctionTool
@@ -131,23 +131,24 @@ def _own_tools(
         own.append(reader_tool(view, is_needed=begun.files))
     if options.scripts:
         own.append(script_tool(view, is_needed=begun.scripts))
-    out_of_sight = len(catalog.tools) - len(view.tools)
-    if out_of_sight and _wanted(options.search, out_of_sight >= _MANY):
+    # By what can be out of sight, not by what is: switching a group is to change little.
+    tools = sum(BASIC_GROUP not in entry.groups for entry in catalog.tools.values())
+    if tools and _wanted(options.search, tools >= _MANY):
         own.append(search_tool("tool"))
-    inactive = _skills_out_of_sight(scene)
-    is_much = listing.left_out > 0 or inactive >= _MANY
-    if (inactive or view.model_skills) and _wanted(options.search, is_much):
+    skills = sum(_can_be_hidden(entry) for entry in catalog.skills.values())
+    is_much = listing.left_out > 0 or skills >= _MANY
+    if (skills or view.model_skills) and _wanted(options.search, is_much):
         own.append(search_tool("skill"))
     if begun.tasks or any(entry.tool and entry.tool.background for entry in view.tools):
         own += unbound_task_tools()
     return [tool for tool in own if tool is not None]
 
 
-def _skills_out_of_sight(scene: Scene) -> int:
-    """Count the skills for the model that are in groups that are not active."""
-    shown = {skill.name for skill in scene.view.model_skills}
-    skills = scene.catalog.skills.values()
-    return sum(1 for s in skills if s.manifest and s.manifest.is_for_model and s.name not in shown)
+def _can_be_hidden(skill: SkillEntry) -> bool:
+    """Tell whether a skill that the model may see goes out of sight with its groups."""
+    if skill.manifest is None or not skill.manifest.is_for_model:
+        return False
+    return bool(skill.groups) and BASIC_GROUP not in skill.groups
 
 
 def _wanted(choice: bool | None, needed: bool) -> bool:
