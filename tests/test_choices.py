@@ -223,7 +223,8 @@ def test_what_the_host_adds_can_be_switched_off_too(write_choices):
     bag = Satchel()
     bag.create_group("words")
     bag.register_tool(lookup)
-    bag.session().activate("words")
+    with pytest.raises(ConflictError, match="satchel enable words"):
+        bag.session().activate("words")
     assert (list(bag.catalog.tools), list(bag.catalog.groups)) == ([], ["basic"])
     with pytest.raises(ConflictError):
         bag.create_group("words")

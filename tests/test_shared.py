@@ -1,13 +1,14 @@
 """What all sessions of one satchel share."""
 
 import gc
+import sys
 import threading
 from typing import Any
 from weakref import ref
 
 import pytest
 
-from satchel import Satchel, Tool
+from satchel import FunctionTool, Satchel, Tool
 from satchel.catalog import Catalog, CatalogStore
 from satchel.groups import Activation, view_of
 from satchel.prompt import SkillPrompt
@@ -46,10 +47,62 @@ class Counting(Tool):
 # ---- scenes -------------------------------------------------------------------------------
 
 
-def test_sessions_of_one_activation_share_a_scene(shared):
+def with_groups(shared: Shared, *names: str) -> None:
+    bag = Satchel()
+    for name in names:
+        bag.create_group(name)
+    shared.publish(bag.catalog)
+
+
+def test_sessions_with_the_same_groups_active_share_a_scene(shared):
+    with_groups(shared, "maps", "web")
     assert shared.scene(Activation()) is shared.scene(Activation())
     assert shared.scene(MAPS) is shared.scene(Activation().activate("maps"))
+    assert shared.scene(MAPS) is shared.scene(MAPS.deactivate("web"))
     assert shared.scene(MAPS) is not shared.scene(Activation())
+
+
+def test_scenes_in_which_no_skill_comes_or_goes_share_their_skills(shared, tmp_path, write_skill):
+    write_skill(tmp_path / "a", "always")
+    write_skill(tmp_path / "b", "sometimes")
+    bag = Satchel(skills=[tmp_path / "a"])
+    bag.create_group("maps")
+    bag.create_group("web")
+    bag.register_skill(tmp_path / "b", group="web")
+    shared.publish(bag.catalog)
+    plain, maps = shared.scene(Activation()).view, shared.scene(MAPS).view
+    assert plain.skills is maps.skills
+    web = shared.scene(Activation().activate("web")).view
+    assert [skill.name for skill in web.skills] == ["always", "sometimes"]
+
+
+def test_a_catalog_is_published_while_sessions_ask_for_schemas():
+    bag = Satchel()
+    bag.tools.register_many([FunctionTool(lambda: 1, name=f"t{n}") for n in range(20)])
+    stop, problems = threading.Event(), []
+
+    def ask() -> None:
+        while not stop.is_set():
+            for dialect in ("openai", "mcp", "gemini"):
+                bag.session().schemas(dialect)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    askers = [threading.Thread(target=ask) for _ in range(2)]
+    try:
+        for thread in askers:
+            thread.start()
+        for number in range(60):
+            try:
+                bag.register_tool(FunctionTool(lambda: 1, name=f"new{number}"))
+            except RuntimeError as problem:
+                problems.append(problem)
+    finally:
+        stop.set()
+        sys.setswitchinterval(before)
+        for thread in askers:
+            thread.join()
+    assert problems == []
 
 
 def test_a_scene_is_of_the_newest_generation():
@@ -96,9 +149,11 @@ def test_a_session_that_idles_holds_no_generation():
     assert "count" not in str(session.schemas())
 
 
-def test_there_is_a_most_of_scenes_that_are_kept(shared):
+def test_there_is_a_most_of_scenes_that_are_kept(shared, monkeypatch):
+    monkeypatch.setattr("satchel.shared._MOST", 16)
+    with_groups(shared, "maps", *(f"g{number}" for number in range(30)))
     first = ref(shared.scene(MAPS).once("key", Held))
-    for number in range(300):
+    for number in range(30):
         shared.scene(Activation(on=frozenset({f"g{number}"})))
     gc.collect()
     assert first() is None
@@ -139,7 +194,8 @@ def test_a_make_may_ask_the_same_scene():
     assert scene.once("inner", lambda: 9) == 1
 
 
-def test_there_is_a_most_of_answers_that_are_kept():
+def test_there_is_a_most_of_answers_that_are_kept(monkeypatch):
+    monkeypatch.setattr("satchel.shared._MOST", 256)
     scene = Scene(Catalog(), view_of(Catalog(), Activation()))
     first = ref(scene.once(0, Held))
     for key in range(1, 300):

@@ -134,6 +134,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-shadowed": Rule("Another plugin of the same name is used instead.", _W, _W),
         "tool-state-missing": Rule("A tool needs a value that nobody configured.", _E, _E),
         "tool-unfit": Rule("A configured value, or an added model, does not fit a tool.", _E, _E),
+        "tool-replaces-own": Rule("A tool takes the place of one of the session's own.", _W, _W),
         "config-unreadable": Rule("A plugin's configuration file cannot be read.", _E, _E),
         "tool-shadowed": Rule("Another tool of the same name is served instead.", _W, _W),
         "group-unavailable": Rule("A group requires a value that nobody configured.", _W, _W),

@@ -23,6 +23,15 @@ BASIC_GROUP = "basic"
 """The name of the group that is always active; no plugin or group may take it."""
 
 
+SESSION_TOOLS = frozenset(
+    {
+        *("reset_equipped_tools", "load_skill", "read_skill_file", "run_skill_script"),
+        *("search_tools", "search_skills", "view_task", "wait_task", "cancel_task"),
+    }
+)
+"""The names of the tools that sessions offer themselves; another tool may take their place."""
+
+
 def skill_name_fault(name: str) -> str:
     """Say how a name breaks the Agent Skills format, or `""` if it keeps to it."""
     if len(name) > SKILL_NAME_LENGTH:

@@ -152,7 +152,7 @@ class Satchel:
         are keys of the host's configuration, `config={"host": {...}}`, without which the group
         is unavailable.
         """
-        if fault := plugin_name_fault(name):
+        if fault := plugin_name_fault(name) if isinstance(name, str) else "is no text":
             raise DefinitionError(f"the group name {name!r} {fault}")
         with self._lock:
             for taken in self.catalog.all_groups:

@@ -3,11 +3,10 @@
 import pickle
 from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from satchel.catalog import Catalog, CatalogStore
-from satchel.groups import Activation, View, view_of
+from satchel.groups import Activation, Traits, View, active_in, seen_skills, traits_of, view_of
 from satchel.prompt import SkillPrompt
 from satchel.runtime import Layer
 from satchel.search import Hit, Index, documents_of
@@ -16,39 +15,85 @@ from satchel.tools import Tool
 
 T = TypeVar("T")
 
-_MOST = 256
+_MOST = 1_024
 """How many scenes of one generation, or answers of one scene, are kept."""
 
 
-class Scene:
+class Known:
+    """What was worked out, by what it was worked out for; the oldest goes first."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[Any]] = {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what was made for a key, or make it."""
+        # Asked once: another thread may take it away in between.
+        known = self._known.get(key)
+        if known is not None:
+            return cast("T", known[0])
+        made = make()
+        if len(self._known) >= _MOST:  # hosts may ask with ever new keys
+            for oldest in tuple(self._known)[: _MOST // 8]:
+                self._known.pop(oldest, None)
+        self._known[key] = (made,)
+        return made
+
+
+class Scene(Known):
     """What all sessions with the same groups switched on see of one generation.
 
     What is made of it is made once: sessions are many, and most see the same.
     """
 
-    __slots__ = ("_known", "catalog", "view")
+    __slots__ = ("generation", "view")
 
-    def __init__(self, catalog: Catalog, view: View) -> None:
-        self.catalog, self.view = catalog, view
-        self._known: dict[Hashable, Any] = {}
+    def __init__(self, generation: "Generation", view: View) -> None:
+        super().__init__()
+        self.generation, self.view = generation, view
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made for a key, or make it."""
-        if key in self._known:
-            return cast("T", self._known[key])
-        made = make()
-        if len(self._known) >= _MOST:  # hosts may ask with ever new keys
-            self._known.clear()
-        self._known[key] = made
-        return made
+    @property
+    def catalog(self) -> Catalog:
+        """Return the catalog that is seen."""
+        return self.generation.catalog
 
 
-@dataclass(slots=True)
-class _Generation:
+class Generation(Known):
     """One generation and its scenes."""
 
-    catalog: Catalog
-    scenes: dict[Activation, Scene] = field(default_factory=dict)
+    __slots__ = ("_before", "_scenes", "catalog")
+
+    def __init__(self, catalog: Catalog, before: Traits | None = None) -> None:
+        super().__init__()
+        self.catalog, self._before = catalog, before
+        self._scenes = Known()
+
+    @property
+    def traits(self) -> Traits:
+        """Return what tells all that it holds from later versions."""
+        return self.once("traits", lambda: traits_of(self.catalog, self._before))
+
+    @property
+    def known_traits(self) -> Traits | None:
+        """Return the traits if anybody asked for them."""
+        known = self._known.get("traits")
+        return known[0] if known else None
+
+    def scene(self, activation: Activation) -> Scene:
+        """Return what an activation makes visible; what comes to the same is the same scene."""
+        return self._scenes.once(activation, lambda: self._scene(activation))
+
+    def _scene(self, activation: Activation) -> Scene:
+        active = active_in(self.catalog, activation)
+
+        def made() -> Scene:
+            # Few groups hold skills, so most scenes show the same ones.
+            matter = active & self.catalog.groups_of_skills
+            skills = self.once(("skills", matter), lambda: seen_skills(self.catalog, matter))
+            return Scene(self, view_of(self.catalog, activation, skills))
+
+        return self._scenes.once(active, made)
 
 
 class Shared:
@@ -57,7 +102,7 @@ class Shared:
     def __init__(self, store: CatalogStore, limits: Limits, skill_style: SkillPrompt) -> None:
         self._store, self.limits, self.skill_style = store, limits, skill_style
         self.layers: tuple[Layer, ...] = ()
-        self._generation = _Generation(store.current)
+        self._generation = Generation(store.current)
         self._schemas: dict[tuple[int, str], tuple[Tool, Packed]] = {}
         self._index: Index | None = None
         self._indexed: Catalog | None = None
@@ -70,21 +115,16 @@ class Shared:
     def publish(self, catalog: Catalog) -> None:
         """Make a catalog the current one; nothing of the last one is held here any more."""
         self._store.publish(catalog)
-        self._generation = _Generation(catalog)
+        self._generation = Generation(catalog, self._generation.known_traits)
         served = {id(entry.tool) for entry in catalog.all_tools}
-        self._schemas = {key: kept for key, kept in self._schemas.items() if key[0] in served}
+        # A copy: sessions of other threads may add to it meanwhile.
+        kept = tuple(self._schemas.items())
+        self._schemas = {key: known for key, known in kept if key[0] in served}
         self._indexed = None
 
     def scene(self, activation: Activation) -> Scene:
         """Return what an activation makes visible of the newest generation."""
-        now = self._generation  # read once: another may be published meanwhile
-        scene = now.scenes.get(activation)
-        if scene is None:
-            if len(now.scenes) >= _MOST:
-                now.scenes.clear()
-            scene = Scene(now.catalog, view_of(now.catalog, activation))
-            now.scenes[activation] = scene
-        return scene
+        return self._generation.scene(activation)
 
     def schema(self, tool: Tool, dialect: str) -> Any:
         """Return the schema of a tool of the catalog; it is made once for each version."""

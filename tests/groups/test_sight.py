@@ -123,6 +123,8 @@ def test_a_group_that_comes_says_whether_it_is_active(runnable):
         ("all_skills", "pdf", {"description": "New."}, "skill"),
         ("all_skills", "pdf", {"path": "/moved"}, "skill"),
         ("all_groups", "maps", {"description": "New."}, "group"),
+        # Without a description, its tools are what is said of it.
+        ("all_groups", "maps", {"tools": ("x",)}, "group"),
         ("all_groups", "maps", {"notes": "New."}, "group"),
         ("all_groups", "maps", {"missing": ("KEY",)}, "group"),
     ],
@@ -140,7 +142,7 @@ def test_what_the_model_would_notice_is_a_change(runnable, kind, name, parts, wo
     [
         ("all_tools", "say", {"generation": 7, "path": "/moved"}),
         ("all_skills", "pdf", {"generation": 7}),
-        ("all_groups", "maps", {"tools": ("x",)}),
+        ("all_groups", "maps", {"generation": 7, "path": "/moved"}),
     ],
 )
 def test_what_the_model_would_not_notice_is_none(runnable, kind, name, parts):

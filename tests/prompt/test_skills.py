@@ -43,7 +43,7 @@ def names_in(prompt):
 
 
 def test_without_skills_there_is_nothing_to_say():
-    assert render_skills([], SkillPrompt()) == Listing("", 0, shortened=False)
+    assert render_skills([], SkillPrompt()) == Listing("", 0, names_only=False)
 
 
 def test_the_default_block_is_that_of_the_format():
@@ -124,7 +124,7 @@ def test_without_a_budget_everything_is_said():
     lines = [SkillLine(f"s{at}", "x" * 1_000, "/s") for at in range(500)]
     listing = render_skills(lines, UNBOUND)
     assert [skill["description"] for skill in skills_in(listing.text)] == ["x" * 1_000] * 500
-    assert (listing.left_out, listing.shortened) == (0, False)
+    assert (listing.left_out, listing.names_only) == (0, False)
 
 
 def test_there_is_a_budget_unless_it_is_switched_off():
@@ -151,6 +151,17 @@ def test_descriptions_are_cut_to_one_length_that_is_still_useful(lengths, budget
         assert max(lengths) == longest or longest >= 20
 
 
+def test_where_skills_are_loaded_by_name_their_locations_make_room_for_descriptions():
+    lines = [SkillLine(f"skill-{at}", f"{at} " + "y" * 300, "/somewhere/deep") for at in range(100)]
+    listing = render_skills(lines, SkillPrompt(), loader=True)
+    told = [skill["description"] for skill in skills_in(listing.text)]
+    assert len(told) == 100
+    assert min(map(len, told)) > 60
+    assert "<location>" not in listing.text
+    few = render_skills(lines[:3], SkillPrompt(), loader=True)
+    assert few.text.count("<location>") == 3
+
+
 def test_then_descriptions_go_and_every_name_stays():
     lines = [SkillLine(f"s{at}", "y" * 500, "/s") for at in range(3)]
     listing = render_skills(lines, SkillPrompt(instruction="", budget=300))
@@ -161,7 +172,7 @@ def test_then_descriptions_go_and_every_name_stays():
         "  <skill><name>s2</name><location>/s/SKILL.md</location></skill>\n"
         "</available_skills>",
         left_out=0,
-        shortened=True,
+        names_only=True,
     )
 
 
@@ -193,7 +204,7 @@ def test_then_skills_are_left_out_and_counted():
     listing = render_skills(lines, SkillPrompt(instruction="", budget=400))
     count = len(skills_in(listing.text))
     assert 0 < count < 9
-    assert (listing.left_out, listing.shortened) == (9 - count, True)
+    assert (listing.left_out, listing.names_only) == (9 - count, True)
     assert f"<!-- {9 - count} more skills are not listed here; ask the user" in listing.text
 
 
@@ -284,7 +295,7 @@ def test_no_text_is_escaped_twice(monkeypatch):
     looked = []
     monkeypatch.setattr(skills, "xml", lambda text: looked.append(text) or xml(text))
     lines = [SkillLine(f"skill-{at}", f"{at} does " * 30, f"/{at}") for at in range(150)]
-    assert render_skills(lines, SkillPrompt()).shortened
+    assert render_skills(lines, SkillPrompt()).names_only
     assert len(looked) == len(set(looked))
 
 
@@ -300,7 +311,7 @@ def test_a_prompt_keeps_its_budget_and_never_drops_a_skill_silently(lines, budge
     assert len(found) + (int(left_out[1]) if left_out else 0) == len(lines)
     # Only where not even the line that says so fits is the budget passed.
     assert len(prompt) <= budget or not found
-    assert listing.shortened == (prompt != said(lines, UNBOUND))
+    assert listing.names_only == (bool(lines) and "<description>" not in prompt)
 
 
 @given(PLAIN, st.integers(0, 2_000), st.integers(0, 300))

@@ -7,6 +7,7 @@ import pytest
 
 from satchel import Satchel
 from satchel.session.loaded import LoadedSkill, LoadedSkills
+from satchel.settings import Limits
 
 
 def a_skill(name="pdf", files=("SKILL.md",), allowed=()):
@@ -25,14 +26,6 @@ def test_a_skill_that_is_loaded_anew_takes_the_place_of_itself():
     assert loaded.get("nope") is None
     loaded.replace_all({})
     assert list(loaded) == []
-
-
-def test_what_skills_allow_is_told_once_each_in_their_order():
-    loaded = LoadedSkills()
-    assert loaded.preapproved == ()
-    loaded.add(a_skill("pdf", allowed=("Read", "Write")))
-    loaded.add(a_skill("note", allowed=("Bash", "Read")))
-    assert loaded.preapproved == ("Read", "Write", "Bash")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +54,7 @@ def test_it_keeps_words_and_no_entry_of_a_catalog(tmp_path, write_skill):
     write_skill(tmp_path, "pdf")
     bag = Satchel(skills=[tmp_path])
     entry = bag.catalog.skills["pdf"]
-    skill = LoadedSkill.of("pdf", entry, entry.manifest)
+    skill = LoadedSkill.of("pdf", entry, entry.manifest, Limits())
     assert (skill.root, skill.folder) == (str(tmp_path), str(tmp_path / "pdf"))
     assert skill.files == ("SKILL.md",)
     del entry

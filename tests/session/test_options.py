@@ -30,3 +30,15 @@ def test_they_never_change_and_equal_ones_are_one():
         options.search = False
     assert hash(options) == hash(SessionOptions(search=True))
     assert options != SessionOptions(search=False)
+
+
+@pytest.mark.parametrize("given", [{"scripts": "false"}, {"search": "no"}, {"meta_tool": 1}])
+def test_a_choice_is_true_or_false_and_no_word_for_it(given):
+    with pytest.raises(DefinitionError):
+        Satchel().session(**given)
+
+
+def test_without_a_meta_tool_notes_are_in_the_prompt_whatever_is_said():
+    bag = Satchel()
+    bag.create_group("maps", notes="Be careful.", active=True)
+    assert "Be careful." in bag.session(meta_tool=False, notes="answer").prompt()

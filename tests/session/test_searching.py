@@ -191,3 +191,26 @@ def test_their_schema_has_words_and_nothing_of_ours():
     shown = parameters(session, "search_tools")
     assert list(shown["properties"]) == ["words"]
     assert shown["required"] == ["words"]
+
+
+def test_a_tool_is_found_by_each_of_its_groups_and_a_skill_by_its_group(tmp_path, write_skill):
+    write_skill(tmp_path, "pay", description="Handles a thing.")
+    bag = Satchel()
+    bag.create_group("maps", "Places.")
+    bag.create_group("travel", "Trips and journeys.")
+    bag.create_group("money", "Money and invoices.")
+    bag.register_tool(echo, name="geocode", group=["maps", "travel"])
+    bag.register_skill(tmp_path, group="money")
+    session = bag.session(search=True)
+    assert "geocode" in answer(session, "search_tools", words="journeys").text
+    assert "pay" in answer(session, "search_skills", words="invoices").text
+
+
+def test_skills_that_are_hidden_crowd_out_none_that_is_not(tmp_path, write_skill):
+    hidden = "---\nname: {}\ndescription: About pdf.\ndisable-model-invocation: true\n---\nx\n"
+    for number in range(60):
+        name = f"pdf-{number}"
+        write_skill(tmp_path, name, text=hidden.format(name))
+    write_skill(tmp_path, "open-one", description="Something with pdf in it, and more words.")
+    session = Satchel(skills=[tmp_path]).session(search=True)
+    assert "open-one" in answer(session, "search_skills", words="pdf").text

@@ -346,7 +346,7 @@ def test_what_cannot_be_seen_is_taken_out_and_what_is_empty_says_so(bag, root):
     (root / "pdf/references/guide.md").write_text("")
     assert say(session, "read_skill_file", skill="pdf", path="fill.py") == "ab[31m"
     told = say(session, "read_skill_file", skill="pdf", path="references/guide.md")
-    assert told == "references/guide.md is empty."
+    assert told == "It is empty."
 
 
 def test_an_image_is_an_image_and_what_nobody_can_read_is_described(bag, root):
@@ -515,7 +515,7 @@ def test_what_it_names_in_vain_is_told_and_the_rest_is_switched_on(tmp_path, wri
     write_skill(tmp_path, "way", text=text_of("way", 'groups: [maps, vault, "n<o>pe", unlock]\n'))
     session = locked(skills=[tmp_path]).session()
     told = say(session, "load_skill", name="way")
-    assert "It asks for 'n&lt;o&gt;pe', which is no tool group and no tool here." in told
+    assert "It asks for what is no tool group and no tool here: 'n&lt;o&gt;pe'." in told
     assert "Tool group 'vault' is unavailable: it requires VAULT_KEY to be configured." in told
     assert "Now active: tool group 'maps'." in told
     assert session.active_groups == ("basic", "maps")
@@ -751,3 +751,104 @@ def test_a_style_that_is_set_later_keeps_to_the_limits_too():
     session = Satchel().session()
     session.skill_style = SkillPrompt(description_length=10**6)
     assert session.skill_style.description_length == Limits().description_shown
+
+
+def test_a_skill_that_is_switched_off_serves_runs_and_approves_nothing_more(tmp_path, write_skill):
+    text = "---\nname: way\ndescription: d\nallowed-tools: wipe\n---\nDo it.\n"
+    folder = write_skill(tmp_path, "way", text=text)
+    (folder / "guide.md").write_text("Guide.")
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "say.py").write_text("print(1)")
+    bag = Satchel(skills=[tmp_path])
+    session = bag.session(scripts=True)
+    session.load_skill("way")
+    conversation = session._conversation
+    assert conversation.preapproved == ("wipe",)
+    shutil.rmtree(folder)
+    bag.refresh()
+    told = answer(session, "read_skill_file", skill="way", path="guide.md")
+    assert told.text == "Skill 'way' is not there any more. Go on without it."
+    assert answer(session, "run_skill_script", skill="way", script="scripts/say.py").is_error
+    assert conversation.preapproved == ()
+
+
+def test_a_saved_skill_approves_nothing_once_it_is_another_version(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "way")
+    bag = Satchel(skills=[tmp_path])
+    session = bag.session()
+    session.load_skill("way")
+    saved = session.state_dict()
+    text = "---\nname: way\ndescription: d\nallowed-tools: wipe\n---\nDo it.\n"
+    (folder / "SKILL.md").write_text(text)
+    bag.refresh()
+    later = bag.session()
+    assert later.load_state_dict(saved) == ()
+    assert later._conversation.preapproved == ()
+    later.load_skill("way")
+    assert later._conversation.preapproved == ("wipe",)
+
+
+def test_names_of_files_are_told_without_what_could_forge_a_tag_or_hide(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "way")
+    (folder / "a\n<b>\u202e.md").write_text("x")
+    session = Satchel(skills=[tmp_path]).session()
+    session.load_skill("way")
+    told = answer(session, "read_skill_file", skill="way", path="nope").text
+    assert told == "There is no file 'nope' in skill 'way'. There is: a <b>.md."
+
+
+def test_a_file_is_read_under_its_very_name_first(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "way")
+    (folder / " top.md").write_text("Blank in front.")
+    session = Satchel(skills=[tmp_path]).session()
+    session.load_skill("way")
+    assert answer(session, "read_skill_file", skill="way", path=" top.md").text == "Blank in front."
+
+
+def test_long_instructions_and_files_are_read_page_by_page(tmp_path, write_skill):
+    body = "".join(f"line {number}\n" for number in range(2_000))
+    folder = write_skill(tmp_path, "way", body=body)
+    (folder / "long.md").write_text(body)
+    settings = Settings(limits=Limits(result_text=16 * 1024))
+    session = Satchel(skills=[tmp_path], settings=settings).session()
+    loaded = answer(session, "load_skill", name="way").text
+    assert loaded.rstrip().endswith("</skill_content>")
+    assert "go on with read_skill_file, path &#x27;SKILL.md&#x27;" in loaded or (
+        "go on with read_skill_file, path 'SKILL.md', offset=" in loaded
+    )
+    found, offset = "", 0
+    while True:
+        part = answer(session, "read_skill_file", skill="way", path="long.md", offset=offset).text
+        text, _, rest = part.partition("\n\n[")
+        found += text
+        if not rest:
+            break
+        offset = int(rest.rstrip("]").rpartition("=")[2])
+    assert found == body
+
+
+def test_only_what_lies_below_scripts_is_run_wherever_links_lead(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "way")
+    (folder / "scripts").mkdir()
+    (tmp_path / "other.py").write_text("print('other')")
+    (folder / "scripts" / "link.py").symlink_to(tmp_path / "other.py")
+    (folder / "scripts" / "own.py").write_text("print('own')")
+    session = Satchel(skills=[tmp_path]).session(scripts=True)
+    session.load_skill("way")
+    assert answer(session, "run_skill_script", skill="way", script="scripts/link.py").is_error
+    told = answer(session, "run_skill_script", skill="way", script="scripts/own.py")
+    assert told.structured["stdout"] == "own\n"
+
+
+@pytest.mark.parametrize("word", ["1", "y", "[true]", "TRUE", "maybe"])
+def test_whatever_is_not_plainly_no_hides_a_skill_from_the_model(tmp_path, write_skill, word):
+    text = f"---\nname: way\ndescription: d\ndisable-model-invocation: {word}\n---\nDo it.\n"
+    write_skill(tmp_path, "way", text=text)
+    assert Satchel(skills=[tmp_path]).session().skill_prompt() == ""
+
+
+@pytest.mark.parametrize("word", ["false", "no", "'off'", "", "False"])
+def test_a_plain_no_does_not(tmp_path, write_skill, word):
+    text = f"---\nname: way\ndescription: d\ndisable-model-invocation: {word}\n---\nDo it.\n"
+    write_skill(tmp_path, "way", text=text)
+    assert "way" in Satchel(skills=[tmp_path]).session().skill_prompt()

@@ -92,6 +92,18 @@ def test_inside_one_file_enable_wins():
     assert is_off(choices, "doc")
 
 
+def test_inside_one_file_a_name_counts_before_a_source_or_a_glob():
+    assert is_off(chosen("enable = ['*']\ndisable = ['pdf']"), "pdf")
+    assert is_off(chosen("enable = ['skills']\ndisable = ['skills:pdf']"), "pdf", source="skills")
+    assert not is_off(chosen("enable = ['p*']\ndisable = ['*f']"), "pdf")
+
+
+def test_no_project_switches_on_a_plugin_that_its_user_switched_off():
+    choices = chosen("enable = ['jira', '*']", "disable = ['jira']")
+    assert is_off(choices, "jira", "plugin")
+    assert not is_off(choices, "jira", "skill")
+
+
 @pytest.mark.parametrize(
     ("near", "far", "off"),
     [
@@ -121,11 +133,14 @@ def test_precedence_is_that_of_a_list_of_rules_read_from_the_end(files):
         for name in ("a", "b"):
             for source in ("s", "t"):
                 # The last rule that fits has the last word.
+                own = {name, f"{source}:{name}"}
                 rules = [
                     (pattern, word)
                     for on, off in reversed(files)
+                    for is_name in (False, True)
                     for patterns, word in ((off, "off"), (on, "on"))
                     for pattern in patterns
+                    if (pattern.removeprefix("skill:").removeprefix("tool:") in own) is is_name
                 ]
                 said = "on"
                 for pattern, word in rules:

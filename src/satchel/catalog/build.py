@@ -20,7 +20,7 @@ from satchel.catalog.entries import (
 )
 from satchel.catalog.switching import Off, Switches, nothing_off, switches
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.names import BASIC_GROUP
+from satchel.names import BASIC_GROUP, SESSION_TOOLS
 from satchel.sources.places import Scope
 from satchel.sources.skills import SkillFinding
 
@@ -205,6 +205,18 @@ def _tool(plugin: PluginEntry, tool: ToolSupply, position: int) -> ToolEntry:
         groups=groups_of(tool, plugin.supply),
         version=tool.version,
         tool=tool.tool,
+        diagnostics=_replacing(plugin, tool) if tool.name in SESSION_TOOLS else (),
+    )
+
+
+def _replacing(plugin: PluginEntry, tool: ToolSupply) -> tuple[Diagnostic, ...]:
+    return (
+        report(
+            "tool-replaces-own",
+            Where(tool.path),
+            f"tool {tool.name!r} of {plugin.name!r} takes the place of the session's own",
+            "rename it unless that is what you want",
+        ),
     )
 
 

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar
 
 from satchel.catalog.entries import (
+    SERVED,
     Entry,
     GroupEntry,
     PluginEntry,
     SkillEntry,
+    State,
     ToolEntry,
 )
 from satchel.diagnostics import Diagnostic
@@ -43,6 +46,17 @@ class Catalog:
     def __post_init__(self) -> None:
         for name in ("skills", "tools", "groups", "plugins"):
             object.__setattr__(self, name, _served(getattr(self, f"all_{name}")))
+
+    @cached_property
+    def skill_folders(self) -> frozenset[str]:
+        """Return the folders of all skills that can be used, also by a long name only."""
+        usable = (*SERVED, State.SHADOWED)
+        return frozenset(entry.path for entry in self.all_skills if entry.state in usable)
+
+    @cached_property
+    def groups_of_skills(self) -> frozenset[str]:
+        """Return the names of the groups that some skill belongs to."""
+        return frozenset(name for entry in self.all_skills for name in entry.groups)
 
     @property
     def parts(self) -> tuple[object, ...]:

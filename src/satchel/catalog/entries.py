@@ -92,6 +92,11 @@ class SkillEntry(Entry):
     """What it was made of; the same finding makes the same entry."""
 
     @property
+    def is_for_model(self) -> bool:
+        """Tell whether a model may see and load it; the others are for the host alone."""
+        return self.manifest is not None and self.manifest.is_for_model
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Return `source:name` and, for a folder among others, `source:folder`."""
         return (self.address, f"{self.source}:{self.key}") if self.key else (self.address,)

@@ -95,6 +95,7 @@ def choose(
         told.append({"name": name, "enabled": is_on, "path": path, "changed": chosen != after})
         after = chosen
     if after != before:
+        _require_own(path, sources)
         _write(path, _edited(data, before, after))
     word = "enabled" if is_on else "disabled"
     for item in () if as_json else told:
@@ -131,6 +132,13 @@ def _read(path: str, sources: Sources) -> tuple[bytes, ChoicesFile]:
     file = parse_choices(path, Scope.PROJECT if sources.project else Scope.USER, data)
     _require_readable(file)
     return data, file
+
+
+def _require_own(path: str, sources: Sources) -> None:
+    """Refuse to write what a link in somebody's project leads to."""
+    folder = os.path.realpath(os.path.dirname(path))
+    if sources.project and os.path.dirname(os.path.realpath(path)) != folder:
+        raise SatchelError("is a link that leaves the project; nothing was written", where=path)
 
 
 def _dangles(path: str) -> bool:

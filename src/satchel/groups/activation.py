@@ -53,27 +53,43 @@ class View:
     groups: tuple[GroupEntry, ...]
     tools: tuple[ToolEntry, ...]
     skills: tuple[SkillEntry, ...]
-    by_name: Mapping[str, ToolEntry] = field(init=False, compare=False, repr=False)
-    model_skills: tuple[SkillEntry, ...] = field(init=False, compare=False, repr=False)
+    model_skills: tuple[SkillEntry, ...]
     """The skills that the model may see; the others are for the host alone."""
+    by_name: Mapping[str, ToolEntry] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         named = {entry.name: entry for entry in self.tools}
         object.__setattr__(self, "by_name", MappingProxyType(named))
-        shown = tuple(e for e in self.skills if e.manifest is not None and e.manifest.is_for_model)
-        object.__setattr__(self, "model_skills", shown)
 
 
-def view_of(catalog: Catalog, activation: Activation) -> View:
-    """Choose what the active groups make visible; skills that belong to no group always are."""
-    groups = tuple(group for group in catalog.groups.values() if activation.covers(group))
-    active = frozenset(group.name for group in groups)
+Skills = tuple[tuple[SkillEntry, ...], tuple[SkillEntry, ...]]
+"""The skills that are seen, and those of them that the model may see."""
+
+
+def active_in(catalog: Catalog, activation: Activation) -> frozenset[str]:
+    """Return the names of the groups that an activation makes active."""
+    groups = catalog.groups.values()
+    return frozenset(group.name for group in groups if activation.covers(group))
+
+
+def view_of(catalog: Catalog, activation: Activation, skills: Skills | None = None) -> View:
+    """Choose what the active groups make visible; skills that belong to no group always are.
+
+    `skills` are those of another view for which `seen_skills` would give the same.
+    """
+    active = active_in(catalog, activation)
+    groups = tuple(group for group in catalog.groups.values() if group.name in active)
     tools = _seen(catalog.all_tools, lambda tool: not active.isdisjoint(tool.groups))
+    return View(groups, tools, *(skills or seen_skills(catalog, active)))
+
+
+def seen_skills(catalog: Catalog, active: frozenset[str]) -> Skills:
+    """Choose the skills that are seen; only those of `active` groups that hold any matter."""
     skills = _seen(
         catalog.all_skills,
         lambda skill: not (skill.groups and active.isdisjoint(skill.groups)),
     )
-    return View(groups, tools, skills)
+    return skills, tuple(skill for skill in skills if skill.is_for_model)
 
 
 def _seen(entries: Iterable[M], is_active: Callable[[M], bool]) -> tuple[M, ...]:

@@ -1,9 +1,17 @@
 """Sight: what a conversation was shown, remembered just well enough to tell what changed."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from satchel.catalog import Catalog, Change, Event, GroupEntry, SkillEntry, ToolEntry
+from satchel.catalog import (
+    Catalog,
+    Change,
+    Event,
+    GroupEntry,
+    SkillEntry,
+    State,
+    ToolEntry,
+)
 from satchel.groups.activation import View
 from satchel.names import BASIC_GROUP
 
@@ -19,32 +27,69 @@ class Trait:
 
     source: str
     version: tuple[object, ...]
+    groups: tuple[str, ...] = ()
+    """It is seen while one of them is active; without any, always."""
     is_active: bool = True
+    """Of a group: whether it is switched on."""
+
+    def is_seen(self, active: frozenset[str]) -> bool:
+        """Tell whether it is shown while these groups are active."""
+        return not self.groups or not active.isdisjoint(self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """The traits of all that a generation holds; of one name, those that are served come first.
+
+    They are words only, so that remembering them keeps no generation alive.
+    """
+
+    generation: int
+    by_key: Mapping[Key, tuple[Trait, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The tools, skills and groups that a model was shown in one generation.
+    """The tools, skills and groups that a model was shown; most of it is shared by all sessions."""
 
-    It holds words only, so that remembering it keeps no generation alive.
-    """
+    traits: Traits
+    active: frozenset[str]
+    own_tools: tuple[str, ...] = ()
 
-    generation: int
-    things: Mapping[Key, Trait]
+    @property
+    def generation(self) -> int:
+        """Return the generation that was shown."""
+        return self.traits.generation
+
+    @property
+    def things(self) -> dict[Key, Trait]:
+        """Return what was shown."""
+        found = {("tool", name): Trait(_OURS, ()) for name in self.own_tools}
+        for key, traits in self.traits.by_key.items():
+            if key[0] == "group":
+                found[key] = replace(traits[0], is_active=key[1] in self.active)
+            elif seen := next((trait for trait in traits if trait.is_seen(self.active)), None):
+                found[key] = replace(seen, groups=())
+        return found
 
 
-def sight_of(catalog: Catalog, view: View, own_tools: Iterable[str] = ()) -> Sight:
+def traits_of(catalog: Catalog, before: Traits | None = None) -> Traits:
+    """Return the traits of a generation; what is as it was `before` is shared with that."""
+    found: dict[Key, tuple[Trait, ...]] = {}
+    for key, trait in _traits(catalog):
+        found[key] = (*found.get(key, ()), trait)
+    if before is not None:
+        known = before.by_key
+        found = {key: known[key] if known.get(key) == new else new for key, new in found.items()}
+    return Traits(catalog.generation, found)
+
+
+def sight_of(
+    catalog: Catalog, view: View, own_tools: Iterable[str] = (), traits: Traits | None = None
+) -> Sight:
     """Return what a view shows; `own_tools` are those of the session itself."""
-    active = {group.name for group in view.groups}
-    things = {("tool", name): Trait(_OURS, ()) for name in own_tools}
-    things |= {("tool", entry.name): _tool(entry) for entry in view.tools if entry.tool}
-    things |= {("skill", entry.name): _skill(entry) for entry in view.model_skills}
-    things |= {
-        ("group", name): _group(entry, is_active=name in active)
-        for name, entry in catalog.groups.items()
-        if name != BASIC_GROUP
-    }
-    return Sight(catalog.generation, things)
+    active = frozenset(group.name for group in view.groups)
+    return Sight(traits or traits_of(catalog), active, tuple(own_tools))
 
 
 def changes_between(before: Sight | None, after: Sight) -> tuple[Change, ...]:
@@ -53,38 +98,58 @@ def changes_between(before: Sight | None, after: Sight) -> tuple[Change, ...]:
     The message about a group says `active` or `inactive` if that is new. Before the first sight
     there was nothing to change.
     """
-    if before is None or before is after or before.things == after.things:
+    if before is None or before == after:
         return ()
-    keys = sorted({*before.things, *after.things})
-    found = (_compared(key, before.things.get(key), after) for key in keys)
-    return tuple(change for change in found if change is not None)
+    old, new = before.things, after.things
+    found = (
+        _compared(key, old.get(key), new.get(key), after.generation)
+        for key in sorted({*old, *new})
+        if old.get(key) != new.get(key)
+    )
+    return tuple(found)
 
 
-def _compared(key: Key, old: Trait | None, after: Sight) -> Change | None:
-    new = after.things.get(key)
+def _compared(key: Key, old: Trait | None, new: Trait | None, generation: int) -> Change:
     kind, name = key
-    if old == new:
-        return None
     if old is None and new is not None:
         word = "active" if kind == "group" and new.is_active else ""
-        return Change(Event.ADDED, kind, name, new.source, after.generation, word)
+        return Change(Event.ADDED, kind, name, new.source, generation, word)
     if new is None:
-        source = old.source if old else ""
-        return Change(Event.REMOVED, kind, name, source, after.generation)
+        return Change(Event.REMOVED, kind, name, old.source if old else "", generation)
     word = ""
     if old is not None and old.is_active != new.is_active:
         word = "active" if new.is_active else "inactive"
-    return Change(Event.CHANGED, kind, name, new.source, after.generation, word)
+    return Change(Event.CHANGED, kind, name, new.source, generation, word)
+
+
+def _traits(catalog: Catalog) -> Iterator[tuple[Key, Trait]]:
+    tools = [entry for entry in catalog.all_tools if entry.tool]
+    skills = [entry for entry in catalog.all_skills if entry.is_for_model]
+    for is_served in (True, False):
+        for tool in tools:
+            if _counts(tool, is_served=is_served):
+                yield ("tool", tool.name), _tool(tool)
+        for skill in skills:
+            if _counts(skill, is_served=is_served):
+                yield ("skill", skill.name), _skill(skill)
+    for name, group in catalog.groups.items():
+        if name != BASIC_GROUP:
+            yield ("group", name), _group(group)
+
+
+def _counts(entry: ToolEntry | SkillEntry, *, is_served: bool) -> bool:
+    return entry.is_served if is_served else entry.state is State.SHADOWED
 
 
 def _tool(entry: ToolEntry) -> Trait:
-    return Trait(entry.source, (entry.version, entry.description))
+    return Trait(entry.source, (entry.version, entry.description), entry.groups)
 
 
 def _skill(entry: SkillEntry) -> Trait:
-    return Trait(entry.source, (entry.digest, entry.description, entry.path))
+    return Trait(entry.source, (entry.digest, entry.description, entry.path), entry.groups)
 
 
-def _group(entry: GroupEntry, *, is_active: bool) -> Trait:
-    version = (entry.description, entry.notes, entry.missing)
-    return Trait(entry.source, version, is_active)
+def _group(entry: GroupEntry) -> Trait:
+    # Without a description, what it holds is what is said of it.
+    members = () if entry.description else (entry.tools, entry.skills)
+    return Trait(entry.source, (entry.description, entry.notes, entry.missing, members))

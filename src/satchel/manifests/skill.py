@@ -21,6 +21,7 @@ KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "
 """The fields of the Agent Skills format."""
 
 _STRUCTURED = frozenset({"allowed-tools", "metadata", "hooks"})
+_FALSE = frozenset({"false", "no", "off", "0", ""})
 _SWITCHING_FIELDS = ("groups", "include_tools", "adk_additional_tools")
 _HEEDED_FIELDS = ("disable-model-invocation", *_SWITCHING_FIELDS)
 """Fields that are no part of the format, but that we go by."""
@@ -45,7 +46,9 @@ class SkillManifest:
     @property
     def is_for_model(self) -> bool:
         """Tell whether a model may see and load it; `disable-model-invocation: true` forbids."""
-        return not _is_true(self.fields.get("disable-model-invocation"))
+        value = self.fields.get("disable-model-invocation")
+        # Whatever else stands there, somebody wanted to forbid.
+        return value is None or (isinstance(value, str) and value.strip().lower() in _FALSE)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -224,10 +227,6 @@ def _words(given: Any) -> list[str]:
         return given.replace(",", " ").split()
     items = given if isinstance(given, list | tuple) else ()
     return [word for item in items if isinstance(item, str) and (word := item.strip())]
-
-
-def _is_true(given: Any) -> bool:
-    return isinstance(given, str) and given.strip().lower() in {"true", "yes", "on"}
 
 
 def _split_tools(text: str) -> tuple[list[str], bool]:

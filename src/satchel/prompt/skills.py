@@ -34,6 +34,10 @@ DEFAULT_TEMPLATE = """\
 
 SHORT_TEMPLATE = "  <skill><name>{name}</name><location>{dir}/SKILL.md</location></skill>"
 LOADER_SHORT_TEMPLATE = "  <skill><name>{name}</name></skill>"
+# Whoever loads a skill by its name needs no location: that leaves more for the descriptions.
+LOADER_TIGHT_TEMPLATE = (
+    "  <skill><name>{name}</name><description>{description}</description></skill>"
+)
 
 _FIELDS = {"name", "description", "dir"}
 # A shorter beginning of a description does not tell what a skill is for.
@@ -64,7 +68,7 @@ class SkillPrompt:
 
     `budget` bounds the skill prompt, not the notes, in units of `measure`, characters by default;
     `None` is no bound. Over it, descriptions are shortened fairly, then left out, then skills
-    are, with a line that says how many. `measure` is called some twenty times at most.
+    are, with a line that says how many. `measure` is called a few dozen times at most.
     """
 
     instruction: str | None = None
@@ -95,8 +99,8 @@ class Listing:
     text: str = ""
     left_out: int = 0
     """How many skills are not listed."""
-    shortened: bool = False
-    """Whether the budget made it tell less of some skills."""
+    names_only: bool = False
+    """Whether the budget left no room for descriptions."""
 
 
 def render_skills(
@@ -131,20 +135,23 @@ def _described(skills: Sequence[SkillLine], named: Sequence["_Named"], page: "_P
     longest = min(prompt.description_length, max(map(len, texts)))
     escaped: dict[str, str] = {}
 
-    def with_descriptions(length: int) -> str:
+    def with_descriptions(length: int, template: str) -> str:
         cut = [shorten(text, length) for text in texts]
         escaped.update((text, xml(text)) for text in cut if text not in escaped)
-        return page.of_descriptions(named, [escaped[text] for text in cut])
+        return page.of_descriptions(named, [escaped[text] for text in cut], template)
 
     # Escaping makes no text shorter, so the sum alone can tell.
     characters = sum(min(len(text), longest) for text in texts)
     is_hopeless = prompt.measure is len and prompt.budget is not None and characters > prompt.budget
-    if not is_hopeless and page.fits(text := with_descriptions(longest)):
+    if not is_hopeless and page.fits(text := with_descriptions(longest, prompt.template)):
         return Listing(text)
+    tight = page.tight_template
     # Fair: the same length for all, so only the long descriptions pay.
-    length = _largest(_SHORTEST, longest - 1, lambda n: page.fits(with_descriptions(n)))
-    text = page.of_names(named) if length is None else with_descriptions(length)
-    return Listing(text, shortened=True)
+    most = longest if tight != prompt.template else longest - 1
+    length = _largest(_SHORTEST, most, lambda n: page.fits(with_descriptions(n, tight)))
+    if length is None:
+        return Listing(page.of_names(named), names_only=True)
+    return Listing(with_descriptions(length, tight))
 
 
 def _some(named: Mapping[int, "_Named"], order: Sequence[int], page: "_Page") -> Listing:
@@ -156,7 +163,7 @@ def _some(named: Mapping[int, "_Named"], order: Sequence[int], page: "_Page") ->
     most = min(len(named), len(order) - 1)
     # A budget too small even for the line that says so is the one case where it is passed.
     count = _largest(0, most, lambda count: page.fits(with_names(count))) or 0
-    return Listing(with_names(count), left_out=len(order) - count, shortened=True)
+    return Listing(with_names(count), left_out=len(order) - count, names_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +190,13 @@ class _Page:
     search: bool
 
     def of_names(self, skills: Iterable[_Named], left_out: int = 0) -> str:
-        template = self._short_template()
+        template = self._short_template
         lines = [skill.fill(template) for skill in skills]
         return self._around([*lines, _left_out(left_out, self.search)])
 
-    def of_descriptions(self, skills: Sequence[_Named], descriptions: Sequence[str]) -> str:
-        template = self.prompt.template
+    def of_descriptions(
+        self, skills: Sequence[_Named], descriptions: Sequence[str], template: str
+    ) -> str:
         pairs = zip(skills, descriptions, strict=True)
         return self._around([skill.fill(template, description) for skill, description in pairs])
 
@@ -196,6 +204,13 @@ class _Page:
         budget = self.prompt.budget
         return budget is None or self.prompt.measure(page) <= budget
 
+    @property
+    def tight_template(self) -> str:
+        """What takes the template's place where not everything fits."""
+        is_ours = self.prompt.template == DEFAULT_TEMPLATE and self.prompt.short_template is None
+        return LOADER_TIGHT_TEMPLATE if self.loader and is_ours else self.prompt.template
+
+    @property
     def _short_template(self) -> str:
         if self.prompt.short_template is not None:
             return self.prompt.short_template

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STREAM_LIMIT = 30 * 1024
 """Bytes that are kept of each output stream, unless the caller says otherwise."""
 
-_GRACE = 1.0
+_GRACE = 0.5  # and all that follows is done within the time that a call has to end
 """Seconds from asking a program to end to ending it."""
 _LEFTOVER_GRACE = 0.2
 """The same for what a program leaves running in the background."""

@@ -13,6 +13,7 @@ from satchel.runtime.processes import STREAM_LIMIT, run
 from satchel.sources.files import UnreadableFileError, is_utf8, read_regular
 from satchel.text import shorten
 
+SCRIPTS_FOLDER = "scripts"
 MOST_ARGUMENTS = 100
 LONGEST_ARGUMENTS = 100 * 1024
 """Bytes of all arguments of a script together."""
@@ -55,7 +56,7 @@ async def run_script(
 
 def _is_script(name: str) -> bool:
     top, *below = name.split("/")
-    if top != "scripts" or not below:
+    if top != SCRIPTS_FOLDER or not below:
         return False
     if any(part == "__pycache__" or part.startswith(".") for part in below):
         return False

@@ -15,18 +15,20 @@ _KEYWORDS = ("keywords", "tags")
 def documents_of(catalog: Catalog) -> Iterator[Document]:
     """Yield a document for every tool and every skill that is served."""
     for tool in catalog.tools.values():
-        more = " ".join((*_of_group(tool, catalog), *_of_parameters(tool.tool)))
+        more = " ".join((*_of_groups(tool, catalog), *_of_parameters(tool.tool)))
         yield Document("tool", tool.name, tool.description, more)
     for skill in catalog.skills.values():
-        yield Document("skill", skill.name, skill.description, " ".join(_of_metadata(skill)))
+        more = " ".join((*_of_groups(skill, catalog), *_of_metadata(skill)))
+        yield Document("skill", skill.name, skill.description, more)
 
 
-def _of_group(tool: ToolEntry, catalog: Catalog) -> Iterator[str]:
-    if tool.group == BASIC_GROUP:  # which says nothing of its tools
-        return
-    yield from words_of_name(tool.group)
-    if group := catalog.groups.get(tool.group):
-        yield group.description
+def _of_groups(entry: ToolEntry | SkillEntry, catalog: Catalog) -> Iterator[str]:
+    for name in entry.groups:
+        if name == BASIC_GROUP:  # which says nothing of its tools
+            continue
+        yield from words_of_name(name)
+        if group := catalog.groups.get(name):
+            yield group.description
 
 
 def _of_parameters(tool: Tool | None) -> list[str]:

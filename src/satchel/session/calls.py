@@ -176,7 +176,7 @@ class Calls:
                 state=self._conversation.state,
                 call_id=call_id,
                 tool=name,
-                preapproved=self._conversation.loaded.preapproved,
+                preapproved=self._conversation.preapproved,
             )
         call = quick(
             ToolCall,

@@ -9,9 +9,14 @@ from satchel.errors import ConflictError, NotFoundError
 from satchel.groups import Activation
 from satchel.names import BASIC_GROUP
 from satchel.prompt import SkillPrompt, render_content, render_notes
-from satchel.session.loaded import LoadedSkill, LoadedSkills
+from satchel.session.loaded import LoadedSkill, LoadedSkills, page_length
 from satchel.session.options import SessionOptions
 from satchel.shared import Scene, Shared
+from satchel.sources.skills import SKILL_FILE
+from satchel.text import one_line, shorten, visible
+
+_FEW = 5
+_LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,8 @@ class Conversation:
         for name in groups:
             group = catalog.group(name)
             activation = step(activation, group.name)
-            if not group.is_available and group.name in activation.on:
-                raise ConflictError(
-                    f"group {group.name!r} is unavailable: {why_unavailable(group)}",
-                    fix="; ".join(d.fix for d in catalog.diagnostics if _is_about(d, group)),
-                )
+            if group.name in activation.on:
+                _require_usable(group)
         self.activation = activation
 
     def active_in(self, catalog: Catalog) -> tuple[GroupEntry, ...]:
@@ -70,25 +72,43 @@ class Conversation:
         manifest = entry.manifest
         if manifest is None:
             raise NotFoundError("skill", entry.name)
-        skill = LoadedSkill.of(name, entry, manifest)
+        limits = self.shared.limits
+        skill = LoadedSkill.of(name, entry, manifest, limits)
         self.loaded.add(skill)
         activated, remarks = self._switched_on(manifest.groups, catalog)
+        body = visible(manifest.body)
+        if skill.is_cut:
+            length = page_length(limits)
+            body, left = body[:length], len(body) - length
+            how = f"go on with read_skill_file, path {SKILL_FILE!r}, offset={length}"
+            remarks.insert(0, f"The instructions have {left} more characters; {how}.")
         content = render_content(
             name,
-            manifest.body,
+            body,
             entry.path,
             skill.resources,
             more=remarks,
-            reader=self.options.skill_tools,
+            reader=self.options.skill_tools and bool(skill.resources),
         )
         text = "\n\n".join(filter(None, (content, self._notes_of(activated, catalog))))
         return SkillContent(name, text, tuple(skill.resources), activated, manifest.allowed_tools)
+
+    @property
+    def preapproved(self) -> tuple[str, ...]:
+        """Return what the loaded skills ask to be approved beforehand, each once."""
+        there = (skill for skill in self.loaded if skill.allowed_tools and self.is_there(skill))
+        return tuple(dict.fromkeys(tool for skill in there for tool in skill.allowed_tools))
+
+    def is_there(self, skill: LoadedSkill) -> bool:
+        """Tell whether a skill that was loaded was neither deleted nor switched off meanwhile."""
+        return skill.folder in self.shared.catalog.skill_folders
 
     def switch_on_for(self, entry: SkillEntry, catalog: Catalog) -> str:
         """Switch on what a skill names, and return what there is to say of it, or `""`."""
         names = entry.manifest.groups if entry.manifest else ()
         activated, remarks = self._switched_on(names, catalog)
-        return "\n\n".join(filter(None, (*remarks, self._notes_of(activated, catalog))))
+        notes = self._notes_of(activated, catalog)
+        return "\n\n".join(filter(None, (*map(one_line, remarks), notes)))
 
     def _notes_of(self, groups: tuple[str, ...], catalog: Catalog) -> str:
         """Return the notes of groups that were just switched on, if they go into answers."""
@@ -103,15 +123,20 @@ class Conversation:
         before = {group.name for group in self.active_in(catalog)}
         remarks: list[str] = []
         wanted: dict[str, GroupEntry] = {}
+        unknown: list[str] = []
         for name in names:
             group = self._group_of(name, catalog)
             if group is None:
-                remarks.append(f"It asks for {name!r}, which is no tool group and no tool here.")
+                unknown.append(name)
             elif group.is_available:
                 wanted[group.name] = group
             else:
                 told = why_unavailable(group)
                 remarks.append(f"Tool group {group.name!r} is unavailable: {told}.")
+        if unknown:
+            told = ", ".join(repr(shorten(name, _LONGEST_NAME)) for name in unknown[:_FEW])
+            more = f" and {len(unknown) - _FEW} more" if len(unknown) > _FEW else ""
+            remarks.append(f"It asks for what is no tool group and no tool here: {told}{more}.")
         news = [group for name, group in wanted.items() if name not in before | {BASIC_GROUP}]
         for group in news:
             self.activation = self.activation.activate(group.name)
@@ -160,6 +185,13 @@ def why_unavailable(group: GroupEntry) -> str:
     return f"it requires {', '.join(group.missing)} to be configured"
 
 
-def _is_about(diagnostic: Any, group: GroupEntry) -> bool:
-    start = f"group {group.name!r} "
-    return diagnostic.code == "group-unavailable" and str(diagnostic.message).startswith(start)
+def _require_usable(group: GroupEntry) -> None:
+    """Raise `ConflictError` for a group that is unavailable or switched off."""
+    if not group.is_available:
+        raise ConflictError(
+            f"group {group.name!r} is unavailable: {why_unavailable(group)}",
+            fix="the diagnostic 'group-unavailable' says where to put it",
+        )
+    if not group.is_served:
+        fix = "; ".join(problem.fix for problem in group.diagnostics)
+        raise ConflictError(f"group {group.name!r} is {group.state}", fix=fix)

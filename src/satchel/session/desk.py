@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from satchel.catalog import Catalog, SkillEntry, ToolEntry
@@ -12,6 +13,9 @@ from satchel.shared import Scene
 from satchel.tools import FunctionTool
 
 META_TOOL = "reset_equipped_tools"
+
+SAME_CONVERSATION = MappingProxyType({"readOnlyHint": True, "idempotentHint": False})
+"""Said of what changes nothing outside the conversation, but does not answer alike twice."""
 
 HIDDEN = "_desk"
 """The parameter by which such a tool gets its desk; no group can have that name."""

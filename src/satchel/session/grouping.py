@@ -9,7 +9,7 @@ from satchel.errors import ToolError
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.prompt import render_notes
 from satchel.session.conversation import why_unavailable
-from satchel.session.desk import META_TOOL, Desk
+from satchel.session.desk import META_TOOL, SAME_CONVERSATION, Desk
 from satchel.text import one_line, shorten
 from satchel.tools import ArgumentError, ArgumentFault, Tool, ToolContext
 
@@ -34,7 +34,7 @@ class MetaTool(Tool):
     _desk: Desk
 
     def __init__(self, catalog: Catalog) -> None:
-        self.annotations = {"readOnlyHint": True}
+        self.annotations = SAME_CONVERSATION
         groups = [group for name, group in catalog.groups.items() if name != BASIC_GROUP]
         usable = [group for group in groups if group.is_available]
         missing = [group for group in groups if not group.is_available]
@@ -100,7 +100,7 @@ def meta_tool(catalog: Catalog) -> MetaTool | None:
 def _remarks(usable: list[GroupEntry], missing: list[GroupEntry]) -> list[str]:
     remarks = []
     if (left := len(usable) - _MOST) > 0:
-        remarks.append(f"{left} more groups are not described here; search_tools finds them.")
+        remarks.append(f"{left} more groups can be named, too, but are not described here.")
     if missing:
         told = ", ".join(f"{group.name} ({why_unavailable(group)})" for group in missing)
         remarks.append(shorten(f"Unavailable: {told}.", _BUDGET // 4))

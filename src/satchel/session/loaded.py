@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from satchel.catalog import SkillEntry
 from satchel.manifests import SkillManifest
 from satchel.runtime.scripts import scripts_of
+from satchel.settings import KIB, Limits
 from satchel.sources.skills import SKILL_FILE
+
+_AROUND = 4 * KIB
+
+
+def page_length(limits: Limits) -> int:
+    """Return how many characters of a file go into one answer, with what is said around them."""
+    return max(limits.result_text // 4 - _AROUND, limits.result_text // 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +30,15 @@ class LoadedSkill:
     """The files that may be read from now on."""
     allowed_tools: tuple[str, ...]
     """What the skill asks to be approved beforehand."""
+    is_cut: bool = False
+    """Whether its instructions are longer than one answer."""
     read: dict[str, str] = field(default_factory=dict)
     """The digests of the files that were read, by name."""
 
     @classmethod
-    def of(cls, name: str, entry: SkillEntry, manifest: SkillManifest) -> "LoadedSkill":
+    def of(
+        cls, name: str, entry: SkillEntry, manifest: SkillManifest, limits: Limits
+    ) -> "LoadedSkill":
         """Return a skill of the catalog as it is now, under the name that it was asked for by."""
         return cls(
             name,
@@ -35,6 +47,7 @@ class LoadedSkill:
             entry.path,
             tuple(file.name for file in entry.files),
             manifest.allowed_tools,
+            len(manifest.body) > page_length(limits),
         )
 
     @property
@@ -65,10 +78,5 @@ class LoadedSkills:
     def replace_all(self, skills: Mapping[str, LoadedSkill]) -> None:
         """Forget all, and note others."""
         self._by_name = dict(skills)
-        self.has_files = any(skill.resources for skill in self)
+        self.has_files = any(skill.resources or skill.is_cut for skill in self)
         self.has_scripts = any(scripts_of(skill.files) for skill in self)
-
-    @property
-    def preapproved(self) -> tuple[str, ...]:
-        """Return what the loaded skills ask to be approved beforehand, each once."""
-        return tuple(dict.fromkeys(tool for skill in self for tool in skill.allowed_tools))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from satchel.errors import DefinitionError
 
+_SWITCH = (True, False, None)
 _NOTES = ("prompt", "answer", "both")
 
 
@@ -23,6 +24,9 @@ class SessionOptions:
     """Where the notes of the active groups go: `prompt`, the meta tool's `answer`, or `both`."""
 
     def __post_init__(self) -> None:
+        switches = (self.meta_tool, self.skill_tools, self.scripts, bool(self.search))
+        if not all(isinstance(item, bool) for item in switches) or self.search not in _SWITCH:
+            raise DefinitionError("what a session offers is chosen by True and False")
         if self.notes not in _NOTES:
             raise DefinitionError(
                 f"notes go to {', '.join(_NOTES)}, not to {self.notes!r}", fix="write notes='both'"
@@ -30,8 +34,8 @@ class SessionOptions:
 
     @property
     def notes_in_prompt(self) -> bool:
-        """Whether notes stand in the system prompt."""
-        return self.notes != "answer"
+        """Whether notes stand in the system prompt: always where there is no meta tool."""
+        return self.notes != "answer" or not self.meta_tool
 
     @property
     def notes_in_answer(self) -> bool:

@@ -1,6 +1,7 @@
 """What a session remembers, as JSON, and back."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, report
@@ -8,6 +9,7 @@ from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.groups import Activation
 from satchel.session.conversation import Conversation, is_off, skill_called
 from satchel.session.loaded import LoadedSkill
+from satchel.settings import Limits
 from satchel.shared import Scene
 
 _VERSION = 1
@@ -39,7 +41,8 @@ def restore(
 
     Groups that are gone are remembered all the same: they may come back. Skills are not.
     """
-    if not isinstance(given, Mapping) or given.get("version") != _VERSION:
+    version = given.get("version") if isinstance(given, Mapping) else None
+    if type(version) is not int or version != _VERSION:
         raise DefinitionError(
             f"this is no saved session of version {_VERSION}", fix="give what state_dict() returned"
         )
@@ -56,7 +59,7 @@ def restore(
     ]
     skills: dict[str, LoadedSkill] = {}
     for name, kept in _mapping(given, "skills").items():
-        skill = _restored(name, kept, scene)
+        skill = _restored(name, kept, scene, conversation.shared.limits)
         if skill is None:
             problems.append(_missing("skill", name))
         else:
@@ -74,7 +77,7 @@ def restore(
     return tuple(problems), seen
 
 
-def _restored(name: str, kept: Any, scene: Scene) -> LoadedSkill | None:
+def _restored(name: str, kept: Any, scene: Scene, limits: Limits) -> LoadedSkill | None:
     """Return a skill that was loaded, as far as it is still there."""
     if not isinstance(name, str) or not isinstance(kept, Mapping):
         raise DefinitionError("a saved skill is not what state_dict() writes")
@@ -88,10 +91,12 @@ def _restored(name: str, kept: Any, scene: Scene) -> LoadedSkill | None:
         return None
     if entry.manifest is None or is_off(entry):
         return None
-    now = LoadedSkill.of(name, entry, entry.manifest)
+    now = LoadedSkill.of(name, entry, entry.manifest, limits)
     # Only what is listed now as it was then: the saved text may have been through many hands.
     listed = tuple(file for file in now.files if file in files)
-    return LoadedSkill(name, digest, now.root, now.folder, listed, now.allowed_tools, dict(read))
+    # A version that nobody loaded has nothing approved.
+    allowed = now.allowed_tools if digest == now.digest else ()
+    return replace(now, digest=digest, files=listed, allowed_tools=allowed, read=dict(read))
 
 
 def _missing(kind: str, name: str) -> Diagnostic:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from satchel.errors import ToolError
-from satchel.session.desk import HIDDEN, Desk
+from satchel.session.desk import HIDDEN, SAME_CONVERSATION, Desk
 from satchel.text import one_line, shorten
 from satchel.tools import FunctionTool
 
@@ -40,7 +40,7 @@ def search_skills(_desk: Desk, words: str) -> str:
 def search_tool(kind: str) -> FunctionTool:
     """Return the tool that searches for a kind of things: `tool` or `skill`."""
     search = search_tools if kind == "tool" else search_skills
-    return FunctionTool(search, presets={HIDDEN: None}, annotations={"readOnlyHint": True})
+    return FunctionTool(search, presets={HIDDEN: None}, annotations=SAME_CONVERSATION)
 
 
 def _tools(desk: Desk, words: str) -> Iterator[str]:
@@ -57,10 +57,11 @@ def _tools(desk: Desk, words: str) -> Iterator[str]:
 
 def _skills(desk: Desk, words: str) -> Iterator[str]:
     shown = {skill.name for skill in desk.view.model_skills}
-    # More than are named: some are not for the model.
-    for hit in desk.conversation.shared.search(words, "skill", _MOST * 3):
+    # So many more as are not for the model.
+    hidden = sum(not entry.is_for_model for entry in desk.catalog.skills.values())
+    for hit in desk.conversation.shared.search(words, "skill", _MOST + hidden):
         entry = desk.catalog.skills.get(hit.name)
-        if entry is None or entry.manifest is None or not entry.manifest.is_for_model:
+        if entry is None or not entry.is_for_model:
             continue
         if entry.name not in shown:
             how = f"in tool group {desk.group_of(entry)!r}, {desk.how_to_use(entry.groups)}"

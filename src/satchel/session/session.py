@@ -2,15 +2,15 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
-from weakref import ref
 
 from satchel.diagnostics import Diagnostic
-from satchel.groups import Activation, Sight, changes_between, in_order_of_appearance
+from satchel.groups import Activation, Sight, changes_between
 from satchel.prompt import SkillPrompt
 from satchel.runtime.executors import Executor
 from satchel.session.calls import Arguments, Calls
 from satchel.session.conversation import Conversation, SkillContent, skill_called
 from satchel.session.options import SessionOptions
+from satchel.session.past import Handout, Past
 from satchel.session.saved import restore, saved
 from satchel.session.showing import Showing, schemas, show
 from satchel.session.step import Step, StepChanges
@@ -25,27 +25,12 @@ class Session:
     `step()` gives a view that stays as it is for one turn of the model.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_calls",
-        "_conversation",
-        "_last",
-        "_named",
-        "_order",
-        "_seen",
-        "_sight",
-    )
+    __slots__ = ("__weakref__", "_calls", "_conversation", "_past")
 
     def __init__(self, shared: Shared, options: SessionOptions) -> None:
         self._conversation = Conversation(shared, options)
         self._calls = Calls(self._conversation)
-        self._sight: Sight | None = None
-        # Weakly: a step holds its generation, and an idle session must not.
-        self._last: ref[Step] | None = None
-        # All names that were ever shown, in order; those of the last step; and their order.
-        self._seen: tuple[str, ...] = ()
-        self._named: tuple[str, ...] = ()
-        self._order: tuple[str, ...] = ()
+        self._past = Past()
 
     @property
     def state(self) -> dict[str, Any]:
@@ -75,18 +60,8 @@ class Session:
 
     def step(self) -> Step:
         """Begin a turn of the model: the newest generation, frozen for all that the turn needs."""
-        showing, before = self._begun()
-        last = self._last() if self._last else None
-        step = Step(
-            self._conversation,
-            self._calls,
-            showing,
-            names=self._order,
-            before=before,
-            last=last,
-        )
-        self._last = ref(step)
-        return step
+        handout, before = self._begun()
+        return Step(self._conversation, self._calls, handout, before)
 
     def changes(self) -> StepChanges:
         """Return what a new step would show that the last one did not, and the other way round.
@@ -94,7 +69,7 @@ class Session:
         A step begins with `step()`, and whenever the session itself is asked for its prompt,
         notes or schemas. Before the first there is nothing to compare.
         """
-        return StepChanges(changes_between(self._sight, self._showing().sight))
+        return StepChanges(changes_between(self._past.sight, self._showing().sight))
 
     def prompt(self) -> str:
         """Return the skill prompt followed by the notes of the active groups, or `""`."""
@@ -115,8 +90,8 @@ class Session:
         `NotFoundError` for any other. Tools that are new to the session come last, so that what
         a provider cached stays valid.
         """
-        showing, _ = self._begun()
-        return schemas(self._conversation.shared, showing, dialect, self._order)
+        handout, _ = self._begun()
+        return schemas(self._conversation.shared, handout.showing, dialect, handout.names)
 
     # ---- what host and model choose -------------------------------------------------------
 
@@ -148,7 +123,7 @@ class Session:
 
         Raises `DefinitionError` for something in `state` that is no JSON.
         """
-        return saved(self._conversation, self._seen)
+        return saved(self._conversation, self._past.seen)
 
     def load_state_dict(
         self, state: Mapping[str, Any], *, strict: bool = False
@@ -159,9 +134,8 @@ class Session:
         `ConflictError` instead. Raises `DefinitionError` for what is no such state. If it raises,
         nothing has changed.
         """
-        problems, self._seen = restore(self._conversation, state, strict=strict)
-        self._named = self._order = ()
-        self._sight = None
+        problems, seen = restore(self._conversation, state, strict=strict)
+        self._past = Past(seen)
         return problems
 
     # ---- calls ----------------------------------------------------------------------------
@@ -232,22 +206,12 @@ class Session:
     def _scene(self) -> Scene:
         return self._conversation.shared.scene(self._conversation.activation)
 
-    def _begun(self) -> tuple[Showing, Sight | None]:
-        """Begin a step: return what it shows, and what the one before showed."""
-        showing = self._showing()
-        if showing.names is not self._named:
-            self._named = showing.names
-            self._order = in_order_of_appearance(showing.names, self._seen)
-            self._seen = self._order if not self._seen else _joined(self._seen, self._order)
-        before, self._sight = self._sight, showing.sight
-        return showing, before
+    def _begun(self) -> tuple[Handout, Sight | None]:
+        """Begin a step: return what it hands out, and what the one before showed."""
+        before = self._past
+        # One assignment, so that threads that share a session do not mix two steps.
+        self._past, handout = before.step(self._showing())
+        return handout, before.sight
 
     def _showing(self) -> Showing:
         return show(self._scene(), self._conversation, self._calls.has_tasks)
-
-
-def _joined(seen: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
-    """Return all names that were ever shown; the same tuple if none of them is new."""
-    known = set(seen)
-    news = tuple(name for name in order if name not in known)
-    return (*seen, *news) if news else seen

@@ -98,13 +98,17 @@ def _schema(shared: Shared, showing: Showing, name: str, dialect: str) -> Any:
 
 
 def _shown(scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Begun) -> Showing:
-    listing = _listing(scene.view, options, style)
+    # Few groups hold skills, so most scenes list the same ones.
+    active = frozenset(group.name for group in scene.view.groups)
+    matter = active & scene.catalog.groups_of_skills
+    key = ("listing", matter, options.skill_tools, options.search, style)
+    listing = scene.generation.once(key, lambda: _listing(scene.view, options, style))
     own = {tool.name: tool for tool in _own_tools(scene, options, listing, begun)}
     taken = scene.view.by_name
     entries = [entry.name for entry in scene.view.tools if entry.tool]
     names = (*entries, *(name for name in own if name not in taken))
     groups = ((group.name, group.notes) for group in scene.view.groups)
-    sight = sight_of(scene.catalog, scene.view, own)
+    sight = sight_of(scene.catalog, scene.view, own, scene.generation.traits)
     choices = (options, style, begun)
     return Showing(scene, choices, own, names, listing.text, render_notes(groups), sight)
 
@@ -125,7 +129,7 @@ def _own_tools(
     catalog, view = scene.catalog, scene.view
     own: list[OwnTool | None] = []
     if options.meta_tool:
-        own.append(meta_tool(catalog))
+        own.append(scene.generation.once("meta tool", lambda: meta_tool(catalog)))
     if options.skill_tools:
         own.append(loader_tool(view, is_whole=listing.left_out == 0))
         own.append(reader_tool(view, is_needed=begun.files))
@@ -136,7 +140,7 @@ def _own_tools(
     if tools and _wanted(options.search, tools >= _MANY):
         own.append(search_tool("tool"))
     skills = sum(_can_be_hidden(entry) for entry in catalog.skills.values())
-    is_much = listing.left_out > 0 or skills >= _MANY
+    is_much = listing.names_only or skills >= _MANY
     if (skills or view.model_skills) and _wanted(options.search, is_much):
         own.append(search_tool("skill"))
     if begun.tasks or any(entry.tool and entry.tool.background for entry in view.tools):
@@ -146,9 +150,7 @@ def _own_tools(
 
 def _can_be_hidden(skill: SkillEntry) -> bool:
     """Tell whether a skill that the model may see goes out of sight with its groups."""
-    if skill.manifest is None or not skill.manifest.is_for_model:
-        return False
-    return bool(skill.groups) and BASIC_GROUP not in skill.groups
+    return skill.is_for_model and bool(skill.groups) and BASIC_GROUP not in skill.groups
 
 
 def _wanted(choice: bool | None, needed: bool) -> bool:

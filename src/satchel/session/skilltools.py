@@ -7,9 +7,9 @@ from satchel.catalog import SkillEntry
 from satchel.errors import ToolError
 from satchel.groups import View
 from satchel.names import near_misses
-from satchel.runtime.scripts import run_script, scripts_of
-from satchel.session.desk import HIDDEN, Desk, described
-from satchel.session.loaded import LoadedSkill
+from satchel.runtime.scripts import SCRIPTS_FOLDER, run_script, scripts_of
+from satchel.session.desk import HIDDEN, SAME_CONVERSATION, Desk, described
+from satchel.session.loaded import LoadedSkill, page_length
 from satchel.sources.serving import locate, media_type_of, serve, text_of
 from satchel.sources.skills import SKILL_FILE
 from satchel.text import one_line, shorten, visible
@@ -17,6 +17,7 @@ from satchel.tools import FunctionTool, Image, Text
 
 _LONGEST_NAME = 200
 _FEW = 5
+_LONGEST_RUN = 86_400.0
 
 
 async def load_skill(_desk: Desk, name: str, again: bool = False) -> str:
@@ -38,26 +39,29 @@ async def load_skill(_desk: Desk, name: str, again: bool = False) -> str:
     return "\n\n".join(filter(None, (told, conversation.switch_on_for(entry, catalog))))
 
 
-def read_skill_file(_desk: Desk, skill: str, path: str, again: bool = False) -> Text | Image:
+def read_skill_file(
+    _desk: Desk, skill: str, path: str, again: bool = False, offset: int = 0
+) -> Text | Image:
     """Read one of the files that a loaded skill lists.
 
     Args:
         skill: The name of the skill.
         path: The file, as the skill lists it, such as references/guide.md.
         again: True if it was read before, and its text is no longer to be seen.
+        offset: Characters to skip, to go on with a long file.
     """
     loaded = _loaded(_desk, skill)
     name = _listed(path, loaded, loaded.files, "file")
     limits = _desk.conversation.shared.limits
     file = serve(loaded.root, loaded.folder, name, limits)
-    if loaded.read.get(name) == file.digest and not again:
+    if loaded.read.get(name) == file.digest and not (again or offset):
         return Text(
             f"{name} was read before and has not changed; its text is above. "
             "With again=true it is shown once more."
         )
     loaded.read[name] = file.digest
-    if (text := text_of(file)) is not None:
-        return Text(visible(text) or f"{name} is empty.")
+    if (text := text_of(file, limits.resource)) is not None:
+        return Text(_page(visible(text), max(offset, 0), page_length(limits)) or "It is empty.")
     kind = media_type_of(name, file.data)
     if kind.startswith("image/"):
         return Image(file.data, kind)
@@ -77,9 +81,21 @@ async def run_skill_script(
     """
     loaded = _loaded(_desk, skill)
     name = _listed(script, loaded, scripts_of(loaded.files), "script")
-    path = locate(loaded.root, loaded.folder, name)
+    locate(loaded.root, loaded.folder, name)
+    # A link may lead elsewhere in the user's folder, but what it leads to is no script there.
+    scripts = f"{loaded.folder}/{SCRIPTS_FOLDER}"
+    path = locate(scripts, scripts, name.removeprefix(f"{SCRIPTS_FOLDER}/"))
     seconds = _desk.conversation.shared.limits.tool_call
-    return await run_script(path, loaded.folder, args or (), seconds)
+    result = await run_script(path, loaded.folder, args or (), seconds)
+    return {key: visible(v) if isinstance(v, str) else v for key, v in result.items()}
+
+
+def _page(text: str, offset: int, length: int) -> str:
+    """Return a part of a text, and say how to go on."""
+    end = offset + length
+    if len(text) <= end:
+        return text[offset:]
+    return f"{text[offset:end]}\n\n[{len(text) - end} more characters; go on with offset={end}]"
 
 
 def loader_tool(view: View, *, is_whole: bool) -> FunctionTool | None:
@@ -119,17 +135,18 @@ def script_tool(view: View, *, is_needed: bool) -> FunctionTool | None:
 
 @cache
 def _loader() -> FunctionTool:
-    return FunctionTool(load_skill, presets={HIDDEN: None}, annotations={"readOnlyHint": True})
+    return FunctionTool(load_skill, presets={HIDDEN: None}, annotations=SAME_CONVERSATION)
 
 
 @cache
 def _reader() -> FunctionTool:
-    return FunctionTool(read_skill_file, presets={HIDDEN: None}, annotations={"readOnlyHint": True})
+    return FunctionTool(read_skill_file, presets={HIDDEN: None}, annotations=SAME_CONVERSATION)
 
 
 @cache
 def _runner() -> FunctionTool:
-    return FunctionTool(run_skill_script, presets={HIDDEN: None}, timeout=86_400.0)
+    # The script has the limit of a call; ending it takes a little longer than that.
+    return FunctionTool(run_skill_script, presets={HIDDEN: None}, timeout=_LONGEST_RUN)
 
 
 def _found(desk: Desk, name: str) -> SkillEntry:
@@ -139,7 +156,7 @@ def _found(desk: Desk, name: str) -> SkillEntry:
     if name in shown:
         return shown[name]
     hidden = desk.catalog.skills.get(name)
-    if hidden is not None and hidden.manifest and hidden.manifest.is_for_model and hidden.groups:
+    if hidden is not None and hidden.is_for_model and hidden.groups:
         told = desk.how_to_use(hidden.groups)
         raise ToolError(f"Skill {name!r} is in tool group {desk.group_of(hidden)!r}, {told}")
     raise ToolError(_unknown("skill", name, list(shown)))
@@ -147,15 +164,20 @@ def _found(desk: Desk, name: str) -> SkillEntry:
 
 def _loaded(desk: Desk, name: str) -> LoadedSkill:
     """Return a skill that was loaded. Raises `ToolError`."""
-    loaded = desk.conversation.loaded.get(name.strip())
-    if loaded is not None:
-        return loaded
-    _found(desk, name)  # which says so if there is none
-    raise ToolError(f"Skill {name!r} is not loaded. Call load_skill with name {name!r} first.")
+    name = name.strip()
+    loaded = desk.conversation.loaded.get(name)
+    if loaded is None:
+        _found(desk, name)  # which says so if there is none
+        raise ToolError(f"Skill {name!r} is not loaded. Call load_skill with name {name!r} first.")
+    if not desk.conversation.is_there(loaded):
+        raise ToolError(f"Skill {name!r} is not there any more. Go on without it.")
+    return loaded
 
 
 def _listed(path: str, skill: LoadedSkill, names: tuple[str, ...], what: str) -> str:
     """Return a file by the name that its skill lists it under. Raises `ToolError`."""
+    if path in names:
+        return path
     name = path.strip().replace("\\", "/")
     # Models write the way to a file in more than one manner.
     for start in ("./", f"{skill.folder}/", f"{skill.name}/"):
@@ -170,5 +192,7 @@ def _listed(path: str, skill: LoadedSkill, names: tuple[str, ...], what: str) ->
 def _unknown(what: str, name: str, known: list[str], where: str = "") -> str:
     shown = shorten(one_line(name), _LONGEST_NAME)
     near = near_misses(shown, known) or known[:_FEW]
-    hint = f" There is: {', '.join(near)}." if near else ""
+    # Names of files are written by strangers, too.
+    told = ", ".join(shorten(one_line(other), _LONGEST_NAME) for other in near)
+    hint = f" There is: {told}." if near else ""
     return f"There is no {what} {shown!r}{where}.{hint}"

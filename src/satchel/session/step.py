@@ -9,7 +9,7 @@ from satchel.prompt import render_changes
 from satchel.runtime.executors import Executor
 from satchel.session.calls import Arguments, Calls
 from satchel.session.conversation import Conversation
-from satchel.session.showing import Showing, schemas
+from satchel.session.past import Handout
 from satchel.shared import Scene
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult
 
@@ -31,33 +31,14 @@ class Step:
     Made by `Session.step()`. Groups that are switched meanwhile count from the next step on.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_before",
-        "_calls",
-        "_conversation",
-        "_names",
-        "_schemas",
-        "_showing",
-    )
+    __slots__ = ("_before", "_calls", "_conversation", "_handout", "_showing")
 
     def __init__(
-        self,
-        conversation: Conversation,
-        calls: Calls,
-        showing: Showing,
-        *,
-        names: tuple[str, ...],
-        before: Sight | None,
-        last: "Step | None",
+        self, conversation: Conversation, calls: Calls, handout: Handout, before: Sight | None
     ) -> None:
-        self._conversation, self._calls, self._showing = conversation, calls, showing
-        self._names, self._before = names, before
-        # Copying is most of what an unchanged step would cost.
-        is_same = last is not None and last._showing is showing and last._names is names  # noqa: SLF001
-        self._schemas: dict[str, list[dict[str, Any]]] = (
-            last._schemas if last and is_same else {}  # noqa: SLF001
-        )
+        self._conversation, self._calls = conversation, calls
+        self._handout, self._showing = handout, handout.showing
+        self._before = before
 
     @property
     def generation(self) -> int:
@@ -93,10 +74,7 @@ class Step:
         The next step gives that list again if nothing changed and this step is still held, so
         what you change in it stays; copy it if that is not what you want.
         """
-        if dialect not in self._schemas:
-            shared = self._conversation.shared
-            self._schemas[dialect] = schemas(shared, self._showing, dialect, self._names)
-        return self._schemas[dialect]
+        return self._handout.schemas(self._conversation.shared, dialect)
 
     async def call(
         self,

@@ -1,13 +1,14 @@
 """Choices: what a user switched on and off, in the `satchel.toml` of a user or of a project.
 
-The file of the project is nearer than the user's own and decides first; inside one file `enable`
-wins over `disable`; what no file mentions stays as it is.
+The file of the project is nearer than the user's own and decides first; inside one file a name
+counts before a source or a glob, and of equals `enable` before `disable`; what no file mentions
+stays as it is. A plugin that any file switches off stays off.
 """
 
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
 from shlex import quote
@@ -55,13 +56,19 @@ class Patterns:
 
     def match(self, kind: str, texts: Iterable[str]) -> str | None:
         """Return the pattern that matches one of the texts that something answers to."""
-        if not self.written:
-            return None
         texts = tuple(texts)
+        return self.naming(kind, texts) or self.covering(kind, texts)
+
+    def naming(self, kind: str, texts: Iterable[str]) -> str | None:
+        """Return the pattern that is one of these texts."""
         for named in ("", kind):
             for text in texts:
                 if (written := self._exact.get((named, text))) is not None:
                     return written
+        return None
+
+    def covering(self, kind: str, texts: Sequence[str]) -> str | None:
+        """Return the glob that one of these texts fits."""
         for named, glob, written in self._globs:
             if named in {"", kind} and any(map(glob.match, texts)):
                 return written
@@ -85,6 +92,17 @@ class ChoicesFile:
     def is_unreadable(self) -> bool:
         """Tell whether there is a file that cannot be read, so that older choices go on."""
         return any(item.code == "choices-unreadable" for item in self.diagnostics)
+
+    def verdict(self, kind: str, texts: tuple[str, ...]) -> "Verdict | None":
+        """Return what the file says of a thing: what names it counts before what covers it."""
+        names = (texts[0], *(text for text in texts if ":" in text))
+        for is_on, patterns in ((True, self.enable), (False, self.disable)):
+            if pattern := patterns.naming(kind, names):
+                return Verdict(is_on, self, pattern)
+        for is_on, patterns in ((True, self.enable), (False, self.disable)):
+            if pattern := patterns.match(kind, texts):
+                return Verdict(is_on, self, pattern)
+        return None
 
     @property
     def option(self) -> str:
@@ -123,11 +141,11 @@ class Choices:
         `texts` are the names that the thing answers to: its name, its addresses, its source.
         """
         texts = tuple(texts)
-        for file in self.files:
-            for patterns, is_on in ((file.enable, True), (file.disable, False)):
-                if (pattern := patterns.match(kind, texts)) is not None:
-                    return Verdict(is_on, file, pattern)
-        return None
+        found = [verdict for file in self.files if (verdict := file.verdict(kind, texts))]
+        if kind == "plugin":
+            # Whoever wrote a project must not have code run that its user switched off.
+            found.sort(key=lambda verdict: verdict.is_on)
+        return next(iter(found), None)
 
     def disabled(self, kind: str, name: str, texts: Iterable[str] = ()) -> Diagnostic | None:
         """Report that something is switched off, if it is; `texts` are its names beside `name`."""

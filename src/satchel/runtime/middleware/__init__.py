@@ -3,6 +3,7 @@
 from satchel.runtime.middleware.approval import Approval, approve, is_preapproved
 from satchel.runtime.middleware.caching import by_arguments, by_session, cache
 from satchel.runtime.middleware.deadline import limit_time
+from satchel.runtime.middleware.hints import may_change_something
 from satchel.runtime.middleware.logs import log_calls
 from satchel.runtime.middleware.measuring import Measurement, measure
 from satchel.runtime.middleware.pacing import limit_rate
@@ -23,6 +24,7 @@ __all__ = [
     "limit_rate",
     "limit_time",
     "log_calls",
+    "may_change_something",
     "measure",
     "retry",
     "trace",

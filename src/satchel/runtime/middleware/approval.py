@@ -59,9 +59,9 @@ def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) 
 def is_preapproved(call: ToolCall) -> bool:
     """Tell whether a skill that was loaded asks for this tool, by name, in `allowed-tools`.
 
-    That is a wish of whoever wrote the skill; a host that trusts its skills may heed it:
-    `approve(ask, needs=lambda call: not is_preapproved(call))`. A name with a condition, such as
-    `Bash(git:*)`, is for the host to read: it stands in `call.context.preapproved`.
+    That is a wish of whoever wrote the skill; a host that trusts its skills may heed it in the
+    `needs` of `approve`. A name with a condition, such as `Bash(git:*)`, is for the host to read:
+    it stands in `call.context.preapproved`.
     """
     return call.name in call.context.preapproved
 

@@ -30,10 +30,14 @@ def by_arguments(call: ToolCall) -> Hashable:
 
 
 def is_repeatable(call: ToolCall) -> bool:
-    """Tell whether a call is of a tool that only reads, or is idempotent, and answers itself."""
+    """Tell whether a call is of a tool that only reads, or is idempotent, and answers itself.
+
+    Not of one that reads but denies `idempotentHint`: it does not answer alike twice.
+    """
     tool = tool_of(call)
-    repeatable = tool is not None and (tool.idempotent or not may_change_something(call))
-    return repeatable and tool is not None and not tool.background
+    if tool is None or tool.background or (tool.annotations or {}).get("idempotentHint") is False:
+        return False
+    return tool.idempotent or not may_change_something(call)
 
 
 def cache(

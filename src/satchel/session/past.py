@@ -1,0 +1,61 @@
+"""What a session remembers of its steps: little, and nothing that keeps a generation alive."""
+
+from dataclasses import dataclass
+from typing import Any
+from weakref import ref
+
+from satchel.groups import Sight, in_order_of_appearance
+from satchel.session.showing import Showing, schemas
+from satchel.shared import Shared
+
+
+class Handout:
+    """What the model is handed: a showing, and its tools in the order of the conversation."""
+
+    __slots__ = ("__weakref__", "_schemas", "names", "showing")
+
+    def __init__(self, showing: Showing, names: tuple[str, ...]) -> None:
+        self.showing, self.names = showing, names
+        self._schemas: dict[str, list[dict[str, Any]]] = {}
+
+    def schemas(self, shared: Shared, dialect: str) -> list[dict[str, Any]]:
+        """Return the schemas of the tools, each time the same list: copying takes long."""
+        if dialect not in self._schemas:
+            self._schemas[dialect] = schemas(shared, self.showing, dialect, self.names)
+        return self._schemas[dialect]
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The steps until now."""
+
+    seen: tuple[str, ...] = ()
+    """The names of all tools that were ever shown, in the order in which they came."""
+    sight: Sight | None = None
+    """What the last step showed."""
+    last: "ref[Handout] | None" = None
+    """What it handed out, if that is still held."""
+    names: tuple[str, ...] = ()
+    """The names of the last showing, in its own order."""
+    order: tuple[str, ...] = ()
+    """The same names in the order of the conversation."""
+
+    def step(self, showing: Showing) -> tuple["Past", Handout]:
+        """Return the past after one more step, and what that step hands out."""
+        seen, order = self.seen, self.order
+        if showing.names is not self.names:
+            order = in_order_of_appearance(showing.names, seen)
+            seen = _joined(seen, order)
+        handout = self.last() if self.last else None
+        if handout is None or handout.showing is not showing or handout.names is not order:
+            handout = Handout(showing, order)
+        return Past(seen, showing.sight, ref(handout), showing.names, order), handout
+
+
+def _joined(seen: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
+    """Return all names that were ever shown; the same tuple if none of them is new."""
+    if not seen:
+        return order
+    known = set(seen)
+    news = tuple(name for name in order if name not in known)
+    return (*seen, *news) if news else seen
