@@ -62,12 +62,12 @@ class Scene(Known):
 class Generation(Known):
     """One generation and its scenes."""
 
-    __slots__ = ("_before", "_scenes", "catalog")
+    __slots__ = ("_before", "_by_activation", "_by_active", "catalog")
 
     def __init__(self, catalog: Catalog, before: Traits | None = None) -> None:
         super().__init__()
         self.catalog, self._before = catalog, before
-        self._scenes = Known()
+        self._by_activation, self._by_active = Known(), Known()
 
     @property
     def traits(self) -> Traits:
@@ -82,7 +82,7 @@ class Generation(Known):
 
     def scene(self, activation: Activation) -> Scene:
         """Return what an activation makes visible; what comes to the same is the same scene."""
-        return self._scenes.once(activation, lambda: self._scene(activation))
+        return self._by_activation.once(activation, lambda: self._scene(activation))
 
     def _scene(self, activation: Activation) -> Scene:
         active = active_in(self.catalog, activation)
@@ -93,7 +93,7 @@ class Generation(Known):
             skills = self.once(("skills", matter), lambda: seen_skills(self.catalog, matter))
             return Scene(self, view_of(self.catalog, activation, skills))
 
-        return self._scenes.once(active, made)
+        return self._by_active.once(active, made)
 
 
 class Shared:

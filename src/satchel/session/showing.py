@@ -1,7 +1,7 @@
 """A showing: all that a model is shown of one generation, worked out once for many sessions."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from satchel.catalog import Catalog, SkillEntry
@@ -98,12 +98,7 @@ def _schema(shared: Shared, showing: Showing, name: str, dialect: str) -> Any:
 
 
 def _shown(scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Begun) -> Showing:
-    # Few groups hold skills, so most scenes list the same ones.
-    active = frozenset(group.name for group in scene.view.groups)
-    matter = active & scene.catalog.groups_of_skills
-    key = ("listing", matter, options.skill_tools, options.search, style)
-    listing = scene.generation.once(key, lambda: _listing(scene.view, options, style))
-    own = {tool.name: tool for tool in _own_tools(scene, options, listing, begun)}
+    listing, own = _alike(scene, options, style, begun)
     taken = scene.view.by_name
     entries = [entry.name for entry in scene.view.tools if entry.tool]
     names = (*entries, *(name for name in own if name not in taken))
@@ -111,6 +106,25 @@ def _shown(scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Beg
     sight = sight_of(scene.catalog, scene.view, own, scene.generation.traits)
     choices = (options, style, begun)
     return Showing(scene, choices, own, names, listing.text, render_notes(groups), sight)
+
+
+def _alike(
+    scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Begun
+) -> tuple[Listing, Mapping[str, OwnTool]]:
+    """Return what does not change with most groups: the listing, and the session's own tools."""
+    view, catalog = scene.view, scene.catalog
+    active = frozenset(group.name for group in view.groups)
+    has_tasks = begun.tasks or any(entry.tool and entry.tool.background for entry in view.tools)
+    begun = replace(begun, tasks=has_tasks)
+
+    def made() -> tuple[Listing, Mapping[str, OwnTool]]:
+        listing = _listing(view, options, style)
+        tools = _own_tools(catalog, view, options, listing, begun)
+        return listing, {tool.name: tool for tool in tools}
+
+    # Few groups hold skills, so most scenes list the same ones.
+    key = ("alike", active & catalog.groups_of_skills, options, style, begun)
+    return scene.generation.once(key, made)
 
 
 def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> Listing:
@@ -123,13 +137,12 @@ def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> Listing
 
 
 def _own_tools(
-    scene: Scene, options: SessionOptions, listing: Listing, begun: Begun
+    catalog: Catalog, view: View, options: SessionOptions, listing: Listing, begun: Begun
 ) -> list[OwnTool]:
     """Return the tools that are there for what a session does."""
-    catalog, view = scene.catalog, scene.view
     own: list[OwnTool | None] = []
     if options.meta_tool:
-        own.append(scene.generation.once("meta tool", lambda: meta_tool(catalog)))
+        own.append(meta_tool(catalog))
     if options.skill_tools:
         own.append(loader_tool(view, is_whole=listing.left_out == 0))
         own.append(reader_tool(view, is_needed=begun.files))
@@ -143,7 +156,7 @@ def _own_tools(
     is_much = listing.names_only or skills >= _MANY
     if (skills or view.model_skills) and _wanted(options.search, is_much):
         own.append(search_tool("skill"))
-    if begun.tasks or any(entry.tool and entry.tool.background for entry in view.tools):
+    if begun.tasks:
         own += unbound_task_tools()
     return [tool for tool in own if tool is not None]
 
