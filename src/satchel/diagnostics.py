@@ -135,6 +135,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "tool-state-missing": Rule("A tool needs a value that nobody configured.", _E, _E),
         "tool-unfit": Rule("A configured value, or an added model, does not fit a tool.", _E, _E),
         "config-unreadable": Rule("A plugin's configuration file cannot be read.", _E, _E),
+        "config-invalid": Rule(
+            "A plugin's configured value is not allowed, or a required one is missing.", _E, _E
+        ),
         "tool-shadowed": Rule("Another tool of the same name is served instead.", _W, _W),
         "group-unavailable": Rule("A group requires a value that nobody configured.", _W, _W),
         "group-declared-twice": Rule("Two sources describe one group; the first counts.", _W, _W),
