@@ -136,6 +136,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "tool-unfit": Rule("A configured value, or an added model, does not fit a tool.", _E, _E),
         "tool-replaces-own": Rule("A tool takes the place of one of the session's own.", _W, _W),
         "config-unreadable": Rule("A plugin's configuration file cannot be read.", _E, _E),
+        "config-invalid": Rule(
+            "A plugin's configured value is not allowed, or a required one is missing.", _E, _E
+        ),
         "tool-shadowed": Rule("Another tool of the same name is served instead.", _W, _W),
         "group-unavailable": Rule("A group requires a value that nobody configured.", _W, _W),
         "group-declared-twice": Rule("Two sources describe one group; the first counts.", _W, _W),

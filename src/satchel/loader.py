@@ -11,6 +11,7 @@ from typing import Any
 
 from satchel.catalog import Catalog, PluginEntry, RankedSkill, Supply, build, build_plugins
 from satchel.diagnostics import Diagnostic, Where, report
+from satchel.manifests import ConfigField
 from satchel.names import near_misses
 from satchel.plugins import (
     Fitted,
@@ -73,10 +74,12 @@ class Wanted:
         user = choices_path(self.settings.config_folder)
         return read_choices(user, self.project_choices, before, patience)
 
-    def configuration(self, plugin: str) -> Configuration:
-        """Return what a plugin is configured with."""
-        given = self.config.get(plugin, {})
-        return read_configuration(plugin, given, self.settings.config_folder)
+    def configuration(
+        self, plugin: str, fields: tuple[ConfigField, ...], choices: Choices
+    ) -> Configuration:
+        """Return what a plugin that declares these fields is configured with."""
+        given, folder = self.config.get(plugin, {}), self.settings.config_folder
+        return read_configuration(plugin, given, folder, fields, choices.layer(plugin))
 
     def enables(self, found: DistributionFinding) -> bool:
         """Tell whether somebody asked for an installed plugin."""
@@ -255,11 +258,11 @@ class _Fit:
         texts = (f"{supply.name}:{tool}", supply.name)
         return self.choices.disabled("tool", tool, texts) is not None
 
-    def _configured(self, plugin: str) -> Configuration:
+    def _configured(self, plugin: str, fields: tuple[ConfigField, ...]) -> Configuration:
         # Stamped first: what changes while it is read is read again.
         path = configuration_path(plugin, self.wanted.settings.config_folder)
         self.files.extend(folder_stamps([path]))
-        return self.wanted.configuration(plugin)
+        return self.wanted.configuration(plugin, fields, self.choices)
 
 
 def _refitted(previous: Catalog, last_good: Mapping[Unit, Supply]) -> Catalog:

@@ -47,7 +47,6 @@ from satchel.sources import (
     hints,
     place,
     project_choices_path,
-    read_configuration,
 )
 from satchel.sources.config import fixed_folder
 from satchel.tools import FunctionTool, Tool, set_extended_model
@@ -64,7 +63,7 @@ class Satchel:
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
     one); `places` adds what `well_known_places` returns. The user's `satchel.toml` switches on and
     off, and so does that of the folder `project`, if one is named. `config` has values for the
-    state fields of tools, by plugin; they win over the environment and the plugin's file. With
+    state fields of tools, by plugin; they win over the environment and all files. With
     `run_code=False` no plugin is imported: everything is listed, nothing can be called.
 
     Nothing on disk makes this raise: what is wrong there is in `catalog.diagnostics`.
@@ -211,9 +210,7 @@ class Satchel:
         """Bind the state fields of a tool of the host's own."""
         if not isinstance(made, FunctionTool) or not made.state:
             return made
-        config = read_configuration(
-            HOST, self._wanted.config.get(HOST, {}), self._settings.config_folder
-        )
+        config = self._wanted.configuration(HOST, (), self._look.choices)
         keys = f'give presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
         return bound(made, config.values, keys)
 

@@ -106,6 +106,15 @@ def test_enable_and_disable(read, world):
         assert [list(item) for item in told] == [SHAPES["enable and disable"]] * 2
 
 
+def test_config(read, here, write_plugin):
+    manifest = "config:\n  key: {type: secret}\n  size: {type: integer, default: 1}\n"
+    write_plugin(here / "plugins", "keyed", manifest)
+    shown = read("config", "show", "keyed", "--plugins", "plugins")
+    assert [list(item) for item in shown] == [SHAPES["config show"]] * 2
+    (problem,) = read("config", "validate", "keyed", "--plugins", "plugins")
+    assert list(problem) == SHAPES["diagnostic"]
+
+
 def test_watch(start, world):
     watch = start("watch", "--json", *world)
     loaded = json.loads(watch.until("."))
@@ -123,4 +132,4 @@ def test_every_promise_is_tested():
     source = Path(__file__).read_text()
     for shape in SHAPES:
         assert shape.split()[0] in source
-    assert len(SHAPES) == 19
+    assert len(SHAPES) == 20

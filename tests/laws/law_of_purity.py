@@ -37,7 +37,14 @@ PURE = {
         "griffe.DocstringSectionText",
         *("pydantic", "pydantic_core.to_jsonable_python"),
     },
-    "manifests": {"ast", "hashlib.blake2b", "pathlib.PurePosixPath", "re", "yaml"},
+    "manifests": {
+        "ast",
+        "hashlib.blake2b",
+        "pathlib.PurePath",
+        "pathlib.PurePosixPath",
+        "re",
+        "yaml",
+    },
     "catalog": {
         "satchel.sources.files.UnitFile",
         "satchel.sources.places.Scope",
@@ -80,6 +87,7 @@ EXCEPTIONS = {
         {"errno", "fcntl", "open", "pathlib.PureWindowsPath"},
     ),
     "sources.files": ("it reads the files", {"open"}),
+    "sources.writing": ("it writes the user's files", {"open"}),
     "sources.serving": (
         "it reads names as any system would, and asks for the kind of a file",
         {"mimetypes.MimeTypes", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"},
@@ -247,6 +255,7 @@ EXCEPTIONS = {
         "Ctrl-C cancels the call, also while its loop begins to wait",
         {"asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"},
     ),
+    "cli.commands.config": ("it opens the user's editor", {"subprocess.run"}),
     "cli.entry": ("it imports a command when that is run", {"importlib.import_module"}),
     "__init__": (
         "it loads a public name when that is first used, and keeps it",

@@ -163,7 +163,7 @@ def test_a_field_that_nobody_reads_is_reported_and_a_typo_is_recognised():
     assert fixes == ["Write 'version:'.", "Remove it.", "Write 'tools:'.", "Remove it."]
 
 
-@pytest.mark.parametrize("key", ["config", "setup", "requires", "isolation", "contract"])
+@pytest.mark.parametrize("key", ["setup", "requires", "isolation", "contract"])
 def test_a_field_of_a_later_version_says_so(key):
     reading = read(f"name: maps\n{key}: {{a: b}}\n")
     assert reading.value
@@ -180,3 +180,40 @@ def test_every_problem_is_told_at_once():
 def test_no_bytes_make_the_reader_raise(data):
     reading = read_plugin(data, "x", "toolkit.yaml", Limits())
     assert (reading.value is None) == has_error(reading.diagnostics)
+
+
+def test_tools_may_be_a_list_of_names_and_functions():
+    reading = read(
+        "name: maps\ntools:\n- route\n- {name: far, function: 'code.geo.py:distance'}\n"
+        "- function: near\n"
+    )
+    assert reading.diagnostics == ()
+    assert [(t.name, t.module, t.function) for t in reading.value.chosen] == [
+        ("route", "tools", ""),
+        ("far", "code.geo", "distance"),
+        ("near", "tools", "near"),
+    ]
+    assert reading.value.modules == ("tools", "code.geo")
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "[x]",
+        "{}",
+        "a b",
+        "{name: a, function: '../x:y'}",
+        "{function: ''}",
+        "{name: a, function: 'm:'}",
+    ],
+)
+def test_an_item_of_the_tools_that_names_none_is_refused_with_its_line(item):
+    reading = read(f"name: maps\ntools:\n- ok\n- {item}\n")
+    assert reading.value is None
+    assert {(code, line) for code, line in places(reading)} == {("plugin-field-type", 4)}
+
+
+def test_two_chosen_tools_of_one_name_are_refused():
+    assert places(read("name: maps\ntools: [a, {name: a, function: b}]\n")) == [
+        ("plugin-field-type", 2)
+    ]

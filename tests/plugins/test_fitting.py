@@ -1,6 +1,7 @@
 """Fitting tools to the host, without a satchel around it."""
 
 import threading
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
@@ -8,9 +9,10 @@ from pydantic import AfterValidator, BaseModel
 
 from satchel.catalog import Group, Supply, ToolSupply
 from satchel.errors import DefinitionError
+from satchel.manifests import ConfigField
 from satchel.plugins import fit
 from satchel.plugins.fitting import bound
-from satchel.sources import Configuration, Scope
+from satchel.sources import Configuration, Scope, read_configuration
 from satchel.tools import FunctionTool
 
 CANARY = "s3cr3t-canary"
@@ -38,10 +40,12 @@ def supply(*tools: FunctionTool, name: str = "acme", groups: tuple[Group, ...] =
 
 
 def configured(problems=(), **values):
-    return lambda plugin: Configuration(plugin, f"/conf/{plugin}.env", values, tuple(problems))
+    return lambda plugin, _fields: Configuration(
+        plugin, f"/conf/{plugin}.env", values, tuple(problems)
+    )
 
 
-def never(plugin):
+def never(_plugin, _fields):
     raise AssertionError("nobody needs a configuration")
 
 
@@ -136,7 +140,7 @@ def test_what_fitted_last_goes_on_while_a_value_does_not_fit_or_nobody_can_know_
     given = supply(FunctionTool(needs_key, state=["api_key"]))
     first = fit(given, configured(api_key="abc"), {}, None)
     unreadable = Configuration("acme", "/conf/acme.env", {}, is_unreadable=True)
-    broken = fit(given, lambda _plugin: unreadable, {}, first)
+    broken = fit(given, lambda _plugin, _fields: unreadable, {}, first)
     assert broken.supply.tools == first.supply.tools
     assert codes(broken) == ["tool-state-missing"]
     gone = fit(given, configured(), {}, broken)
@@ -377,3 +381,53 @@ def test_state_and_a_model_may_come_together():
     (made,) = fitted.supply.tools
     assert made.tool.injected == {"api_key": "abc"}
     assert list(made.tool.parameters["properties"]) == ["unit"]
+
+
+def declared(tmp_path, supplied, fields, before=None, **given):
+    def read(plugin, declared_fields):
+        return read_configuration(plugin, given, str(tmp_path), declared_fields)
+
+    return fit(replace(supplied, config=fields), read, {}, before)
+
+
+RETRIES = ConfigField("retries", "integer", default=5, required=False)
+KEY = ConfigField("api_key", "secret")
+
+
+def test_a_default_of_the_manifest_fills_the_field_and_satisfies_a_group(tmp_path):
+    group = Group("web", requires=("RETRIES",))
+    given = supply(FunctionTool(has_default, state=["retries"]), groups=(group,))
+    fitted = declared(tmp_path, given, (RETRIES,))
+    assert fitted.supply.tools[0].tool.injected == {"retries": 5}
+    assert fitted.supply.groups[0].missing == ()
+    assert codes(fitted) == []
+
+
+def test_a_value_that_is_not_allowed_costs_the_tools_that_take_it_and_goes_on_if_it_can(tmp_path):
+    """Also where Python has a default: somebody meant another value."""
+    tools = FunctionTool(has_default, state=["retries"]), FunctionTool(plain)
+    given = supply(*tools)
+    cold = declared(tmp_path, given, (RETRIES,), retries=CANARY)
+    assert names(cold) == ["plain"]
+    assert codes(cold) == ["config-invalid", "tool-unfit"]
+    first = declared(tmp_path, given, (RETRIES,))
+    warm = declared(tmp_path, given, (RETRIES,), first, retries=CANARY)
+    assert names(warm) == ["has_default", "plain"]
+    assert warm.supply.tools[0] is first.supply.tools[0]
+    assert codes(warm) == ["config-invalid", "tool-unfit"]
+    assert CANARY not in repr((cold, warm))
+    mended = declared(tmp_path, given, (RETRIES,), warm, retries=7)
+    assert mended.supply.tools[0].tool.injected == {"retries": 7}
+
+
+def test_a_required_field_is_told_once_by_the_tool_that_needs_it_or_else_by_itself(tmp_path):
+    needing = supply(FunctionTool(needs_key, state=["api_key"]), FunctionTool(plain))
+    fitted = declared(tmp_path, needing, (KEY,))
+    assert (names(fitted), codes(fitted)) == (["plain"], ["tool-state-missing"])
+    assert "satchel config set acme api_key," in fitted.supply.diagnostics[0].fix
+    assert codes(declared(tmp_path, supply(FunctionTool(plain)), (KEY,))) == ["config-invalid"]
+
+
+def test_of_a_plugin_that_is_switched_off_nothing_is_told():
+    off = replace(supply(groups=(Group("web", requires=("KEY",)),)), config=(KEY,), disabled=True)
+    assert fit(off, never, {}, None).supply is off

@@ -320,3 +320,68 @@ def test_a_plugin_that_is_switched_off_stays_in_the_list(package):
     supply = package("raise SystemExit(3)", run=False)
     assert disabled(supply).disabled
     assert disabled(supply).name == "acme"
+
+
+# ---- tools that the manifest chooses --------------------------------------------------------
+
+TWO = """
+from satchel import Tool, tool
+
+@tool(name="first", group="own")
+def one() -> str:
+    "The first."
+    return "one"
+
+@tool
+def broken(x: complex) -> str:
+    "Nobody can describe it."
+    return "broken"
+
+class Made(Tool):
+    name = "made"
+    async def execute(self) -> str:
+        return "made"
+
+thing = Made()
+"""
+MORE = """
+def plain(x: int) -> str:
+    "A plain function."
+    return f"plain {x}"
+"""
+CHOSEN = "tools:\n- first\n- made\n- {name: renamed, function: 'tools:thing'}\n"
+CHOSEN += "- {name: simple, function: 'code.more:plain'}\n"
+
+
+def test_a_manifest_chooses_tools_of_several_modules_and_names_them(load, codes, tmp_path):
+    (tmp_path / "demo/code").mkdir(parents=True)
+    (tmp_path / "demo/code/more.py").write_text(MORE)
+    supply = load(CHOSEN, tools=TWO)
+    assert codes(supply) == []
+    assert names(supply) == ["first", "made", "renamed", "simple"]
+    first, made, renamed, simple = supply.tools
+    assert first.groups == ("own",)
+    assert (made.tool.name, renamed.tool.name) == ("made", "renamed")
+    assert renamed.tool is not made.tool
+    assert simple.description == "A plain function."
+    assert simple.path == str(tmp_path / "demo/code/more.py")
+    assert list(simple.tool.parameters["properties"]) == ["x"]
+
+
+def test_a_chosen_tool_that_is_not_there_costs_only_itself(load, codes):
+    supply = load("tools: [first, gone, {function: 'tools:absent'}]\n", tools=TWO)
+    assert names(supply) == ["first"]
+    assert codes(supply) == ["plugin-group-unknown", "plugin-group-unknown"]
+    assert "'gone'" in supply.diagnostics[0].message
+
+
+def test_what_is_chosen_and_no_tool_is_told(load, codes):
+    supply = load("tools: [{name: x, function: 'tools:Made'}, first]\n", tools=TWO)
+    assert names(supply) == ["first"]
+    assert codes(supply) == ["plugin-tool-invalid"]
+
+
+def test_a_declared_configuration_is_carried_along(load):
+    for run in (True, False):
+        supply = load("config: {api_key: {type: secret}}\n", run=run)
+        assert [field.name for field in supply.config] == ["api_key"]

@@ -299,3 +299,78 @@ def test_a_model_that_became_a_clash_can_be_replaced_or_taken_away(watched, plug
         assert codes(bag) == set()
         with pytest.raises(DefinitionError):
             bag.set_extended_model("pick", More)
+
+
+DECLARED = """active: true
+notes: guide.md
+config:
+  api_key: {type: secret, min: 3}
+  retries: {type: integer, default: 2, max: 9}
+"""
+COUNTING = """
+    from satchel import tool
+
+    @tool(state=["retries"])
+    def fetch(city: str, retries: int) -> str:
+        "Fetch something."
+        return f"{city} {retries}"
+"""
+
+
+@pytest.fixture
+def declaring(plugins, write_plugin):
+    folder = write_plugin(plugins, "demo", "active: true\n", tools=COUNTING)
+    (folder / "guide.md").write_text("Be kind.")
+    write_plugin(plugins, "demo", DECLARED)
+    return folder
+
+
+def test_a_value_that_is_not_allowed_leaves_the_last_good_one_until_it_is_mended(
+    watched, plugins, demo_env, declaring
+):
+    demo_env.write_text("API_KEY=abc\nRETRIES=3\n")
+    with watched(plugins=[plugins]) as seen:
+        demo_env.write_text("API_KEY=abc\nRETRIES=s3cr3t-canary\n")
+        seen.until(lambda: codes(seen.bag) == {"config-invalid", "tool-unfit"})
+        assert say(seen.bag) == "Oslo 3"
+        demo_env.write_text("API_KEY=abc\n")
+        seen.until(lambda: codes(seen.bag) == set())
+        assert say(seen.bag) == "Oslo 2"
+        seen.until_as_cold()
+        assert "s3cr3t-canary" not in repr([seen.changes, seen.bag.catalog])
+
+
+def test_a_projects_values_are_followed_and_its_secrets_refused(
+    watched, plugins, demo_env, declaring, tmp_path
+):
+    demo_env.write_text("API_KEY=abc\n")
+    project = tmp_path / "project"
+    project.mkdir()
+    with watched(plugins=[plugins], project=project) as seen:
+        assert say(seen.bag) == "Oslo 2"
+        (project / "satchel.toml").write_text("[config.demo]\nretries = 4\n")
+        seen.until(lambda: say(seen.bag) == "Oslo 4")
+        seen.until_as_cold()
+        (project / "satchel.toml").write_text('[config.demo]\napi_key = "s3cr3t-canary"\n')
+        seen.until(lambda: codes(seen.bag) == {"config-invalid"})
+        assert say(seen.bag) == "Oslo 2"
+        seen.until_as_cold()
+        (project / "satchel.toml").unlink()
+        seen.until(lambda: codes(seen.bag) == set())
+        assert "s3cr3t-canary" not in repr([seen.changes, seen.bag.catalog])
+
+
+def test_notes_in_a_file_and_the_fields_of_the_manifest_are_followed(
+    watched, plugins, demo_env, declaring, write_plugin
+):
+    demo_env.write_text("API_KEY=abc\n")
+    with watched(plugins=[plugins]) as seen:
+        assert seen.bag.catalog.groups["demo"].notes == "Be kind."
+        (declaring / "guide.md").write_text("Be kinder.")
+        seen.until(lambda: seen.bag.catalog.groups["demo"].notes == "Be kinder.")
+        seen.until_as_cold()
+        write_plugin(plugins, "demo", DECLARED.replace("default: 2", "default: 7"))
+        seen.until(lambda: say(seen.bag) == "Oslo 7")
+        (declaring / "guide.md").unlink()
+        seen.until(lambda: codes(seen.bag) == {"plugin-field-type", "last-good"})
+        assert say(seen.bag) == "Oslo 7"

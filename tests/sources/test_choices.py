@@ -279,3 +279,33 @@ def test_the_file_of_a_project_is_where_it_was_when_the_project_was_named(tmp_pa
     assert project_choices_path(".") == str(tmp_path / "satchel.toml")
     with pytest.raises(DefinitionError, match="empty path"):
         project_choices_path(" ")
+
+
+def test_the_file_of_a_project_gives_plugins_values(user, project):
+    text = 'disable = ["x"]\n[config.weather]\nUNIT = "C"\nretries = 3\n[config."a.b"]\nx = true\n'
+    write(project, text)
+    choices = read_choices(str(user), str(project))
+    assert choices.diagnostics == ()
+    layer = choices.layer("weather")
+    assert (layer.path, layer.values) == (str(project), {"UNIT": "C", "retries": 3})
+    assert choices.layer("a.b").values == {"x": True}
+    assert choices.layer("other").values == {}
+    assert "'C'" not in repr(choices)
+
+
+def test_the_users_own_file_gives_none(user):
+    write(user, '[config.weather]\nunit = "C"\n')
+    choices = read_choices(str(user), "")
+    assert codes(choices) == ["choices-unknown"]
+    assert choices.layer("weather").values == {}
+
+
+@pytest.mark.parametrize("broken", ["config = 1\n", "[config]\nweather = 1\n", "[config.weather\n"])
+def test_values_that_are_no_tables_are_told_and_those_before_go_on(user, project, broken):
+    write(project, '[config.weather]\nunit = "C"\n')
+    before = read_choices(str(user), str(project))
+    write(project, broken)
+    choices = read_choices(str(user), str(project), before)
+    assert codes(choices) == ["choices-unreadable"]
+    assert "goes on" in choices.diagnostics[0].message
+    assert choices.layer("weather").values == {"unit": "C"}

@@ -2,7 +2,8 @@ import os
 
 import pytest
 
-from satchel.sources import configuration_path, read_configuration
+from satchel.manifests import ConfigField
+from satchel.sources import ProjectLayer, configuration_path, read_configuration
 from satchel.sources.config import config_folder, fixed_folder
 
 CANARY = "s3cr3t-canary"
@@ -120,7 +121,8 @@ def test_the_name_of_a_plugin_becomes_the_name_of_a_variable(monkeypatch):
     assert found.values == {"api_key": "abc"}
     assert found.variable("api_key") == "SATCHEL_ACME_WEATHER_2_API_KEY"
     assert found.how_to_set("api_key") == (
-        "put API_KEY=... into /nowhere/plugins/acme-weather.2.env, "
+        "satchel config set acme-weather.2 api_key, "
+        "or put API_KEY=... into /nowhere/plugins/acme-weather.2.env, "
         "or set SATCHEL_ACME_WEATHER_2_API_KEY"
     )
 
@@ -149,3 +151,105 @@ def test_a_folder_stays_where_it_was_named(tmp_path, monkeypatch):
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", "moved")
     assert fixed_folder("") == str(tmp_path / "moved")
     assert fixed_folder("here") == str(tmp_path / "here")
+
+
+# ---- what a manifest declares -------------------------------------------------------------
+
+RETRIES = ConfigField("retries", "integer", default=2, required=False, min=0, max=9)
+KEY = ConfigField("api_key", "secret", min=4)
+
+
+def declared(tmp_path, *fields, project=None, **given):
+    layer = ProjectLayer("/project/satchel.toml", project or {})
+    return read_configuration("acme", given, str(tmp_path), fields, layer)
+
+
+def test_each_layer_wins_over_the_next_and_the_default_comes_last(tmp_path, write, monkeypatch):
+    def found(**given):
+        config = declared(tmp_path, RETRIES, project={"RETRIES": 3}, **given)
+        assert config.diagnostics == ()
+        return config.values["retries"], config.origins["retries"]
+
+    assert read_configuration("acme", {}, str(tmp_path), (RETRIES,)).values == {"retries": 2}
+    assert found() == (3, "project")
+    write("RETRIES=4\n")
+    assert found() == (4, "file")
+    monkeypatch.setenv("SATCHEL_ACME_RETRIES", "5")
+    assert found() == (5, "environment")
+    assert found(retries=6) == (6, "code")
+    assert found(retries="") == (5, "environment")
+    assert found(retries=None) == (5, "environment")
+
+
+def test_a_field_that_is_spelled_with_capitals_is_one(tmp_path, write):
+    field = ConfigField("apiKey", "integer")
+    write("APIKEY=4\n")
+    assert declared(tmp_path, field).values == {"apikey": 4}
+    assert declared(tmp_path, field, apiKey=5).values == {"apikey": 5}
+
+
+def test_what_is_not_declared_stays_as_it_is(tmp_path, write):
+    write("OTHER=4\nRETRIES=4\n")
+    config = declared(tmp_path, RETRIES, project={"third": 5})
+    assert config.values == {"other": "4", "retries": 4, "third": 5}
+
+
+COMMAND = "satchel config set acme retries VALUE"
+PLACES = {
+    "code": ("Satchel(config=...)", "correct it in Satchel(config=...)"),
+    "environment": ("SATCHEL_ACME_RETRIES", COMMAND),
+    "file": ("acme.env", COMMAND),
+    "project": ("/project/satchel.toml", COMMAND),
+}
+
+
+@pytest.mark.parametrize("origin", PLACES)
+def test_what_is_not_allowed_is_left_out_and_told_without_its_value(
+    tmp_path, write, monkeypatch, origin
+):
+    """No farther layer takes its place: who gave it meant something else."""
+    wrong, (where, fix) = {"retries": CANARY}, PLACES[origin]
+    if origin == "environment":
+        monkeypatch.setenv("SATCHEL_ACME_RETRIES", CANARY)
+    write(f"RETRIES={CANARY if origin == 'file' else ''}\n")
+    project = wrong if origin == "project" else None
+    given = wrong if origin == "code" else {}
+    config = declared(tmp_path, RETRIES, project=project, **given)
+    assert config.values == {}
+    (problem,) = config.diagnostics
+    assert problem.code == "config-invalid"
+    assert problem.where.path.endswith(where)
+    assert "'retries'" in problem.message
+    assert "a whole number from 0 to 9" in problem.message
+    assert problem.fix.endswith(fix)
+    assert CANARY not in repr(config)
+
+
+def test_a_secret_of_a_project_is_refused_and_never_shown(tmp_path, write):
+    project = {"API_KEY": CANARY}
+    config = declared(tmp_path, KEY, project=project)
+    assert (config.values, config.missing) == ({}, (KEY,))
+    (problem,) = config.diagnostics
+    assert (problem.code, problem.where.path) == ("config-invalid", "/project/satchel.toml")
+    assert problem.fix.endswith("satchel config set acme api_key")
+    assert CANARY not in repr(config)
+    write("API_KEY=from-the-file\n")
+    assert declared(tmp_path, KEY, project=project).values == {"api_key": "from-the-file"}
+
+
+def test_a_path_has_its_home_and_may_have_to_exist(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    field = ConfigField("root", "path", must_exist=True)
+    assert declared(tmp_path, field, root="~").values == {"root": str(tmp_path)}
+    assert declared(tmp_path, field, root=tmp_path).values == {"root": str(tmp_path)}
+    config = declared(tmp_path, field, root="~/gone")
+    assert (config.values, list(config.invalid)) == ({}, ["root"])
+    assert str(tmp_path / "gone") not in str(config.diagnostics)
+
+
+def test_a_required_field_without_a_value_is_missing(tmp_path):
+    config = declared(tmp_path, KEY, RETRIES, ConfigField("more", required=False))
+    assert config.missing == (KEY,)
+    problem = config.without_value(KEY)
+    assert problem.code == "config-invalid"
+    assert problem.fix.startswith("satchel config set acme api_key, or put API_KEY=")

@@ -248,3 +248,93 @@ def test_a_place_with_links_is_always_looked_at(plugins, look, write_plugin):
     (plugins / "a").symlink_to(write_plugin(plugins / ".real", "a"))
     before = look()
     assert look(before, set()) is not before
+
+
+# ---- notes in a file, and tools that are chosen ---------------------------------------------
+
+
+def notes(scan):
+    return scan.findings["a"].manifest.notes
+
+
+def test_notes_may_be_a_file_inside_the_folder(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", "notes: ./docs/guide.md\ngroups: {g: {notes: other.txt}}\n")
+    (folder / "docs").mkdir()
+    (folder / "docs/guide.md").write_text("\ufeffBe kind.\r\nAlways.\n")
+    (folder / "other.txt").write_text("Or not.")
+    scan = look()
+    assert problems(scan) == []
+    assert notes(scan) == "Be kind.\nAlways."
+    assert scan.findings["a"].manifest.groups[0].notes == "Or not."
+    (folder / "docs/guide.md").write_text("Be kinder.")
+    again = look(scan)
+    assert notes(again) == "Be kinder."
+    assert again.findings["a"].digest != scan.findings["a"].digest
+    assert look(again).findings["a"].digest == look().findings["a"].digest
+
+
+@pytest.mark.parametrize("text", ["See the README.md", "|\n  a\n  guide.md", "guide"])
+def test_what_names_no_file_is_the_notes_themselves(plugins, look, write_plugin, text):
+    folder = write_plugin(plugins, "a", f"notes: {text}\n")
+    (folder / "guide").write_text("Not read.")
+    scan = look()
+    assert problems(scan) == []
+    assert notes(scan).split() == text.replace("|", "").split()
+
+
+@pytest.mark.parametrize("name", ["gone.md", "../outside.md", "link.md", "skills/x.md"])
+def test_notes_that_are_no_file_inside_are_refused(plugins, look, write_plugin, tmp_path, name):
+    folder = write_plugin(plugins, "a", f"notes: {name}\n")
+    for path in (plugins / "outside.md", tmp_path / "far.md"):
+        path.write_text("s3cr3t-canary")
+    (folder / "link.md").symlink_to(tmp_path / "far.md")
+    scan = look()
+    assert "plugin-field-type" in problems(scan)
+    assert "s3cr3t-canary" not in repr(scan.findings["a"].manifest)
+    assert not scan.findings["a"].is_sound
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"a\0b", b"x" * 2000])
+def test_notes_that_cannot_be_text_are_refused(plugins, look, write_plugin, data):
+    folder = write_plugin(plugins, "a", "notes: guide.md\n")
+    (folder / "guide.md").write_bytes(data)
+    assert problems(look(limits=Limits(skill_file=1000))) == ["plugin-unreadable"]
+
+
+def test_notes_that_become_a_file_and_cease_to_be_are_followed(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", "notes: plain\n")
+    (folder / "guide.md").write_text("From the file.")
+    first = look()
+    write_plugin(plugins, "a", "notes: guide.md\n")
+    second = look(first)
+    assert notes(second) == "From the file."
+    (folder / "guide.md").unlink()
+    third = look(second)
+    assert problems(third) == ["plugin-field-type"]
+    write_plugin(plugins, "a", "notes: plain\n")
+    assert notes(look(third)) == "plain"
+    assert look(third).findings["a"].digest == first.findings["a"].digest
+
+
+def test_only_the_chosen_tools_are_declared_and_by_the_names_they_are_given(
+    plugins, look, write_plugin
+):
+    write_plugin(
+        plugins,
+        "a",
+        "tools: [hello, {name: ring, function: 'more:_bell'}]\n",
+        tools=TOOL + TOOL.replace("hello", "other"),
+        more="def _bell(times: int):\n    'Ring it.'\n",
+    )
+    found = look().findings["a"]
+    assert found.diagnostics == ()
+    assert [(tool.name, tool.description) for tool in found.declared] == [
+        ("hello", "Say hello."),
+        ("ring", "Ring it."),
+    ]
+
+
+def test_each_module_of_a_chosen_tool_must_be_there(plugins, look, write_plugin):
+    write_plugin(plugins, "a", "tools: [hello, {function: 'more:bell'}]\n")
+    scan = look()
+    assert problems(scan) == ["plugin-field-type", "plugin-field-type"]

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
-from satchel.manifests import SkillManifest
+from satchel.manifests import ConfigField, SkillManifest
 from satchel.sources.files import UnitFile
 from satchel.sources.places import Scope
 from satchel.sources.skills import SkillFinding
@@ -159,6 +159,8 @@ class Supply:
     tools: tuple["ToolSupply", ...] = ()
     skills: tuple[str, ...] = ()
     """Folders to search for the skills it brings."""
+    config: tuple[ConfigField, ...] = ()
+    """The fields of its configuration that it declares."""
     diagnostics: tuple[Diagnostic, ...] = ()
     failed: bool = False
     flawed: bool = False

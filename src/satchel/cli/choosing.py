@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from satchel.sources.choices import (
 from satchel.sources.distributions import normalized
 from satchel.sources.files import UnreadableFileError, read_regular
 from satchel.sources.places import Scope
+from satchel.sources.writing import write_whole
 from satchel.text import one_line
 
 if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
@@ -96,7 +96,7 @@ def choose(
         after = chosen
     if after != before:
         _require_own(path, sources)
-        _write(path, _edited(data, before, after))
+        write_whole(path, _edited(data, before, after))
     word = "enabled" if is_on else "disabled"
     for item in () if as_json else told:
         done = f"{word} {item['name']}" if item["changed"] else f"{item['name']} is {word} already"
@@ -240,28 +240,3 @@ def _edit(document: Any, key: str, before: Patterns, after: Patterns) -> None:
     for item in after.written:
         if item not in before.written:
             document[key].append(item)
-
-
-def _write(path: str, data: bytes) -> None:
-    """Replace a file at one stroke; a link stays a link, and a mode what it was."""
-    target = os.path.realpath(path)
-    folder, name = os.path.split(target)
-    beside = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
-    try:
-        os.makedirs(folder, exist_ok=True)
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(data)
-                if os.path.exists(target):
-                    os.fchmod(file.fileno(), os.stat(target).st_mode & 0o7777)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, target)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(beside)
-            raise
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise SatchelError(f"cannot be written: {reason}", where=path) from None

@@ -3,7 +3,7 @@
 import ast
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from satchel.manifests.reading import Problems, Reading
@@ -29,15 +29,24 @@ class DeclaredTool:
     groups: tuple[str, ...]
     line: int
     digest: str
+    function: str = field(default="", compare=False)
+    """The name of its `def`."""
+    path: str = field(default="", compare=False)
+    """The file that it stands in, where one manifest brings several."""
 
 
-def declared_tools(source: bytes, path: str) -> Reading[tuple[DeclaredTool, ...]]:
-    """Find the tools of a module in the order of their `def`, without running it."""
+def declared_tools(
+    source: bytes, path: str, chosen: frozenset[str] = frozenset()
+) -> Reading[tuple[DeclaredTool, ...]]:
+    """Find the tools of a module in the order of their `def`, without running it.
+
+    `chosen` are functions that count without a decorator; they are named as their `def` is.
+    """
     problems = Problems(path)
     try:
         statements = list(_module_statements(ast.parse(source, filename=path)))
         names = _ASSUMED | dict(_imports(statements))
-        return Reading(tuple(_tools(statements, names)), ())
+        return Reading(tuple(_tools(statements, names, chosen)), ())
     except SyntaxError as error:
         # Python says 0 or -1 where it knows no place, as for an unknown encoding.
         line, column = (at if at and at > 0 else None for at in (error.lineno, error.offset))
@@ -73,28 +82,36 @@ def _imports(statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
                 yield alias.asname or alias.name, f"{origin}.{alias.name}"
 
 
-def _tools(statements: list[ast.stmt], names: dict[str, str]) -> Iterable[DeclaredTool]:
+def _tools(
+    statements: list[ast.stmt], names: dict[str, str], chosen: frozenset[str]
+) -> Iterable[DeclaredTool]:
     # Like the namespace of the module: a later definition takes the place of an earlier one.
     functions = {node.name: node for node in statements if isinstance(node, _Function)}
-    tools = {name: _tool(node, names) for name, node in functions.items() if name[0] != "_"}
-    return [tool for tool in tools.values() if tool]
+    public = {name: node for name, node in functions.items() if name[0] != "_" or name in chosen}
+    tools = (_tool(node, names, is_chosen=name in chosen) for name, node in public.items())
+    return [tool for tool in tools if tool]
 
 
-def _tool(function: _Function, names: dict[str, str]) -> DeclaredTool | None:
+def _tool(function: _Function, names: dict[str, str], *, is_chosen: bool) -> DeclaredTool | None:
     """Return what the function declares, or None if it is not decorated as a tool."""
     for decorator in function.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else None
         if _is_tool(call.func if call else decorator, names):
-            given = dict(_literals(call)) if call else {}
-            return DeclaredTool(
-                name=given.get("name", function.name),
-                description=given.get("description", _first_paragraph(function)),
-                signature=_signature(function),
-                groups=_groups(call),
-                line=function.lineno,
-                digest=hashlib.blake2b(ast.dump(function).encode(), digest_size=16).hexdigest(),
-            )
-    return None
+            return _declared(function, call)
+    return _declared(function, None) if is_chosen else None
+
+
+def _declared(function: _Function, call: ast.Call | None) -> DeclaredTool:
+    given = dict(_literals(call)) if call else {}
+    return DeclaredTool(
+        name=given.get("name", function.name),
+        description=given.get("description", _first_paragraph(function)),
+        signature=_signature(function),
+        groups=_groups(call),
+        line=function.lineno,
+        digest=hashlib.blake2b(ast.dump(function).encode(), digest_size=16).hexdigest(),
+        function=function.name,
+    )
 
 
 def _is_tool(decorator: ast.expr, names: dict[str, str]) -> bool:

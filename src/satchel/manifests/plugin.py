@@ -1,24 +1,28 @@
 """toolkit.yaml: what a plugin folder says about itself."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from satchel.manifests.block import Block
 from satchel.manifests.decoding import decode
+from satchel.manifests.fields import ConfigField, read_fields
 from satchel.manifests.reading import Problems, Reading, shown
 from satchel.manifests.repair import read_repairing
-from satchel.manifests.yamlbuilder import KeyPath, YamlValue
-from satchel.manifests.yamltext import YamlMap, kind_of
-from satchel.names import near_misses, plugin_name_fault
+from satchel.manifests.yamlbuilder import YamlValue
+from satchel.manifests.yamltext import kind_of
+from satchel.names import plugin_name_fault, tool_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden
 
-_SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _TEXTS = ("version", "description", "author", "license", "homepage", "notes")
-_FIELDS = ("name", *_TEXTS, "keywords", "active", "groups", "tools", "skills")
+_FIELDS = ("name", *_TEXTS, "keywords", "active", "groups", "tools", "skills", "config")
 _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires")
 # Names that later versions will read; a manifest may carry them already.
-_LATER_FIELDS = frozenset({"config", "setup", "requires", "isolation", "contract"})
+_LATER_FIELDS = frozenset({"setup", "requires", "isolation", "contract"})
+_DEFAULT_TOOLS = "tools"
+_FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
 
 
@@ -39,8 +43,20 @@ class GroupManifest:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenTool:
+    """One tool that a manifest chooses: `function` of `module`, or what has the name there."""
+
+    name: str
+    module: str
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PluginManifest:
-    """What a toolkit.yaml says; `tools` is a module and `skills` a folder inside the plugin's."""
+    """What a toolkit.yaml says; `tools` is a module and `skills` a folder inside the plugin's.
+
+    `notes`, also those of a group, may be the name of a file; see `notes_files`.
+    """
 
     name: str
     version: str
@@ -54,6 +70,27 @@ class PluginManifest:
     groups: tuple[GroupManifest, ...]
     tools: str
     skills: str
+    chosen: tuple[ChosenTool, ...] = ()
+    """The tools that are served, if the manifest chooses some; they may be in other modules."""
+    config: tuple[ConfigField, ...] = ()
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Return the modules that hold the tools, each once."""
+        return tuple(dict.fromkeys(tool.module for tool in self.chosen)) or (self.tools,)
+
+    @property
+    def notes_files(self) -> tuple[str, ...]:
+        """Return the texts among the notes that may be names of files inside the folder."""
+        texts = (self.notes, *(group.notes for group in self.groups))
+        return tuple(dict.fromkeys(text for text in texts if _FILE_NAME.fullmatch(text)))
+
+    def with_notes(self, files: Mapping[str, str]) -> "PluginManifest":
+        """Return a manifest whose notes are the texts of these files where they name them."""
+        groups = (
+            replace(group, notes=files.get(group.notes, group.notes)) for group in self.groups
+        )
+        return replace(self, notes=files.get(self.notes, self.notes), groups=tuple(groups))
 
 
 def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[PluginManifest]:
@@ -66,86 +103,24 @@ def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[
         return Reading(None, reading.diagnostics)
     problems = Problems(path)
     problems.extend(reading.diagnostics)
-    top = _Block(dict(reading.value.values), (), reading.value, problems)
+    top = Block(dict(reading.value.values), (), reading.value, problems)
+    module, chosen = _tools(top)
     manifest = PluginManifest(
         name=_name(top, folder),
         **{key: top.text(key) for key in _TEXTS},
         keywords=top.names("keywords"),
         active=top.switch("active", default=False),
         groups=_groups(top),
-        tools=_tools(top),
+        tools=module,
+        chosen=chosen,
         skills=_skills(top),
+        config=read_fields(top),
     )
-    top.report_unknown(_FIELDS)
+    top.report_unknown(_FIELDS, _LATER_FIELDS)
     return Reading(None if problems.fatal else manifest, problems.found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """One mapping of the file, read key by key.
-
-    What does not fit is noted, and the reading goes on with a default to find the next problem;
-    whether the plugin is refused for it is up to the code that was noted.
-    """
-
-    values: dict[str, YamlValue]
-    at: KeyPath
-    yaml: YamlMap
-    problems: Problems
-
-    def note(self, code: str, key: str, message: str, fix: str) -> None:
-        """Note a problem on the line of `key`, or of the block where the key is not given."""
-        lines = self.yaml.lines
-        self.problems.add(code, message, fix, lines.get((*self.at, key), lines.get(self.at)))
-
-    def misfit(self, key: str, message: str, fix: str) -> None:
-        self.note("plugin-field-type", key, message, fix)
-
-    def text(self, key: str, default: str = "") -> str:
-        value = self.values.get(key)
-        if isinstance(value, str):
-            return value.strip()
-        if value is not None:
-            self.misfit(key, f"'{key}' is {kind_of(value)}, not text", "Write text, in quotes.")
-        return default
-
-    def switch(self, key: str, *, default: bool) -> bool:
-        value = self.values.get(key)
-        if value is None:
-            return default
-        word = value.lower() if isinstance(value, str) else ""
-        if word not in _SWITCH:
-            self.misfit(key, f"'{key}' is neither true nor false", "Write true or false.")
-        return _SWITCH.get(word, default)
-
-    def names(self, key: str) -> tuple[str, ...]:
-        """Return a list of words; text with commas is taken for one."""
-        value = self.values.get(key)
-        if isinstance(value, str):
-            value = [*value.split(",")]
-        if value is None:
-            return ()
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            self.misfit(key, f"'{key}' is not a list of words", "Write '[one, two]'.")
-            return ()
-        return tuple(word for item in value if (word := str(item).strip()))
-
-    def report_unknown(self, known: tuple[str, ...]) -> None:
-        for key in self.values:
-            if key in known:
-                continue
-            if not self.at and key in _LATER_FIELDS:
-                message, fix = f"'{key}' is not read by this version", "Leave it, or remove it."
-            else:
-                meant = near_misses(
-                    key, [name for name in known if name not in self.values], most=1
-                )
-                message = f"{shown(key)} is not a field that is read here"
-                fix = f"Write '{meant[0]}:'." if meant else "Remove it."
-            self.note("plugin-field-unknown", key, message, fix)
-
-
-def _name(top: _Block, folder: str) -> str:
+def _name(top: Block, folder: str) -> str:
     name = top.text("name")
     fault = plugin_name_fault(name)
     if not name and not isinstance(top.values.get("name"), (list, dict)):
@@ -159,37 +134,15 @@ def _name(top: _Block, folder: str) -> str:
     return name
 
 
-def _groups(top: _Block) -> tuple[GroupManifest, ...]:
+def _groups(top: Block) -> tuple[GroupManifest, ...]:
     """Read the groups, given as a mapping by name or as a list whose items have a name."""
-    value = top.values.get("groups")
-    blocks: list[tuple[str, _Block]] = []
-    if isinstance(value, dict):
-        items = [(name, name, item) for name, item in value.items()]
-    elif isinstance(value, list):
-        items = [("", str(number), item) for number, item in enumerate(value)]
-    elif value is None:
-        return ()
-    else:
-        top.misfit("groups", "'groups' is text, not a mapping", "Write each group's name and ':'.")
-        return ()
-    for name, key, item in items:
-        at = ("groups", key)
-        if isinstance(item, dict) or (name and item is None):
-            blocks.append((name, _Block(item or {}, at, top.yaml, top.problems)))
-        else:
-            message = f"a group is {kind_of(item)}, not a mapping"
-            line = top.yaml.lines.get(at)
-            top.problems.add("plugin-field-type", message, "Write its fields below it.", line)
-    return _distinct([_group(name, block) for name, block in blocks], top)
+    return _distinct([_group(name, block) for name, block in top.blocks("groups", "group")], top)
 
 
-def _group(key: str, block: _Block) -> GroupManifest:
-    name = block.text("name", default=key) or key
-    if key and name != key:
-        block.misfit("name", f"{shown(name)} is called {shown(key)} above", "Remove 'name:'.")
-    if fault := plugin_name_fault(name):
-        what = f"the group's name {shown(name)} {fault}" if name else "a group has no name"
-        block.misfit("name", what, "Choose another name." if name else "Add 'name:'.")
+def _group(key: str, block: Block) -> GroupManifest:
+    name = block.name(key, "group")
+    if name and (fault := plugin_name_fault(name)):
+        block.misfit("name", f"the group's name {shown(name)} {fault}", "Choose another name.")
     block.report_unknown(_GROUP_FIELDS)
     return GroupManifest(
         name=name,
@@ -202,22 +155,60 @@ def _group(key: str, block: _Block) -> GroupManifest:
     )
 
 
-def _distinct(groups: list[GroupManifest], top: _Block) -> tuple[GroupManifest, ...]:
+def _distinct(groups: list[GroupManifest], top: Block) -> tuple[GroupManifest, ...]:
     names = [group.name for group in groups]
     for name in sorted({name for name in names if name and names.count(name) > 1}):
         top.misfit("groups", f"two groups are named {shown(name)}", "Make them one.")
     return tuple(groups)
 
 
-def _tools(top: _Block) -> str:
-    module = top.text("tools", default="tools").removesuffix(".py")
-    if not all(part.isidentifier() for part in module.split(".")):
+def _tools(top: Block) -> tuple[str, tuple[ChosenTool, ...]]:
+    """Read the module that holds the tools, or the list of those that are served."""
+    given = top.values.get("tools")
+    if isinstance(given, list):
+        blocks = [_chosen(top, number, item) for number, item in enumerate(given)]
+        names = [tool.name for tool in blocks if tool]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            top.misfit("tools", f"two tools are named {shown(name)}", "Rename one of them.")
+        return _DEFAULT_TOOLS, tuple(tool for tool in blocks if tool)
+    module = top.text("tools", default=_DEFAULT_TOOLS).removesuffix(".py")
+    if not _is_dotted(module):
         message = f"'tools' is {shown(module)}, which is no module of this folder"
-        top.misfit("tools", message, "Write a module's name, such as 'tools'.")
-    return module
+        top.misfit("tools", message, "Write a module's name, such as 'tools', or a list of names.")
+    return module, ()
 
 
-def _skills(top: _Block) -> str:
+def _chosen(top: Block, number: int, item: YamlValue) -> ChosenTool | None:
+    """Read one item of the list: a tool's name, or a mapping of `name` and `function`."""
+    at = ("tools", str(number))
+    if isinstance(item, str):
+        item = {"name": item}
+    if not isinstance(item, dict):
+        message = f"a tool is {kind_of(item)}, not a name"
+        fix = "Write a name, or 'name:' and 'function: module:function'."
+        top.problems.add("plugin-field-type", message, fix, top.yaml.lines.get(at))
+        return None
+    block = Block(item, at, top.yaml, top.problems)
+    block.report_unknown(("name", "function"))
+    module, colon, function = block.text("function").rpartition(":")
+    module = module.removesuffix(".py") if colon else _DEFAULT_TOOLS
+    name = block.text("name") or function
+    if function and not (_is_dotted(module) and function.isidentifier()):
+        message = f"'function' is {shown(block.text('function'))}, which is no function"
+        block.misfit("function", message, "Write 'module:function', such as 'tools:forecast'.")
+    elif "function" in item and not function:
+        block.misfit("function", "'function' is empty", "Write 'module:function', or remove it.")
+    if fault := tool_name_fault(name):
+        what = f"the tool's name {shown(name)} {fault}" if name else "a tool has no name"
+        block.misfit("name", what, "Choose another name." if name else "Add 'name:'.")
+    return ChosenTool(name, module, function)
+
+
+def _is_dotted(module: str) -> bool:
+    return all(part.isidentifier() for part in module.split("."))
+
+
+def _skills(top: Block) -> str:
     folder = top.text("skills", default="skills")
     path = PurePosixPath(folder)
     leads_out = path.is_absolute() or ".." in path.parts or re.search(r"[\\:]", folder)

@@ -1,12 +1,13 @@
 """Fitting tools to the host: their state fields get values, and some get further arguments."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
+from satchel.manifests import ConfigField
 from satchel.sources import Configuration
 from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 
@@ -20,6 +21,8 @@ class Fitting:
     model: Any
     served: ToolSupply | None
     problem: Diagnostic | None = None
+    invalid: tuple[str, ...] = ()
+    """Its state fields whose values the manifest does not allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Fitted:
 
 def fit(
     supply: Supply,
-    configured: Callable[[str], Configuration],
+    configured: Callable[[str, tuple[ConfigField, ...]], Configuration],
     models: Mapping[str, Any],
     before: Fitted | None,
 ) -> Fitted:
@@ -43,14 +46,18 @@ def fit(
 
     `models` are by `plugin:tool`. A tool that cannot be bound is left out, with a diagnostic; the
     others serve. The same tool with the same values is that of `before`. A group whose required
-    keys have no value is told so.
+    keys have no value is told so, and what is wrong with a value that the manifest declares. Of a
+    plugin that is switched off nothing is told.
     """
+    if supply.disabled:
+        return Fitted(supply)
     wanted = {tool.name: models.get(f"{supply.name}:{tool.name}") for tool in supply.tools}
     has_state = any(_fields(tool) for tool in supply.tools)
-    needs_config = has_state or any(group.requires for group in supply.groups)
+    requires = any(group.requires for group in supply.groups)
+    needs_config = has_state or requires or bool(supply.config)
     if not needs_config and not any(model is not None for model in wanted.values()):
         return Fitted(supply)
-    config = configured(supply.name) if needs_config else None
+    config = configured(supply.name, supply.config) if needs_config else None
     groups = tuple(_checked(group, config) for group in supply.groups)
     known = before.fittings if before else {}
     fittings = {
@@ -61,6 +68,7 @@ def fit(
     problems = (
         *(config.diagnostics if config else ()),
         *found,
+        *(_untold(config, found) if config else ()),
         *(_unavailable(group, config) for group in groups if config and group.missing),
     )
     served = replace(
@@ -78,6 +86,19 @@ def bound(tool: FunctionTool, values: Mapping[str, Any], keys: str = "") -> Func
     Raises `DefinitionError`.
     """
     return tool.with_state(_own(tool, values), keys)
+
+
+def _untold(config: Configuration, found: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
+    """Report the required fields without a value that no tool is refused for.
+
+    Perhaps no code was run, or the plugin reads them itself.
+    """
+    told = {item.fix.lower() for item in found}
+    return (
+        config.without_value(item)
+        for item in config.missing
+        if config.how_to_set(item.name).lower() not in told
+    )
 
 
 def _checked(group: Group, config: Configuration | None) -> Group:
@@ -119,11 +140,13 @@ def _fitting(
 ) -> Fitting:
     made = tool.tool
     has_state = bool(_fields(tool)) and config is not None
+    invalid = tuple(n for n in _fields(tool) if config and n.lower() in config.invalid)
     values = _own(made, config.values) if isinstance(made, FunctionTool) and config else {}
     if (
         before is not None
         and before.raw is tool
         and before.model is model
+        and before.invalid == invalid
         and _same(before.values, values)
         # What goes on with an older value may do so only while the reason for that lasts.
         and not (before.problem and before.served)
@@ -132,6 +155,7 @@ def _fitting(
     # As with code, what worked goes on while a later edit is broken.
     last_good = before.served if before and before.raw is tool and before.model is model else None
     try:
+        _require_allowed(invalid, config)
         return Fitting(tool, values, model, _fitted(tool, values, model, has_state=has_state))
     except MissingStateError as problem:
         # Who takes a value away means it; but in a file that cannot be read it may still be.
@@ -140,7 +164,15 @@ def _fitting(
         told = _missing(tool, problem, config, last_good)
     except DefinitionError as problem:
         told = _unfit(tool, problem, config, last_good)
-    return Fitting(tool, values, model, last_good, told)
+    return Fitting(tool, values, model, last_good, told, invalid)
+
+
+def _require_allowed(invalid: tuple[str, ...], config: Configuration | None) -> None:
+    """Raise `DefinitionError` for a field whose value the manifest does not allow."""
+    if config and invalid:
+        name = invalid[0]
+        fault = config.invalid[name.lower()]
+        raise DefinitionError(f"the configured value of {name!r} {fault}", fix=config.mend(name))
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -4,17 +4,19 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
-from satchel.manifests import PluginManifest
+from satchel.manifests import ChosenTool, PluginManifest
 from satchel.names import group_names, plugin_name_fault
 from satchel.plugins.host import Answers, ask
 from satchel.settings import Limits
 from satchel.sources import (
+    MANIFEST_FILE,
     DistributionFinding,
     ImportedCode,
     PluginCodeError,
@@ -29,7 +31,8 @@ from satchel.sources.files import digest_of
 from satchel.sources.guard import described
 from satchel.sources.process import PRIVATE_PREFIX
 from satchel.text import one_line, shorten
-from satchel.tools import Tool, as_tool, tools_in
+from satchel.tools import FunctionTool, Tool, as_tool, tools_in
+from satchel.tools.decorator import options_of
 
 Rank = tuple[Any, ...]
 
@@ -60,11 +63,18 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         description=manifest.description,
         groups=_groups(manifest),
         skills=(os.path.join(found.path, manifest.skills),),
+        config=manifest.config,
     )
     return _with_tools(
         supply,
         [
-            ToolSupply(tool.name, tool.description, _code_path(found), tool.digest, tool.groups)
+            ToolSupply(
+                tool.name,
+                tool.description,
+                tool.path or _code_path(found),
+                tool.digest,
+                tool.groups,
+            )
             for tool in found.declared
         ],
     )
@@ -77,8 +87,9 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     if supply.failed or found.manifest is None or not file:
         return supply
     try:
+        first, *more = found.manifest.modules
         code = import_folder(
-            found.path, found.sources, found.manifest.tools, limits.plugin_import, alone=alone
+            found.path, found.sources, first, limits.plugin_import, more=more, alone=alone
         )
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, file))
@@ -86,7 +97,7 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
 
     try:
         offered, _ = guarded(
-            lambda: _offered(tools_in(vars(code.thing)), file, digests),
+            lambda: _offered_by_folder(found, code, file, digests),
             limits.hook,
             "hook",
             alone=alone,
@@ -170,6 +181,63 @@ def _offered(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> _O
     return tools, problems
 
 
+def _offered_by_folder(
+    found: PluginFinding, code: ImportedCode, file: str, digests: Mapping[str, str]
+) -> _Offer:
+    """Make tools of what the modules of a folder hold, or of what its manifest chooses of it."""
+    if found.manifest is None or not found.manifest.chosen:
+        return _offered(tools_in(vars(code.thing)), file, digests)
+    tools: list[ToolSupply] = []
+    problems: list[Diagnostic] = []
+    for wanted in found.manifest.chosen:
+        path = os.path.join(found.path, *found.file_of(wanted.module).split("/"))
+        try:
+            thing = _chosen(wanted, vars(code.modules[wanted.module]))
+            if thing is None:
+                problems.append(_not_there(found, wanted))
+            else:
+                tools.append(_tool(thing, path, digests))
+        except Exception as problem:
+            problems.append(_code_problem("plugin-tool-invalid", described(problem), path))
+    return tools, problems
+
+
+def _chosen(wanted: ChosenTool, namespace: Mapping[str, Any]) -> Tool | None:
+    """Return the tool that a manifest chooses, under the name that it gives it."""
+    if not wanted.function:
+        made = (as_tool(thing) for thing in _named(wanted.name, namespace))
+        return next(made, None)
+    thing = namespace.get(wanted.function)
+    if thing is None:
+        return None
+    if not isinstance(thing, Tool):
+        return FunctionTool(thing, name=wanted.name)
+    made_tool = as_tool(thing)
+    if made_tool.name != wanted.name:
+        made_tool = copy(made_tool)
+        made_tool.name = wanted.name
+    return made_tool
+
+
+def _named(name: str, namespace: Mapping[str, Any]) -> Iterable[Any]:
+    """Yield what is a tool of this name, without judging the other tools of the module."""
+    for thing in tools_in(namespace):
+        options = options_of(thing)
+        own = thing.name if isinstance(thing, Tool) else options and options.name
+        if (own or getattr(thing, "__name__", "")) == name:
+            yield thing
+
+
+def _not_there(found: PluginFinding, wanted: ChosenTool) -> Diagnostic:
+    what = f"the function {wanted.function!r}" if wanted.function else f"a tool {wanted.name!r}"
+    return report(
+        "plugin-group-unknown",
+        Where(os.path.join(found.path, MANIFEST_FILE)),
+        f"'tools' lists {what}, which {found.file_of(wanted.module)} does not hold",
+        "correct the name, or define it there",
+    )
+
+
 def _with_offered(supply: Supply, offer: _Offer) -> Supply:
     tools, problems = offer
     noted = replace(supply, flawed=bool(problems), diagnostics=(*supply.diagnostics, *problems))
@@ -244,11 +312,8 @@ def _code_path(found: PluginFinding) -> str:
     """Return the file that holds a plugin's tools, or `""` if it brings none."""
     if found.manifest is None:
         return ""
-    module = found.manifest.tools.replace(".", "/")
-    for name in (f"{module}.py", f"{module}/__init__.py"):
-        if name in found.sources:
-            return os.path.join(found.path, *name.split("/"))
-    return ""
+    file = found.file_of(found.manifest.modules[0])
+    return os.path.join(found.path, *file.split("/")) if file else ""
 
 
 def _tool(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolSupply:

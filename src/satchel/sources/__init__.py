@@ -1,7 +1,12 @@
 """Where skills, plugins and packages are found, imported and watched: the worldly room."""
 
 from satchel.sources.choices import Choices, choices_path, project_choices_path, read_choices
-from satchel.sources.config import Configuration, configuration_path, read_configuration
+from satchel.sources.config import (
+    Configuration,
+    ProjectLayer,
+    configuration_path,
+    read_configuration,
+)
 from satchel.sources.distributions import (
     DistributionFinding,
     DistributionScan,
@@ -35,6 +40,7 @@ __all__ = [
     "PluginFinding",
     "PluginScan",
     "PluginTimeoutError",
+    "ProjectLayer",
     "Scope",
     "SkillFinding",
     "SkillScan",

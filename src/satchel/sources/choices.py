@@ -18,7 +18,7 @@ from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.names import BASIC_GROUP, composed, near_misses
 from satchel.settings import KIB
-from satchel.sources.config import config_folder
+from satchel.sources.config import ProjectLayer, config_folder
 from satchel.sources.distributions import folder_stamps
 from satchel.sources.files import UnreadableFileError, digest_of, read_regular
 from satchel.sources.places import Holds, Scope, place
@@ -28,6 +28,8 @@ CHOICES_FILE = "satchel.toml"
 CHOICES_LIMIT = 256 * KIB
 """Largest file that is read, in bytes."""
 KEYS = ("enable", "disable")
+CONFIG = "config"
+"""The key of a project's file below which the values of plugins stand."""
 KINDS = ("skill", "tool", "group", "plugin")
 _GLOB = re.compile(r"[*?\[]")
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -84,6 +86,8 @@ class ChoicesFile:
     stamp: tuple[int, int, int] = (0, 0, 0)
     enable: Patterns = field(default_factory=Patterns)
     disable: Patterns = field(default_factory=Patterns)
+    config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, hash=False)
+    """Values for plugins' configuration, by plugin; only a project has them here."""
     diagnostics: tuple[Diagnostic, ...] = ()
     digest: str = ""
     """Names the bytes that were read, good or broken; `""` if there are none."""
@@ -134,6 +138,13 @@ class Choices:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Return what is wrong with the files."""
         return tuple(item for file in self.files for item in file.diagnostics)
+
+    def layer(self, plugin: str) -> ProjectLayer:
+        """Return what a project says of a plugin's configuration."""
+        for file in self.files:
+            if values := file.config.get(plugin):
+                return ProjectLayer(file.path, values)
+        return ProjectLayer()
 
     def verdict(self, kind: str, texts: Iterable[str]) -> Verdict | None:
         """Return what the nearest file that mentions a thing says, `None` if none does.
@@ -235,12 +246,23 @@ def _parsed(empty: ChoicesFile, before: ChoicesFile | None, data: bytes) -> Choi
         return _broken(empty, before, told, int(line), int(column) if column else None)
     except RecursionError:
         return _broken(empty, before, "it is nested too deeply")
-    for key in KEYS:
-        if not _is_list_of_texts(table.get(key, [])):
-            return _broken(empty, before, f"{key!r} is no list of texts", _line_of(key, text))
+    known = KEYS if empty.scope is not Scope.PROJECT else (*KEYS, CONFIG)
+    for key in known:
+        if fault := _fault(key, table):
+            return _broken(empty, before, f"{key!r} {fault}", _line_of(key, text))
     enable, disable = (Patterns(tuple(table.get(key, ()))) for key in KEYS)
-    odd = tuple(_unknown(empty.path, key, text) for key in table if key not in KEYS)
-    return replace(empty, enable=enable, disable=disable, diagnostics=odd)
+    odd = tuple(_unknown(empty.path, key, text, known) for key in table if key not in known)
+    config = table.get(CONFIG, {}) if CONFIG in known else {}
+    return replace(empty, enable=enable, disable=disable, config=config, diagnostics=odd)
+
+
+def _fault(key: str, table: Mapping[str, Any]) -> str:
+    """Say what is wrong with the value of a key, or `""`."""
+    if key != CONFIG:
+        return "" if _is_list_of_texts(table.get(key, [])) else "is no list of texts"
+    config = table.get(key, {})
+    is_sound = isinstance(config, dict) and all(isinstance(v, dict) for v in config.values())
+    return "" if is_sound else "is no table of the plugins' tables"
 
 
 def _broken(
@@ -253,24 +275,34 @@ def _broken(
     """Return a file that cannot be read, with the choices that it last was known to hold."""
     known = before or empty
     goes_on = (
-        "; what it said before goes on" if known.enable.written or known.disable.written else ""
+        "; what it said before goes on"
+        if known.enable.written or known.disable.written or known.config
+        else ""
     )
     problem = report(
         "choices-unreadable",
         Where(empty.path, line, column),
         f"the choices cannot be read: {reason}{goes_on}",
-        'write enable = ["NAME"] and disable = ["NAME"], nothing else',
+        'write enable = ["NAME"] and disable = ["NAME"]'
+        + (", and KEY = VALUE below [config.PLUGIN]" if empty.scope is Scope.PROJECT else "")
+        + ", nothing else",
     )
-    return replace(empty, enable=known.enable, disable=known.disable, diagnostics=(problem,))
+    return replace(
+        empty,
+        enable=known.enable,
+        disable=known.disable,
+        config=known.config,
+        diagnostics=(problem,),
+    )
 
 
-def _unknown(path: str, key: str, text: str) -> Diagnostic:
-    near = near_misses(key, KEYS)
+def _unknown(path: str, key: str, text: str, known: Sequence[str]) -> Diagnostic:
+    near = near_misses(key, known)
     return report(
         "choices-unknown",
         Where(path, _line_of(key, text)),
         f"nobody reads the key {shorten(one_line(key), 100)!r}",
-        f"did you mean {near[0]!r}?" if near else f"the keys are {' and '.join(KEYS)}",
+        f"did you mean {near[0]!r}?" if near else f"the keys are {' and '.join(known)}",
     )
 
 

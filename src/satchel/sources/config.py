@@ -1,21 +1,31 @@
 """Configuration: where the values of a plugin's state fields come from.
 
 What the host gave in code wins, then the environment, then the plugin's file in the user's
-configuration folder.
+configuration folder, then the `satchel.toml` of a project, then the default of the manifest.
 """
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from io import StringIO
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.settings import KIB
-from satchel.sources.files import UnreadableFileError, read_regular
+from satchel.errors import DefinitionError
+from satchel.manifests import ConfigField
+from satchel.sources.envfile import read_env
 
-_LIMIT = 256 * KIB
 _FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLayer:
+    """What the `satchel.toml` of a project says of one plugin."""
+
+    path: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,19 @@ class Configuration:
     diagnostics: tuple[Diagnostic, ...] = ()
     is_unreadable: bool = False
     """Whether there is a file that cannot be read, so that nobody knows what is in it."""
+    fields: tuple[ConfigField, ...] = ()
+    """The fields that the plugin declares."""
+    written: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The values as they were given, also those that are not allowed."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where each value comes from: code, environment, file, project or default."""
+    invalid: Mapping[str, str] = field(default_factory=dict)
+    """The keys whose values are not allowed, each with what is wrong with it."""
+
+    @property
+    def missing(self) -> tuple[ConfigField, ...]:
+        """Return the required fields that nobody gave a value."""
+        return tuple(item for item in self.fields if item.required and item.key not in self.origins)
 
     def variable(self, key: str) -> str:
         """Return the environment variable that sets a key."""
@@ -36,7 +59,33 @@ class Configuration:
 
     def how_to_set(self, key: str) -> str:
         """Say where a value for a key can be put."""
-        return f"put {key.upper()}=... into {self.path}, or set {self.variable(key)}"
+        put = f"put {key.upper()}=... into {self.path}, or set {self.variable(key)}"
+        # The command takes what can be a variable, and so what can be a parameter.
+        return f"{self.command(key)}, or {put}" if _WORD.fullmatch(key) else put
+
+    def command(self, key: str) -> str:
+        """Return the command that sets a key; it asks for what may be a secret."""
+        is_open = any(item.key == key.lower() and not item.is_secret for item in self.fields)
+        return f"satchel config set {quote(self.plugin)} {key}{' VALUE' if is_open else ''}"
+
+    def mend(self, key: str) -> str:
+        """Say how to mend a value that is not allowed, where it comes from."""
+        command, origin = self.command(key), self.origins.get(key.lower(), "")
+        told = {
+            "code": "correct it in Satchel(config=...)",
+            "environment": f"correct {self.variable(key)}; or unset it, and say {command}",
+            "project": f"correct it in the project's satchel.toml; or say {command}",
+        }
+        return told.get(origin, command)
+
+    def without_value(self, missing: ConfigField) -> Diagnostic:
+        """Report a required field that nobody gave a value."""
+        return report(
+            "config-invalid",
+            Where(self.path),
+            f"{missing.name!r} has no value; {missing.refused('').fix}",
+            self.how_to_set(missing.name),
+        )
 
 
 def configuration_path(plugin: str, folder: str = "") -> str:
@@ -44,21 +93,122 @@ def configuration_path(plugin: str, folder: str = "") -> str:
     return os.path.join(folder or config_folder(), "plugins", f"{plugin}.env")
 
 
-def read_configuration(plugin: str, given: Mapping[str, Any], folder: str = "") -> Configuration:
-    """Gather a plugin's values; keys are in lower case, as parameters are."""
+def read_configuration(
+    plugin: str,
+    given: Mapping[str, Any],
+    folder: str = "",
+    fields: Iterable[ConfigField] = (),
+    project: ProjectLayer | None = None,
+) -> Configuration:
+    """Gather a plugin's values; keys are in lower case, as parameters are.
+
+    Those of declared `fields` are of the type that the field has; what is no such value is left
+    out, with a diagnostic. The others are as they were given.
+    """
     path = configuration_path(plugin, folder)
-    values, problems = _file(path)
+    in_file, problems = read_env(path)
     is_unreadable = any(not item.where.line for item in problems)
+    fields, project = tuple(fields), project or ProjectLayer()
+    allowed, refused = _without_secrets(project, fields)
+    layers: dict[str, Mapping[str, Any]] = {
+        "project": allowed,
+        "file": in_file,
+        "environment": _environment(plugin),
+        "code": _of_code(given, fields),
+    }
+    written = {item.key: item.default for item in fields if item.default is not None}
+    origins = dict.fromkeys(written, "default")
+    for origin, values in layers.items():
+        written.update(values)
+        origins.update(dict.fromkeys(values, origin))
+    for item in fields:
+        # What is spelled as the field is came from the host, and wins.
+        if item.name != item.key and item.name in written:
+            written[item.key], origins[item.key] = written.pop(item.name), origins.pop(item.name)
+    values, invalid = _checked(fields, written)
+    config = Configuration(
+        plugin, path, values, (), is_unreadable, fields, written, origins, invalid
+    )
+    odd = (_invalid(config, item, project) for item in fields if item.key in invalid)
+    diagnostics = (*problems, *(_secret(config, item, project) for item in refused), *odd)
+    return replace(config, diagnostics=diagnostics)
+
+
+def checked(item: ConfigField, value: Any) -> Any:
+    """Return a value of the type that a field has. Raises `DefinitionError`, without the value."""
+    made = item.parsed(value)
+    if item.type != "path":
+        return made
+    made = os.path.expanduser(made)
+    if item.must_exist and not os.path.exists(made):
+        raise item.refused("is the path of nothing that exists")
+    return made
+
+
+def _checked(
+    fields: Iterable[ConfigField], written: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    values, invalid = dict(written), {}
+    for item in fields:
+        if item.key not in written:
+            continue
+        try:
+            values[item.key] = checked(item, written[item.key])
+        except DefinitionError as problem:
+            del values[item.key]
+            invalid[item.key] = f"{problem.message}; {problem.fix}"
+    return values, invalid
+
+
+def _of_code(given: Mapping[str, Any], fields: Iterable[ConfigField]) -> dict[str, Any]:
+    """Return what a host gave; of a declared field `None` is no value, as from `os.environ.get`."""
+    declared = {item.key for item in fields}
+    said = _said(given).items()
+    return {key: value for key, value in said if value is not None or key.lower() not in declared}
+
+
+def _environment(plugin: str) -> dict[str, str]:
     prefix = _prefix(plugin)
-    environment = {
+    return {
         name.removeprefix(prefix).lower(): value
         for name, value in os.environ.items()
         # An empty value is how shells and files say that there is none.
         if name.startswith(prefix) and value
     }
-    return Configuration(
-        plugin, path, {**values, **environment, **_said(given)}, problems, is_unreadable
+
+
+def _without_secrets(
+    project: ProjectLayer, fields: Iterable[ConfigField]
+) -> tuple[dict[str, Any], list[ConfigField]]:
+    """Return what a project may say, and the secrets that it says all the same."""
+    said = {key.lower(): value for key, value in _said(project.values).items()}
+    refused = [item for item in fields if item.is_secret and item.key in said]
+    for item in refused:
+        del said[item.key]
+    return said, refused
+
+
+def _secret(config: Configuration, item: ConfigField, project: ProjectLayer) -> Diagnostic:
+    return report(
+        "config-invalid",
+        Where(project.path),
+        f"{item.name!r} of plugin {config.plugin!r} is a secret, which does not belong into a "
+        "project; it is not used",
+        f"take it out, change it, and say {config.command(item.name)}",
     )
+
+
+def _invalid(config: Configuration, item: ConfigField, project: ProjectLayer) -> Diagnostic:
+    """Report a value that is not allowed, without quoting it."""
+    variable = config.variable(item.key)
+    place, by = {
+        "code": ("Satchel(config=...)", "code"),
+        "environment": (variable, f"the environment ({variable})"),
+        "project": (project.path, "the project"),
+        "default": (config.path, "the manifest's default"),
+    }.get(config.origins[item.key], (config.path, "the file"))
+    message = f"the value of {item.name!r}, from {by}, {config.invalid[item.key]}"
+    return report("config-invalid", Where(place), message, config.mend(item.name))
 
 
 def fixed_folder(given: str) -> str:
@@ -84,39 +234,3 @@ def _said(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _prefix(plugin: str) -> str:
     return f"SATCHEL_{''.join(c if c.isalnum() else '_' for c in plugin).upper()}_"
-
-
-def _file(path: str) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
-    if not os.path.lexists(path):
-        return {}, ()
-    try:
-        data, _ = read_regular(path, _LIMIT)
-        text = data.decode("utf-8-sig")
-    except UnreadableFileError as problem:
-        return {}, (_unreadable(path, str(problem)),)
-    except UnicodeDecodeError:
-        return {}, (_unreadable(path, "it is not UTF-8"),)
-    if len(data) > _LIMIT:
-        return {}, (_unreadable(path, f"it is larger than {_LIMIT} bytes"),)
-    # Not `dotenv_values`: it logs a bad line at every look. Nothing is interpolated either, since
-    # a password may hold a dollar sign.
-    from dotenv.parser import parse_stream
-
-    lines = list(parse_stream(StringIO(text)))
-    bad = [line.original.line for line in lines if line.error]
-    values = {line.key.lower(): line.value for line in lines if line.key and line.value}
-    return values, tuple(_odd_line(path, number) for number in bad)
-
-
-def _odd_line(path: str, number: int) -> Diagnostic:
-    # Without the line itself, which may hold a secret.
-    return report(
-        "config-unreadable",
-        Where(path, number),
-        "this line of the configuration is not of the form KEY=value; it is left out",
-        "put a value with blanks or quotes into quotes",
-    )
-
-
-def _unreadable(path: str, reason: str) -> Diagnostic:
-    return report("config-unreadable", Where(path), f"the configuration cannot be read: {reason}")

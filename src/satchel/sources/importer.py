@@ -7,7 +7,7 @@ import re
 import site
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -39,15 +39,23 @@ class ImportedCode:
     """Makes it forget them if nobody else can have a claim on them."""
     meddled: tuple[str, ...] = ()
     """What importing changed in the process and we put back."""
+    modules: Mapping[str, ModuleType] = field(default_factory=dict, compare=False)
+    """The modules of a folder that were asked for, by their names in it."""
 
     def __post_init__(self) -> None:
         weakref.finalize(self, self.release).atexit = False
 
 
 def import_folder(
-    folder: str, sources: Mapping[str, bytes], module: str, limit: float, *, alone: bool = True
+    folder: str,
+    sources: Mapping[str, bytes],
+    module: str,
+    limit: float,
+    *,
+    more: Iterable[str] = (),
+    alone: bool = True,
 ) -> ImportedCode:
-    """Import `module` of a plugin folder from a snapshot of its sources.
+    """Import `module` of a plugin folder, and `more` of its modules, from a snapshot.
 
     Unless `alone`, the host and other plugins are running meanwhile; see `Process.put_back`.
     Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
@@ -60,9 +68,10 @@ def import_folder(
         withdraw(package)
         _forget(lambda name: name == package or name.startswith(package + "."))
 
-    def load() -> ModuleType:
+    def load() -> dict[str, ModuleType]:
         try:
-            return importlib.import_module(f"{package}.{module}")
+            names = dict.fromkeys((module, *more))
+            return {name: importlib.import_module(f"{package}.{name}") for name in names}
         finally:
             if not is_served(package):  # It was given up, and has only ended now.
                 purge()
@@ -72,7 +81,7 @@ def import_folder(
     except BaseException:
         purge()
         raise
-    return ImportedCode(imported, purge, purge, meddled)
+    return ImportedCode(imported[module], purge, purge, meddled, imported)
 
 
 def import_distribution(

@@ -1,11 +1,13 @@
 """Finding local plugins: the folders directly in a place that hold a `toolkit.yaml`."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from satchel.diagnostics import Diagnostic, Where, has_error, report
 from satchel.manifests import DeclaredTool, PluginManifest, declared_tools, read_plugin
+from satchel.manifests.decoding import decode
 from satchel.settings import Limits
 from satchel.sources.files import is_utf8
 from satchel.sources.folders import (
@@ -19,6 +21,7 @@ from satchel.sources.folders import (
     not_utf8,
 )
 from satchel.sources.places import Place
+from satchel.text import one_line, shorten
 
 MANIFEST_FILE = "toolkit.yaml"
 DEFAULT_TOOLS = "tools"
@@ -36,6 +39,8 @@ class PluginFinding:
     manifest: PluginManifest | None
     declared: tuple[DeclaredTool, ...]
     diagnostics: tuple[Diagnostic, ...]
+    notes_files: tuple[str, ...] = ()
+    """The files that the manifest may mean by its notes, as it names them."""
 
     @property
     def path(self) -> str:
@@ -60,6 +65,12 @@ class PluginFinding:
             for file in self.folder.files
             if file.data is not None and file.name.endswith(".py")
         }
+
+    def file_of(self, module: str) -> str:
+        """Return the file that holds a module, by its path inside the plugin; `""` if none does."""
+        stem = module.replace(".", "/")
+        names = (f"{stem}.py", f"{stem}/__init__.py")
+        return next((name for name in names if name in self.sources), "")
 
     @property
     def is_sound(self) -> bool:
@@ -137,19 +148,22 @@ class _Search:
     def _plugin(self, key: str) -> PluginFinding:
         """Read a plugin's folder but for its skills, which are units of their own."""
         before = self._known.get(key)
-        apart = before.manifest.skills if before and before.manifest else DEFAULT_SKILLS
-        found = self._read(key, apart, before)
-        named = found.manifest.skills if found.manifest else apart
-        return found if named == apart else self._read(key, named, None)
+        parts = _parts_of(before)
+        found = self._read(key, parts, before)
+        named = _parts_of(found) if found.manifest else parts
+        return found if named == parts else self._read(key, named, None)
 
-    def _read(self, key: str, apart: str, before: PluginFinding | None) -> PluginFinding:
+    def _read(self, key: str, parts: "_Parts", before: PluginFinding | None) -> PluginFinding:
+        def belongs(name: str) -> bool:
+            return name == MANIFEST_FILE or name.endswith(".py") or name in parts.notes
+
         reader = FolderReader(
             self._root,
             self._limits.files_per_skill,
             self._limits.plugin_source,
-            wanted=_is_code,
-            keep=_is_code,
-            apart=frozenset({os.path.normpath(apart)}),
+            wanted=belongs,
+            keep=belongs,
+            apart=frozenset({os.path.normpath(parts.skills)}),
         )
         found = PluginFinding(self._place, key, Folder((), ()), None, (), ())
         folder = reader.read(found.path, before.folder if before else None)
@@ -159,12 +173,27 @@ class _Search:
         return _judge(replace(found, folder=folder), self._limits)
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a manifest says of the folder's other files."""
+
+    skills: str = DEFAULT_SKILLS
+    notes: frozenset[str] = frozenset()
+
+
+def _parts_of(found: PluginFinding | None) -> _Parts:
+    if found is None or found.manifest is None:
+        return _Parts()
+    return _Parts(found.manifest.skills, frozenset(map(_normal, found.notes_files)))
+
+
+def _normal(name: str) -> str:
+    """Return the name of a file as the folder lists it."""
+    return os.path.normpath(name).replace(os.sep, "/")
+
+
 def _has_manifest(folder: str) -> bool:
     return os.path.lexists(os.path.join(folder, MANIFEST_FILE))
-
-
-def _is_code(name: str) -> bool:
-    return name == MANIFEST_FILE or name.endswith(".py")
 
 
 def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
@@ -179,20 +208,69 @@ def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
     reading = read_plugin(file.data, found.folder_name, path, limits)
     if reading.value is None:
         return replace(found, diagnostics=reading.diagnostics)
-    module = reading.value.tools.replace(".", "/")
-    for name in (f"{module}.py", f"{module}/__init__.py"):
-        if (source := found.sources.get(name)) is not None:
-            code = declared_tools(source, os.path.join(found.path, name))
-            return replace(
-                found,
-                manifest=reading.value,
-                declared=code.value or (),
-                diagnostics=(*reading.diagnostics, *code.diagnostics),
-            )
-    problems = reading.diagnostics
-    if module != DEFAULT_TOOLS:
-        problems = (*problems, _no_module(path, module))
-    return replace(found, manifest=reading.value, diagnostics=problems)
+    notes, odd_notes = _notes(found, reading.value, limits)
+    declared, odd_code = _declared(found, reading.value)
+    return replace(
+        found,
+        manifest=reading.value.with_notes(notes),
+        declared=declared,
+        diagnostics=(*reading.diagnostics, *odd_notes, *odd_code),
+        notes_files=reading.value.notes_files,
+    )
+
+
+def _notes(
+    found: PluginFinding, manifest: PluginManifest, limits: Limits
+) -> tuple[dict[str, str], list[Diagnostic]]:
+    """Return the texts of the files that are the notes, by the names that the manifest gives."""
+    texts: dict[str, str] = {}
+    problems: list[Diagnostic] = []
+    for name in manifest.notes_files:
+        path = os.path.join(found.path, name)
+        file = found.folder.get(_normal(name))
+        if file is None or file.data is None:
+            # With blanks it may be a sentence.
+            if not re.search(r"\s", name):
+                problems.append(_no_notes(found.path, name))
+        elif file.size > limits.skill_file:
+            problems.append(_too_large(path, limits.skill_file, "skill_file"))
+        else:
+            reading = decode(file.data, path, "plugin-unreadable")
+            problems.extend(reading.diagnostics)
+            texts[name] = (reading.value or "").strip()
+    return texts, problems
+
+
+def _declared(
+    found: PluginFinding, manifest: PluginManifest
+) -> tuple[tuple[DeclaredTool, ...], list[Diagnostic]]:
+    """Read what the modules declare, without running them."""
+    manifest_path = os.path.join(found.path, MANIFEST_FILE)
+    problems: list[Diagnostic] = []
+    tools: list[DeclaredTool] = []
+    for module in manifest.modules:
+        name = found.file_of(module)
+        if name:
+            path = os.path.join(found.path, *name.split("/"))
+            wanted = (tool.function for tool in manifest.chosen if tool.module == module)
+            code = declared_tools(found.sources[name], path, frozenset(wanted) - {""})
+            problems.extend(code.diagnostics)
+            tools += _chosen(manifest, module, path, code.value or ())
+        elif module != DEFAULT_TOOLS or manifest.chosen:
+            problems.append(_no_module(manifest_path, module.replace(".", "/")))
+    return tuple(tools), problems
+
+
+def _chosen(
+    manifest: PluginManifest, module: str, path: str, declared: tuple[DeclaredTool, ...]
+) -> Iterable[DeclaredTool]:
+    """Return those tools of a module that the manifest serves, named as it names them."""
+    if not manifest.chosen:
+        yield from declared
+    for wanted in manifest.chosen:
+        for tool in declared if wanted.module == module else ():
+            if (tool.function == wanted.function) if wanted.function else tool.name == wanted.name:
+                yield replace(tool, name=wanted.name, path=path)
 
 
 def _no_module(path: str, module: str) -> Diagnostic:
@@ -204,11 +282,20 @@ def _no_module(path: str, module: str) -> Diagnostic:
     )
 
 
-def _too_large(path: str, most: int) -> Diagnostic:
+def _no_notes(folder: str, name: str) -> Diagnostic:
+    return report(
+        "plugin-field-type",
+        Where(os.path.join(folder, MANIFEST_FILE)),
+        f"'notes' names a file, but there is no {shorten(one_line(name), 100)} inside this folder",
+        "create it, or write the notes themselves",
+    )
+
+
+def _too_large(path: str, most: int, limit: str = "plugin_source") -> Diagnostic:
     return report(
         "plugin-unreadable",
         Where(path),
-        f"is larger than {most} bytes (limit plugin_source), so the plugin is not loaded",
+        f"is larger than {most} bytes (limit {limit}), so the plugin is not loaded",
         "move what is no code into a file of its own, or raise the limit",
     )
 

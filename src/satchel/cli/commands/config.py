@@ -1,0 +1,234 @@
+"""`satchel config`: what a plugin is configured with, and the commands that change it."""
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+
+import click
+
+from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.configuring import (
+    Plugin,
+    absolute,
+    asked_for,
+    faults_of,
+    from_stdin,
+    open_plugin,
+    rows,
+)
+from satchel.cli.console import Console
+from satchel.cli.render import relative, table, told
+from satchel.errors import SatchelError
+from satchel.manifests import FIELD_NAME
+from satchel.sources.config import configuration_path
+from satchel.sources.envfile import change_env, env_text, parse_env, write_env
+from satchel.text import one_line
+
+
+@click.group("config")
+def command() -> None:
+    """Show and change what plugins are configured with.
+
+    Values are kept in one file for each plugin in your configuration folder, which only you may
+    read. The environment wins over it; no plugin code is run.
+    """
+
+
+@command.command("show", cls=Command)
+@click.argument("name", metavar="PLUGIN")
+@reads_sources
+@as_json
+@pass_console
+def show(console: Console, name: str, sources: Sources, as_json: bool) -> None:
+    """Show each field of PLUGIN, its value, and where that comes from.
+
+    Secrets are masked, and so is what no manifest declares.
+    """
+    plugin = open_plugin(name, sources)
+    plugin.require_known()
+    found = rows(plugin)
+    if as_json:
+        console.json(found)
+        return
+    table(
+        [(row["name"], row["value"] or "", row["origin"], row["problem"]) for row in found],
+        console,
+    )
+    if not found:
+        console.say(one_line(f"{name} declares no fields, and nothing is configured"))
+    _tell(console, plugin)
+
+
+@command.command("set", cls=Command)
+@click.argument("name", metavar="PLUGIN")
+@click.argument("given", metavar="KEY [VALUE] | KEY=VALUE...", nargs=-1, required=True)
+@reads_sources
+@pass_console
+def set_(console: Console, name: str, given: tuple[str, ...], sources: Sources) -> None:
+    """Give fields of PLUGIN their values.
+
+    The VALUE '-' is read from stdin. Without a VALUE you are asked for it, and what may be a
+    secret is not shown while you type: so it is in no history and no list of processes.
+    """
+    pairs = _pairs(given)
+    for key in pairs:
+        _require_key(key)
+    plugin = open_plugin(name, sources)
+    if list(pairs.values()).count("-") > 1:
+        raise click.UsageError("stdin holds one value; give '-' once")
+    plugin.warn_if_unknown(console, pairs)
+    values = {key: absolute(plugin, key, _value(plugin, key, pairs[key])) for key in pairs}
+    if faults := faults_of(plugin, values):
+        raise SatchelError("; ".join(faults), where=name)
+    path = plugin.config.path
+    word = "set" if change_env(path, values) else "unchanged"
+    for key in values:
+        console.out(one_line(f"{word} {key} ({relative(path)})"))
+        if plugin.config.origins.get(key.lower()) == "environment":
+            console.say(f"warning: {plugin.config.variable(key)} in the environment wins over it")
+
+
+@command.command("unset", cls=Command)
+@click.argument("name", metavar="PLUGIN")
+@click.argument("keys", metavar="KEY...", nargs=-1, required=True)
+@reads_sources
+@pass_console
+def unset(console: Console, name: str, keys: tuple[str, ...], sources: Sources) -> None:
+    """Take values of PLUGIN out of its file."""
+    for key in keys:
+        _require_key(key)
+    plugin = open_plugin(name, sources)
+    path = plugin.config.path
+    held, _ = parse_env(env_text(path), path)
+    if absent := [key for key in keys if key.lower() not in held]:
+        plugin.warn_if_unknown(console, absent)
+    change_env(path, dict.fromkeys(keys))
+    for key in keys:
+        done = f"{key} is not set" if key in absent else f"unset {key}"
+        console.out(one_line(f"{done} ({relative(path)})"))
+    for row in rows(open_plugin(name, sources)):
+        if row["name"].lower() in {key.lower() for key in keys} and row["origin"] != "missing":
+            console.say(one_line(f"{row['name']} has a value all the same: {row['origin']}"))
+
+
+@command.command("edit", cls=Command)
+@click.argument("name", metavar="PLUGIN")
+@reads_sources
+@pass_console
+def edit(console: Console, name: str, sources: Sources) -> None:
+    """Open the file of PLUGIN in your editor, $VISUAL or $EDITOR.
+
+    You edit a copy; it is taken over when every line can be read and every value is allowed.
+    """
+    plugin = open_plugin(name, sources)
+    plugin.warn_if_unknown(console)
+    path = plugin.config.path
+    before = env_text(path)
+    text = _edited(console, plugin, before)
+    if text == before:
+        console.out(one_line(f"unchanged ({relative(path)})"))
+        return
+    write_env(path, text)
+    console.out(one_line(f"written ({relative(path)})"))
+
+
+@command.command("validate", cls=Command)
+@click.argument("name", metavar="PLUGIN")
+@reads_sources
+@as_json
+@click.pass_context
+@pass_console
+def validate(
+    console: Console, ctx: click.Context, name: str, sources: Sources, as_json: bool
+) -> None:
+    """Say what is wrong with the values of PLUGIN; exit code 1 if anything is."""
+    plugin = open_plugin(name, sources)
+    plugin.require_known()
+    problems = plugin.problems()
+    if as_json:
+        console.json([item.as_dict() for item in problems])
+    for item in () if as_json else problems:
+        console.out(told(item))
+    ctx.exit(1 if problems else 0)
+
+
+@command.command("path", cls=Command)
+@click.argument("name", metavar="PLUGIN")
+@reads_sources
+@pass_console
+def path(console: Console, name: str, sources: Sources) -> None:
+    """Print the file of PLUGIN, whether it exists or not."""
+    open_plugin(name, sources).warn_if_unknown(console)
+    console.out(configuration_path(name))
+
+
+def _tell(console: Console, plugin: Plugin) -> None:
+    """Say on stderr how to mend what is wrong."""
+    for item in plugin.problems():
+        console.say(told(item))
+
+
+def _pairs(given: tuple[str, ...]) -> dict[str, str | None]:
+    """Return the value of each key, `None` where it has to be asked for."""
+    match given:
+        case (key,) if "=" not in key:
+            return {key: None}
+        case (key, value) if "=" not in key:
+            return {key: value}
+    pairs: dict[str, str | None] = {}
+    for item in given:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise click.UsageError("give KEY VALUE, or KEY=VALUE for each of several")
+        pairs[key] = value
+    return pairs
+
+
+def _value(plugin: Plugin, key: str, given: str | None) -> str:
+    if given is None:
+        return asked_for(plugin, key)
+    return from_stdin() if given == "-" else given
+
+
+def _require_key(key: str) -> None:
+    if not FIELD_NAME.fullmatch(key):
+        raise click.BadParameter("a key has letters, digits and '_' only", param_hint="KEY")
+
+
+def _edited(console: Console, plugin: Plugin, text: str) -> str:
+    """Let the user edit a text until it can be read. Raises `SatchelError` if that is not so."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise SatchelError("neither VISUAL nor EDITOR is set", fix=f"edit {plugin.config.path}")
+    # A folder of its own, which only its owner may enter.
+    with tempfile.TemporaryDirectory(prefix="satchel-") as folder:
+        copy = os.path.join(folder, f"{plugin.name}.env")
+        write_env(copy, text)
+        while True:
+            _run(editor, copy)
+            found = env_text(copy)
+            faults = tuple(_faults(plugin, found))
+            for fault in faults:
+                console.say(one_line(fault))
+            if not faults:
+                return found
+            if not (sys.stdin.isatty() and click.confirm("Edit it again?", err=True)):
+                raise SatchelError("nothing was taken over", where=plugin.config.path)
+
+
+def _run(editor: str, path: str) -> None:
+    try:
+        done = subprocess.run([*shlex.split(editor), path], check=False)  # noqa: S603
+    except (OSError, ValueError) as problem:
+        raise SatchelError(f"the editor cannot be run: {problem}") from None
+    if done.returncode:
+        raise SatchelError("the editor failed; nothing was taken over")
+
+
+def _faults(plugin: Plugin, text: str) -> Iterable[str]:
+    values, odd = parse_env(text, plugin.config.path)
+    yield from map(told, odd)
+    yield from faults_of(plugin, values)
