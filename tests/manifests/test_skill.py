@@ -266,13 +266,15 @@ def test_an_unknown_field_is_kept_and_a_typo_is_recognised():
 # What we go by beyond the format
 
 
-@pytest.mark.parametrize("word", ["true", "True", "yes", "on", "' true '"])
-def test_a_skill_may_be_kept_from_the_model(word):
+@pytest.mark.parametrize(
+    "word", ["true", "True", "yes", "on", "' true '", "1", "maybe", "[true]", "{true: true}"]
+)
+def test_a_skill_is_kept_from_the_model_by_whatever_is_not_plainly_no(word):
     assert not with_field(f"disable-model-invocation: {word}").value.is_for_model
 
 
-@pytest.mark.parametrize("word", ["false", "no", "off", "", "maybe", "[true]", "{true: true}"])
-def test_any_other_word_leaves_it_to_the_model(word):
+@pytest.mark.parametrize("word", ["false", "no", "off", "0", ""])
+def test_a_plain_no_leaves_it_to_the_model(word):
     assert with_field(f"disable-model-invocation: {word}").value.is_for_model
     assert read("name: pdf\ndescription: d").value.is_for_model
 
