@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel import Satchel
 from satchel.catalog import Change, Event, SkillEntry
 from satchel.groups import Activation, changes_between, sight_of, view_of
 from satchel.manifests import SkillManifest
@@ -177,3 +178,14 @@ def test_the_changes_lead_from_one_sight_to_the_other_in_the_order_of_kinds_and_
     for change in changes:
         (there.discard if change.event is Event.REMOVED else there.add)((change.kind, change.name))
     assert there == set(after.things)
+
+
+def test_a_skill_behind_one_that_is_hidden_from_the_model_is_no_news(tmp_path, write_skill):
+    hidden = "---\nname: s\ndescription: d\ndisable-model-invocation: true\n---\nDo it.\n"
+    write_skill(tmp_path / "a", "s", text=hidden)
+    bag = Satchel(skills=[tmp_path / "a", tmp_path / "b"])
+    session = bag.session()
+    session.step()
+    write_skill(tmp_path / "b", "s")
+    bag.refresh()
+    assert session.changes() == ()

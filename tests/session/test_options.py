@@ -32,7 +32,9 @@ def test_they_never_change_and_equal_ones_are_one():
     assert options != SessionOptions(search=False)
 
 
-@pytest.mark.parametrize("given", [{"scripts": "false"}, {"search": "no"}, {"meta_tool": 1}])
+@pytest.mark.parametrize(
+    "given", [{"scripts": "false"}, {"search": "no"}, {"search": 0}, {"meta_tool": 1}]
+)
 def test_a_choice_is_true_or_false_and_no_word_for_it(given):
     with pytest.raises(DefinitionError):
         Satchel().session(**given)

@@ -852,3 +852,52 @@ def test_a_plain_no_does_not(tmp_path, write_skill, word):
     text = f"---\nname: way\ndescription: d\ndisable-model-invocation: {word}\n---\nDo it.\n"
     write_skill(tmp_path, "way", text=text)
     assert "way" in Satchel(skills=[tmp_path]).session().skill_prompt()
+
+
+ALLOWING = "---\nname: {}\ndescription: d\nallowed-tools: {}\n---\nDo it.\n"
+
+
+def test_a_skill_that_was_renamed_or_asks_for_less_has_no_more_rights(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "way", text=ALLOWING.format("way", "wipe look"))
+    bag = Satchel(skills=[tmp_path])
+    session = bag.session()
+    session.load_skill("way")
+    assert session._conversation.preapproved == ("wipe", "look")
+    (folder / "SKILL.md").write_text(ALLOWING.format("way", "look more"))
+    bag.refresh()
+    assert session._conversation.preapproved == ("look",)
+    (folder / "SKILL.md").write_text(ALLOWING.format("other", "look"))
+    bag.refresh()
+    assert session._conversation.preapproved == ()
+    assert answer(session, "read_skill_file", skill="way", path="SKILL.md").is_error
+
+
+def test_a_skill_whose_copy_takes_its_place_is_loaded_anew(tmp_path, write_skill):
+    for place in ("a", "b"):
+        folder = write_skill(tmp_path / place, "way")
+        (folder / "guide.md").write_text("Guide.")
+    bag = Satchel(skills=[tmp_path / "a", tmp_path / "b"])
+    session = bag.session()
+    answer(session, "load_skill", name="way")
+    shutil.rmtree(tmp_path / "a" / "way")
+    bag.refresh()
+    assert "<skill_content" in answer(session, "load_skill", name="way").text
+    assert answer(session, "read_skill_file", skill="way", path="guide.md").text == "Guide."
+
+
+def test_the_host_gets_all_of_long_instructions(tmp_path, write_skill):
+    write_skill(tmp_path, "way", body="x" * 400_000 + "\nEND\n")
+    session = Satchel(skills=[tmp_path]).session(skill_tools=False)
+    text = session.load_skill("way").text
+    assert "END" in text
+    assert "read_skill_file" not in text
+
+
+def test_what_stands_around_long_instructions_is_never_cut(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "way", body="😀" * 70_000)
+    (folder / ("漢" * 80)).mkdir()
+    for number in range(60):
+        (folder / ("漢" * 80) / f"{number:02}{'漢' * 70}.md").write_text("x")
+    text = answer(Satchel(skills=[tmp_path]).session(), "load_skill", name="way").text
+    assert text.endswith("</skill_content>")
+    assert "</skill_resources>" in text

@@ -48,10 +48,11 @@ class Catalog:
             object.__setattr__(self, name, _served(getattr(self, f"all_{name}")))
 
     @cached_property
-    def skill_folders(self) -> frozenset[str]:
-        """Return the folders of all skills that can be used, also by a long name only."""
+    def skills_by_folder(self) -> Mapping[str, SkillEntry]:
+        """Return all skills that can be used, also by a long name only, by their folders."""
         usable = (*SERVED, State.SHADOWED)
-        return frozenset(entry.path for entry in self.all_skills if entry.state in usable)
+        found = {entry.path: entry for entry in self.all_skills if entry.state in usable}
+        return MappingProxyType(found)
 
     @cached_property
     def groups_of_skills(self) -> frozenset[str]:

@@ -31,6 +31,8 @@ class Trait:
     """It is seen while one of them is active; without any, always."""
     is_active: bool = True
     """Of a group: whether it is switched on."""
+    is_for_model: bool = True
+    """Of a skill: whether it is shown to a model at all; one that is not hides others."""
 
     def is_seen(self, active: frozenset[str]) -> bool:
         """Tell whether it is shown while these groups are active."""
@@ -68,7 +70,9 @@ class Sight:
         for key, traits in self.traits.by_key.items():
             if key[0] == "group":
                 found[key] = replace(traits[0], is_active=key[1] in self.active)
-            elif seen := next((trait for trait in traits if trait.is_seen(self.active)), None):
+                continue
+            seen = next((trait for trait in traits if trait.is_seen(self.active)), None)
+            if seen is not None and seen.is_for_model:
                 found[key] = replace(seen, groups=())
         return found
 
@@ -124,12 +128,11 @@ def _compared(key: Key, old: Trait | None, new: Trait | None, generation: int) -
 
 def _traits(catalog: Catalog) -> Iterator[tuple[Key, Trait]]:
     tools = [entry for entry in catalog.all_tools if entry.tool]
-    skills = [entry for entry in catalog.all_skills if entry.is_for_model]
     for is_served in (True, False):
         for tool in tools:
             if _counts(tool, is_served=is_served):
                 yield ("tool", tool.name), _tool(tool)
-        for skill in skills:
+        for skill in catalog.all_skills:
             if _counts(skill, is_served=is_served):
                 yield ("skill", skill.name), _skill(skill)
     for name, group in catalog.groups.items():
@@ -146,7 +149,8 @@ def _tool(entry: ToolEntry) -> Trait:
 
 
 def _skill(entry: SkillEntry) -> Trait:
-    return Trait(entry.source, (entry.digest, entry.description, entry.path), entry.groups)
+    version = (entry.digest, entry.description, entry.path)
+    return Trait(entry.source, version, entry.groups, is_for_model=entry.is_for_model)
 
 
 def _group(entry: GroupEntry) -> Trait:

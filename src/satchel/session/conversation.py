@@ -9,7 +9,7 @@ from satchel.errors import ConflictError, NotFoundError
 from satchel.groups import Activation
 from satchel.names import BASIC_GROUP
 from satchel.prompt import SkillPrompt, render_content, render_notes
-from satchel.session.loaded import LoadedSkill, LoadedSkills, page_length
+from satchel.session.loaded import LoadedSkill, LoadedSkills
 from satchel.session.options import SessionOptions
 from satchel.shared import Scene, Shared
 from satchel.sources.skills import SKILL_FILE
@@ -60,8 +60,12 @@ class Conversation:
         groups = catalog.groups.values()
         return tuple(g for g in groups if self.activation.covers(g) and g.name != BASIC_GROUP)
 
-    def load(self, entry: SkillEntry, catalog: Catalog, name: str) -> SkillContent:
+    def load(
+        self, entry: SkillEntry, catalog: Catalog, name: str, *, for_model: bool = False
+    ) -> SkillContent:
         """Note that a skill was loaded by a name, switch its groups on, and return what to read.
+
+        What is `for_model` is an answer, and so has its limit: the rest is read page by page.
 
         Raises `NotFoundError` for one that never could be read, and `ConflictError` for one that
         the user switched off.
@@ -72,36 +76,48 @@ class Conversation:
         manifest = entry.manifest
         if manifest is None:
             raise NotFoundError("skill", entry.name)
-        limits = self.shared.limits
-        skill = LoadedSkill.of(name, entry, manifest, limits)
+        skill = LoadedSkill.of(name, entry, manifest, self.shared.limits)
         self.loaded.add(skill)
         activated, remarks = self._switched_on(manifest.groups, catalog)
+        notes = self._notes_of(activated, catalog)
         body = visible(manifest.body)
-        if skill.is_cut:
-            length = page_length(limits)
-            body, left = body[:length], len(body) - length
-            how = f"go on with read_skill_file, path {SKILL_FILE!r}, offset={length}"
-            remarks.insert(0, f"The instructions have {left} more characters; {how}.")
-        content = render_content(
-            name,
-            body,
-            entry.path,
-            skill.resources,
-            more=remarks,
-            reader=self.options.skill_tools and bool(skill.resources),
-        )
-        text = "\n\n".join(filter(None, (content, self._notes_of(activated, catalog))))
-        return SkillContent(name, text, tuple(skill.resources), activated, manifest.allowed_tools)
+
+        def text(body: str, *more: str) -> str:
+            content = render_content(
+                name,
+                body,
+                entry.path,
+                skill.resources,
+                more=[*more, *remarks],
+                reader=self.options.skill_tools and bool(skill.resources),
+            )
+            return "\n\n".join(filter(None, (content, notes)))
+
+        whole = text(body)
+        room = self.shared.limits.result_text // 4  # a letter takes four bytes at most
+        if for_model and len(whole) > room:
+            length = max(room - len(text("", _how_to_go_on(len(body), len(body)))), 0)
+            whole = text(body[:length], _how_to_go_on(len(body) - length, length))
+        return SkillContent(name, whole, tuple(skill.resources), activated, manifest.allowed_tools)
 
     @property
     def preapproved(self) -> tuple[str, ...]:
         """Return what the loaded skills ask to be approved beforehand, each once."""
-        there = (skill for skill in self.loaded if skill.allowed_tools and self.is_there(skill))
-        return tuple(dict.fromkeys(tool for skill in there for tool in skill.allowed_tools))
+        asked: dict[str, None] = {}
+        for skill in self.loaded:
+            entry = self.entry_of(skill) if skill.allowed_tools else None
+            if entry is not None and entry.manifest is not None:
+                # What it no longer asks for, it no longer gets.
+                still = entry.manifest.allowed_tools
+                asked |= dict.fromkeys(tool for tool in skill.allowed_tools if tool in still)
+        return tuple(asked)
 
-    def is_there(self, skill: LoadedSkill) -> bool:
-        """Tell whether a skill that was loaded was neither deleted nor switched off meanwhile."""
-        return skill.folder in self.shared.catalog.skill_folders
+    def entry_of(self, skill: LoadedSkill) -> SkillEntry | None:
+        """Return what became of a skill that was loaded; `None` if it went or was switched off."""
+        entry = self.shared.catalog.skills_by_folder.get(skill.folder)
+        if entry is None or skill.name not in {entry.name, *entry.addresses}:
+            return None
+        return entry
 
     def switch_on_for(self, entry: SkillEntry, catalog: Catalog) -> str:
         """Switch on what a skill names, and return what there is to say of it, or `""`."""
@@ -159,6 +175,11 @@ class Conversation:
 def is_off(entry: SkillEntry) -> bool:
     """Tell whether a skill is there, but not to be used by anybody."""
     return entry.state in {State.DISABLED, State.HELD}
+
+
+def _how_to_go_on(left: int, offset: int) -> str:
+    how = f"go on with read_skill_file, path {SKILL_FILE!r}, offset={offset}"
+    return f"The instructions have {left} more characters; {how}."
 
 
 def skill_called(name: str, scene: Scene) -> tuple[SkillEntry, str]:

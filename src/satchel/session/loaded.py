@@ -31,7 +31,7 @@ class LoadedSkill:
     allowed_tools: tuple[str, ...]
     """What the skill asks to be approved beforehand."""
     is_cut: bool = False
-    """Whether its instructions are longer than one answer."""
+    """Whether its instructions may be longer than one answer."""
     read: dict[str, str] = field(default_factory=dict)
     """The digests of the files that were read, by name."""
 
@@ -47,7 +47,7 @@ class LoadedSkill:
             entry.path,
             tuple(file.name for file in entry.files),
             manifest.allowed_tools,
-            len(manifest.body) > page_length(limits),
+            len(manifest.body) > limits.result_text // 8,  # there may be much around them
         )
 
     @property

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from satchel.errors import DefinitionError
 
-_SWITCH = (True, False, None)
 _NOTES = ("prompt", "answer", "both")
 
 
@@ -24,8 +23,9 @@ class SessionOptions:
     """Where the notes of the active groups go: `prompt`, the meta tool's `answer`, or `both`."""
 
     def __post_init__(self) -> None:
-        switches = (self.meta_tool, self.skill_tools, self.scripts, bool(self.search))
-        if not all(isinstance(item, bool) for item in switches) or self.search not in _SWITCH:
+        search = False if self.search is None else self.search
+        switches = (self.meta_tool, self.skill_tools, self.scripts, search)
+        if not all(isinstance(item, bool) for item in switches):
             raise DefinitionError("what a session offers is chosen by True and False")
         if self.notes not in _NOTES:
             raise DefinitionError(

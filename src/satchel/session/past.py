@@ -20,9 +20,11 @@ class Handout:
 
     def schemas(self, shared: Shared, dialect: str) -> list[dict[str, Any]]:
         """Return the schemas of the tools, each time the same list: copying takes long."""
-        if dialect not in self._schemas:
-            self._schemas[dialect] = schemas(shared, self.showing, dialect, self.names)
-        return self._schemas[dialect]
+        if (made := self._schemas.get(dialect)) is None:
+            fresh = schemas(shared, self.showing, dialect, self.names)
+            # The first counts: threads that ask at once get the same.
+            made = self._schemas.setdefault(dialect, fresh)
+        return made
 
 
 @dataclass(frozen=True, slots=True)

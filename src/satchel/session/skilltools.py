@@ -30,8 +30,9 @@ async def load_skill(_desk: Desk, name: str, again: bool = False) -> str:
     entry = _found(_desk, name)
     conversation, catalog = _desk.conversation, _desk.catalog
     known = conversation.loaded.get(entry.name)
-    if known is None or again or known.digest != entry.digest:
-        return conversation.load(entry, catalog, entry.name).text
+    is_same = known and (known.digest, known.folder) == (entry.digest, entry.path)
+    if again or not is_same:
+        return conversation.load(entry, catalog, entry.name, for_model=True).text
     told = (
         f"Skill {entry.name!r} was loaded before and has not changed; follow its text above. "
         "With again=true it is shown once more."
@@ -59,9 +60,11 @@ def read_skill_file(
             f"{name} was read before and has not changed; its text is above. "
             "With again=true it is shown once more."
         )
-    loaded.read[name] = file.digest
+    if not offset:
+        loaded.read[name] = file.digest
     if (text := text_of(file, limits.resource)) is not None:
-        return Text(_page(visible(text), max(offset, 0), page_length(limits)) or "It is empty.")
+        empty = "There is nothing after that." if offset else "It is empty."
+        return Text(_page(visible(text), max(offset, 0), page_length(limits)) or empty)
     kind = media_type_of(name, file.data)
     if kind.startswith("image/"):
         return Image(file.data, kind)
@@ -169,7 +172,7 @@ def _loaded(desk: Desk, name: str) -> LoadedSkill:
     if loaded is None:
         _found(desk, name)  # which says so if there is none
         raise ToolError(f"Skill {name!r} is not loaded. Call load_skill with name {name!r} first.")
-    if not desk.conversation.is_there(loaded):
+    if desk.conversation.entry_of(loaded) is None:
         raise ToolError(f"Skill {name!r} is not there any more. Go on without it.")
     return loaded
 
