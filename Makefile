@@ -36,6 +36,9 @@ run: $(INSTALLED)
 	shift; \
 	case "$$command $$help" in \
 	new\ *|validate\ *) ;; \
+	config\ *) case "$${1:--}" in -*) ;; \
+		*) sub=$$1; shift; set -- "$$sub" --skills skills --plugins plugins "$$@" ;; \
+		esac ;; \
 	*--skills*--plugins*|*--plugins*--skills*) set -- --skills skills --plugins plugins "$$@" ;; \
 	esac; \
 	exec $(BIN)/satchel "$$command" "$$@"
