@@ -46,6 +46,7 @@ def python_of(page):
     return "\n".join(program)
 
 
+CONVERSATION = ROOT / "docs" / "conversation.md"
 WITH_PYTHON = [page for page in PAGES if python_of(page).strip()]
 
 
@@ -59,21 +60,48 @@ def rows(page, columns):
     return [row for row in table if len(row) == columns]
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=named)
-def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
-    for folder in ("skills", "plugins") if page.name == "README.md" else ():
-        shutil.copytree(ROOT / folder, tmp_path / folder)
-    program = tmp_path / "page.py"
+def ran(page, folder):
+    """Run the Python of a page in a folder, and return what it printed."""
+    program = folder / "page.py"
     program.write_text(python_of(page))
     done = subprocess.run(
         [sys.executable, "-W", "error", str(program)],
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", [p for p in WITH_PYTHON if p != CONVERSATION], ids=named)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
+    for folder in ("skills", "plugins") if page.name == "README.md" else ():
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    ran(page, tmp_path)
+
+
+def test_the_scripted_conversation_goes_exactly_as_its_page_prints_it(tmp_path):
+    (printed,) = re.findall(
+        r"^```text\n(.*?)^```", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert ran(CONVERSATION, tmp_path).replace(str(tmp_path), "FOLDER").strip() == printed.strip()
+
+
+def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
+    (script,) = re.findall(
+        r"^SCRIPT = \[\n(.*?)^\]", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert re.findall(r'ToolCall\("(\w+)"', script) == [
+        "search_tools",
+        "reset_equipped_tools",
+        "load_skill",
+        "read_skill_file",
+        "find_train",
+        "reset_equipped_tools",
+    ]
 
 
 def test_pages_with_python_are_found():
@@ -110,7 +138,8 @@ def test_every_public_name_has_its_contract():
 @pytest.mark.parametrize("owner", [satchel.Satchel, satchel.Session, satchel.Step])
 def test_every_public_method_is_described(owner):
     text = (ROOT / "docs/reference/python.md").read_text()
-    public = [name for name in vars(owner) if not name.startswith("_")]
+    members = {name: None for kind in owner.__mro__[:-1] for name in vars(kind)}
+    public = [name for name in members if not name.startswith("_")]
     assert [name for name in public if f"`{name}" not in text and f" {name}(" not in text] == []
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel import Satchel
-from satchel.catalog import Change, Event, SkillEntry
+from satchel.catalog import Change, Event, SkillEntry, State
 from satchel.groups import Activation, changes_between, sight_of, view_of
 from satchel.manifests import SkillManifest
 from satchel.sources import Scope
@@ -120,7 +120,7 @@ def test_a_group_that_comes_says_whether_it_is_active(runnable):
         ("all_tools", "say", {"version": "2"}, "tool"),
         ("all_tools", "say", {"description": "New."}, "tool"),
         ("all_tools", "say", {"source": "other"}, "tool"),
-        ("all_skills", "pdf", {"digest": "2"}, "skill"),
+        ("all_skills", "pdf", {"version": "2"}, "skill"),
         ("all_skills", "pdf", {"description": "New."}, "skill"),
         ("all_skills", "pdf", {"path": "/moved"}, "skill"),
         ("all_groups", "maps", {"description": "New."}, "group"),
@@ -143,6 +143,7 @@ def test_what_the_model_would_notice_is_a_change(runnable, kind, name, parts, wo
     [
         ("all_tools", "say", {"generation": 7, "path": "/moved"}),
         ("all_skills", "pdf", {"generation": 7}),
+        ("all_skills", "pdf", {"digest": "of a broken edit", "state": State.STALE}),
         ("all_groups", "maps", {"generation": 7, "path": "/moved"}),
     ],
 )

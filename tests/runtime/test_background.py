@@ -28,7 +28,8 @@ class Desk:
 
     def __init__(self):
         self.book = TaskBook()
-        self.tools = {tool.name: tool for tool in task_tools(self.book)}
+        bound = (tool.with_injected({"book": self.book}) for tool in task_tools())
+        self.tools = {tool.name: tool for tool in bound}
 
     async def start(self, fn=slowly, arguments=None, **options):
         tool = a_tool(fn, background=True)

@@ -901,3 +901,21 @@ def test_what_stands_around_long_instructions_is_never_cut(tmp_path, write_skill
     text = answer(Satchel(skills=[tmp_path]).session(), "load_skill", name="way").text
     assert text.endswith("</skill_content>")
     assert "</skill_resources>" in text
+
+
+def test_a_broken_edit_is_no_news_to_the_model(tmp_path, write_skill):
+    folder = write_skill(tmp_path, "way", body="One.\n")
+    bag = Satchel(skills=[tmp_path])
+    session = bag.session()
+    answer(session, "load_skill", name="way")
+    session.step()
+    good = (folder / "SKILL.md").read_text()
+    (folder / "SKILL.md").write_text("broken")
+    bag.refresh()
+    assert bag.catalog.skills["way"].state == "stale"
+    assert session.changes() == ()
+    assert "has not changed" in answer(session, "load_skill", name="way").text
+    (folder / "SKILL.md").write_text(good.replace("One.", "Two."))
+    bag.refresh()
+    assert [change.name for change in session.changes()] == ["way"]
+    assert "Two." in answer(session, "load_skill", name="way").text

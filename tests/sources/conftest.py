@@ -2,7 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -120,3 +122,31 @@ def install() -> Callable[..., Path]:
         return info
 
     return install
+
+
+@contextmanager
+def swapping(here: Path, other: Path) -> Iterator[None]:
+    """Put a link to another folder in the place of a folder and back, again and again."""
+    stop = threading.Event()
+    spare, aside = here.parent / "spare", here.parent / "aside"
+    spare.symlink_to(other)
+
+    def swap() -> None:
+        while not stop.is_set():
+            here.rename(aside)
+            spare.rename(here)
+            here.rename(spare)
+            aside.rename(here)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        swapper.join()
+
+
+@pytest.fixture(scope="session", name="swapping")
+def _swapping() -> Callable[[Path, Path], AbstractContextManager[None]]:
+    return swapping

@@ -1,6 +1,5 @@
 import os
 import socket
-import threading
 from contextlib import suppress
 
 import pytest
@@ -174,33 +173,17 @@ def test_a_link_that_is_put_in_place_before_the_write_is_replaced_or_refused(bas
     assert secret.read_text() == SECRET
 
 
-def test_links_swapped_all_the_time_let_nothing_out(base):
+def test_links_swapped_all_the_time_let_nothing_out(base, swapping):
     (base.parent / "outside/a.txt").write_text(SECRET)
-    stop, spare = threading.Event(), base / "spare"
-    spare.symlink_to(base.parent / "outside")
-
-    def swap():
-        here, aside = base / "inner", base / "aside"
-        while not stop.is_set():
-            here.rename(aside)
-            spare.rename(here)
-            here.rename(spare)
-            aside.rename(here)
-
-    swapper = threading.Thread(target=swap)
-    swapper.start()
     view, _, replace, insert = uses(base, "inner/a.txt")  # the other one would make the folder
-    try:
-        seen = set()
+    seen = set()
+    with swapping(base / "inner", base.parent / "outside"):
         for _ in range(1000):
             for use in (view, replace, insert):
                 try:
                     seen.add(use())
                 except ToolError as problem:
                     seen.add(str(problem))
-    finally:
-        stop.set()
-        swapper.join()
     assert not [text for text in seen if SECRET in text]
     assert (base.parent / "outside/a.txt").read_text() == SECRET
     assert sorted(os.listdir(base.parent / "outside")) == ["a.txt", "secret.txt"]

@@ -1,6 +1,5 @@
 import importlib.util
 import os
-import threading
 from contextlib import suppress
 
 import pytest
@@ -194,29 +193,13 @@ def test_a_link_that_is_put_in_place_after_the_look_is_not_followed(root, monkey
         served(root, "references/guide.md")
 
 
-def test_links_swapped_all_the_time_let_nothing_out(root):
+def test_links_swapped_all_the_time_let_nothing_out(root, swapping):
     (root.parent / "outside/guide.md").write_text(SECRET)
-    stop, spare = threading.Event(), root / "spare"
-    spare.symlink_to(root.parent / "outside")
-
-    def swap():
-        here, aside = root / "pdf/references", root / "aside"
-        while not stop.is_set():
-            here.rename(aside)
-            spare.rename(here)
-            here.rename(spare)
-            aside.rename(here)
-
-    swapper = threading.Thread(target=swap)
-    swapper.start()
-    try:
-        seen = set()
+    seen = set()
+    with swapping(root / "pdf/references", root.parent / "outside"):
         for _ in range(1000):
             with suppress(ToolError):
                 seen.add(served(root, "references/guide.md").data)
-    finally:
-        stop.set()
-        swapper.join()
     assert seen <= {b"# Guide\n"}
 
 

@@ -146,6 +146,7 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
         manifest=manifest,
         key=finding.key,
         digest=finding.digest,
+        version=finding.digest,
         files=finding.files,
         finding=finding,
     )

@@ -87,6 +87,8 @@ class SkillEntry(Entry):
     """Its folder below its place, which tells two of one name in one place apart."""
     digest: str
     """Names the newest content that was read, good or broken."""
+    version: str = ""
+    """Names the content that is served; a broken edit does not change it."""
     files: tuple[UnitFile, ...] = field(default=(), compare=False)
     finding: SkillFinding | None = field(default=None, compare=False, repr=False)
     """What it was made of; the same finding makes the same entry."""

@@ -149,7 +149,7 @@ def _tool(entry: ToolEntry) -> Trait:
 
 
 def _skill(entry: SkillEntry) -> Trait:
-    version = (entry.digest, entry.description, entry.path)
+    version = (entry.version, entry.description, entry.path)
     return Trait(entry.source, version, entry.groups, is_for_model=entry.is_for_model)
 
 

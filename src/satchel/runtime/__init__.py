@@ -1,6 +1,6 @@
 """Running a call: from the model's wish to a result, whatever the tool does."""
 
-from satchel.runtime.background import TaskBook, task_tools, unbound_task_tools
+from satchel.runtime.background import TaskBook, task_tools
 from satchel.runtime.onion import Handler, Layer, Middleware, layers_for, wrap
 from satchel.runtime.pipeline import begin, run_call
 from satchel.runtime.reading import read_arguments
@@ -17,6 +17,5 @@ __all__ = [
     "read_arguments",
     "run_call",
     "task_tools",
-    "unbound_task_tools",
     "wrap",
 ]

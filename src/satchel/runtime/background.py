@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
 from satchel.names import near_misses
-from satchel.tools import FunctionTool, Item, Text, Tool, ToolResult
+from satchel.tools import FunctionTool, Item, Text, ToolResult
 
 if TYPE_CHECKING:
     from satchel.runtime.run import Run
@@ -146,14 +146,9 @@ async def cancel_task(book: TaskBook, task_id: str) -> ToolResult:
     return task.view()
 
 
-def task_tools(book: TaskBook) -> tuple[Tool, ...]:
-    """Return the tools with which the model looks after the tasks of one session."""
-    return tuple(tool.with_injected({"book": book}) for tool in unbound_task_tools())
-
-
 @cache
-def unbound_task_tools() -> tuple[FunctionTool, ...]:
-    """Return the tools as they are for every session; each lacks the `book` of its own."""
+def task_tools() -> tuple[FunctionTool, ...]:
+    """Return the tools with which the model looks after tasks; each lacks the session's `book`."""
     hidden: Any = {"book": None}
     return (
         FunctionTool(view_task, presets=hidden, annotations={"readOnlyHint": True}),

@@ -61,18 +61,12 @@ class Desk:
         return next(usable, entry.groups[0])
 
 
-def described(
-    tool: FunctionTool,
-    description: str | None = None,
-    properties: Mapping[str, Any] | None = None,
-) -> FunctionTool:
-    """Return a copy that shows another description, or more about some of its parameters.
+def described(tool: FunctionTool, properties: Mapping[str, Any]) -> FunctionTool:
+    """Return a copy that shows more about some of its parameters.
 
     What is checked stays the same: the tool itself answers what does not fit.
     """
     made = copy(tool)
-    made.description = tool.description if description is None else description
-    if properties is not None:
-        shown = {**tool.parameters.get("properties", {}), **properties}
-        made.parameters = {**tool.parameters, "properties": shown}
+    shown = {**tool.parameters["properties"], **properties}
+    made.parameters = {**tool.parameters, "properties": shown}
     return made

@@ -23,6 +23,7 @@ class LoadedSkill:
 
     name: str
     digest: str
+    """Names the content that was served."""
     root: str
     """The folder that the user named, in which all of the skill's files lie."""
     folder: str
@@ -42,7 +43,7 @@ class LoadedSkill:
         """Return a skill of the catalog as it is now, under the name that it was asked for by."""
         return cls(
             name,
-            entry.digest,
+            entry.version,
             entry.finding.place.path if entry.finding else entry.path,
             entry.path,
             tuple(file.name for file in entry.files),

@@ -1,13 +1,13 @@
 """A session: one conversation's view of the catalog."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
 from satchel.groups import Activation, Sight, changes_between
 from satchel.prompt import SkillPrompt
-from satchel.runtime.executors import Executor
-from satchel.session.calls import Arguments, Calls
+from satchel.session.caller import Caller
+from satchel.session.calls import Calls
 from satchel.session.conversation import Conversation, SkillContent, skill_called
 from satchel.session.options import SessionOptions
 from satchel.session.past import Handout, Past
@@ -15,21 +15,20 @@ from satchel.session.saved import restore, saved
 from satchel.session.showing import Showing, schemas, show
 from satchel.session.step import Step, StepChanges
 from satchel.shared import Scene, Shared
-from satchel.tools import Item, ToolCall, ToolContext, ToolResult
 
 
-class Session:
+class Session(Caller):
     """One conversation: which groups are active, and what the model sees because of it.
 
     Made by `Satchel.session()`. What is asked of it directly comes from the newest generation;
     `step()` gives a view that stays as it is for one turn of the model.
     """
 
-    __slots__ = ("__weakref__", "_calls", "_conversation", "_past")
+    __slots__ = ("__weakref__", "_conversation", "_past")
 
     def __init__(self, shared: Shared, options: SessionOptions) -> None:
         self._conversation = Conversation(shared, options)
-        self._calls = Calls(self._conversation)
+        super().__init__(Calls(self._conversation))
         self._past = Past()
 
     @property
@@ -139,61 +138,6 @@ class Session:
         return problems
 
     # ---- calls ----------------------------------------------------------------------------
-
-    async def call(
-        self,
-        name: str,
-        arguments: Arguments = None,
-        *,
-        call_id: str = "",
-        context: ToolContext | None = None,
-    ) -> ToolResult:
-        """Run a tool of an active group; whatever goes wrong is told in the result.
-
-        `arguments` may be the JSON text that models produce. `context` is what the host tells
-        the tool beside them.
-        """
-        return await self._calls.call(self._scene(), name, arguments, call_id, context)
-
-    def stream(
-        self,
-        name: str,
-        arguments: Arguments = None,
-        *,
-        call_id: str = "",
-        context: ToolContext | None = None,
-    ) -> AsyncIterator[Item]:
-        """Run a tool and yield each `ToolChunk` as it comes, last of all the `ToolResult`.
-
-        Leaving the loop early ends the tool; with `contextlib.aclosing`, at once.
-        """
-        return self._calls.stream(self._scene(), name, arguments, call_id, context)
-
-    async def execute(
-        self,
-        calls: Iterable[ToolCall],
-        *,
-        executor: Executor | None = None,
-        context: ToolContext | None = None,
-    ) -> list[ToolResult]:
-        """Run several calls and return their results in the order of the calls.
-
-        Ten run at once unless an `executor` says otherwise. One that fails disturbs no other.
-        """
-        return await self._calls.execute(self._scene, calls, executor, context)
-
-    def execute_streaming(
-        self,
-        calls: Iterable[ToolCall],
-        *,
-        executor: Executor | None = None,
-        context: ToolContext | None = None,
-    ) -> AsyncIterator[tuple[int, ToolResult]]:
-        """Run several calls and yield `(index, result)` as each completes.
-
-        Leaving the loop early ends what still runs.
-        """
-        return self._calls.execute_streaming(self._scene, calls, executor, context)
 
     def interrupt(self, call_id: str | None = None) -> int:
         """End the calls of that id, or all of this session; return how many there were.

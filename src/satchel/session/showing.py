@@ -9,7 +9,7 @@ from satchel.errors import NotFoundError
 from satchel.groups import Sight, View, sight_of
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.prompt import Listing, SkillLine, SkillPrompt, render_notes, render_skills
-from satchel.runtime import unbound_task_tools
+from satchel.runtime import task_tools
 from satchel.session.conversation import Conversation
 from satchel.session.grouping import MetaTool, meta_tool
 from satchel.session.options import SessionOptions
@@ -40,16 +40,6 @@ class Showing:
     skill_prompt: str
     notes: str
     sight: Sight
-
-    @property
-    def catalog(self) -> Catalog:
-        """Return the generation that is shown."""
-        return self.scene.catalog
-
-    @property
-    def view(self) -> View:
-        """Return what the active groups make visible."""
-        return self.scene.view
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +81,7 @@ def schemas(
 
 def _schema(shared: Shared, showing: Showing, name: str, dialect: str) -> Any:
     """Return the schema of one tool; one of the catalog wins over the session's own."""
-    entry = showing.view.by_name.get(name)
+    entry = showing.scene.view.by_name.get(name)
     if entry and entry.tool:
         return shared.schema(entry.tool, dialect)
     return showing.own_tools[name].to_schema(dialect)
@@ -157,7 +147,7 @@ def _own_tools(
     if (skills or view.model_skills) and _wanted(options.search, is_much):
         own.append(search_tool("skill"))
     if begun.tasks:
-        own += unbound_task_tools()
+        own += task_tools()
     return [tool for tool in own if tool is not None]
 
 

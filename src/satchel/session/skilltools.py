@@ -30,7 +30,7 @@ async def load_skill(_desk: Desk, name: str, again: bool = False) -> str:
     entry = _found(_desk, name)
     conversation, catalog = _desk.conversation, _desk.catalog
     known = conversation.loaded.get(entry.name)
-    is_same = known and (known.digest, known.folder) == (entry.digest, entry.path)
+    is_same = known and (known.digest, known.folder) == (entry.version, entry.path)
     if again or not is_same:
         return conversation.load(entry, catalog, entry.name, for_model=True).text
     told = (
@@ -113,7 +113,7 @@ def loader_tool(view: View, *, is_whole: bool) -> FunctionTool | None:
     if not is_whole:
         return tool
     shown = {**tool.parameters["properties"]["name"], "enum": names}
-    return described(tool, properties={"name": shown})
+    return described(tool, {"name": shown})
 
 
 def reader_tool(view: View, *, is_needed: bool) -> FunctionTool | None:

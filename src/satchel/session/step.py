@@ -1,17 +1,15 @@
 """A step: one turn of the model, from its prompt to its last call, on one consistent view."""
 
-from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from satchel.catalog import Change
 from satchel.groups import Sight, changes_between
 from satchel.prompt import render_changes
-from satchel.runtime.executors import Executor
-from satchel.session.calls import Arguments, Calls
+from satchel.session.caller import Caller
+from satchel.session.calls import Calls
 from satchel.session.conversation import Conversation
 from satchel.session.past import Handout
 from satchel.shared import Scene
-from satchel.tools import Item, ToolCall, ToolContext, ToolResult
 
 
 class StepChanges(tuple[Change, ...]):
@@ -25,30 +23,31 @@ class StepChanges(tuple[Change, ...]):
         return render_changes(self)
 
 
-class Step:
+class Step(Caller):
     """A frozen view: its prompt, notes, schemas and calls agree, whatever is loaded meanwhile.
 
     Made by `Session.step()`. Groups that are switched meanwhile count from the next step on.
     """
 
-    __slots__ = ("_before", "_calls", "_conversation", "_handout", "_showing")
+    __slots__ = ("_before", "_conversation", "_handout", "_showing")
 
     def __init__(
         self, conversation: Conversation, calls: Calls, handout: Handout, before: Sight | None
     ) -> None:
-        self._conversation, self._calls = conversation, calls
+        super().__init__(calls)
+        self._conversation = conversation
         self._handout, self._showing = handout, handout.showing
         self._before = before
 
     @property
     def generation(self) -> int:
         """Return the number of the generation that is shown."""
-        return self._showing.catalog.generation
+        return self._showing.scene.catalog.generation
 
     @property
     def active_groups(self) -> tuple[str, ...]:
         """Return the names of the groups that are active in this step."""
-        return tuple(group.name for group in self._showing.view.groups)
+        return tuple(group.name for group in self._showing.scene.view.groups)
 
     @property
     def changes(self) -> StepChanges:
@@ -75,48 +74,6 @@ class Step:
         what you change in it stays; copy it if that is not what you want.
         """
         return self._handout.schemas(self._conversation.shared, dialect)
-
-    async def call(
-        self,
-        name: str,
-        arguments: Arguments = None,
-        *,
-        call_id: str = "",
-        context: ToolContext | None = None,
-    ) -> ToolResult:
-        """Run a tool as `Session.call` does."""
-        return await self._calls.call(self._showing.scene, name, arguments, call_id, context)
-
-    def stream(
-        self,
-        name: str,
-        arguments: Arguments = None,
-        *,
-        call_id: str = "",
-        context: ToolContext | None = None,
-    ) -> AsyncIterator[Item]:
-        """Run a tool as `Session.stream` does."""
-        return self._calls.stream(self._showing.scene, name, arguments, call_id, context)
-
-    async def execute(
-        self,
-        calls: Iterable[ToolCall],
-        *,
-        executor: Executor | None = None,
-        context: ToolContext | None = None,
-    ) -> list[ToolResult]:
-        """Run several calls as `Session.execute` does."""
-        return await self._calls.execute(self._scene, calls, executor, context)
-
-    def execute_streaming(
-        self,
-        calls: Iterable[ToolCall],
-        *,
-        executor: Executor | None = None,
-        context: ToolContext | None = None,
-    ) -> AsyncIterator[tuple[int, ToolResult]]:
-        """Run several calls as `Session.execute_streaming` does."""
-        return self._calls.execute_streaming(self._scene, calls, executor, context)
 
     def _scene(self) -> Scene:
         return self._showing.scene

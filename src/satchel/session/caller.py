@@ -1,0 +1,77 @@
+"""What sessions and steps have in common: the calls that can be made of both."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterable
+
+from satchel.runtime.executors import Executor
+from satchel.session.calls import Arguments, Calls
+from satchel.shared import Scene
+from satchel.tools import Item, ToolCall, ToolContext, ToolResult
+
+
+class Caller(ABC):
+    """Makes calls, each with what a scene shows."""
+
+    __slots__ = ("_calls",)
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @abstractmethod
+    def _scene(self) -> Scene:
+        """Return the scene for a call that begins now."""
+
+    async def call(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        context: ToolContext | None = None,
+    ) -> ToolResult:
+        """Run a tool of an active group; whatever goes wrong is told in the result.
+
+        `arguments` may be the JSON text that models produce. `context` is what the host tells
+        the tool beside them.
+        """
+        return await self._calls.call(self._scene(), name, arguments, call_id, context)
+
+    def stream(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        context: ToolContext | None = None,
+    ) -> AsyncIterator[Item]:
+        """Run a tool and yield each `ToolChunk` as it comes, last of all the `ToolResult`.
+
+        Leaving the loop early ends the tool; with `contextlib.aclosing`, at once.
+        """
+        return self._calls.stream(self._scene(), name, arguments, call_id, context)
+
+    async def execute(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        executor: Executor | None = None,
+        context: ToolContext | None = None,
+    ) -> list[ToolResult]:
+        """Run several calls and return their results in the order of the calls.
+
+        Ten run at once unless an `executor` says otherwise. One that fails disturbs no other.
+        """
+        return await self._calls.execute(self._scene, calls, executor, context)
+
+    def execute_streaming(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        executor: Executor | None = None,
+        context: ToolContext | None = None,
+    ) -> AsyncIterator[tuple[int, ToolResult]]:
+        """Run several calls and yield `(index, result)` as each completes.
+
+        Leaving the loop early ends what still runs.
+        """
+        return self._calls.execute_streaming(self._scene, calls, executor, context)
