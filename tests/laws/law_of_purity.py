@@ -37,7 +37,10 @@ PURE = {
         "griffe.DocstringSectionText",
         *("pydantic", "pydantic_core.to_jsonable_python"),
     },
-    "manifests": {"ast", "hashlib.blake2b", "pathlib.PurePosixPath", "re", "yaml"},
+    "manifests": {
+        *("ast", "hashlib.blake2b", "pathlib.PurePosixPath", "re", "yaml"),
+        *("ipaddress.ip_address", "json.loads", "urllib.parse.urlsplit"),
+    },
     "catalog": {
         "satchel.sources.files.UnitFile",
         "satchel.sources.places.Scope",

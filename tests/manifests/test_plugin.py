@@ -180,3 +180,23 @@ def test_every_problem_is_told_at_once():
 def test_no_bytes_make_the_reader_raise(data):
     reading = read_plugin(data, "x", "toolkit.yaml", Limits())
     assert (reading.value is None) == has_error(reading.diagnostics)
+
+
+# ---- as an extension of an open plugin ----------------------------------------------------
+
+
+def test_an_extension_has_the_name_of_its_plugin_and_no_say_in_what_that_tells():
+    text = (
+        "name: other\nversion: 2\nauthor: me\nkeywords: [a]\nskills: more\n"
+        "notes: n\nactive: yes\ntools: code\ngroups:\n  g:\n"
+    )
+    reading = read_plugin(text.encode(), "demo", "x", Limits(), extends="demo")
+    plugin = reading.value
+    assert (plugin.name, plugin.notes, plugin.active, plugin.tools) == ("demo", "n", True, "code")
+    assert [found.name for found in plugin.groups] == ["g"]
+    assert places(reading) == [("plugin-field-unknown", line) for line in (1, 2, 3, 4, 5)]
+
+
+def test_an_extension_may_say_nothing():
+    reading = read_plugin(b"{}", "demo", "x", Limits(), extends="demo")
+    assert (reading.value.name, reading.diagnostics) == ("demo", ())

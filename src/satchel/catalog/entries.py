@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
-from satchel.manifests import SkillManifest
+from satchel.manifests import McpServer, SkillManifest
 from satchel.sources.files import UnitFile
 from satchel.sources.places import Scope
 from satchel.sources.skills import SkillFinding
@@ -154,6 +154,12 @@ class Supply:
     tools: tuple["ToolSupply", ...] = ()
     skills: tuple[str, ...] = ()
     """Folders to search for the skills it brings."""
+    servers: tuple[McpServer, ...] = ()
+    """MCP servers that it declares; nothing starts them yet."""
+    is_contained: bool = False
+    """Whether links among its skills must stay inside its folder."""
+    is_open: bool = False
+    """Whether it is an open plugin: its skills are held to the letter, and need no code."""
     diagnostics: tuple[Diagnostic, ...] = ()
     failed: bool = False
     flawed: bool = False
@@ -211,3 +217,8 @@ class PluginEntry(Entry):
     """Names the newest content that was tried, good or broken."""
     supply: Supply
     """What is served of it: the newest good version, if there is one."""
+
+    @property
+    def servers(self) -> tuple[McpServer, ...]:
+        """Return the MCP servers that it declares."""
+        return self.supply.servers

@@ -19,6 +19,9 @@ _FIELDS = ("name", *_TEXTS, "keywords", "active", "groups", "tools", "skills")
 _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires")
 # Names that later versions will read; a manifest may carry them already.
 _LATER_FIELDS = frozenset({"config", "setup", "requires", "isolation", "contract"})
+# What an open plugin tells in its plugin.json is not its extension's to say.
+_CORE_FIELDS = {"name", *_TEXTS, "keywords", "skills"} - {"notes"}
+_EXTENSION_FIELDS = tuple(name for name in _FIELDS if name not in _CORE_FIELDS)
 _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
 
 
@@ -56,8 +59,13 @@ class PluginManifest:
     skills: str
 
 
-def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[PluginManifest]:
-    """Read the toolkit.yaml of a folder named `folder`; `path` is what diagnostics print."""
+def read_plugin(
+    data: bytes, folder: str, path: str, limits: Limits, *, extends: str = ""
+) -> Reading[PluginManifest]:
+    """Read the toolkit.yaml of a folder named `folder`; `path` is what diagnostics print.
+
+    One that `extends` the open plugin of that name has no say in what its plugin.json tells.
+    """
     decoded = decode(data, path, "plugin-unreadable")
     if decoded.value is None:
         return Reading(None, decoded.diagnostics)
@@ -68,7 +76,7 @@ def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[
     problems.extend(reading.diagnostics)
     top = _Block(dict(reading.value.values), (), reading.value, problems)
     manifest = PluginManifest(
-        name=_name(top, folder),
+        name=extends or _name(top, folder),
         **{key: top.text(key) for key in _TEXTS},
         keywords=top.names("keywords"),
         active=top.switch("active", default=False),
@@ -76,7 +84,7 @@ def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[
         tools=_tools(top),
         skills=_skills(top),
     )
-    top.report_unknown(_FIELDS)
+    top.report_unknown(_EXTENSION_FIELDS if extends else _FIELDS)
     return Reading(None if problems.fatal else manifest, problems.found)
 
 

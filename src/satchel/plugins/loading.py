@@ -16,6 +16,7 @@ from satchel.plugins.host import Answers, ask
 from satchel.settings import Limits
 from satchel.sources import (
     DistributionFinding,
+    Format,
     ImportedCode,
     PluginCodeError,
     PluginFinding,
@@ -51,6 +52,9 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         digest=found.digest,
         diagnostics=problems,
         failed=not found.is_sound,
+        flawed=found.is_flawed,
+        is_contained=found.format is not Format.TOOLKIT,
+        is_open=found.format is Format.OPEN,
     )
     if manifest is None:
         return supply
@@ -58,8 +62,11 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         supply,
         version=manifest.version,
         description=manifest.description,
-        groups=_groups(manifest),
-        skills=(os.path.join(found.path, manifest.skills),),
+        # Without a part that is written for us there are no tools to switch.
+        groups=_groups(manifest) if found.code else (),
+        skills=found.skills,
+        servers=found.servers,
+        diagnostics=(*problems, *_not_started(found)),
     )
     return _with_tools(
         supply,
@@ -74,11 +81,11 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     """Import a plugin folder's code and tell what it brings; whatever it does is a diagnostic."""
     supply = read_folder(found, rank)
     file = _code_path(found)
-    if supply.failed or found.manifest is None or not file:
+    if supply.failed or supply.flawed or found.manifest is None or not file:
         return supply
     try:
         code = import_folder(
-            found.path, found.sources, found.manifest.tools, limits.plugin_import, alone=alone
+            found.code_path, found.sources, found.manifest.tools, limits.plugin_import, alone=alone
         )
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, file))
@@ -150,7 +157,9 @@ def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
 
 
 def _failed(supply: Supply, problem: Diagnostic) -> Supply:
-    return replace(supply, failed=True, tools=(), diagnostics=(*supply.diagnostics, problem))
+    """Take the tools from a plugin, and all else from one that is not made of parts."""
+    told = replace(supply, tools=(), diagnostics=(*supply.diagnostics, problem))
+    return replace(told, flawed=True) if supply.is_open else replace(told, failed=True)
 
 
 _Offer = tuple[list[ToolSupply], list[Diagnostic]]
@@ -217,6 +226,16 @@ def _with_code(supply: Supply, code: ImportedCode) -> Supply:
     return replace(supply, code=code, diagnostics=(*supply.diagnostics, *problems))
 
 
+def _not_started(found: PluginFinding) -> Iterable[Diagnostic]:
+    if found.servers:
+        names = ", ".join(one_line(server.name) for server in found.servers)
+        yield report(
+            "mcp-not-started",
+            Where(found.path),
+            f"brings MCP servers that are known and not started yet: {shorten(names, 200)}",
+        )
+
+
 def _groups(manifest: PluginManifest) -> tuple[Group, ...]:
     """Return a plugin's groups; its own comes first, where tools go that no other group claims.
 
@@ -247,7 +266,7 @@ def _code_path(found: PluginFinding) -> str:
     module = found.manifest.tools.replace(".", "/")
     for name in (f"{module}.py", f"{module}/__init__.py"):
         if name in found.sources:
-            return os.path.join(found.path, *name.split("/"))
+            return os.path.join(found.code_path, *name.split("/"))
     return ""
 
 

@@ -1,13 +1,25 @@
-"""Finding local plugins: the folders directly in a place that hold a `toolkit.yaml`."""
+"""Finding local plugins: the folders directly in a place that hold a manifest."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from satchel.diagnostics import Diagnostic, Where, has_error, report
-from satchel.manifests import DeclaredTool, PluginManifest, declared_tools, read_plugin
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.manifests import read_plugin
 from satchel.settings import Limits
+from satchel.sources.claude import ClaudeFiles, claude_files, judge_claude
 from satchel.sources.files import is_utf8
+from satchel.sources.findings import (
+    MANIFEST_FILE,
+    NAMESPACE,
+    Format,
+    PluginFinding,
+    format_of,
+    is_code,
+    read_code,
+    too_large,
+    unreadable,
+)
 from satchel.sources.folders import (
     Folder,
     FolderReader,
@@ -18,53 +30,10 @@ from satchel.sources.folders import (
     missing,
     not_utf8,
 )
+from satchel.sources.openplugins import MCP_FILE, is_wanted, judge_open
 from satchel.sources.places import Place
 
-MANIFEST_FILE = "toolkit.yaml"
-DEFAULT_TOOLS = "tools"
 DEFAULT_SKILLS = "skills"
-
-
-@dataclass(frozen=True, slots=True)
-class PluginFinding:
-    """One plugin folder as it was read, its code included but not run."""
-
-    place: Place
-    key: str
-    """The folder's name, or `""` when the place is the plugin itself."""
-    folder: Folder
-    manifest: PluginManifest | None
-    declared: tuple[DeclaredTool, ...]
-    diagnostics: tuple[Diagnostic, ...]
-
-    @property
-    def path(self) -> str:
-        """Return the plugin's folder."""
-        return os.path.join(self.place.path, self.key) if self.key else self.place.path
-
-    @property
-    def folder_name(self) -> str:
-        """Return the name that serves while no manifest can be read."""
-        return os.path.basename(self.path)
-
-    @property
-    def digest(self) -> str:
-        """Name the content of manifest and code."""
-        return self.folder.digest
-
-    @property
-    def sources(self) -> Mapping[str, bytes]:
-        """Return the Python files, by their path inside the plugin."""
-        return {
-            file.name: file.data
-            for file in self.folder.files
-            if file.data is not None and file.name.endswith(".py")
-        }
-
-    @property
-    def is_sound(self) -> bool:
-        """Tell whether the plugin can be imported at all."""
-        return self.manifest is not None and not has_error(self.diagnostics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +78,8 @@ class _Search:
 
     def run(self) -> PluginScan:
         """Take the place for a plugin if it is one, and look into its folders otherwise."""
-        if _has_manifest(self._place.path):
-            self._findings[""] = self._plugin("")
+        if (known := format_of(self._place.path)) is not None:
+            self._findings[""] = self._plugin("", known)
         else:
             for entry in list_folder(self._place.path, self._problems):
                 hidden = is_skipped(entry.name) or entry.name.startswith(".")
@@ -129,42 +98,80 @@ class _Search:
             return
         if entry.is_symlink():
             self._links.add((entry.path, target))
-        if _has_manifest(entry.path):
-            self._findings[entry.name] = self._plugin(entry.name)
+        if (known := format_of(entry.path)) is not None:
+            self._findings[entry.name] = self._plugin(entry.name, known)
         else:
             self._problems += _nearly_a_plugin(entry.path)
 
-    def _plugin(self, key: str) -> PluginFinding:
+    def _plugin(self, key: str, form: Format) -> PluginFinding:
         """Read a plugin's folder but for its skills, which are units of their own."""
         before = self._known.get(key)
+        if before is not None and before.format is not form:
+            before = None
+        found = PluginFinding(self._place, key, Folder((), ()), None, (), (), form)
+        match form:
+            case Format.OPEN:
+                return self._open(found, before)
+            case Format.CLAUDE:
+                return self._claude(found, before)
         apart = before.manifest.skills if before and before.manifest else DEFAULT_SKILLS
-        found = self._read(key, apart, before)
-        named = found.manifest.skills if found.manifest else apart
-        return found if named == apart else self._read(key, named, None)
+        read = self._toolkit(found, apart, before)
+        named = read.manifest.skills if read.manifest else apart
+        return read if named == apart else self._toolkit(found, named, None)
 
-    def _read(self, key: str, apart: str, before: PluginFinding | None) -> PluginFinding:
+    def _toolkit(
+        self, found: PluginFinding, apart: str, before: PluginFinding | None
+    ) -> PluginFinding:
         reader = FolderReader(
             self._root,
             self._limits.files_per_skill,
             self._limits.plugin_source,
-            wanted=_is_code,
-            keep=_is_code,
+            wanted=is_code,
+            keep=is_code,
             apart=frozenset({os.path.normpath(apart)}),
         )
-        found = PluginFinding(self._place, key, Folder((), ()), None, (), ())
         folder = reader.read(found.path, before.folder if before else None)
-        same = before is not None and folder.digest == before.digest
+        same = before is not None and folder.digest == before.folder.digest
         if before is not None and same and folder.diagnostics == before.folder.diagnostics:
             return replace(before, folder=folder)
         return _judge(replace(found, folder=folder), self._limits)
 
+    def _open(self, found: PluginFinding, before: PluginFinding | None) -> PluginFinding:
+        tops = frozenset({Format.OPEN, MCP_FILE, NAMESPACE})
+        return judge_open(self._some_files(found, before, tops, is_wanted), self._limits)
 
-def _has_manifest(folder: str) -> bool:
-    return os.path.lexists(os.path.join(folder, MANIFEST_FILE))
+    def _claude(self, found: PluginFinding, before: PluginFinding | None) -> PluginFinding:
+        """Read the manifest of a bundle, and then the files that it names."""
+        first = ClaudeFiles()
+        found = self._some_files(found, before, first.folders, first.is_wanted)
+        files = claude_files(found, self._limits)
+        if files.servers != first.servers:
+            found = self._some_files(found, found, files.folders, files.is_wanted)
+        return judge_claude(found, files, self._limits)
 
+    def _some_files(
+        self,
+        found: PluginFinding,
+        before: PluginFinding | None,
+        tops: frozenset[str],
+        wanted: Callable[[str], bool],
+    ) -> PluginFinding:
+        """Read the wanted files, of which all lie below some names directly in the folder.
 
-def _is_code(name: str) -> bool:
-    return name == MANIFEST_FILE or name.endswith(".py")
+        What else is there may be large, and links in it are nobody's trouble. Those that are
+        followed stay inside the plugin.
+        """
+        names = frozenset(entry.name for entry in list_folder(found.path, []))
+        reader = FolderReader(
+            os.path.realpath(found.path),
+            self._limits.files_per_skill,
+            self._limits.plugin_source,
+            wanted=wanted,
+            keep=wanted,
+            apart=names - tops,
+        )
+        folder = reader.read(found.path, before.folder if before else None)
+        return replace(found, folder=folder, names=names)
 
 
 def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
@@ -172,54 +179,19 @@ def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
     path = os.path.join(found.path, MANIFEST_FILE)
     file = found.folder.get(MANIFEST_FILE)
     if file is None or file.data is None:
-        return replace(found, diagnostics=(_unreadable(path, found.folder),))
-    if large := [file for file in found.folder.files if file.size > limits.plugin_source]:
-        path = os.path.join(found.path, large[0].name)
-        return replace(found, diagnostics=(_too_large(path, limits.plugin_source),))
+        return replace(found, diagnostics=(unreadable(found, MANIFEST_FILE),))
+    if (large := too_large(found, limits.plugin_source)) is not None:
+        return replace(found, diagnostics=(large,))
     reading = read_plugin(file.data, found.folder_name, path, limits)
     if reading.value is None:
         return replace(found, diagnostics=reading.diagnostics)
-    module = reading.value.tools.replace(".", "/")
-    for name in (f"{module}.py", f"{module}/__init__.py"):
-        if (source := found.sources.get(name)) is not None:
-            code = declared_tools(source, os.path.join(found.path, name))
-            return replace(
-                found,
-                manifest=reading.value,
-                declared=code.value or (),
-                diagnostics=(*reading.diagnostics, *code.diagnostics),
-            )
-    problems = reading.diagnostics
-    if module != DEFAULT_TOOLS:
-        problems = (*problems, _no_module(path, module))
-    return replace(found, manifest=reading.value, diagnostics=problems)
-
-
-def _no_module(path: str, module: str) -> Diagnostic:
-    return report(
-        "plugin-field-type",
-        Where(path),
-        f"'tools' names a module, but there is no {module}.py",
-        f"create {module}.py, or name the module that holds the tools",
-    )
-
-
-def _too_large(path: str, most: int) -> Diagnostic:
-    return report(
-        "plugin-unreadable",
-        Where(path),
-        f"is larger than {most} bytes (limit plugin_source), so the plugin is not loaded",
-        "move what is no code into a file of its own, or raise the limit",
-    )
-
-
-def _unreadable(path: str, folder: Folder) -> Diagnostic:
-    reasons = [item.message for item in folder.diagnostics if item.where.path == path]
-    return report(
-        "plugin-unreadable",
-        Where(path),
-        reasons[0] if reasons else "cannot be read",
-        f"make {MANIFEST_FILE} a regular file inside the plugin",
+    declared, of_code = read_code(found, reading.value, path)
+    return replace(
+        found,
+        manifest=reading.value,
+        declared=declared,
+        skills=(os.path.join(found.path, reading.value.skills),),
+        diagnostics=(*reading.diagnostics, *of_code),
     )
 
 
