@@ -31,6 +31,7 @@ from satchel.sources import (
     DistributionScan,
     Holds,
     Place,
+    PluginFinding,
     PluginScan,
     Scope,
     SkillScan,
@@ -285,7 +286,15 @@ def _skill_places(wanted: Wanted) -> Iterable[Place]:
 def _plugin_skill_places(plugins: Iterable[PluginEntry]) -> Iterable[Place]:
     for plugin in plugins:
         for folder in plugin.supply.skills if plugin.is_served else ():
-            yield Place(folder, Holds.SKILLS, Scope.PLUGIN, plugin.name, optional=True)
+            yield Place(
+                folder,
+                Holds.SKILLS,
+                Scope.PLUGIN,
+                plugin.name,
+                optional=True,
+                within=plugin.path if plugin.supply.is_contained else "",
+                is_open=plugin.supply.is_open,
+            )
 
 
 def _absent(wanted: Wanted, installed: DistributionScan) -> Iterable[Diagnostic]:
@@ -327,7 +336,7 @@ class _Load:
             texts = (f"{supply.source}:{supply.name}", supply.source)
             if (off := self.choices.disabled("plugin", supply.name, texts)) is not None:
                 yield _switched_off(supply, off)
-            elif self.asked.patient and supply.failed and self._may_be_half_written(found.folder):
+            elif self._may_be_half_read(supply, found):
                 yield replace(supply, unsettled=True)
             elif not self.wanted.run_code or supply.failed or supply.name in taken:
                 yield supply
@@ -379,6 +388,10 @@ class _Load:
                 )
                 yield RankedSkill(found, (order, found.key), unsettled)
 
+    def _may_be_half_read(self, supply: Supply, found: PluginFinding) -> bool:
+        is_broken = supply.failed or supply.flawed
+        return self.asked.patient and is_broken and self._may_be_half_written(found.folder)
+
     def _may_be_half_written(self, folder: Any) -> bool:
         return bool(folder.is_younger_than(self.wanted.settings.pace.settle))
 
@@ -407,7 +420,7 @@ class _Load:
         if known is None or known.digest != supply.digest or known.disabled or known.unsettled:
             return None
         may_heal = self.something_installed and _lacks_a_module(known)
-        if known.failed and (self.asked.retry or may_heal):
+        if not known.is_sound and (self.asked.retry or may_heal):
             return None
         if not known.failed and known.code is None and known.tools:
             return None  # It was shadowed, so it was only read.

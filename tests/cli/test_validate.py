@@ -118,3 +118,67 @@ def test_hostile_skills_end_in_a_verdict(shared, run, tmp_path):
             assert result.exit_code in (0, 1), case
             assert all(letter.isprintable() or letter == "\n" for letter in result.output), case
     assert not list(tmp_path.rglob("PWNED"))
+
+
+# ---- open plugins and Claude bundles ------------------------------------------------------
+
+OPEN = '{"$schema": "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json", "name": "demo"%s}'
+MCP = '{"$schema": "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json", "mcpServers": {%s}}'
+
+
+@pytest.fixture
+def open_plugin(here, write_skill):
+    """An open plugin to the letter, with a part of ours."""
+    folder = here / "a" / "demo"
+    write_skill(folder / "skills", "use-demo")
+    (folder / "plugin.json").write_text(OPEN % "")
+    (folder / "mcp.json").write_text(MCP % '"a": {"type": "stdio", "command": "x"}')
+    (folder / "dev.satchel").mkdir()
+    (folder / "dev.satchel" / "toolkit.yaml").write_text("active: true\n")
+    (folder / "dev.satchel" / "tools.py").write_text("raise SystemExit(3)\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "plugin.json", "mcp.json", "dev.satchel", "dev.satchel/toolkit.yaml", "..", "../.."],
+)
+def test_an_open_plugin_to_the_letter_is_silence(run, open_plugin, path):
+    result = run("validate", open_plugin / path)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "2 checked: 0 errors, 0 warnings\n"
+
+
+def test_an_author_of_an_open_plugin_hears_of_everything_as_an_error(run, open_plugin, write_skill):
+    (open_plugin / "plugin.json").write_text(OPEN % ', "hooks": {}, "extensions": 1')
+    (open_plugin / "mcp.json").write_text(MCP % '"a": {"type": "ws"}')
+    (open_plugin / "toolkit.yaml").write_text("name: demo\n")
+    (open_plugin / "dev.satchel" / "toolkit.yaml").write_text("name: demo\n")
+    write_skill(open_plugin / "skills", "Loud")
+    found = json.loads(run("validate", ".", "--json").stdout)
+    assert {item["severity"] for item in found} == {"error"}
+    assert sorted(item["code"] for item in found) == [
+        "mcp-server-invalid",
+        *["plugin-field-unknown"] * 3,
+        "plugin-toolkit-ignored",
+        "skill-name-shape",
+    ]
+
+
+def test_what_is_wrong_with_the_place_of_the_skills_is_told(run, open_plugin):
+    (open_plugin / "skills").rename(open_plugin / "was")
+    (open_plugin / "skills").symlink_to("..")
+    assert "error[source-link-outside]" in run("validate", open_plugin).stdout
+
+
+def test_a_claude_bundle_is_checked_and_the_manifests_of_other_clients_are_not(
+    run, here, write_skill
+):
+    folder = here / "demo"
+    write_skill(folder / "skills", "use-demo")
+    for client in ("claude", "codex", "cursor"):
+        (folder / f".{client}-plugin").mkdir()
+        (folder / f".{client}-plugin" / "plugin.json").write_text('{"version": 1}')
+    for path in ("demo", "demo/.claude-plugin", "demo/.claude-plugin/plugin.json"):
+        found = json.loads(run("validate", path, "--json").stdout)
+        assert [item["code"] for item in found] == ["plugin-field-missing", "plugin-field-type"]

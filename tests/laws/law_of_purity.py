@@ -38,12 +38,8 @@ PURE = {
         *("pydantic", "pydantic_core.to_jsonable_python"),
     },
     "manifests": {
-        "ast",
-        "hashlib.blake2b",
-        "pathlib.PurePath",
-        "pathlib.PurePosixPath",
-        "re",
-        "yaml",
+        *("ast", "hashlib.blake2b", "pathlib.PurePath", "pathlib.PurePosixPath", "re", "yaml"),
+        *("ipaddress.ip_address", "json.loads", "urllib.parse.urlsplit"),
     },
     "catalog": {
         "satchel.sources.files.UnitFile",

@@ -217,3 +217,23 @@ def test_two_chosen_tools_of_one_name_are_refused():
     assert places(read("name: maps\ntools: [a, {name: a, function: b}]\n")) == [
         ("plugin-field-type", 2)
     ]
+
+
+# ---- as an extension of an open plugin ----------------------------------------------------
+
+
+def test_an_extension_has_the_name_of_its_plugin_and_no_say_in_what_that_tells():
+    text = (
+        "name: other\nversion: 2\nauthor: me\nkeywords: [a]\nskills: more\n"
+        "notes: n\nactive: yes\ntools: code\ngroups:\n  g:\n"
+    )
+    reading = read_plugin(text.encode(), "demo", "x", Limits(), extends="demo")
+    plugin = reading.value
+    assert (plugin.name, plugin.notes, plugin.active, plugin.tools) == ("demo", "n", True, "code")
+    assert [found.name for found in plugin.groups] == ["g"]
+    assert places(reading) == [("plugin-field-unknown", line) for line in (1, 2, 3, 4, 5)]
+
+
+def test_an_extension_may_say_nothing():
+    reading = read_plugin(b"{}", "demo", "x", Limits(), extends="demo")
+    assert (reading.value.name, reading.diagnostics) == ("demo", ())

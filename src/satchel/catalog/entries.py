@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
-from satchel.manifests import ConfigField, SkillManifest
+from satchel.manifests import ConfigField, McpServer, SkillManifest
 from satchel.sources.files import UnitFile
 from satchel.sources.places import Scope
 from satchel.sources.skills import SkillFinding
@@ -163,6 +163,12 @@ class Supply:
     """Folders to search for the skills it brings."""
     config: tuple[ConfigField, ...] = ()
     """The fields of its configuration that it declares."""
+    servers: tuple[McpServer, ...] = ()
+    """MCP servers that it declares; nothing starts them yet."""
+    is_contained: bool = False
+    """Whether links among its skills must stay inside its folder."""
+    is_open: bool = False
+    """Whether it is an open plugin: its skills are held to the letter, and need no code."""
     diagnostics: tuple[Diagnostic, ...] = ()
     failed: bool = False
     flawed: bool = False
@@ -220,3 +226,8 @@ class PluginEntry(Entry):
     """Names the newest content that was tried, good or broken."""
     supply: Supply
     """What is served of it: the newest good version, if there is one."""
+
+    @property
+    def servers(self) -> tuple[McpServer, ...]:
+        """Return the MCP servers that it declares."""
+        return self.supply.servers

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
     from satchel.catalog import Catalog, Entry, GroupEntry, PluginEntry, SkillEntry, ToolEntry
+    from satchel.manifests import McpServer
 
 KINDS = ("skill", "tool", "group", "plugin")
 
@@ -96,7 +97,22 @@ def _more_of_plugin(plugin: "PluginEntry", _signature: str | None) -> dict[str, 
         "groups": _names(supply.groups),
         "tools": _names(supply.tools),
         "skill_folders": list(supply.skills),
+        "servers": [_server(server) for server in plugin.servers],
     }
+
+
+def _server(server: "McpServer") -> dict[str, Any]:
+    """Return a server as it is declared; a remote one has no command, a local one no URL."""
+    shape: dict[str, Any] = {"name": server.name, "type": server.transport}
+    if server.transport == "stdio":
+        env = dict(server.env)
+        return shape | {
+            "command": server.command,
+            "args": list(server.args),
+            "env": env,
+            "cwd": server.cwd,
+        }
+    return shape | {"url": server.url, "headers": dict(server.headers)}
 
 
 def _names(things: Iterable[Any]) -> list[str]:

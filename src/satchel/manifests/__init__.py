@@ -1,31 +1,51 @@
 """From text to checked values: what a source declares, read without running any of it."""
 
+from satchel.manifests.claude import ClaudeManifest, read_claude_plugin, read_claude_servers
 from satchel.manifests.code import DeclaredTool, declared_tools
 from satchel.manifests.fields import FIELD_NAME, ConfigField
 from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
+from satchel.manifests.mcp import MCP_SCHEMAS, McpServer, read_mcp
+from satchel.manifests.openplugin import (
+    PLUGIN_SCHEMAS,
+    Author,
+    OpenManifest,
+    read_open_plugin,
+)
 from satchel.manifests.plugin import ChosenTool, GroupManifest, PluginManifest, read_plugin
 from satchel.manifests.reading import Reading
+from satchel.manifests.resolving import resolved
 from satchel.manifests.skill import SkillManifest, read_skill
 from satchel.manifests.yamlbuilder import YamlValue
 from satchel.manifests.yamltext import YamlMap, read_yaml
 
 __all__ = [
     "FIELD_NAME",
+    "MCP_SCHEMAS",
+    "PLUGIN_SCHEMAS",
+    "Author",
     "ChosenTool",
+    "ClaudeManifest",
     "ConfigField",
     "DeclaredTool",
     "Frontmatter",
     "GroupManifest",
+    "McpServer",
+    "OpenManifest",
     "PluginManifest",
     "Reading",
     "SkillManifest",
     "YamlMap",
     "YamlValue",
     "declared_tools",
+    "read_claude_plugin",
+    "read_claude_servers",
+    "read_mcp",
+    "read_open_plugin",
     "read_plugin",
     "read_skill",
     "read_yaml",
+    "resolved",
     "split_frontmatter",
     "thawed",
 ]

@@ -23,6 +23,9 @@ _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "r
 _LATER_FIELDS = frozenset({"setup", "requires", "isolation", "contract"})
 _DEFAULT_TOOLS = "tools"
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
+# What an open plugin tells in its plugin.json is not its extension's to say.
+_CORE_FIELDS = {"name", *_TEXTS, "keywords", "skills"} - {"notes"}
+_EXTENSION_FIELDS = tuple(name for name in _FIELDS if name not in _CORE_FIELDS)
 _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
 
 
@@ -93,8 +96,13 @@ class PluginManifest:
         return replace(self, notes=files.get(self.notes, self.notes), groups=tuple(groups))
 
 
-def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[PluginManifest]:
-    """Read the toolkit.yaml of a folder named `folder`; `path` is what diagnostics print."""
+def read_plugin(
+    data: bytes, folder: str, path: str, limits: Limits, *, extends: str = ""
+) -> Reading[PluginManifest]:
+    """Read the toolkit.yaml of a folder named `folder`; `path` is what diagnostics print.
+
+    One that `extends` the open plugin of that name has no say in what its plugin.json tells.
+    """
     decoded = decode(data, path, "plugin-unreadable")
     if decoded.value is None:
         return Reading(None, decoded.diagnostics)
@@ -106,7 +114,7 @@ def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[
     top = Block(dict(reading.value.values), (), reading.value, problems)
     module, chosen = _tools(top)
     manifest = PluginManifest(
-        name=_name(top, folder),
+        name=extends or _name(top, folder),
         **{key: top.text(key) for key in _TEXTS},
         keywords=top.names("keywords"),
         active=top.switch("active", default=False),
@@ -116,7 +124,7 @@ def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[
         skills=_skills(top),
         config=read_fields(top),
     )
-    top.report_unknown(_FIELDS, _LATER_FIELDS)
+    top.report_unknown(_EXTENSION_FIELDS if extends else _FIELDS, _LATER_FIELDS)
     return Reading(None if problems.fatal else manifest, problems.found)
 
 

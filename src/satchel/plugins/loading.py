@@ -18,6 +18,7 @@ from satchel.settings import Limits
 from satchel.sources import (
     MANIFEST_FILE,
     DistributionFinding,
+    Format,
     ImportedCode,
     PluginCodeError,
     PluginFinding,
@@ -54,6 +55,9 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         digest=found.digest,
         diagnostics=problems,
         failed=not found.is_sound,
+        flawed=found.is_flawed,
+        is_contained=found.format is not Format.TOOLKIT,
+        is_open=found.format is Format.OPEN,
     )
     if manifest is None:
         return supply
@@ -61,8 +65,11 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         supply,
         version=manifest.version,
         description=manifest.description,
-        groups=_groups(manifest),
-        skills=(os.path.join(found.path, manifest.skills),),
+        # Without a part that is written for us there are no tools to switch.
+        groups=_groups(manifest) if found.code else (),
+        skills=found.skills,
+        servers=found.servers,
+        diagnostics=(*problems, *_not_started(found)),
         config=manifest.config,
     )
     return _with_tools(
@@ -84,12 +91,12 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     """Import a plugin folder's code and tell what it brings; whatever it does is a diagnostic."""
     supply = read_folder(found, rank)
     file = _code_path(found)
-    if supply.failed or found.manifest is None or not file:
+    if supply.failed or supply.flawed or found.manifest is None or not file:
         return supply
     try:
         first, *more = found.manifest.modules
         code = import_folder(
-            found.path, found.sources, first, limits.plugin_import, more=more, alone=alone
+            found.code_path, found.sources, first, limits.plugin_import, more=more, alone=alone
         )
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, file))
@@ -161,7 +168,9 @@ def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
 
 
 def _failed(supply: Supply, problem: Diagnostic) -> Supply:
-    return replace(supply, failed=True, tools=(), diagnostics=(*supply.diagnostics, problem))
+    """Take the tools from a plugin, and all else from one that is not made of parts."""
+    told = replace(supply, tools=(), diagnostics=(*supply.diagnostics, problem))
+    return replace(told, flawed=True) if supply.is_open else replace(told, failed=True)
 
 
 _Offer = tuple[list[ToolSupply], list[Diagnostic]]
@@ -285,6 +294,16 @@ def _with_code(supply: Supply, code: ImportedCode) -> Supply:
     return replace(supply, code=code, diagnostics=(*supply.diagnostics, *problems))
 
 
+def _not_started(found: PluginFinding) -> Iterable[Diagnostic]:
+    if found.servers:
+        names = ", ".join(one_line(server.name) for server in found.servers)
+        yield report(
+            "mcp-not-started",
+            Where(found.path),
+            f"brings MCP servers that are known and not started yet: {shorten(names, 200)}",
+        )
+
+
 def _groups(manifest: PluginManifest) -> tuple[Group, ...]:
     """Return a plugin's groups; its own comes first, where tools go that no other group claims.
 
@@ -313,7 +332,7 @@ def _code_path(found: PluginFinding) -> str:
     if found.manifest is None:
         return ""
     file = found.file_of(found.manifest.modules[0])
-    return os.path.join(found.path, *file.split("/")) if file else ""
+    return os.path.join(found.code_path, *file.split("/")) if file else ""
 
 
 def _tool(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolSupply:

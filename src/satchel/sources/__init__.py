@@ -16,21 +16,24 @@ from satchel.sources.distributions import (
     scan_distributions,
 )
 from satchel.sources.files import UnitFile
+from satchel.sources.findings import MANIFEST_FILE, NAMESPACE, Format, PluginFinding, format_of
 from satchel.sources.guard import Background, PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.importer import ImportedCode, import_distribution, import_folder
 from satchel.sources.places import Holds, Place, Scope, place, well_known_places
-from satchel.sources.plugins import MANIFEST_FILE, PluginFinding, PluginScan, scan_plugins
+from satchel.sources.plugins import PluginScan, scan_plugins
 from satchel.sources.skills import SKILL_FILE, SkillFinding, SkillScan, scan_skills
 from satchel.sources.watcher import Hint, Notifier, Watched, hints, native_notifier
 
 __all__ = [
     "MANIFEST_FILE",
+    "NAMESPACE",
     "SKILL_FILE",
     "Background",
     "Choices",
     "Configuration",
     "DistributionFinding",
     "DistributionScan",
+    "Format",
     "Hint",
     "Holds",
     "ImportedCode",
@@ -49,6 +52,7 @@ __all__ = [
     "choices_path",
     "configuration_path",
     "folder_stamps",
+    "format_of",
     "guarded",
     "hints",
     "import_distribution",

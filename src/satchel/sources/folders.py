@@ -127,7 +127,7 @@ class FolderReader:
         try:
             status = os.stat(path)
             if os.path.islink(path) and not is_inside(os.path.realpath(path), self.root):
-                problems.append(_outside(path))
+                problems.append(link_outside(path))
                 return None
         except OSError as problem:
             problems.append(
@@ -209,7 +209,7 @@ def follow(
     linked = entry.is_symlink()
     target = os.path.realpath(entry.path) if linked else os.path.join(above[-1], entry.name)
     if linked and not is_inside(target, root):
-        problems.append(_outside(entry.path))
+        problems.append(link_outside(entry.path))
         return None
     if target in above:
         problems.append(
@@ -221,7 +221,8 @@ def follow(
     return target
 
 
-def _outside(path: str) -> Diagnostic:
+def link_outside(path: str) -> Diagnostic:
+    """Report a link that leads out of what the user named."""
     return report(
         "source-link-outside",
         Where(path),

@@ -40,6 +40,13 @@ class Place:
     """Whether it may be missing without a word."""
     groups: tuple[str, ...] = ()
     """The groups that the skills found there belong to."""
+    within: str = ""
+    """The plugin that it is a part of: links may lead anywhere in it, and nowhere else."""
+    is_open: bool = False
+    """Whether it is the `skills` of an open plugin, held to the letter.
+
+    Only folders directly in it are skills, and none that breaks the format.
+    """
 
 
 def place(path: str | os.PathLike[str], holds: Holds, scope: Scope = Scope.EXPLICIT) -> Place:

@@ -1,15 +1,22 @@
-"""Finding local plugins: the folders directly in a place that hold a `toolkit.yaml`."""
+"""Finding local plugins: the folders directly in a place that hold a manifest."""
 
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from satchel.diagnostics import Diagnostic, Where, has_error, report
-from satchel.manifests import DeclaredTool, PluginManifest, declared_tools, read_plugin
-from satchel.manifests.decoding import decode
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.manifests import read_plugin
 from satchel.settings import Limits
+from satchel.sources.claude import ClaudeFiles, claude_files, judge_claude
 from satchel.sources.files import is_utf8
+from satchel.sources.findings import (
+    MANIFEST_FILE,
+    NAMESPACE,
+    Format,
+    PluginFinding,
+    format_of,
+    unreadable,
+)
 from satchel.sources.folders import (
     Folder,
     FolderReader,
@@ -20,62 +27,11 @@ from satchel.sources.folders import (
     missing,
     not_utf8,
 )
+from satchel.sources.openplugins import MCP_FILE, is_wanted, judge_open
+from satchel.sources.parts import is_code, plain, too_large, with_part
 from satchel.sources.places import Place
-from satchel.text import one_line, shorten
 
-MANIFEST_FILE = "toolkit.yaml"
-DEFAULT_TOOLS = "tools"
 DEFAULT_SKILLS = "skills"
-
-
-@dataclass(frozen=True, slots=True)
-class PluginFinding:
-    """One plugin folder as it was read, its code included but not run."""
-
-    place: Place
-    key: str
-    """The folder's name, or `""` when the place is the plugin itself."""
-    folder: Folder
-    manifest: PluginManifest | None
-    declared: tuple[DeclaredTool, ...]
-    diagnostics: tuple[Diagnostic, ...]
-    notes_files: tuple[str, ...] = ()
-    """The files that the manifest may mean by its notes, as it names them."""
-
-    @property
-    def path(self) -> str:
-        """Return the plugin's folder."""
-        return os.path.join(self.place.path, self.key) if self.key else self.place.path
-
-    @property
-    def folder_name(self) -> str:
-        """Return the name that serves while no manifest can be read."""
-        return os.path.basename(self.path)
-
-    @property
-    def digest(self) -> str:
-        """Name the content of manifest and code."""
-        return self.folder.digest
-
-    @property
-    def sources(self) -> Mapping[str, bytes]:
-        """Return the Python files, by their path inside the plugin."""
-        return {
-            file.name: file.data
-            for file in self.folder.files
-            if file.data is not None and file.name.endswith(".py")
-        }
-
-    def file_of(self, module: str) -> str:
-        """Return the file that holds a module, by its path inside the plugin; `""` if none does."""
-        stem = module.replace(".", "/")
-        names = (f"{stem}.py", f"{stem}/__init__.py")
-        return next((name for name in names if name in self.sources), "")
-
-    @property
-    def is_sound(self) -> bool:
-        """Tell whether the plugin can be imported at all."""
-        return self.manifest is not None and not has_error(self.diagnostics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +76,8 @@ class _Search:
 
     def run(self) -> PluginScan:
         """Take the place for a plugin if it is one, and look into its folders otherwise."""
-        if _has_manifest(self._place.path):
-            self._findings[""] = self._plugin("")
+        if (known := format_of(self._place.path)) is not None:
+            self._findings[""] = self._plugin("", known)
         else:
             for entry in list_folder(self._place.path, self._problems):
                 hidden = is_skipped(entry.name) or entry.name.startswith(".")
@@ -140,22 +96,32 @@ class _Search:
             return
         if entry.is_symlink():
             self._links.add((entry.path, target))
-        if _has_manifest(entry.path):
-            self._findings[entry.name] = self._plugin(entry.name)
+        if (known := format_of(entry.path)) is not None:
+            self._findings[entry.name] = self._plugin(entry.name, known)
         else:
             self._problems += _nearly_a_plugin(entry.path)
 
-    def _plugin(self, key: str) -> PluginFinding:
+    def _plugin(self, key: str, form: Format) -> PluginFinding:
         """Read a plugin's folder but for its skills, which are units of their own."""
         before = self._known.get(key)
+        if before is not None and before.format is not form:
+            before = None
+        found = PluginFinding(self._place, key, Folder((), ()), None, (), (), form)
+        match form:
+            case Format.OPEN:
+                return self._open(found, before)
+            case Format.CLAUDE:
+                return self._claude(found, before)
         parts = _parts_of(before)
-        found = self._read(key, parts, before)
-        named = _parts_of(found) if found.manifest else parts
-        return found if named == parts else self._read(key, named, None)
+        read = self._toolkit(found, parts, before)
+        named = _parts_of(read) if read.manifest else parts
+        return read if named == parts else self._toolkit(found, named, None)
 
-    def _read(self, key: str, parts: "_Parts", before: PluginFinding | None) -> PluginFinding:
+    def _toolkit(
+        self, found: PluginFinding, parts: "_Parts", before: PluginFinding | None
+    ) -> PluginFinding:
         def belongs(name: str) -> bool:
-            return name == MANIFEST_FILE or name.endswith(".py") or name in parts.notes
+            return is_code(name) or name in parts.notes
 
         reader = FolderReader(
             self._root,
@@ -165,17 +131,53 @@ class _Search:
             keep=belongs,
             apart=frozenset({os.path.normpath(parts.skills)}),
         )
-        found = PluginFinding(self._place, key, Folder((), ()), None, (), ())
         folder = reader.read(found.path, before.folder if before else None)
-        same = before is not None and folder.digest == before.digest
+        same = before is not None and folder.digest == before.folder.digest
         if before is not None and same and folder.diagnostics == before.folder.diagnostics:
             return replace(before, folder=folder)
         return _judge(replace(found, folder=folder), self._limits)
 
+    def _open(self, found: PluginFinding, before: PluginFinding | None) -> PluginFinding:
+        tops = frozenset({Format.OPEN, MCP_FILE, NAMESPACE})
+        return judge_open(self._some_files(found, before, tops, is_wanted), self._limits)
+
+    def _claude(self, found: PluginFinding, before: PluginFinding | None) -> PluginFinding:
+        """Read the manifest of a bundle, and then the files that it names."""
+        first = ClaudeFiles()
+        found = self._some_files(found, before, first.folders, first.is_wanted)
+        files = claude_files(found, self._limits)
+        if files.servers != first.servers:
+            found = self._some_files(found, found, files.folders, files.is_wanted)
+        return judge_claude(found, files, self._limits)
+
+    def _some_files(
+        self,
+        found: PluginFinding,
+        before: PluginFinding | None,
+        tops: frozenset[str],
+        wanted: Callable[[str], bool],
+    ) -> PluginFinding:
+        """Read the wanted files, of which all lie below some names directly in the folder.
+
+        What else is there may be large, and links in it are nobody's trouble. Those that are
+        followed stay inside the plugin.
+        """
+        names = frozenset(entry.name for entry in list_folder(found.path, []))
+        reader = FolderReader(
+            os.path.realpath(found.path),
+            self._limits.files_per_skill,
+            self._limits.plugin_source,
+            wanted=wanted,
+            keep=wanted,
+            apart=names - tops,
+        )
+        folder = reader.read(found.path, before.folder if before else None)
+        return replace(found, folder=folder, names=names)
+
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What a manifest says of the folder's other files."""
+    """What a toolkit.yaml says of the folder's other files."""
 
     skills: str = DEFAULT_SKILLS
     notes: frozenset[str] = frozenset()
@@ -184,16 +186,7 @@ class _Parts:
 def _parts_of(found: PluginFinding | None) -> _Parts:
     if found is None or found.manifest is None:
         return _Parts()
-    return _Parts(found.manifest.skills, frozenset(map(_normal, found.notes_files)))
-
-
-def _normal(name: str) -> str:
-    """Return the name of a file as the folder lists it."""
-    return os.path.normpath(name).replace(os.sep, "/")
-
-
-def _has_manifest(folder: str) -> bool:
-    return os.path.lexists(os.path.join(folder, MANIFEST_FILE))
+    return _Parts(found.manifest.skills, frozenset(map(plain, found.notes_files)))
 
 
 def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
@@ -201,112 +194,17 @@ def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
     path = os.path.join(found.path, MANIFEST_FILE)
     file = found.folder.get(MANIFEST_FILE)
     if file is None or file.data is None:
-        return replace(found, diagnostics=(_unreadable(path, found.folder),))
-    if large := [file for file in found.folder.files if file.size > limits.plugin_source]:
-        path = os.path.join(found.path, large[0].name)
-        return replace(found, diagnostics=(_too_large(path, limits.plugin_source),))
+        return replace(found, diagnostics=(unreadable(found, MANIFEST_FILE),))
+    if (large := too_large(found, limits.plugin_source)) is not None:
+        return replace(found, diagnostics=(large,))
     reading = read_plugin(file.data, found.folder_name, path, limits)
     if reading.value is None:
         return replace(found, diagnostics=reading.diagnostics)
-    notes, odd_notes = _notes(found, reading.value, limits)
-    declared, odd_code = _declared(found, reading.value)
+    full, of_part = with_part(found, reading.value, limits)
     return replace(
-        found,
-        manifest=reading.value.with_notes(notes),
-        declared=declared,
-        diagnostics=(*reading.diagnostics, *odd_notes, *odd_code),
-        notes_files=reading.value.notes_files,
-    )
-
-
-def _notes(
-    found: PluginFinding, manifest: PluginManifest, limits: Limits
-) -> tuple[dict[str, str], list[Diagnostic]]:
-    """Return the texts of the files that are the notes, by the names that the manifest gives."""
-    texts: dict[str, str] = {}
-    problems: list[Diagnostic] = []
-    for name in manifest.notes_files:
-        path = os.path.join(found.path, name)
-        file = found.folder.get(_normal(name))
-        if file is None or file.data is None:
-            # With blanks it may be a sentence.
-            if not re.search(r"\s", name):
-                problems.append(_no_notes(found.path, name))
-        elif file.size > limits.skill_file:
-            problems.append(_too_large(path, limits.skill_file, "skill_file"))
-        else:
-            reading = decode(file.data, path, "plugin-unreadable")
-            problems.extend(reading.diagnostics)
-            texts[name] = (reading.value or "").strip()
-    return texts, problems
-
-
-def _declared(
-    found: PluginFinding, manifest: PluginManifest
-) -> tuple[tuple[DeclaredTool, ...], list[Diagnostic]]:
-    """Read what the modules declare, without running them."""
-    manifest_path = os.path.join(found.path, MANIFEST_FILE)
-    problems: list[Diagnostic] = []
-    tools: list[DeclaredTool] = []
-    for module in manifest.modules:
-        name = found.file_of(module)
-        if name:
-            path = os.path.join(found.path, *name.split("/"))
-            wanted = (tool.function for tool in manifest.chosen if tool.module == module)
-            code = declared_tools(found.sources[name], path, frozenset(wanted) - {""})
-            problems.extend(code.diagnostics)
-            tools += _chosen(manifest, module, path, code.value or ())
-        elif module != DEFAULT_TOOLS or manifest.chosen:
-            problems.append(_no_module(manifest_path, module.replace(".", "/")))
-    return tuple(tools), problems
-
-
-def _chosen(
-    manifest: PluginManifest, module: str, path: str, declared: tuple[DeclaredTool, ...]
-) -> Iterable[DeclaredTool]:
-    """Return those tools of a module that the manifest serves, named as it names them."""
-    if not manifest.chosen:
-        yield from declared
-    for wanted in manifest.chosen:
-        for tool in declared if wanted.module == module else ():
-            if (tool.function == wanted.function) if wanted.function else tool.name == wanted.name:
-                yield replace(tool, name=wanted.name, path=path)
-
-
-def _no_module(path: str, module: str) -> Diagnostic:
-    return report(
-        "plugin-field-type",
-        Where(path),
-        f"'tools' names a module, but there is no {module}.py",
-        f"create {module}.py, or name the module that holds the tools",
-    )
-
-
-def _no_notes(folder: str, name: str) -> Diagnostic:
-    return report(
-        "plugin-field-type",
-        Where(os.path.join(folder, MANIFEST_FILE)),
-        f"'notes' names a file, but there is no {shorten(one_line(name), 100)} inside this folder",
-        "create it, or write the notes themselves",
-    )
-
-
-def _too_large(path: str, most: int, limit: str = "plugin_source") -> Diagnostic:
-    return report(
-        "plugin-unreadable",
-        Where(path),
-        f"is larger than {most} bytes (limit {limit}), so the plugin is not loaded",
-        "move what is no code into a file of its own, or raise the limit",
-    )
-
-
-def _unreadable(path: str, folder: Folder) -> Diagnostic:
-    reasons = [item.message for item in folder.diagnostics if item.where.path == path]
-    return report(
-        "plugin-unreadable",
-        Where(path),
-        reasons[0] if reasons else "cannot be read",
-        f"make {MANIFEST_FILE} a regular file inside the plugin",
+        full,
+        skills=(os.path.join(found.path, reading.value.skills),),
+        diagnostics=(*reading.diagnostics, *of_part),
     )
 
 

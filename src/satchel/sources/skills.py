@@ -4,16 +4,17 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from satchel.diagnostics import Diagnostic, Where, report
-from satchel.manifests import SkillManifest, read_skill
+from satchel.diagnostics import Diagnostic, Where, has_error, report, strictly
+from satchel.manifests import Reading, SkillManifest, read_skill
 from satchel.settings import Limits
-from satchel.sources.files import UnitFile, is_utf8
+from satchel.sources.files import UnitFile, is_inside, is_utf8
 from satchel.sources.folders import (
     Folder,
     FolderReader,
     follow,
     is_folder,
     is_skipped,
+    link_outside,
     list_folder,
     missing,
     not_utf8,
@@ -22,6 +23,14 @@ from satchel.sources.folders import (
 from satchel.sources.places import Place
 
 SKILL_FILE = "SKILL.md"
+
+_BREAKS_THE_FORMAT = frozenset(
+    {
+        *("yaml-repaired", "skill-name-missing", "skill-name-shape", "skill-name-folder"),
+        *("skill-description-long", "skill-compatibility-long", "skill-field-type"),
+    }
+)
+"""What the Agent Skills format forbids, and what is mended nevertheless for most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,7 @@ class _Walk:
 
     def __init__(self, place: Place, limits: Limits, before: SkillScan | None) -> None:
         self._place, self._limits = place, limits
-        self._root = os.path.realpath(place.path)
+        self._root = os.path.realpath(place.within or place.path)
         self._known = before.findings if before else {}
         self._reader = FolderReader(
             self._root,
@@ -173,17 +182,27 @@ class _Walk:
 
     def everything(self) -> SkillScan:
         """Walk the whole place."""
-        if os.path.isdir(self._place.path):
-            self._folder("", self._place.path, (self._root,))
-        elif not self._place.optional:
+        path = self._place.path
+        target = os.path.realpath(path)
+        if self._place.within and target != self._where_without_links():
+            self._links.add((path, target))
+        if not is_inside(target, self._root):
+            self._note("", [link_outside(path)])
+        elif os.path.isdir(path):
+            self._folder("", path, (target,))
+        elif not self._place.optional or (self._place.within and os.path.lexists(path)):
             self._note("", [missing(self._place)])
         return self._result()
+
+    def _where_without_links(self) -> str:
+        below = os.path.relpath(self._place.path, self._place.within)
+        return os.path.normpath(os.path.join(self._root, below))
 
     def below(self, key: str) -> SkillScan:
         """Walk the part of the place that lies at `key` and below; no link leads there."""
         *above, last = key.split("/")
         parent = os.path.join(self._place.path, *above)
-        ancestry = [self._root]
+        ancestry = [os.path.realpath(self._place.path)]
         for name in above:
             ancestry.append(os.path.join(ancestry[-1], name))
         for entry in list_folder(parent, []):
@@ -217,7 +236,8 @@ class _Walk:
         self._note(key, problems)
         if problems and os.path.isdir(path):
             self._keep_what_was_below(key, problems[0])
-        if any(entry.name == SKILL_FILE for entry in entries):
+        may_be_skill = bool(key) or not self._place.is_open
+        if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
             self._findings[key] = self._skill(key, path)
             return
         self._walked.add(key)
@@ -241,11 +261,13 @@ class _Walk:
             self._links.add((entry.path, os.path.realpath(entry.path)))
         if is_folder(entry):
             self._enter(key, entry, above)
-        elif entry.name.casefold() == SKILL_FILE.casefold():
+        elif entry.name != SKILL_FILE and entry.name.casefold() == SKILL_FILE.casefold():
             self._note(key, [_nearly(entry)])
 
     def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
         """Go into a folder unless it may not be entered."""
+        if self._place.is_open and "/" in key:
+            return
         problems: list[Diagnostic] = []
         if not is_utf8(entry.name):
             problems.append(not_utf8(entry))
@@ -283,7 +305,18 @@ def _read(found: SkillFinding, before: SkillFinding | None, limits: Limits) -> S
     if before is not None and known is not None and known.digest == file.digest:
         return replace(found, manifest=before.manifest, diagnostics=before.diagnostics)
     reading = read_skill(file.data, found.folder_name, path, limits)
+    if found.place.is_open:
+        reading = _to_the_letter(reading)
     return replace(found, manifest=reading.value, diagnostics=reading.diagnostics)
+
+
+def _to_the_letter(reading: Reading[SkillManifest]) -> Reading[SkillManifest]:
+    """Refuse a skill that breaks its format where others would mend it."""
+    judged = tuple(
+        strictly([item])[0] if item.code in _BREAKS_THE_FORMAT else item
+        for item in reading.diagnostics
+    )
+    return Reading(None if has_error(judged) else reading.value, judged)
 
 
 def _nearly(entry: os.DirEntry[str]) -> Diagnostic:

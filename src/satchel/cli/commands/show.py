@@ -101,6 +101,7 @@ def _facts(shape: dict[str, Any]) -> list[tuple[str, str]]:
         ("active", _yes_or_no(shape.get("active"))),
         ("groups", ", ".join(shape.get("groups", ()))),
         ("tools", ", ".join(shape.get("tools", ()))),
+        ("servers", ", ".join(server["name"] for server in shape.get("servers", ()))),
         ("license", shape.get("license") or ""),
         ("compatibility", shape.get("compatibility") or ""),
         ("allowed tools", ", ".join(shape.get("allowed_tools", ()))),

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +13,11 @@ from satchel.cli.render import COLOURS, count, relative, told, worst_first
 from satchel.diagnostics import Diagnostic, Severity, Where, has_error, report, strictly
 from satchel.settings import Limits
 from satchel.text import visible
+
+if TYPE_CHECKING:  # The command line stays light: whoever has a finding has loaded its room.
+    from satchel.sources import PluginFinding
+
+_NAMES = frozenset({"SKILL.md", "toolkit.yaml", "plugin.json", "mcp.json", ".mcp.json"})
 
 
 @click.command("validate", cls=Command)
@@ -30,7 +36,7 @@ from satchel.text import visible
 def command(console: Console, ctx: click.Context, paths: tuple[str, ...], form: str) -> None:
     """Check skills and plugins strictly, and tell all problems at once.
 
-    PATH is a SKILL.md, the folder of a skill or plugin, or a folder to search for them.
+    PATH is a SKILL.md, the manifest or folder of a plugin, or a folder to search for them.
     No plugin code is run.
     """
     checked = 0
@@ -50,13 +56,18 @@ def command(console: Console, ctx: click.Context, paths: tuple[str, ...], form: 
 def check(path: str) -> tuple[int, list[Diagnostic]]:
     """Return how many skills and plugins a path holds, and what was found, not yet strict."""
     # Lazy: the rooms that read manifests are not needed for `--help`.
-    from satchel.sources import MANIFEST_FILE, SKILL_FILE, Holds, place, scan_plugins, scan_skills
+    from satchel.sources import NAMESPACE, Holds, format_of, place, scan_plugins, scan_skills
 
-    folder, name = os.path.split(os.path.abspath(path))
+    # A manifest in one of these is a part of the plugin around it.
+    parts = (".claude-plugin", NAMESPACE)
+
     if not os.path.isdir(path):
-        if name not in {SKILL_FILE, MANIFEST_FILE} or not os.path.lexists(path):
+        folder, name = os.path.split(os.path.abspath(path))
+        if name not in _NAMES or not os.path.lexists(path):
             return 0, [_nothing(path)]
         path = folder
+    if os.path.basename(os.path.abspath(path)) in parts:
+        path = os.path.dirname(os.path.abspath(path))
     # Who names a folder to check means all of it.
     limits = Limits(find_depth=64, find_folders=100_000)
     scan = scan_skills(place(path, Holds.SKILLS), limits)
@@ -66,14 +77,34 @@ def check(path: str) -> tuple[int, list[Diagnostic]]:
         problems += (*skill.diagnostics, *skill.folder.diagnostics)
     # A plugin may lie at any depth, so each folder that is no skill may be one.
     for key in sorted(scan.walked):
+        # Other clients keep a plugin.json of their own in a hidden folder.
+        if os.path.basename(key).startswith(".") or os.path.basename(key) in parts:
+            continue
         below = os.path.join(scan.place.path, *key.split("/"))
-        if os.path.lexists(os.path.join(below, MANIFEST_FILE)):
+        if format_of(below) is not None:
             for plugin in scan_plugins(place(below, Holds.PLUGINS), limits).findings.values():
                 units += 1
                 problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
+                problems += _of_skill_folders(plugin, limits)
     if not units and not has_error(strictly(problems)):
         problems.append(_nothing(path))
     return units, problems
+
+
+def _of_skill_folders(plugin: "PluginFinding", limits: Limits) -> list[Diagnostic]:
+    """Return what is wrong with where a plugin's skills are; each skill was looked at already."""
+    from satchel.sources import Format, Holds, Place, Scope, scan_skills
+
+    if plugin.format is Format.TOOLKIT:
+        return []
+    beside = Place(plugin.path, Holds.SKILLS, Scope.PLUGIN, "", optional=True, within=plugin.path)
+    return [
+        item
+        for folder in plugin.skills
+        for item in scan_skills(
+            replace(beside, path=folder, is_open=plugin.format is Format.OPEN), limits
+        ).diagnostics
+    ]
 
 
 def _nothing(path: str) -> Diagnostic:
@@ -83,8 +114,8 @@ def _nothing(path: str) -> Diagnostic:
     return report(
         "source-empty",
         Where(whole),
-        "holds nothing to validate: no SKILL.md and no toolkit.yaml",
-        "name a SKILL.md, a folder with one, or a folder with a toolkit.yaml",
+        "holds nothing to validate: no SKILL.md, toolkit.yaml or plugin.json",
+        "name a SKILL.md, a folder with one, or the folder of a plugin",
     )
 
 

@@ -1,0 +1,240 @@
+"""mcp.json: the MCP servers of an open plugin, as Agent Plugins 1.0.0 has them."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from satchel.manifests.freezing import frozen
+from satchel.manifests.jsontext import JsonPath, JsonText, JsonValue, kind_of_json, read_json
+from satchel.manifests.reading import Problems, Reading, shown
+from satchel.settings import Limits
+
+MCP_SCHEMAS: Mapping[str, str] = MappingProxyType(
+    {"https://agent-plugins.org/schemas/1.0.0/mcp.schema.json": "1.0.0"}
+)
+"""The version of the format that each known schema of `mcp.json` stands for."""
+
+PLUGIN_ROOT = "PLUGIN_ROOT"
+"""The variable that names the folder of a plugin to its servers."""
+
+PLUGIN_DATA = "PLUGIN_DATA"
+"""The variable that names the folder in which a plugin's servers may keep things."""
+
+_TOP = ("$schema", "mcpServers")
+_REMOTE = ("type", "url", "headers")
+_FIELDS = {
+    "stdio": ("type", "command", "args", "env", "cwd"),
+    "streamable-http": _REMOTE,
+    "sse": _REMOTE,
+}
+_CWD = re.compile(r"\./.*|\$\{PLUGIN_(?:ROOT|DATA)\}(?:/.*)?", re.DOTALL)
+_BARE_COMMAND = re.compile(r"[^\s/\\\x00-\x1f\x7f]+")
+_URL = re.compile(r"https?://[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]+", re.IGNORECASE)
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"(?:[!-~\x80-\xff](?:[ \t!-~\x80-\xff]*[!-~\x80-\xff])?)?")
+
+_CODE = "mcp-server-invalid"
+
+
+def no_pairs() -> Mapping[str, str]:
+    """Return a mapping without anything in it."""
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """One MCP server as a plugin declares it; its placeholders are not yet filled in.
+
+    `transport` is `stdio`, which has a command, or `streamable-http` or `sse`, which have a URL.
+    """
+
+    name: str
+    transport: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=no_pairs, hash=False)
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=no_pairs, hash=False)
+    of_claude: bool = False
+    """Whether it is of a Claude bundle, whose placeholders may name any variable."""
+
+
+def read_mcp(data: bytes, path: str, limits: Limits, spec: str) -> Reading[tuple[McpServer, ...]]:
+    """Read the mcp.json of a plugin that is written for a version of the format.
+
+    A server that cannot be used is left out; there is no value where none of them can.
+    """
+    problems = Problems(path)
+    read = read_json(data, path, "mcp-invalid", limits)
+    document = read.value
+    if document is None:
+        return Reading(None, read.diagnostics)
+    servers = _servers_of(document, spec, problems)
+    if len(problems):
+        return Reading(None, problems.found)
+    twice: dict[str, list[JsonPath]] = {}
+    for path_there in document.twice:
+        twice.setdefault(path_there[1], []).append(path_there[2:])
+    found = [
+        _server(name, value, twice.get(name, ()), document, problems)
+        for name, value in servers.items()
+    ]
+    return Reading(tuple(server for server in found if server is not None), problems.found)
+
+
+def _servers_of(document: JsonText, spec: str, problems: Problems) -> Mapping[str, JsonValue]:
+    """Return the servers by name, after a look at everything around them."""
+
+    def note(key: str, message: str, fix: str) -> None:
+        problems.add("mcp-invalid", message, fix, document.line((key,)))
+
+    top = document.value
+    if not isinstance(top, dict):
+        note("", f"the top level is {kind_of_json(top)}, not an object", "Write an object.")
+        return {}
+    schema, servers = top.get("$schema"), top.get("mcpServers")
+    known = next(url for url, version in MCP_SCHEMAS.items() if version == spec)
+    if not isinstance(schema, str) or schema not in MCP_SCHEMAS:
+        given = shown(schema) if isinstance(schema, str) else kind_of_json(schema)
+        message = f"'$schema' is {given}" if "$schema" in top else "no '$schema' is given"
+        note("$schema", f"{message}, so its version is not known", f'Write "{known}".')
+    elif MCP_SCHEMAS[schema] != spec:
+        message = f"it is written for version {MCP_SCHEMAS[schema]}, plugin.json for {spec}"
+        note("$schema", message, f'Write "{known}".')
+    if not isinstance(servers, dict):
+        given = f"is {kind_of_json(servers)}" if "mcpServers" in top else "is missing"
+        note("mcpServers", f"'mcpServers' {given}, not an object", "Write an object.")
+    for key in top:
+        if key not in _TOP:
+            note(key, f"{shown(key)} is no field of mcp.json", "Remove it.")
+    for path in document.twice:
+        if len(path) == 1:
+            note(path[0], f"{shown(path[0])} is given twice", "Keep one.")
+    return servers if isinstance(servers, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One server as it is written, with a way to say what is wrong with it."""
+
+    values: Mapping[str, JsonValue]
+    note: Callable[[str, str], None]
+    """Takes the key that is wrong, and what is wrong."""
+
+    def text(self, key: str, *, required: bool = False) -> str:
+        value = self.values.get(key)
+        if key not in self.values:
+            if required:
+                self.note(key, f"has no '{key}'")
+            return ""
+        if not isinstance(value, str):
+            self.note(key, f"has {kind_of_json(value)} for '{key}', not text")
+            return ""
+        if required and not value:
+            self.note(key, f"has an empty '{key}'")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.values.get(key, [])
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(map(str, value))
+        self.note(key, f"needs a list of texts for '{key}'")
+        return ()
+
+    def mapping(self, key: str) -> dict[str, str]:
+        value = self.values.get(key, {})
+        if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
+            return {name: str(item) for name, item in value.items()}
+        self.note(key, f"needs an object of texts for '{key}'")
+        return {}
+
+
+def _server(
+    name: str,
+    value: JsonValue,
+    twice: Iterable[JsonPath],
+    document: JsonText,
+    problems: Problems,
+) -> McpServer | None:
+    """Read one server by the letter, or say everything that is wrong with it.
+
+    `twice` are the keys in it that are given twice; an empty one is the server itself.
+    """
+    before = len(problems)
+
+    def note(key: str, message: str) -> None:
+        line = document.line(("mcpServers", name, key))
+        problems.add(_CODE, f"server {shown(name)} {message}", "Mend or remove it.", line)
+
+    for path in twice:
+        note(
+            path[0] if path else "", f"gives {shown(path[-1])} twice" if path else "is given twice"
+        )
+    if not isinstance(value, dict):
+        note("", f"is {kind_of_json(value)}, not an object")
+        return None
+    entry = _Entry(value, note)
+    transport = entry.text("type", required=True)
+    if transport and transport not in _FIELDS:
+        note("type", f"has the unknown type {shown(transport)}")
+    if transport not in _FIELDS:
+        return None
+    for key in value:
+        if key not in _FIELDS[transport]:
+            note(key, f"has the field {shown(key)}, which is none of type {transport}")
+    server = _stdio(name, entry) if transport == "stdio" else _remote(name, transport, entry)
+    return server if len(problems) == before else None
+
+
+def _stdio(name: str, entry: _Entry) -> McpServer:
+    command, cwd = entry.text("command", required=True), entry.text("cwd")
+    if command and not command.startswith("./") and not _BARE_COMMAND.fullmatch(command):
+        entry.note("command", f"has {shown(command)} for 'command'; write one name, or a path ./")
+    if "cwd" in entry.values and not _CWD.fullmatch(cwd):
+        entry.note("cwd", f"has {shown(cwd)} for 'cwd'; begin with ./ or ${{PLUGIN_ROOT}}")
+    env = entry.mapping("env")
+    for reserved in (PLUGIN_ROOT, PLUGIN_DATA):
+        if reserved in env:
+            entry.note("env", f"sets {reserved}, which is not its to set")
+    return McpServer(name, "stdio", command, entry.texts("args"), frozen(env), cwd)
+
+
+def _remote(name: str, transport: str, entry: _Entry) -> McpServer:
+    url, headers = entry.text("url", required=True), entry.mapping("headers")
+    if url and (fault := _url_fault(url)):
+        entry.note("url", f"has a URL that {fault}")
+    for header, value in headers.items():
+        if not _HEADER_NAME.fullmatch(header) or not _HEADER_VALUE.fullmatch(value):
+            entry.note("headers", f"has {shown(header)}, which is no header of HTTP")
+    if len({header.lower() for header in headers}) < len(headers):
+        entry.note("headers", "gives a header twice; upper and lower case are the same")
+    return McpServer(name, transport, url=url, headers=frozen(headers))
+
+
+def _url_fault(url: str) -> str:
+    """Say why a URL cannot be connected to, or `""` if it can."""
+    if "#" in url:
+        return "has a fragment"
+    try:
+        parts = urlsplit(url if _URL.fullmatch(url) else "")
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host:
+        return "is no absolute URL of HTTP or HTTPS"
+    if "@" in parts.netloc:
+        return "names a user"
+    if parts.scheme == "http" and not _is_loopback(host):
+        return "is not HTTPS, which all but this machine must be"
+    return ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,709 @@
+"""Open plugins and Claude bundles as a Satchel loads them.
+
+A name that begins with a section tests what Agent Plugins 1.0.0 demands there of a client.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from satchel import Satchel
+from satchel.cli.entry import cli
+from satchel.sources import NAMESPACE
+
+PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
+MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
+STDIO = {"type": "stdio", "command": "server"}
+TOOL = """
+from satchel import tool
+
+@tool
+def greet(name: str) -> str:
+    "Greet somebody."
+    return "Hello " + name
+"""
+
+
+@pytest.fixture
+def plugins(tmp_path) -> Path:
+    (tmp_path / "plugins").mkdir()
+    return tmp_path / "plugins"
+
+
+@pytest.fixture
+def write(plugins, write_skill):
+    """Write an open plugin with a skill, and with servers if any are given."""
+
+    def write(name="demo", manifest=None, servers=None, **fields) -> Path:
+        folder = plugins / name
+        write_skill(folder / "skills", f"use-{name}")
+        whole = {"$schema": PLUGIN_SCHEMA, "name": name} | fields
+        (folder / "plugin.json").write_text(manifest or json.dumps(whole))
+        if servers is not None:
+            write_servers(folder, servers)
+        return folder
+
+    return write
+
+
+def write_servers(folder: Path, servers) -> None:
+    (folder / "mcp.json").write_text(json.dumps({"$schema": MCP_SCHEMA, "mcpServers": servers}))
+
+
+@pytest.fixture
+def catalog(plugins):
+    """Load everything there is."""
+    return lambda **named: Satchel(plugins=[plugins], **named).catalog
+
+
+def codes(entry) -> list[str]:
+    return [item.code for item in entry.diagnostics]
+
+
+def server_names(entry) -> list[str]:
+    return [server.name for server in entry.servers]
+
+
+# ---- 4.1 General requirements: containment ------------------------------------------------
+
+
+def test_4_1_2_the_manifest_is_at_the_root_and_nowhere_else(plugins, catalog, write):
+    write().joinpath("plugin.json").rename(plugins / "demo" / "skills" / "plugin.json")
+    assert "demo" not in catalog().plugins
+
+
+def test_4_1_3_links_may_lead_anywhere_inside_the_plugin(catalog, write, write_skill):
+    folder = write(servers={"a": {**STDIO, "command": "./bin/server", "cwd": "./bin"}})
+    write_skill(folder / "elsewhere", "linked")
+    (folder / "skills" / "linked").symlink_to("../elsewhere/linked")
+    (folder / "real").mkdir()
+    (folder / "bin").symlink_to("real")
+    (folder / "mcp.json").rename(folder / "real" / "servers")
+    (folder / "mcp.json").symlink_to("real/servers")
+    (folder / "plugin.json").rename(folder / "real" / "manifest")
+    (folder / "plugin.json").symlink_to("real/manifest")
+    found = catalog()
+    assert sorted(found.skills) == ["linked", "use-demo"]
+    assert server_names(found.plugins["demo"]) == ["a"]
+    assert codes(found.plugins["demo"]) == ["mcp-not-started"]
+
+
+def test_4_1_3_the_plugin_itself_may_be_reached_through_a_link(plugins, catalog, write):
+    write().rename(plugins / ".real")
+    (plugins / "demo").symlink_to(".real")
+    assert list(catalog().skills) == ["use-demo"]
+
+
+@pytest.mark.parametrize("target", ["../outside.json", "/proc/self/environ", "../nowhere", "."])
+def test_4_1_a_manifest_that_leads_out_rejects_the_plugin(plugins, catalog, write, target):
+    folder = write()
+    (folder / "plugin.json").rename(plugins / "outside.json")
+    (folder / "plugin.json").symlink_to(target)
+    found = catalog()
+    (entry,) = [item for item in found.all_plugins if item.name == "demo"]
+    assert (entry.state, "plugin-unreadable" in codes(entry)) == ("failed", True)
+    assert found.skills == {}
+
+
+def test_4_1_skills_that_lead_out_are_invalid_and_servers_go_on(
+    tmp_path, catalog, write, write_skill
+):
+    folder = write(servers={"a": STDIO})
+    write_skill(tmp_path / "outside", "stranger")
+    (folder / "skills").rename(folder / "was")
+    (folder / "skills").symlink_to(tmp_path / "outside")
+    found = catalog()
+    assert (found.skills, server_names(found.plugins["demo"])) == ({}, ["a"])
+    assert [item.code for item in found.source_diagnostics] == ["source-link-outside"]
+
+
+def test_4_1_servers_that_lead_out_are_invalid_and_skills_go_on(tmp_path, catalog, write):
+    folder = write(servers={"a": STDIO})
+    (folder / "mcp.json").rename(tmp_path / "mcp.json")
+    (folder / "mcp.json").symlink_to(tmp_path / "mcp.json")
+    found = catalog()
+    assert (list(found.skills), server_names(found.plugins["demo"])) == (["use-demo"], [])
+    assert "mcp-invalid" in codes(found.plugins["demo"])
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_4_1_a_skill_that_leads_out_is_skipped_and_the_others_go_on(
+    tmp_path, catalog, write, write_skill, what
+):
+    folder = write()
+    stranger = write_skill(tmp_path / "outside", "stranger")
+    if what == "folder":
+        (folder / "skills" / "stranger").symlink_to(stranger)
+    else:
+        (folder / "skills" / "stranger").mkdir()
+        (folder / "skills" / "stranger" / "SKILL.md").symlink_to(stranger / "SKILL.md")
+    found = catalog()
+    assert list(found.skills) == ["use-demo"]
+    assert "source-link-outside" in [item.code for item in found.diagnostics]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"command": "./../server"},
+        {"command": "./out/server"},
+        {"cwd": "./.."},
+        {"cwd": "./out"},
+        {"cwd": "${PLUGIN_ROOT}/../x"},
+        {"cwd": "${PLUGIN_DATA}/../x"},
+        {"cwd": "${PLUGIN_DATA}/../../plugin-data-2"},
+        {"command": "./a\0"},
+        {"cwd": "./a\0"},
+    ],
+)
+def test_4_1_a_server_that_leads_out_is_skipped_and_the_others_go_on(
+    tmp_path, catalog, write, wrong
+):
+    folder = write(servers={"bad": STDIO | wrong, "good": STDIO})
+    (folder / "out").symlink_to(tmp_path)
+    entry = catalog().plugins["demo"]
+    assert server_names(entry) == ["good"]
+    assert codes(entry) == ["mcp-server-invalid", "mcp-not-started"]
+
+
+def test_4_1_5_arguments_and_variables_are_not_taken_for_paths(catalog, write):
+    opaque = {"args": ["../../x", "/etc/passwd"], "env": {"A": "../x"}}
+    write(servers={"a": STDIO | opaque})
+    assert server_names(catalog().plugins["demo"]) == ["a"]
+
+
+def test_4_1_another_path_that_leads_out_is_denied(tmp_path, catalog, write, write_skill):
+    folder = write()
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "skills" / "use-demo" / "notes.txt").symlink_to(tmp_path / "secret.txt")
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "tools.py").write_text(TOOL)
+    (folder / NAMESPACE).symlink_to(tmp_path / "code")
+    found = catalog()
+    assert [file.name for file in found.skills["use-demo"].files] == ["SKILL.md"]
+    assert (found.plugins["demo"].state, found.tools) == ("ok", {})
+    assert "source-link-outside" in codes(found.plugins["demo"])
+
+
+# ---- 5 Manifest ---------------------------------------------------------------------------
+
+
+def test_5_1_a_folder_with_a_plugin_json_is_a_plugin(catalog, write):
+    write(version="1.2", description="Shows how.")
+    entry = catalog().plugins["demo"]
+    assert (entry.version, entry.description, entry.state) == ("1.2", "Shows how.", "ok")
+    assert entry.diagnostics == ()
+
+
+def test_5_1_no_other_file_has_a_say_in_what_plugin_json_tells(plugins, catalog, write):
+    folder = write(version="1")
+    (folder / "toolkit.yaml").write_text("name: other\nversion: 2\nnotes: Hi.\n")
+    (folder / "tools.py").write_text(TOOL)
+    (folder / ".claude-plugin").mkdir()
+    (folder / ".claude-plugin" / "plugin.json").write_text('{"name": "third"}')
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "toolkit.yaml").write_text("name: fourth\nversion: 4\nskills: x\n")
+    found = catalog()
+    entry = found.plugins["demo"]
+    assert [item.name for item in found.all_plugins if item.scope == entry.scope] == ["demo"]
+    assert (entry.version, list(found.skills), found.tools) == ("1", ["use-demo"], {})
+    assert codes(entry) == ["plugin-field-unknown"] * 3 + ["plugin-toolkit-ignored"]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "{",
+        "[]",
+        json.dumps({"name": "demo"}),
+        json.dumps({"$schema": PLUGIN_SCHEMA}),
+        json.dumps({"$schema": PLUGIN_SCHEMA, "name": "No"}),
+        json.dumps({"$schema": PLUGIN_SCHEMA, "name": "demo", "version": 1}),
+        json.dumps({"$schema": PLUGIN_SCHEMA.replace("1.0.0", "3.0.0"), "name": "demo"}),
+        json.dumps({"$schema": PLUGIN_SCHEMA, "name": "demo", "extensions": {"a": 1}}),
+    ],
+)
+def test_5_2_a_fatal_manifest_rejects_the_plugin_with_all_it_would_bring(
+    plugins, catalog, write, manifest
+):
+    folder = write(manifest=manifest, servers={"a": STDIO})
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "tools.py").write_text("open(__file__ + '.ran', 'w')\n" + TOOL)
+    write("other")
+    found = catalog()
+    assert (list(found.plugins), list(found.skills), found.tools) == (["other"], ["use-other"], {})
+    (broken,) = [entry for entry in found.all_plugins if entry.name == "demo"]
+    assert (broken.state, broken.servers) == ("failed", ())
+    assert not (folder / NAMESPACE / "tools.py.ran").exists()
+
+
+def test_5_2_unknown_fields_are_reported_and_everything_is_served(catalog, write):
+    write(servers={"a": STDIO}, hooks={}, extensions=1)
+    found = catalog()
+    assert list(found.skills) == ["use-demo"]
+    assert codes(found.plugins["demo"]) == ["plugin-field-unknown"] * 2 + ["mcp-not-started"]
+
+
+def test_5_2_and_7_2_1_nothing_is_fetched(catalog, write, monkeypatch):
+    def refuse(*_args, **_named):
+        raise AssertionError("somebody went to the network")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    write(servers={"a": {"type": "sse", "url": "https://example.com/"}})
+    assert server_names(catalog().plugins["demo"]) == ["a"]
+
+
+def test_5_5_a_name_that_we_keep_for_ourselves_is_a_plugins_all_the_same(catalog, write):
+    folder = write("basic")
+    assert list(catalog().skills) == ["use-basic"]
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "tools.py").write_text(TOOL)
+    found = catalog()
+    assert (list(found.skills), found.tools) == (["use-basic"], {})
+    assert codes(found.plugins["basic"]) == ["plugin-name-shape"]
+
+
+# ---- 6 Component discovery ----------------------------------------------------------------
+
+
+def test_6_1_components_are_where_the_format_says_whatever_the_manifest_says(
+    catalog, write, write_skill
+):
+    folder = write(skills="./more", mcpServers={"b": STDIO})
+    write_skill(folder / "more", "unseen")
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"c": STDIO}}))
+    found = catalog()
+    assert (list(found.skills), found.plugins["demo"].servers) == (["use-demo"], ())
+
+
+def test_6_2_a_missing_location_is_no_error(plugins, catalog):
+    (plugins / "demo").mkdir()
+    manifest = {"$schema": PLUGIN_SCHEMA, "name": "demo"}
+    (plugins / "demo" / "plugin.json").write_text(json.dumps(manifest))
+    found = catalog()
+    assert (found.plugins["demo"].diagnostics, found.source_diagnostics) == ((), ())
+
+
+@pytest.mark.parametrize("kind", ["file", "dangling", "fifo"])
+def test_6_2_skills_that_are_no_folder_are_invalid_and_servers_go_on(plugins, catalog, write, kind):
+    folder = write(servers={"a": STDIO})
+    path = folder / "skills"
+    path.rename(folder / "was")
+    {
+        "file": path.touch,
+        "dangling": lambda: path.symlink_to("nowhere"),
+        "fifo": lambda: os.mkfifo(path),
+    }[kind]()
+    found = catalog()
+    assert (found.skills, server_names(found.plugins["demo"])) == ({}, ["a"])
+    assert [item.code for item in found.source_diagnostics] == ["source-missing"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "dangling", "fifo"])
+def test_6_2_servers_that_are_no_file_are_invalid_and_skills_go_on(catalog, write, kind):
+    path = write() / "mcp.json"
+    {
+        "folder": path.mkdir,
+        "dangling": lambda: path.symlink_to("nowhere"),
+        "fifo": lambda: os.mkfifo(path),
+    }[kind]()
+    found = catalog()
+    assert list(found.skills) == ["use-demo"]
+    assert "mcp-invalid" in codes(found.plugins["demo"])
+
+
+# ---- 7.1 Skills ---------------------------------------------------------------------------
+
+
+def test_7_1_only_folders_directly_in_skills_are_searched(plugins, catalog, write, write_skill):
+    folder = write()
+    write_skill(folder / "skills" / "group", "deeper")
+    write_skill(folder / "skills" / "use-demo" / "references", "inner")
+    (folder / "skills" / "SKILL.md").write_text("---\nname: skills\ndescription: d\n---\nx\n")
+    found = catalog()
+    assert list(found.skills) == ["use-demo"]
+    assert found.source_diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no frontmatter",
+        "---\nname: bad\n---\nb\n",
+        "---\nname: Bad\ndescription: d\n---\nb\n",
+        "---\nname: other\ndescription: d\n---\nb\n",
+        "---\ndescription: d\n---\nb\n",
+        "---\nname: bad\ndescription: Use when: it is\n---\nb\n",
+        f"---\nname: bad\ndescription: {'d' * 1025}\n---\nb\n",
+        f"---\nname: bad\ndescription: d\ncompatibility: {'c' * 501}\n---\nb\n",
+        "---\nname: bad\ndescription: d\nlicense: [MIT]\n---\nb\n",
+    ],
+)
+def test_7_1_a_skill_that_breaks_its_format_is_skipped_and_reported(
+    catalog, write, write_skill, text
+):
+    folder = write(servers={"a": STDIO})
+    write_skill(folder / "skills", "bad", text=text)
+    found = catalog()
+    (bad,) = [entry for entry in found.all_skills if entry.name != "use-demo"]
+    assert (list(found.skills), bad.state) == (["use-demo"], "failed")
+    assert "error" in {item.severity for item in bad.diagnostics}
+    assert server_names(found.plugins["demo"]) == ["a"]
+
+
+def test_7_1_what_the_format_does_not_forbid_is_served(catalog, write, write_skill):
+    folder = write()
+    write_skill(
+        folder / "skills", "more", text="---\nname: more\ndescription: d\nversion: 1\n---\nb\n"
+    )
+    assert sorted(catalog().skills) == ["more", "use-demo"]
+
+
+def test_7_1_a_skill_md_that_is_no_file_makes_no_skill(catalog, write):
+    (write() / "skills" / "odd" / "SKILL.md").mkdir(parents=True)
+    assert list(catalog().skills) == ["use-demo"]
+
+
+# ---- 7.2 MCP servers ----------------------------------------------------------------------
+
+
+def test_7_2_1_servers_are_read_and_one_diagnostic_says_that_nothing_starts_them(
+    tmp_path, catalog, write
+):
+    started = tmp_path / "started"
+    folder = write(servers={"a": {"type": "stdio", "command": "./run"}, "b": STDIO})
+    (folder / "run").write_text(f"#!/bin/sh\ntouch {started}\n")
+    (folder / "run").chmod(0o755)
+    entry = catalog().plugins["demo"]
+    assert (server_names(entry), codes(entry)) == (["a", "b"], ["mcp-not-started"])
+    assert not started.exists()
+
+
+@pytest.mark.parametrize("text", ["{", '{"mcpServers": {}}', "[]", "\0", '{"$schema": "x"}'])
+def test_7_2_2_a_broken_file_disables_the_servers_and_nothing_else(catalog, write, text):
+    folder = write()
+    (folder / "mcp.json").write_text(text)
+    found = catalog()
+    entry = found.plugins["demo"]
+    assert (entry.state, entry.servers, list(found.skills)) == ("ok", (), ["use-demo"])
+    assert set(codes(entry)) == {"mcp-invalid"}
+
+
+def test_7_2_2_an_invalid_server_is_skipped_and_reported(catalog, write):
+    write(servers={"bad": {"type": "ws"}, "good": STDIO})
+    found = catalog()
+    entry = found.plugins["demo"]
+    assert (entry.state, server_names(entry), list(found.skills)) == ("ok", ["good"], ["use-demo"])
+    assert codes(entry) == ["mcp-server-invalid", "mcp-not-started"]
+
+
+# ---- 8 Client extensions ------------------------------------------------------------------
+
+
+def test_8_2_our_part_lies_in_the_folder_of_our_namespace(plugins, write):
+    folder = write(description="Greets.")
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "toolkit.yaml").write_text("active: true\nnotes: Be kind.\n")
+    (folder / NAMESPACE / "tools.py").write_text("from .words import WORD\n" + TOOL)
+    (folder / NAMESPACE / "words.py").write_text("WORD = 'Hello '\n")
+    bag = Satchel(plugins=[plugins])
+    assert bag.catalog.plugins["demo"].diagnostics == ()
+    group = bag.catalog.groups["demo"]
+    assert (group.description, group.notes, group.tools) == ("Greets.", "Be kind.", ("greet",))
+    assert asyncio.run(bag.session().call("greet", {"name": "Ada"})).text == "Hello Ada"
+    assert bag.catalog.tools["greet"].path == str(folder / NAMESPACE / "tools.py")
+
+
+def test_8_2_our_part_needs_no_manifest_and_sees_no_code_beside_it(plugins, catalog, write):
+    folder = write()
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "tools.py").write_text(TOOL)
+    (folder / "tools.py").write_text("raise RuntimeError")
+    found = catalog()
+    assert (list(found.tools), found.plugins["demo"].diagnostics) == (["greet"], ())
+
+
+def test_8_1_data_of_ours_in_the_manifest_is_reported_and_that_of_others_is_not(catalog, write):
+    write(extensions={NAMESPACE: {"notes": "n"}, "com.example.client": {"notes": 3}})
+    entry = catalog().plugins["demo"]
+    assert (codes(entry), entry.state) == (["plugin-field-unknown"], "ok")
+    assert NAMESPACE in entry.diagnostics[0].message
+
+
+def test_8_2_the_folders_of_others_are_not_looked_into(catalog, write):
+    folder = write()
+    (folder / "com.example.client" / "skills" / "x").mkdir(parents=True)
+    (folder / "com.example.client" / "tools.py").write_text("raise RuntimeError")
+    (folder / "com.example.client" / "out").symlink_to("/")
+    found = catalog()
+    assert (found.plugins["demo"].diagnostics, found.tools) == ((), {})
+    assert "demo" not in found.groups
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "code"),
+    [
+        ("toolkit.yaml", "groups: x\n", "plugin-field-type"),
+        ("toolkit.yaml", "groups: [", "yaml-invalid"),
+        ("tools.py", "def f(:\n", "plugin-syntax"),
+        ("tools.py", "raise RuntimeError('boom')\n", "plugin-import-failed"),
+        ("tools.py", "raise SystemExit(3)\n", "plugin-import-failed"),
+    ],
+)
+def test_11_3_what_is_broken_in_our_part_takes_nothing_else_along(catalog, write, file, text, code):
+    folder = write(servers={"a": STDIO})
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "tools.py").write_text(TOOL)
+    (folder / NAMESPACE / file).write_text(text)
+    found = catalog()
+    entry = found.plugins["demo"]
+    assert (entry.state, list(found.skills), server_names(entry)) == ("ok", ["use-demo"], ["a"])
+    assert (found.tools, code in codes(entry)) == ({}, True)
+
+
+# ---- 11 Client conformance ----------------------------------------------------------------
+
+
+def test_11_1_a_plugin_can_be_loaded_from_the_path_of_its_folder(write):
+    folder = write()
+    assert list(Satchel(plugins=[folder]).catalog.skills) == ["use-demo"]
+
+
+def test_11_3_parts_that_the_format_does_not_know_are_ignored(catalog, write):
+    folder = write()
+    for name in ("commands", "agents", "hooks", "rules"):
+        (folder / name).mkdir()
+        (folder / name / "x.md").touch()
+    assert catalog().plugins["demo"].diagnostics == ()
+
+
+# ---- hostile ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A folder with a good plugin, beside which anything may happen."""
+    folder = tmp_path_factory.mktemp("world")
+    (folder / "good").mkdir()
+    manifest = {"$schema": PLUGIN_SCHEMA, "name": "good"}
+    (folder / "good" / "plugin.json").write_text(json.dumps(manifest))
+    return folder
+
+
+@pytest.mark.parametrize("file", ["plugin.json", ".claude-plugin/plugin.json", "mcp.json"])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.binary() | st.text().map(lambda text: json.dumps({"name": text}).encode()))
+def test_no_bytes_raise_and_none_take_another_plugin_along(world, file, data):
+    path = world / "bad" / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    assert "good" in Satchel(plugins=[world]).catalog.plugins
+    path.unlink()
+
+
+@pytest.mark.parametrize("file", ["plugin.json", "mcp.json", ".claude-plugin/plugin.json"])
+@pytest.mark.parametrize("data", ['{"a":' * 200_000, "[" * 2_000_000, " " * 20_000_000])
+def test_deep_and_huge_files_end_in_a_diagnostic(plugins, write, catalog, file, data):
+    write("good")
+    if file == "mcp.json":
+        write("bad")
+    path = plugins / "bad" / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(data)
+    found = catalog()
+    (bad,) = [entry for entry in found.all_plugins if entry.name == "bad"]
+    assert {"plugin-json-invalid", "mcp-invalid"} & set(codes(bad))
+    assert "good" in found.plugins
+
+
+def test_a_large_tree_beside_the_manifest_is_not_read(catalog, write):
+    folder = write()
+    for number in range(2500):
+        (folder / "server" / str(number)).mkdir(parents=True)
+    assert catalog().plugins["demo"].diagnostics == ()
+
+
+def test_our_own_toolkit_may_be_rejected_by_nobody_else(write):
+    """Whoever knows only the format sees a conforming plugin: nothing of ours is in its way."""
+    folder = write(servers={"a": STDIO})
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "toolkit.yaml").write_text("active: true\n")
+    core = {"plugin.json", "skills", "mcp.json"}
+    assert {path.name for path in folder.iterdir()} - core == {NAMESPACE}
+    assert NAMESPACE.lower() == NAMESPACE
+    assert "." in NAMESPACE
+
+
+# ---- Claude bundles -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def bundle(plugins, write_skill):
+    """Write a Claude bundle with a skill."""
+
+    def bundle(servers=None, **fields) -> Path:
+        folder = plugins / "demo"
+        write_skill(folder / "skills", "use-demo")
+        (folder / ".claude-plugin").mkdir()
+        manifest = {"name": "demo"} | fields
+        (folder / ".claude-plugin" / "plugin.json").write_text(json.dumps(manifest))
+        if servers is not None:
+            (folder / ".mcp.json").write_text(json.dumps(servers))
+        return folder
+
+    return bundle
+
+
+def test_a_bundle_brings_its_skills_and_says_what_it_is(catalog, bundle):
+    bundle(version="2.0", description="d", author={"name": "A"}, keywords=["k"], category="c")
+    found = catalog()
+    entry = found.plugins["demo"]
+    assert (entry.version, entry.description, entry.diagnostics) == ("2.0", "d", ())
+    assert (list(found.skills), "demo" in found.groups) == (["use-demo"], False)
+
+
+def test_whatever_else_a_bundle_has_is_ignored_and_said_once(catalog, bundle):
+    folder = bundle(hooks="./h.json", channels=[])
+    for name in ("commands", "agents", "hooks"):
+        (folder / name).mkdir()
+    (folder / "tools.py").write_text("raise RuntimeError")
+    (item,) = catalog().plugins["demo"].diagnostics
+    assert (item.code, item.severity) == ("plugin-parts-ignored", "info")
+    assert item.message.endswith("not its agents, channels, commands, hooks")
+
+
+@pytest.mark.parametrize("around", [lambda servers: servers, lambda s: {"mcpServers": s}])
+def test_the_servers_of_a_bundle_are_known(catalog, bundle, around):
+    servers = {
+        "local": {"command": "${CLAUDE_PLUGIN_ROOT}/x", "args": ["-y"], "env": {"A": "${B}"}},
+        "remote": {"type": "http", "url": "https://x/${T}", "headers": {"Auth": "${T:-}"}},
+        "plain": {"url": "https://y"},
+        "old": {"type": "sse", "url": "https://z"},
+        "odd": {"type": "ws", "url": "wss://x"},
+        "none": 3,
+    }
+    bundle(around(servers))
+    entry = catalog().plugins["demo"]
+    assert [(server.name, server.transport) for server in entry.servers] == [
+        ("local", "stdio"),
+        ("remote", "streamable-http"),
+        ("plain", "streamable-http"),
+        ("old", "sse"),
+    ]
+    assert entry.servers[0].command == "${CLAUDE_PLUGIN_ROOT}/x"
+    assert codes(entry) == ["mcp-server-invalid"] * 2 + ["mcp-not-started"]
+
+
+def test_a_bundle_may_name_its_servers_in_the_manifest(catalog, bundle):
+    folder = bundle(
+        {"a": {"command": "first"}, "b": {"command": "b"}},
+        mcpServers=["./conf/more.json", {"a": {"command": "second"}}],
+    )
+    (folder / "conf").mkdir()
+    (folder / "conf" / "more.json").write_text('{"c": {"command": "c"}}')
+    entry = catalog().plugins["demo"]
+    commands = {server.name: server.command for server in entry.servers}
+    assert commands == {"a": "second", "b": "b", "c": "c"}
+
+
+def test_a_bundle_may_keep_skills_elsewhere_and_a_skill_is_found_once(catalog, bundle, write_skill):
+    folder = bundle(skills=["./skills/use-demo", "more", "./more/deep/"])
+    write_skill(folder / "more" / "deep", "also")
+    found = catalog()
+    assert [skill.name for skill in found.all_skills] == ["also", "use-demo"]
+
+
+def test_skills_of_a_bundle_are_read_leniently(catalog, bundle, write_skill):
+    write_skill(bundle() / "skills", "loose", text="---\ndescription: Use when: so\n---\nb\n")
+    assert sorted(catalog().skills) == ["loose", "use-demo"]
+
+
+@pytest.mark.parametrize("path", ["../outside", "/tmp", "./a/../../outside", "linked"])
+def test_paths_of_a_bundle_never_leave_it(plugins, catalog, bundle, write_skill, path):
+    folder = bundle(skills=[path], mcpServers=f"{path}/mcp.json")
+    write_skill(plugins / "outside", "stranger")
+    (plugins / "outside" / "mcp.json").write_text('{"evil": {"command": "x"}}')
+    (folder / "linked").symlink_to(plugins / "outside")
+    found = catalog()
+    assert (list(found.skills), found.plugins["demo"].servers) == (["use-demo"], ())
+    assert "source-link-outside" in [item.code for item in found.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code"),
+    [
+        ("{", "plugin-json-invalid"),
+        ("[]", "plugin-json-invalid"),
+        ("{}", "plugin-field-missing"),
+        ('{"name": 1}', "plugin-field-type"),
+        ('{"name": "a b"}', "plugin-name-shape"),
+        ('{"name": "x", "version": 1}', "plugin-field-type"),
+    ],
+)
+def test_a_bundle_whose_manifest_cannot_be_used_is_rejected(catalog, bundle, manifest, code):
+    (bundle() / ".claude-plugin" / "plugin.json").write_text(manifest)
+    found = catalog()
+    (entry,) = [entry for entry in found.all_plugins if entry.name == "demo"]
+    assert (entry.state, codes(entry), found.skills) == ("failed", [code], {})
+
+
+def test_our_own_manifest_comes_before_that_of_a_bundle(catalog, bundle):
+    folder = bundle(version="claude")
+    (folder / "toolkit.yaml").write_text("name: demo\nversion: ours\n")
+    assert catalog().plugins["demo"].version == "ours"
+
+
+def test_real_bundles_and_open_plugins_load(shared):
+    corpus = shared / "corpus"
+    places = [
+        corpus / "anthropics-claude-plugins-official" / "plugins",
+        corpus / "anthropics-claude-plugins-official" / "external_plugins",
+        corpus / "wshobson-agents" / "plugins",
+        corpus / "github-awesome-copilot" / "plugins",
+    ]
+    found = Satchel(plugins=places).catalog
+    named = {path.parent.name for place in places for path in place.glob("*/plugin.json")}
+    named |= {path.parents[1].name for p in places for path in p.glob("*/.claude-plugin/*.json")}
+    assert len(named) > 200
+    assert named <= set(found.plugins)
+    assert {state for entry in found.all_plugins if (state := entry.state) == "failed"} == set()
+    assert len([entry for entry in found.all_plugins if entry.servers]) >= 14
+    assert len(found.skills) > 180
+    root = Satchel(plugins=[corpus / "obra-superpowers"]).catalog
+    assert "superpowers" in root.plugins
+    assert len(root.skills) >= 10
+
+
+def test_show_tells_the_servers(write, plugins):
+    write(servers={"a": {**STDIO, "env": {"A": "1"}}, "b": {"type": "sse", "url": "https://x"}})
+    arguments = ["show", "demo", "--kind", "plugin", "--plugins", str(plugins)]
+    (shape,) = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)
+    assert shape["servers"] == [
+        {
+            "name": "a",
+            "type": "stdio",
+            "command": "server",
+            "args": [],
+            "env": {"A": "1"},
+            "cwd": "",
+        },
+        {"name": "b", "type": "sse", "url": "https://x", "headers": {}},
+    ]
+    assert "a, b" in CliRunner().invoke(cli, arguments).stdout
+
+
+def test_reading_starts_nothing(write, plugins, monkeypatch):
+    def refuse(*_args, **_named):
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    write(servers={"a": STDIO})
+    assert server_names(Satchel(plugins=[plugins]).catalog.plugins["demo"]) == ["a"]
