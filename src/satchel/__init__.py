@@ -16,9 +16,11 @@ if TYPE_CHECKING:
         SatchelError,
         ToolError,
     )
+    from satchel.manifests import ConfigField
     from satchel.plugins import hookimpl
     from satchel.prompt import SkillPrompt, about_tokens
     from satchel.registry import ToolRegistry
+    from satchel.runtime import Layer
     from satchel.satchel import Satchel
     from satchel.session import Session, SkillContent, Step, StepChanges
     from satchel.settings import Limits, Pace, Settings
@@ -53,10 +55,12 @@ _HOMES = {
     "NotFoundError": "satchel.errors",
     "SatchelError": "satchel.errors",
     "ToolError": "satchel.errors",
+    "ConfigField": "satchel.manifests",
     "hookimpl": "satchel.plugins",
     "SkillPrompt": "satchel.prompt",
     "about_tokens": "satchel.prompt",
     "ToolRegistry": "satchel.registry",
+    "Layer": "satchel.runtime",
     "Satchel": "satchel.satchel",
     "Session": "satchel.session",
     "SkillContent": "satchel.session",
@@ -87,6 +91,7 @@ __all__ = [
     "Audio",
     "Catalog",
     "Change",
+    "ConfigField",
     "ConflictError",
     "DefinitionError",
     "Diagnostic",
@@ -94,6 +99,7 @@ __all__ = [
     "FunctionTool",
     "Group",
     "Image",
+    "Layer",
     "Limits",
     "NotFoundError",
     "Pace",

@@ -16,11 +16,13 @@ from satchel.names import near_misses
 from satchel.plugins import (
     Fitted,
     disabled,
+    fingerprint,
     fit,
     load_folder,
     load_package,
     read_folder,
     read_package,
+    started,
 )
 from satchel.settings import Settings
 from satchel.sources import (
@@ -400,19 +402,29 @@ class _Load:
         if (known := self._known(supply)) is not None:
             return known
         if not self.asked.aside:
-            return load()
+            return self._started(load)
         loading, wait = self.before.loading.get(_unit(supply)), 0.0
         # A folder that was edited meanwhile begins anew at once; the modules of a package have
         # public names, so there one import has to end before the next begins.
         is_folder = supply.scope is not Scope.PLUGIN
         if loading is None or (is_folder and loading.digest != supply.digest):
-            loading = Loading(supply.digest, Background(load))
+            loading = Loading(supply.digest, Background(partial(self._started, load)))
             wait = self.wanted.settings.pace.settle
         if not loading.work.is_done_within(wait):
             self.loading[_unit(supply)] = loading
         elif loading.digest == supply.digest:
             return loading.work.result()
         return replace(supply, unsettled=True)
+
+    def _started(self, load: Callable[[], Supply]) -> Supply:
+        """Import a plugin and run its startup with the values that it is configured with."""
+        supply = load()
+        if supply.life is None:
+            return supply
+        return started(supply, self._configuration(supply), alone=not self.asked.aside)
+
+    def _configuration(self, supply: Supply) -> Configuration:
+        return self.wanted.configuration(supply.name, supply.config, self.choices)
 
     def _known(self, supply: Supply) -> Supply | None:
         """Return what the last look made of the same content: broken code is not tried twice."""
@@ -422,6 +434,10 @@ class _Load:
         may_heal = self.something_installed and _lacks_a_module(known)
         if not known.is_sound and (self.asked.retry or may_heal):
             return None
+        if known.started_with and known.started_with != fingerprint(
+            self._configuration(known).values
+        ):
+            return None  # What it opened, or could not open, was opened with other values.
         if not known.failed and known.code is None and known.tools:
             return None  # It was shadowed, so it was only read.
         return replace(known, rank=supply.rank)

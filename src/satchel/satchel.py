@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import Any, Literal, TypeVar, Unpack
+from typing import Any, Literal, Self, TypeVar, Unpack
 
 from satchel.catalog import (
     HOST,
@@ -23,6 +23,7 @@ from satchel.catalog import (
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import Asked, Look, Wanted, look
 from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
+from satchel.plugins import show_catalog
 from satchel.plugins.fitting import bound
 from satchel.prompt import SkillPrompt
 from satchel.registering import (
@@ -107,7 +108,7 @@ class Satchel:
         self._watch: WatchThread | None = None
         self._watchers = 0
         self._registrations = itertools.count(1)
-        self._is_gathering = False
+        self._is_gathering = self._is_closed = False
         self._bring_up_to_date(Asked(retry=True))
 
     @property
@@ -339,6 +340,26 @@ class Satchel:
             self._wanted = replace(self._wanted, places=places)
             self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
 
+    def close(self) -> None:
+        """Let go of everything: the catalog is empty from now on, and plugins are shut down.
+
+        End your calls first. A satchel that is not closed shuts its plugins down when the
+        interpreter ends.
+        """
+        with self._lock:
+            self._is_closed = True
+            lives = [entry.supply.life for entry in self.catalog.all_plugins if entry.supply.life]
+            self._look = Look()
+            self._shared.publish(Catalog(self.catalog.generation + 1))
+        for life in lives:
+            life.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _add(self, **parts: Any) -> None:
         self._wanted = replace(self._wanted, host=replace(self._wanted.host, **parts))
         if not self._is_gathering:
@@ -436,16 +457,22 @@ class Satchel:
         return self._look.watched()
 
     def _take(self, hint: Hint) -> None:
-        self._bring_up_to_date(Asked(hint.paths, patient=True, aside=True, trouble=hint.trouble))
+        asked = Asked(hint.paths, patient=True, aside=True, trouble=hint.trouble)
+        with self._lock:
+            if not self._is_closed:
+                self._bring_up_to_date(asked)
 
     def _bring_up_to_date(self, asked: Asked) -> tuple[Change, ...]:
         """Take a look, publish what is new, tell the listeners."""
         with self._lock:
+            if self._is_closed:
+                raise ConflictError("this satchel is closed", fix="make a new one")
             old = self.catalog
             self._look, new = look(self._wanted, self._look, old, asked)
             if new is old:
                 return ()
             self._shared.publish(new)
+            show_catalog(new)
             changes = diff(old, new)
             for change in changes:
                 self._tell(change)

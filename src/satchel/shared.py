@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from satchel.catalog import Catalog, CatalogStore
 from satchel.groups import Activation, Traits, View, active_in, seen_skills, traits_of, view_of
-from satchel.prompt import SkillPrompt
+from satchel.prompt import SkillPrompt, render_sections
 from satchel.runtime import Layer
 from satchel.search import Hit, Index, documents_of
 from satchel.settings import Limits
@@ -62,17 +62,27 @@ class Scene(Known):
 class Generation(Known):
     """One generation and its scenes."""
 
-    __slots__ = ("_before", "_by_activation", "_by_active", "catalog")
+    __slots__ = ("_before", "_by_activation", "_by_active", "catalog", "layers")
 
     def __init__(self, catalog: Catalog, before: Traits | None = None) -> None:
         super().__init__()
         self.catalog, self._before = catalog, before
+        self.layers: tuple[Layer, ...] = tuple(
+            layer for plugin in catalog.plugins.values() for layer in plugin.supply.layers
+        )
         self._by_activation, self._by_active = Known(), Known()
 
     @property
     def traits(self) -> Traits:
         """Return what tells all that it holds from later versions."""
         return self.once("traits", lambda: traits_of(self.catalog, self._before))
+
+    @property
+    def sections(self) -> str:
+        """Return the texts with which plugins end every prompt, or `""`."""
+        plugins = self.catalog.plugins.values()
+        texts = (text for plugin in plugins for text in plugin.supply.sections)
+        return self.once("sections", lambda: render_sections(texts))
 
     @property
     def known_traits(self) -> Traits | None:

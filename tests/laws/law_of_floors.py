@@ -38,6 +38,7 @@ IMPORTED_LATE = {
     "subprocess": "needed when a program is run",
     "sqlite3": "needed when somebody searches; some Pythons are without",
     "email": "needed when a distribution is installed",
+    "click": "needed when a plugin brings commands; the command line has it already",
     "importlib": "its readers are needed when a plugin reads data of its own",
 }
 """What a function may import, because importing it takes longer than all that is ours."""

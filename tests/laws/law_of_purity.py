@@ -59,7 +59,7 @@ PURE = {
     "registry": set(),
     "plugins": {
         *("json.dumps", "os.PathLike", "os.fspath", "os.path.isabs", "os.path.join"),
-        *("pluggy", "re.Match", "re.compile", "satchel.sources"),
+        *("pluggy", "re.Match", "re.compile", "satchel.sources", "click.Command"),
     },
     "loader": {"satchel.sources"},
     "session": {"collections.Counter", "satchel.sources", "weakref.WeakSet", "weakref.ref"},
@@ -112,6 +112,16 @@ EXCEPTIONS = {
             *("asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"),
             *("asyncio.Future", "contextvars.Context", "contextvars.ContextVar"),
             *("contextvars.copy_context", "functools.cache", "types.coroutine"),
+        },
+    ),
+    "plugins.life": (
+        "startup and shutdown are told with a time limit; coroutines get a loop of their own",
+        {
+            *("asyncio.all_tasks", "asyncio.gather", "asyncio.new_event_loop"),
+            *("asyncio.run_coroutine_threadsafe", "asyncio.set_event_loop"),
+            *("contextlib.suppress", "inspect.isawaitable", "logging.getLogger"),
+            *("threading.Lock", "threading.Thread", "threading.main_thread", "pluggy"),
+            "satchel.sources",
         },
     ),
     "runtime.run": ("what goes on after its end is told to the log", {"logging.getLogger"}),

@@ -165,6 +165,16 @@ class Supply:
     """The fields of its configuration that it declares."""
     servers: tuple[McpServer, ...] = ()
     """MCP servers that it declares; nothing starts them yet."""
+    sections: tuple[str, ...] = ()
+    """Texts that end the system prompt."""
+    layers: tuple[Any, ...] = field(default=(), compare=False)
+    """Middleware around calls; like commands and life, the catalog only carries it."""
+    commands: tuple[Any, ...] = field(default=(), compare=False)
+    """Commands for the command line."""
+    life: Any = field(default=None, compare=False, repr=False)
+    """Its startup and shutdown, if it has any."""
+    started_with: str = ""
+    """Names the values that its startup got."""
     is_contained: bool = False
     """Whether links among its skills must stay inside its folder."""
     is_open: bool = False

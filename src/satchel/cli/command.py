@@ -50,7 +50,7 @@ class Sources:
         """Read the sources; plugins are imported only with `run_code`."""
         if run_code:
             log_visibly()
-        return satchel.Satchel(
+        bag = satchel.Satchel(
             self.skills,
             self.plugins,
             self.entry_points,
@@ -59,6 +59,8 @@ class Sources:
             run_code=run_code,
             **more,
         )
+        click.get_current_context().call_on_close(bag.close)
+        return bag
 
     def _places(self) -> list["satchel.Place"]:
         """Return the well-known places: once folders are named, only those of the project."""

@@ -50,16 +50,24 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command, or say which was perhaps meant."""
+        """Find a command, of Satchel or of a plugin, or say which was perhaps meant."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            # Lazy: needed for a typing error only.
-            from satchel.names import near_misses
+        if name in COMMANDS or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        # Lazy: needed for what is not Satchel's own only.
+        from satchel.cli.extending import plugin_commands
+        from satchel.names import near_misses
 
-            near = near_misses(name, COMMANDS)
+        found = plugin_commands()
+        if name not in found:
+            near = near_misses(name, {*COMMANDS, *found})
             hint = f" Did you mean {', '.join(near)}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")
-        return super().resolve_command(ctx, args)
+        (_, command), *others = found[name]
+        if others:
+            owners = " and ".join(plugin for plugin, _ in found[name])
+            ctx.fail(f"{name!r} is a command of {owners}; 'satchel disable' one of them.")
+        return name, command, args[1:]
 
 
 def _version(ctx: click.Context, _option: click.Parameter, wanted: Any) -> None:

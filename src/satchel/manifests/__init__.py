@@ -2,7 +2,7 @@
 
 from satchel.manifests.claude import ClaudeManifest, read_claude_plugin, read_claude_servers
 from satchel.manifests.code import DeclaredTool, declared_tools
-from satchel.manifests.fields import FIELD_NAME, ConfigField
+from satchel.manifests.fields import FIELD_NAME, ConfigField, field_fault
 from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
 from satchel.manifests.mcp import MCP_SCHEMAS, McpServer, read_mcp
@@ -38,6 +38,7 @@ __all__ = [
     "YamlMap",
     "YamlValue",
     "declared_tools",
+    "field_fault",
     "read_claude_plugin",
     "read_claude_servers",
     "read_mcp",

@@ -97,6 +97,21 @@ class ConfigField:
         return f" of at least {low}" if low else f" of at most {high}" if high else ""
 
 
+def field_fault(field: ConfigField) -> str:
+    """Say what is wrong with a field that was made in code, or `""`; a dataclass does not check."""
+    if not isinstance(field.name, str) or not FIELD_NAME.fullmatch(field.name):
+        return "has a name that cannot be that of a variable"
+    if field.type not in TYPES:
+        return f"has a type that is none of {', '.join(TYPES)}"
+    if field.type == "choice" and not field.options:
+        return "is a choice without options"
+    try:
+        field.parsed(field.default) if field.default is not None else None
+    except DefinitionError as problem:
+        return f"has a default that {problem.message}"
+    return ""
+
+
 def read_fields(top: Block) -> tuple[ConfigField, ...]:
     """Read `config:`, a mapping by name or a list whose items have a name."""
     fields = [_field(name, block) for name, block in top.blocks("config", "field")]

@@ -2,21 +2,26 @@
 
 from satchel.plugins.fitting import Fitted, fit
 from satchel.plugins.hookspecs import hookimpl
+from satchel.plugins.life import fingerprint, show_catalog
 from satchel.plugins.loading import (
     disabled,
     load_folder,
     load_package,
     read_folder,
     read_package,
+    started,
 )
 
 __all__ = [
     "Fitted",
     "disabled",
+    "fingerprint",
     "fit",
     "hookimpl",
     "load_folder",
     "load_package",
     "read_folder",
     "read_package",
+    "show_catalog",
+    "started",
 ]

@@ -8,6 +8,7 @@ from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.manifests import ConfigField
+from satchel.plugins.life import fingerprint
 from satchel.sources import Configuration
 from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 
@@ -54,7 +55,7 @@ def fit(
     wanted = {tool.name: models.get(f"{supply.name}:{tool.name}") for tool in supply.tools}
     has_state = any(_fields(tool) for tool in supply.tools)
     requires = any(group.requires for group in supply.groups)
-    needs_config = has_state or requires or bool(supply.config)
+    needs_config = has_state or requires or bool(supply.config or supply.started_with)
     if not needs_config and not any(model is not None for model in wanted.values()):
         return Fitted(supply)
     config = configured(supply.name, supply.config) if needs_config else None
@@ -190,21 +191,12 @@ def _fitted(
     if made is None:
         return tool
     if isinstance(made, FunctionTool) and has_state:
-        # Differs when the values do. Salted by Python for each process: it gives no secret away.
-        version = f"{version}+{hash(tuple(map(_text, sorted(values.items())))):x}"
+        version = f"{version}+{fingerprint(values)}"
         made = bound(made, values)
     if model is not None:
         made = set_extended_model(made, model)
         version = f"{version}+{model.__module__}.{model.__qualname__}.{id(model):x}"
     return replace(tool, tool=made, version=version)
-
-
-def _text(item: tuple[str, Any]) -> str:
-    """Return what differs when a value does; not every value can be written."""
-    try:
-        return repr(item)
-    except Exception:
-        return f"{item[0]} {id(item[1]):x}"
 
 
 def _missing(

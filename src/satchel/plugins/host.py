@@ -1,15 +1,22 @@
-"""The typed host: asks a plugin package what it brings, through pluggy and nothing else."""
+"""The typed host: asks a plugin what it brings, through pluggy and nothing else."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import pluggy
 
-from satchel.catalog import Group
+from satchel.catalog import Group, Supply
+from satchel.errors import DefinitionError
+from satchel.manifests import ConfigField, field_fault
 from satchel.names import plugin_name_fault
 from satchel.plugins import hookspecs
+from satchel.plugins.life import Life
+from satchel.runtime import Layer
+from satchel.settings import Limits
+
+T = TypeVar("T")
 
 
 class HookError(Exception):
@@ -18,40 +25,83 @@ class HookError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a plugin's hooks returned, checked."""
+    """What a plugin's hooks returned, checked, and its hooks."""
 
+    hooks: pluggy.HookRelay = field(repr=False, compare=False)
     tools: tuple[Any, ...]
     """`Tool`s and functions, as they came: one that is no tool costs no other."""
     groups: tuple[Group, ...]
     skill_folders: tuple[str, ...]
+    config: tuple[ConfigField, ...]
+    layers: tuple[Layer, ...]
+    sections: tuple[str, ...]
+    commands: tuple[Any, ...]
 
 
-def ask(plugin: Any) -> Answers:
-    """Call every hook of one plugin. Raises what the plugin raises, and `HookError`.
+def joined(supply: Supply, answers: Answers, limits: Limits) -> Supply:
+    """Add what the hooks of a plugin tell to what is known of it without them.
 
-    Each plugin has a manager of its own: an old version that nobody uses any more is then
-    held by nothing, and one plugin's fault is never another's.
+    What its manifest says of a group or a field counts.
+    """
+    groups = _first((*supply.groups, *answers.groups), lambda group: group.name)
+    config = _first((*supply.config, *answers.config), lambda item: item.key)
+    life = Life(supply.name, answers.hooks, limits.hook)
+    return replace(
+        supply,
+        groups=groups or (Group(supply.name, supply.description),),
+        skills=(*supply.skills, *answers.skill_folders),
+        config=config,
+        layers=answers.layers,
+        sections=answers.sections,
+        commands=answers.commands,
+        life=life if life.is_needed else None,
+    )
+
+
+def ask(*modules: Any) -> Answers:
+    """Call every hook of one plugin that tells what it brings.
+
+    Raises what the plugin raises, and `HookError`. Each plugin has a manager of its own: an old
+    version that nobody uses any more is then held by nothing, and one plugin's fault is never
+    another's.
     """
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     try:
-        manager.register(plugin)
+        for module in modules:
+            manager.register(module)
         manager.check_pending()
     except pluggy.PluginValidationError as problem:
         raise HookError(str(problem)) from None
     hook = manager.hook
-    folders = [os.fspath(item) for item in _all(hook.satchel_skill_folders, (str, os.PathLike))]
-    for folder in folders:
-        if not isinstance(folder, str) or not os.path.isabs(folder):
-            raise HookError(f"satchel_skill_folders returned no absolute path: {folder!r}")
     return Answers(
+        hook,
         tools=tuple(_all(hook.satchel_tools)),
-        groups=tuple(_sound(group) for group in _all(hook.satchel_groups, (Group,))),
-        skill_folders=tuple(folders),
+        groups=tuple(map(_group, _all(hook.satchel_groups, (Group,)))),
+        skill_folders=tuple(map(_folder, _all(hook.satchel_skill_folders, (str, os.PathLike)))),
+        config=_fields(_all(hook.satchel_config_fields, (ConfigField,))),
+        layers=tuple(map(_layer, _all(hook.satchel_middleware, (Layer, Callable)))),
+        sections=tuple(_all(hook.satchel_prompt_sections, (str,))),
+        commands=tuple(map(_command, _all(hook.satchel_commands))),
     )
 
 
-def _sound(group: Group) -> Group:
+def _first(items: Iterable[T], name: Callable[[T], str]) -> tuple[T, ...]:
+    """Keep the first item of each name."""
+    first: dict[str, T] = {}
+    for item in items:
+        first.setdefault(name(item), item)
+    return tuple(first.values())
+
+
+def _folder(given: str | os.PathLike[str]) -> str:
+    folder = os.fspath(given)
+    if not isinstance(folder, str) or not os.path.isabs(folder):
+        raise HookError(f"satchel_skill_folders returned no absolute path: {folder!r}")
+    return folder
+
+
+def _group(group: Group) -> Group:
     """Return a group whose fields are what they should be; a dataclass does not check."""
     lists = (group.tools, group.skills, group.requires)
     if any(isinstance(items, str) for items in lists):
@@ -66,7 +116,33 @@ def _sound(group: Group) -> Group:
     return Group(group.name, group.description, group.notes, active, tools, skills, requires)
 
 
-def _all(hook: pluggy.HookCaller, kinds: tuple[type, ...] = (object,)) -> list[Any]:
+def _fields(fields: Iterable[ConfigField]) -> tuple[ConfigField, ...]:
+    first: dict[str, ConfigField] = {}
+    for item in fields:
+        if fault := field_fault(item):
+            raise HookError(f"satchel_config_fields returned a field that {fault}: {item!r}")
+        if first.setdefault(item.key, item) is not item:
+            raise HookError(f"satchel_config_fields returned two fields named {item.name!r}")
+    return tuple(first.values())
+
+
+def _layer(given: Any) -> Layer:
+    try:
+        return given if isinstance(given, Layer) else Layer(given)
+    except DefinitionError as problem:
+        raise HookError(f"satchel_middleware: {problem.message}; {problem.fix}") from None
+
+
+def _command(given: Any) -> Any:
+    # Lazy: the library works without the command line.
+    import click
+
+    if not isinstance(given, click.Command) or not isinstance(given.name, str) or not given.name:
+        raise HookError("satchel_commands returned what is no click command with a name")
+    return given
+
+
+def _all(hook: pluggy.HookCaller, kinds: tuple[Any, ...] = (object,)) -> list[Any]:
     """Call a hook, and flatten the lists that its implementations return."""
     found: list[Any] = []
     for answer in hook():

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -13,10 +13,12 @@ from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.manifests import ChosenTool, PluginManifest
 from satchel.names import group_names, plugin_name_fault
-from satchel.plugins.host import Answers, ask
+from satchel.plugins.host import Answers, ask, joined
+from satchel.plugins.life import fingerprint
 from satchel.settings import Limits
 from satchel.sources import (
     MANIFEST_FILE,
+    Configuration,
     DistributionFinding,
     Format,
     ImportedCode,
@@ -36,6 +38,11 @@ from satchel.tools import FunctionTool, Tool, as_tool, tools_in
 from satchel.tools.decorator import options_of
 
 Rank = tuple[Any, ...]
+
+_HOOK = b"hookimpl"
+
+_Offer = tuple[list[ToolSupply], list[Diagnostic]]
+"""The tools that can be used, and why the others cannot."""
 
 # Authors know their modules by their own names.
 _PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
@@ -101,18 +108,23 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, file))
     digests = {tool.name: tool.digest for tool in found.declared}
+    # Reading costs nothing, and most folders have no hooks.
+    has_hooks = any(_HOOK in source for source in found.sources.values())
 
-    try:
-        offered, _ = guarded(
-            lambda: _offered_by_folder(found, code, file, digests),
-            limits.hook,
-            "hook",
-            alone=alone,
-        )
-    except PluginCodeError as problem:
-        code.purge()
-        return _failed(supply, _code_problem("plugin-tool-invalid", problem, file))
-    return _with_code(_with_offered(supply, offered), code)
+    def brought() -> tuple[Answers | None, _Offer]:
+        offer = _offered_by_folder(found, code, file, digests)
+        if not has_hooks:
+            return None, offer
+        answers = ask(*code.modules.values())
+        # What a module marks as a tool was offered with it.
+        modules = code.modules.values()
+        held = {id(thing) for module in modules for thing in tools_in(vars(module))}
+        others = [thing for thing in answers.tools if id(thing) not in held]
+        more = _offered(others, file, digests)
+        return answers, ([*offer[0], *more[0]], [*offer[1], *more[1]])
+
+    trouble = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
+    return _with_brought(supply, code, brought, limits, alone=alone, trouble=trouble, path=file)
 
 
 def read_package(found: DistributionFinding, rank: Rank) -> Supply:
@@ -148,18 +160,55 @@ def load_package(
     except PluginCodeError as problem:
         return _failed(supply, _import_failed(problem, found.path))
 
-    def asked() -> tuple[Answers, _Offer]:
+    def brought() -> tuple[Answers | None, _Offer]:
         answers = ask(code.thing)
         return answers, _offered(answers.tools, found.path, {})
 
+    trouble, path = "plugin-hook-failed", found.path
+    return _with_brought(supply, code, brought, limits, alone=alone, trouble=trouble, path=path)
+
+
+def _with_brought(
+    supply: Supply,
+    code: ImportedCode,
+    brought: Callable[[], tuple[Answers | None, _Offer]],
+    limits: Limits,
+    *,
+    alone: bool,
+    trouble: str,
+    path: str,
+) -> Supply:
+    """Add what imported code brings; `trouble` is the diagnostic if it cannot be asked."""
     try:
-        (answers, offer), _ = guarded(asked, limits.hook, "hook", alone=alone)
+        (answers, offer), _ = guarded(brought, limits.hook, "hook", alone=alone)
     except PluginCodeError as problem:
         code.purge()
-        return _failed(supply, _code_problem("plugin-hook-failed", problem, found.path))
-    groups = answers.groups or (Group(found.name, found.summary),)
-    supply = replace(supply, groups=groups, skills=answers.skill_folders)
+        return _failed(supply, _code_problem(trouble, problem, path))
+    if answers is not None:
+        supply = joined(supply, answers, limits)
     return _with_code(_with_offered(supply, offer), code)
+
+
+def started(supply: Supply, config: Configuration, *, alone: bool = True) -> Supply:
+    """Run the startup of a version that was just imported; one that fails is not served.
+
+    Without a value that it requires it is not started: then it has no tools, and the rest serves.
+    """
+    life = supply.life
+    if life is None or supply.failed:
+        return supply
+    supply = replace(supply, started_with=fingerprint(config.values) if life.has_startup else "")
+    if life.has_startup and config.missing:
+        problem = _not_ready(config)
+        bare = replace(supply, tools=(), layers=(), commands=(), life=None, flawed=True)
+        return replace(bare, diagnostics=(*supply.diagnostics, problem))
+    try:
+        meddled = life.begin(config.values, alone=alone)
+    except PluginCodeError as problem:
+        supply.code.purge()
+        return _failed(supply, _code_problem("plugin-startup-failed", problem, supply.path))
+    supply.code.at_end(life.end)
+    return replace(supply, diagnostics=(*supply.diagnostics, *_meddled(supply, meddled)))
 
 
 def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
@@ -171,10 +220,6 @@ def _failed(supply: Supply, problem: Diagnostic) -> Supply:
     """Take the tools from a plugin, and all else from one that is not made of parts."""
     told = replace(supply, tools=(), diagnostics=(*supply.diagnostics, problem))
     return replace(told, flawed=True) if supply.is_open else replace(told, failed=True)
-
-
-_Offer = tuple[list[ToolSupply], list[Diagnostic]]
-"""The tools that can be used, and why the others cannot."""
 
 
 def _offered(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> _Offer:
@@ -273,12 +318,7 @@ def _with_tools(supply: Supply, tools: Iterable[ToolSupply]) -> Supply:
 
 def _with_code(supply: Supply, code: ImportedCode) -> Supply:
     """Keep the handle to the imported version, and say what looks wrong with what it brought."""
-    problems = [
-        report(
-            "plugin-meddled", Where(supply.path), f"importing it changed {what}; it was put back"
-        )
-        for what in code.meddled
-    ]
+    problems = list(_meddled(supply, code.meddled))
     names = {tool.name for tool in supply.tools}
     for group in supply.groups:
         problems += [
@@ -292,6 +332,22 @@ def _with_code(supply: Supply, code: ImportedCode) -> Supply:
             if name not in names
         ]
     return replace(supply, code=code, diagnostics=(*supply.diagnostics, *problems))
+
+
+def _not_ready(config: Configuration) -> Diagnostic:
+    key = config.missing[0].name
+    return report(
+        "plugin-startup-failed",
+        Where(config.path),
+        f"it is not started, and its tools are left out: {key!r} has no value",
+        config.how_to_set(key),
+    )
+
+
+def _meddled(supply: Supply, changed: Iterable[str]) -> Iterable[Diagnostic]:
+    for what in changed:
+        message = f"importing it changed {what}; it was put back"
+        yield report("plugin-meddled", Where(supply.path), message)
 
 
 def _not_started(found: PluginFinding) -> Iterable[Diagnostic]:

@@ -2,7 +2,7 @@
 
 from satchel.prompt.changes import render_changes
 from satchel.prompt.content import render_content
-from satchel.prompt.notes import render_notes
+from satchel.prompt.notes import render_notes, render_sections
 from satchel.prompt.skills import (
     DEFAULT_BUDGET,
     Listing,
@@ -21,5 +21,6 @@ __all__ = [
     "render_changes",
     "render_content",
     "render_notes",
+    "render_sections",
     "render_skills",
 ]

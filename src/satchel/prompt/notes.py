@@ -1,4 +1,4 @@
-"""The notes of the active groups."""
+"""The notes of the active groups, and what plugins end the prompt with."""
 
 from collections.abc import Iterable
 
@@ -12,3 +12,8 @@ def render_notes(groups: Iterable[tuple[str, str]]) -> str:
         for name, notes in groups
         if visible(notes).strip()
     )
+
+
+def render_sections(texts: Iterable[str]) -> str:
+    """Return the texts one after the other, or `""` if they say nothing."""
+    return "\n\n".join(text for text in (visible(text).strip() for text in texts) if text)

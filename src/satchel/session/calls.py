@@ -167,7 +167,7 @@ class Calls:
             text = _unavailable(name, self._showing(scene), self._desk(scene))
             return failure("tool_not_found", text, call_id or None)
         tool, groups = found
-        if layers := self._layers_of(name, groups):
+        if layers := self._layers_of(scene, name, groups):
             arguments = readable(name, arguments)
         # Making one takes longer than many a tool, so it is made for who can read it.
         if layers or tool.wants_context or tool.postprocess:
@@ -196,14 +196,17 @@ class Calls:
             tool,
             self._shared.limits,
             layers=layers,
-            layers_of=self._layers_of,
+            layers_of=partial(self._layers_of, scene),
             find=lambda other: self._find(other, scene),
             answers=self._answers,
             tasks=_Keeping(self._book(), scene.catalog) if tool.background else None,
         )
 
-    def _layers_of(self, tool: str, groups: Collection[str]) -> tuple[Middleware, ...]:
-        layers = self._shared.layers
+    def _layers_of(
+        self, scene: Scene, tool: str, groups: Collection[str]
+    ) -> tuple[Middleware, ...]:
+        # The host's stand around those that came with the tools.
+        layers = self._shared.layers + scene.generation.layers
         return layers_for(layers, tool, groups) if layers else ()
 
     def _find(self, name: str, scene: Scene) -> tuple[Tool, tuple[str, ...]] | None:

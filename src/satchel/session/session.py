@@ -71,7 +71,7 @@ class Session(Caller):
         return StepChanges(changes_between(self._past.sight, self._showing().sight))
 
     def prompt(self) -> str:
-        """Return the skill prompt followed by the notes of the active groups, or `""`."""
+        """Return the skill prompt, the notes of the active groups and the plugins' sections."""
         return self.step().prompt()
 
     def skill_prompt(self) -> str:
@@ -81,6 +81,10 @@ class Session(Caller):
     def activated_notes(self) -> str:
         """Return the notes of the active groups, each under its heading, or `""`."""
         return self.step().activated_notes()
+
+    def prompt_sections(self) -> str:
+        """Return what plugins end the prompt with, or `""`."""
+        return self.step().prompt_sections()
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
         """Return the tools of the active groups, and the session's own, as a provider wants them.

@@ -39,6 +39,8 @@ class Showing:
     """The names of all tools, in their first order."""
     skill_prompt: str
     notes: str
+    sections: str
+    """What plugins end the prompt with."""
     sight: Sight
 
 
@@ -95,7 +97,8 @@ def _shown(scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Beg
     groups = ((group.name, group.notes) for group in scene.view.groups)
     sight = sight_of(scene.catalog, scene.view, own, scene.generation.traits)
     choices = (options, style, begun)
-    return Showing(scene, choices, own, names, listing.text, render_notes(groups), sight)
+    notes, sections = render_notes(groups), scene.generation.sections
+    return Showing(scene, choices, own, names, listing.text, notes, sections, sight)
 
 
 def _alike(

@@ -55,9 +55,10 @@ class Step(Caller):
         return StepChanges(changes_between(self._before, self._showing.sight))
 
     def prompt(self) -> str:
-        """Return the skill prompt followed by the notes of the active groups, or `""`."""
+        """Return the skill prompt, the notes of the active groups and the plugins' sections."""
         notes = self.activated_notes() if self._conversation.options.notes_in_prompt else ""
-        return "\n\n".join(part for part in (self.skill_prompt(), notes) if part)
+        parts = (self.skill_prompt(), notes, self.prompt_sections())
+        return "\n\n".join(part for part in parts if part)
 
     def skill_prompt(self) -> str:
         """Return the listing of the skills, or `""` if there are none."""
@@ -66,6 +67,10 @@ class Step(Caller):
     def activated_notes(self) -> str:
         """Return the notes of the active groups, each under its heading, or `""`."""
         return self._showing.notes
+
+    def prompt_sections(self) -> str:
+        """Return what plugins end the prompt with, or `""`."""
+        return self._showing.sections
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
         """Return the tools as `Session.schemas` does, each time the same list.

@@ -6,6 +6,7 @@ import os
 import re
 import site
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -41,9 +42,31 @@ class ImportedCode:
     """What importing changed in the process and we put back."""
     modules: Mapping[str, ModuleType] = field(default_factory=dict, compare=False)
     """The modules of a folder that were asked for, by their names in it."""
+    endings: list[Callable[[], None]] = field(default_factory=list, compare=False)
+    """What is to be done before the modules go."""
 
     def __post_init__(self) -> None:
-        weakref.finalize(self, self.release).atexit = False
+        weakref.finalize(self, _let_go, self.endings, self.release)
+
+    def at_end(self, ending: Callable[[], None]) -> None:
+        """Have something done when the last holder lets go, or else when the interpreter ends."""
+        self.endings.append(ending)
+
+
+def _let_go(endings: list[Callable[[], None]], release: Callable[[], None]) -> None:
+    """End a version of a plugin. Whoever happens to let go last does not wait for it."""
+
+    def end() -> None:
+        for ending in endings:
+            ending()
+        if is_running:
+            release()
+
+    is_running = threading.main_thread().is_alive()
+    if endings and is_running:
+        threading.Thread(target=end, name="satchel-plugin-end").start()
+    else:  # An interpreter that ends starts no more threads, and forgets all modules anyway.
+        end()
 
 
 def import_folder(

@@ -1,0 +1,341 @@
+"""Plugins with hooks, as a host and its users meet them."""
+
+import asyncio
+import gc
+import subprocess
+import sys
+import threading
+
+import pytest
+from click.testing import CliRunner
+
+from satchel import Satchel
+from satchel.cli.entry import cli
+
+TOOLS = '''
+from satchel import ConfigField, Group, Layer, hookimpl, tool
+import builtins
+
+LOG = builtins.satchel_test_log
+VERSION = {version!r}
+
+@tool
+def hello(name: str) -> str:
+    """Say hello."""
+    return f"{{VERSION}}: hello {{name}}"
+'''
+
+
+@pytest.fixture
+def log(monkeypatch) -> list:
+    """What the plugins under test did, in their order."""
+    import builtins
+
+    seen: list = []
+    monkeypatch.setattr(builtins, "satchel_test_log", seen, raising=False)
+    return seen
+
+
+@pytest.fixture
+def write(tmp_path, write_plugin):
+    """Write the plugin `demo` with these hooks."""
+
+    def write(hooks: str, version: str = "one", manifest: str = "active: true\n") -> None:
+        source = TOOLS.format(version=version) + hooks
+        write_plugin(tmp_path, "demo", manifest, tools=source)
+
+    return write
+
+
+def codes(bag) -> list[str]:
+    return [item.code for item in problems(bag)]
+
+
+def problems(bag) -> list:
+    """What is wrong, but for packages that nobody asked for."""
+    return [item for item in bag.catalog.diagnostics if item.code != "plugin-not-enabled"]
+
+
+def called(bag, name="hello", **arguments):
+    return asyncio.run(bag.session().call(name, arguments or {"name": "Ada"})).text
+
+
+LIFE = """
+@hookimpl
+def satchel_startup(config):
+    LOG.append((VERSION, "startup", dict(config)))
+
+@hookimpl
+def satchel_shutdown():
+    LOG.append((VERSION, "shutdown"))
+"""
+
+
+def ended(log, what, seconds=5.0) -> bool:
+    """Wait for the thread that ends a version."""
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name == "satchel-plugin-end":
+            thread.join(seconds)
+    return what in log
+
+
+def test_a_version_starts_before_it_serves_and_ends_after_the_next_has_taken_over(
+    log, write, tmp_path
+):
+    write(LIFE)
+    with Satchel(plugins=tmp_path, config={"demo": {"key": "v"}}) as bag:
+        assert log == [("one", "startup", {"key": "v"})]
+        bag.refresh()
+        write(LIFE, "two")
+        bag.refresh()
+        assert called(bag) == "two: hello Ada"
+        assert ended(log, ("one", "shutdown"))
+        assert log[1:] == [("two", "startup", {"key": "v"}), ("one", "shutdown")]
+    assert log[3:] == [("two", "shutdown")]
+
+
+def test_a_version_does_not_end_while_a_call_that_began_on_it_goes_on(log, write, tmp_path):
+    slow = """
+@tool
+async def slow() -> str:
+    "Wait."
+    begun, may_end = LOG[0]
+    begun.set()
+    await may_end.wait()
+    return VERSION
+"""
+    write(LIFE + slow)
+
+    async def scenario():
+        begun, may_end = asyncio.Event(), asyncio.Event()
+        log.append((begun, may_end))
+        bag = Satchel(plugins=tmp_path)
+        call = asyncio.ensure_future(bag.session().call("slow", {}))
+        await begun.wait()
+        write(LIFE + slow, "two")
+        bag.refresh()
+        assert not ended(log, ("one", "shutdown"))
+        may_end.set()
+        result = await call
+        del call
+        assert await asyncio.to_thread(ended, log, ("one", "shutdown"))
+        bag.close()
+        return result.text
+
+    assert asyncio.run(scenario()) == "one"
+
+
+def test_a_version_that_does_not_start_leaves_the_last_one_serving(log, write, tmp_path):
+    write(LIFE)
+    with Satchel(plugins=tmp_path) as bag:
+        write("@hookimpl\ndef satchel_startup():\n    raise SystemExit\n", "two")
+        bag.refresh()
+        assert called(bag) == "one: hello Ada"
+        assert codes(bag) == ["plugin-startup-failed", "last-good"]
+        assert ("one", "shutdown") not in log
+        write(LIFE, "three")
+        bag.refresh()
+        assert (called(bag), codes(bag)) == ("three: hello Ada", [])
+
+
+FIELD = "active: true\nconfig:\n  key: {type: secret}\n"
+
+
+def test_what_requires_a_value_waits_for_it_and_starts_anew_when_it_changes(
+    log, write, tmp_path, monkeypatch
+):
+    write(LIFE, manifest=FIELD)
+    monkeypatch.setenv("SATCHEL_DEMO_KEY", "")
+    with Satchel(plugins=tmp_path) as bag:
+        assert log == []
+        assert "plugin-startup-failed" in codes(bag)
+        assert bag.catalog.plugin("demo").is_served
+        assert "hello" not in bag.catalog.tools
+        for value in ("a", "b"):
+            monkeypatch.setenv("SATCHEL_DEMO_KEY", value)
+            bag.refresh()
+            assert ("one", "startup", {"key": value}) in log
+            assert (called(bag), codes(bag)) == ("one: hello Ada", [])
+        assert ended(log, ("one", "shutdown"))
+        assert [entry[1] for entry in log].count("startup") == 2
+
+
+def test_without_a_close_the_shutdown_runs_when_the_interpreter_ends(tmp_path, write, log):
+    write(
+        "@hookimpl\nasync def satchel_startup():\n    pass\n"
+        "@hookimpl\nasync def satchel_shutdown():\n    print('ended', flush=True)\n"
+    )
+    host = (
+        "import builtins, satchel; builtins.satchel_test_log = []\n"
+        f"bag = satchel.Satchel(plugins={str(tmp_path)!r})\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", host]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout, ran.stderr, ran.returncode) == ("ended\n", "", 0)
+
+
+def test_a_closed_satchel_is_empty_and_takes_nothing_more(log, write, tmp_path):
+    write("")
+    bag = Satchel(plugins=tmp_path)
+    bag.close()
+    bag.close()
+    assert (bag.catalog.entries, bag.catalog.generation) == ((), 3)
+    with pytest.raises(Exception, match="this satchel is closed"):
+        bag.create_group("maps")
+
+
+def test_middleware_of_a_plugin_stands_around_all_tools_or_one(log, write, tmp_path):
+    write("""
+async def note(call, next):
+    LOG.append((VERSION, call.name))
+    async for item in next(call):
+        yield item
+
+@tool
+def other() -> str:
+    "Do nothing."
+    return ""
+
+@hookimpl
+def satchel_middleware():
+    return [note, Layer(note, tool="other")]
+""")
+    with Satchel(plugins=tmp_path) as bag:
+        called(bag)
+        assert log == [("one", "hello")]
+        asyncio.run(bag.session().call("other", {}))
+        assert log[1:] == [("one", "other")] * 2
+    assert called(bag).startswith("There is no tool")
+
+
+def test_sections_end_the_prompt_until_their_plugin_goes(log, write, tmp_path):
+    write("@hookimpl\ndef satchel_prompt_sections():\n    return ['Be \\u202ebrief.', ' ']\n")
+    with Satchel(plugins=tmp_path) as bag:
+        session = bag.session()
+        bag.create_group("notes", notes="Mind.", active=True)
+        prompt = session.prompt()
+        assert prompt.endswith("Mind.\n\nBe brief.")
+        assert session.prompt_sections() == "Be brief."
+        write("")
+        bag.refresh()
+        assert session.prompt_sections() == ""
+
+
+def test_fields_of_hooks_join_those_of_the_manifest_which_count(log, write, tmp_path):
+    write(
+        "@hookimpl\ndef satchel_config_fields():\n"
+        "    return [ConfigField('key', 'integer'), ConfigField('more', default='x')]\n",
+        manifest=FIELD,
+    )
+    with Satchel(plugins=tmp_path) as bag:
+        fields = bag.catalog.plugin("demo").supply.config
+        assert [(item.name, item.type) for item in fields] == [
+            ("key", "secret"),
+            ("more", "string"),
+        ]
+
+
+def test_tools_and_groups_of_hooks_join_those_of_the_module(log, write, tmp_path):
+    write("""
+def plain() -> str:
+    "Say nothing."
+    return ""
+
+@hookimpl
+def satchel_tools():
+    return [hello, plain]
+
+@hookimpl
+def satchel_groups():
+    return [Group("quiet", tools=("plain",)), Group("demo", "Not this one.")]
+""")
+    with Satchel(plugins=tmp_path) as bag:
+        groups = {name: entry.groups for name, entry in bag.catalog.tools.items()}
+        assert groups == {"hello": ("demo",), "plain": ("quiet",)}
+        assert bag.catalog.group("demo").description != "Not this one."
+        assert codes(bag) == []
+
+
+def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_path):
+    write(
+        "@hookimpl\ndef satchel_catalog_built(catalog):\n"
+        "    LOG.append((VERSION, catalog.generation, 'hello' in catalog.tools))\n"
+    )
+    with Satchel(plugins=tmp_path) as bag:
+        bag.refresh()
+        bag.create_group("maps")
+        assert log == [("one", 1, True), ("one", 2, True)]
+
+
+@pytest.mark.parametrize(
+    ("hook", "said"),
+    [
+        ("def satchel_tool(): return []", "satchel_tool"),
+        ("def satchel_config_fields(): return [ConfigField('a b')]", "name that cannot be"),
+        ("def satchel_config_fields(): return [ConfigField('a', 'text')]", "none of string"),
+        ("def satchel_config_fields(): return [ConfigField('a', 'choice')]", "without options"),
+        (
+            "def satchel_config_fields(): return [ConfigField('a', 'integer', default='x')]",
+            "default that is no whole number",
+        ),
+        ("def satchel_config_fields(): return [ConfigField('a'), ConfigField('A')]", "two fields"),
+        ("def satchel_middleware(): return [7]", "returned int"),
+        ("def satchel_prompt_sections(): return 'text'", "must return a list"),
+        ("def satchel_commands(): return [print]", "no click command"),
+    ],
+)
+def test_a_hook_that_answers_nonsense_is_told_and_the_host_goes_on(
+    log, write, tmp_path, hook, said
+):
+    write(f"@hookimpl\n{hook}\n")
+    with Satchel(plugins=tmp_path) as bag:
+        (problem,) = problems(bag)
+        assert problem.code == "plugin-hook-failed"
+        assert said in problem.message
+
+
+COMMAND = """
+import click
+
+@click.command({name!r})
+@click.argument("word")
+def shout(word):
+    "Shout."
+    click.echo(word.upper())
+
+@hookimpl
+def satchel_commands():
+    return [shout]
+
+@hookimpl
+def satchel_shutdown():
+    LOG.append("shutdown")
+"""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home whose plugins the command line reads by itself."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    return home / ".satchel" / "plugins"
+
+
+def test_a_plugin_adds_a_command_to_the_command_line(log, home, write_plugin):
+    source = TOOLS.format(version="one")
+    write_plugin(home, "demo", tools=source + COMMAND.format(name="shout"))
+    ran = CliRunner().invoke(cli, ["shout", "oh"])
+    assert (ran.output, ran.exit_code, log) == ("OH\n", 0, ["shutdown"])
+    near = CliRunner().invoke(cli, ["shuot", "oh"])
+    assert "Did you mean shout, show?" in near.output
+    write_plugin(home, "other", tools=source + COMMAND.format(name="shout"))
+    both = CliRunner().invoke(cli, ["shout", "oh"])
+    assert "'shout' is a command of demo and other" in both.output
+    assert both.exit_code == 2
+
+
+def test_no_plugin_takes_the_place_of_a_command_of_satchel(log, home, write_plugin):
+    write_plugin(home, "demo", tools=TOOLS.format(version="1") + COMMAND.format(name="list"))
+    assert "Shout" not in CliRunner().invoke(cli, ["list", "--help"]).output
