@@ -130,6 +130,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-import-failed": Rule("The plugin's code raised while it was imported.", _E, _E),
         "plugin-import-timeout": Rule("The plugin's code took too long to import.", _E, _E),
         "plugin-hook-failed": Rule("A hook of the plugin raised or returned nonsense.", _E, _E),
+        "plugin-not-isolated": Rule(
+            "The plugin asks for a process of its own, which it cannot get yet.", _W, _W
+        ),
         "plugin-startup-failed": Rule("The plugin could not be started.", _E, _E),
         "plugin-meddled": Rule(
             "Importing it changed what all code shares; that was put back.", _W, _W

@@ -100,6 +100,11 @@ def test_call(read, world):
     assert list(read("call", "echo", *world)) == SHAPES["call"]
 
 
+def test_plugins(read, world):
+    for shape in read("plugins", *world):
+        assert list(shape) == SHAPES["plugins"]
+
+
 def test_enable_and_disable(read, world):
     for word in ("disable", "enable"):
         told = read(word, "pdf", "echo", *world)
@@ -132,4 +137,4 @@ def test_every_promise_is_tested():
     source = Path(__file__).read_text()
     for shape in SHAPES:
         assert shape.split()[0] in source
-    assert len(SHAPES) == 20
+    assert len(SHAPES) == 21

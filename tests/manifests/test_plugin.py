@@ -163,7 +163,7 @@ def test_a_field_that_nobody_reads_is_reported_and_a_typo_is_recognised():
     assert fixes == ["Write 'version:'.", "Remove it.", "Write 'tools:'.", "Remove it."]
 
 
-@pytest.mark.parametrize("key", ["setup", "requires", "isolation", "contract"])
+@pytest.mark.parametrize("key", ["setup", "requires", "contract"])
 def test_a_field_of_a_later_version_says_so(key):
     reading = read(f"name: maps\n{key}: {{a: b}}\n")
     assert reading.value
@@ -237,3 +237,23 @@ def test_an_extension_has_the_name_of_its_plugin_and_no_say_in_what_that_tells()
 def test_an_extension_may_say_nothing():
     reading = read_plugin(b"{}", "demo", "x", Limits(), extends="demo")
     assert (reading.value.name, reading.diagnostics) == ("demo", ())
+
+
+# ---- where its code runs ------------------------------------------------------------------
+
+
+def test_a_plugin_may_ask_for_a_process_of_its_own_and_what_is_installed_there():
+    reading = read("name: maps\nisolation: process\ndependencies: [httpx>=0.28, rich]\n")
+    assert reading.diagnostics == ()
+    assert (reading.value.isolation, reading.value.dependencies) == (
+        "process",
+        ("httpx>=0.28", "rich"),
+    )
+    assert (read("name: maps\n").value.isolation, read("name: maps\n").value.dependencies) == (
+        "none",
+        (),
+    )
+
+
+def test_another_word_for_it_is_refused():
+    assert places(read("name: maps\nisolation: thread\n")) == [("plugin-field-type", 2)]

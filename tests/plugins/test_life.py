@@ -122,7 +122,7 @@ def test_it_is_shown_a_catalog_and_what_it_raises_is_logged(caplog):
 
 
 def test_nothing_to_run_needs_no_life():
-    assert not life_of(tools=list).is_needed
+    assert not life_of(tools=lambda: [None]).is_needed
     assert life_of(shutdown=lambda: None).is_needed
 
 

@@ -385,3 +385,12 @@ def test_a_declared_configuration_is_carried_along(load):
     for run in (True, False):
         supply = load("config: {api_key: {type: secret}}\n", run=run)
         assert [field.name for field in supply.config] == ["api_key"]
+
+
+def test_what_asks_for_a_process_of_its_own_is_not_run_in_this_one(load, codes, tool_source):
+    manifest = "active: true\nnotes: Mind.\nisolation: process\n"
+    for run in (True, False):
+        supply = load(manifest, run=run, tools=tool_source + "\nraise SystemExit\n")
+        assert codes(supply) == ["plugin-not-isolated"]
+        assert (supply.tools, supply.failed, supply.code) == ((), False, None)
+        assert supply.groups[0].notes == "Mind."

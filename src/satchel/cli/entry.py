@@ -22,6 +22,7 @@ COMMANDS = {
     "call": "Call a tool as a model would.",
     "enable": "Switch skills, tools, groups or plugins on again.",
     "disable": "Switch skills, tools, groups or plugins off.",
+    "plugins": "Say of each plugin what it brings, and what it costs to import.",
     "config": "Show and change what plugins are configured with.",
 }
 """Each command with its one line of help; its code is in `satchel.cli.commands`."""

@@ -125,3 +125,19 @@ _MORE: dict[str, Callable[[Any, str | None], dict[str, Any]]] = {
     "group": _more_of_group,
     "plugin": _more_of_plugin,
 }
+
+
+def brought(plugin: "PluginEntry", catalog: "Catalog") -> dict[str, Any]:
+    """Return what `plugins` prints of one plugin."""
+    supply = plugin.supply
+    skills = [entry.name for entry in catalog.all_skills if entry.source == plugin.name]
+    return {
+        **_plugin(plugin),
+        "tools": _names(supply.tools),
+        "groups": _names(supply.groups),
+        "skills": skills if plugin.is_served else [],
+        "servers": _names(plugin.servers),
+        "commands": _names(supply.commands),
+        "fields": _names(supply.config),
+        "import_seconds": supply.code.seconds if supply.code else None,
+    }

@@ -17,10 +17,12 @@ from satchel.settings import Limits
 from satchel.text import has_hidden
 
 _TEXTS = ("version", "description", "author", "license", "homepage", "notes")
-_FIELDS = ("name", *_TEXTS, "keywords", "active", "groups", "tools", "skills", "config")
+_PARTS = ("keywords", "active", "groups", "tools", "skills", "config", "isolation", "dependencies")
+_FIELDS = ("name", *_TEXTS, *_PARTS)
 _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires")
 # Names that later versions will read; a manifest may carry them already.
-_LATER_FIELDS = frozenset({"setup", "requires", "isolation", "contract"})
+_LATER_FIELDS = frozenset({"setup", "requires", "contract"})
+_ISOLATIONS = ("none", "process")
 _DEFAULT_TOOLS = "tools"
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 # What an open plugin tells in its plugin.json is not its extension's to say.
@@ -76,6 +78,10 @@ class PluginManifest:
     chosen: tuple[ChosenTool, ...] = ()
     """The tools that are served, if the manifest chooses some; they may be in other modules."""
     config: tuple[ConfigField, ...] = ()
+    isolation: str = "none"
+    """Where its code runs: in the host's process, or in a `process` of its own."""
+    dependencies: tuple[str, ...] = ()
+    """What that process has installed for it: requirements as PEP 508 writes them."""
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -123,6 +129,8 @@ def read_plugin(
         chosen=chosen,
         skills=_skills(top),
         config=read_fields(top),
+        isolation=_isolation(top),
+        dependencies=top.names("dependencies"),
     )
     top.report_unknown(_EXTENSION_FIELDS if extends else _FIELDS, _LATER_FIELDS)
     return Reading(None if problems.fatal else manifest, problems.found)
@@ -168,6 +176,14 @@ def _distinct(groups: list[GroupManifest], top: Block) -> tuple[GroupManifest, .
     for name in sorted({name for name in names if name and names.count(name) > 1}):
         top.misfit("groups", f"two groups are named {shown(name)}", "Make them one.")
     return tuple(groups)
+
+
+def _isolation(top: Block) -> str:
+    word = top.text("isolation", default="none")
+    if word not in _ISOLATIONS:
+        message = f"'isolation' is {shown(word)}"
+        top.misfit("isolation", message, f"Write one of {', '.join(_ISOLATIONS)}.")
+    return word
 
 
 def _tools(top: Block) -> tuple[str, tuple[ChosenTool, ...]]:

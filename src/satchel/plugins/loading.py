@@ -76,7 +76,7 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         groups=_groups(manifest) if found.code else (),
         skills=found.skills,
         servers=found.servers,
-        diagnostics=(*problems, *_not_started(found)),
+        diagnostics=(*problems, *_not_started(found), *_not_isolated(found)),
         config=manifest.config,
     )
     return _with_tools(
@@ -90,6 +90,7 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
                 tool.groups,
             )
             for tool in found.declared
+            if not _is_isolated(found)
         ],
     )
 
@@ -98,10 +99,10 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     """Import a plugin folder's code and tell what it brings; whatever it does is a diagnostic."""
     supply = read_folder(found, rank)
     file = _code_path(found)
-    if supply.failed or supply.flawed or found.manifest is None or not file:
+    if supply.failed or supply.flawed or not file or _is_isolated(found):
         return supply
     try:
-        first, *more = found.manifest.modules
+        first, *more = found.modules
         code = import_folder(
             found.code_path, found.sources, first, limits.plugin_import, more=more, alone=alone
         )
@@ -360,6 +361,22 @@ def _not_started(found: PluginFinding) -> Iterable[Diagnostic]:
         )
 
 
+def _is_isolated(found: PluginFinding) -> bool:
+    return found.manifest is not None and found.manifest.isolation == "process"
+
+
+def _not_isolated(found: PluginFinding) -> Iterable[Diagnostic]:
+    """Leave the tools out rather than run what asks for a process of its own in this one."""
+    if _is_isolated(found):
+        yield report(
+            "plugin-not-isolated",
+            Where(os.path.join(found.code_path, MANIFEST_FILE)),
+            "says 'isolation: process', and nothing runs plugins that way yet; its tools are "
+            "left out",
+            "remove the line if its code may run in the process of the host",
+        )
+
+
 def _groups(manifest: PluginManifest) -> tuple[Group, ...]:
     """Return a plugin's groups; its own comes first, where tools go that no other group claims.
 
@@ -387,7 +404,7 @@ def _code_path(found: PluginFinding) -> str:
     """Return the file that holds a plugin's tools, or `""` if it brings none."""
     if found.manifest is None:
         return ""
-    file = found.file_of(found.manifest.modules[0])
+    file = found.file_of(found.modules[0])
     return os.path.join(found.code_path, *file.split("/")) if file else ""
 
 

@@ -97,6 +97,11 @@ class PluginFinding:
             if file.data is not None and name.endswith(".py")
         }
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Return the modules that hold the tools."""
+        return self.manifest.modules if self.manifest else ()
+
     def file_of(self, module: str) -> str:
         """Return the file that holds a module, by its path among the code; `""` if none does."""
         stem = module.replace(".", "/")

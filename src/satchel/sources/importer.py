@@ -7,6 +7,7 @@ import re
 import site
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -42,6 +43,8 @@ class ImportedCode:
     """What importing changed in the process and we put back."""
     modules: Mapping[str, ModuleType] = field(default_factory=dict, compare=False)
     """The modules of a folder that were asked for, by their names in it."""
+    seconds: float = field(default=0.0, compare=False)
+    """How long the import took."""
     endings: list[Callable[[], None]] = field(default_factory=list, compare=False)
     """What is to be done before the modules go."""
 
@@ -99,12 +102,14 @@ def import_folder(
             if not is_served(package):  # It was given up, and has only ended now.
                 purge()
 
+    begun = time.perf_counter()
     try:
         imported, meddled = guarded(load, limit, "plugin_import", folder, alone=alone)
     except BaseException:
         purge()
         raise
-    return ImportedCode(imported[module], purge, purge, meddled, imported)
+    seconds = time.perf_counter() - begun
+    return ImportedCode(imported[module], purge, purge, meddled, imported, seconds)
 
 
 def import_distribution(
@@ -126,6 +131,7 @@ def import_distribution(
     if _version_of(sys.modules.get(name), version) != version:
         _forget(owned)
 
+    begun = time.perf_counter()
     try:
         imported, meddled = guarded(
             lambda: _entry_point(found, name, attribute, version),
@@ -137,6 +143,7 @@ def import_distribution(
         _forget(owned)
         sys.modules.update(before)
         raise
+    seconds = time.perf_counter() - begun
     # What the host had imported by itself stays the host's.
     mine = {
         name: module
@@ -155,7 +162,7 @@ def import_distribution(
         if not os.path.exists(found.path):
             purge()
 
-    return ImportedCode(imported, purge, release, meddled)
+    return ImportedCode(imported, purge, release, meddled, seconds=seconds)
 
 
 def _entry_point(

@@ -42,8 +42,12 @@ def command(
     session.activate(*groups)
     prompt = session.prompt()
     if as_json:
-        skills, notes = session.skill_prompt(), session.activated_notes()
-        console.json({"skills": skills, "notes": notes, "prompt": prompt})
+        parts = {
+            "skills": session.skill_prompt(),
+            "notes": session.activated_notes(),
+            "sections": session.prompt_sections(),
+        }
+        console.json({**parts, "prompt": prompt})
     elif prompt:
         console.out(visible(prompt))
     if tokens:
