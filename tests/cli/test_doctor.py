@@ -70,7 +70,7 @@ def test_an_installed_plugin_is_to_be_enabled(run, commands, tmp_path, monkeypat
     (info / "RECORD").write_text("")
     monkeypatch.syspath_prepend(tmp_path / "site")
     found = commands()
-    assert found["plugin-not-enabled"] == "satchel list --entry-points weather"
+    assert found["plugin-not-enabled"] == "satchel enable weather"
     assert "plugin weather (acme-weather): disabled" in run("doctor").stdout
     assert "plugin-not-enabled" not in commands("--entry-points", "weather")
 
@@ -95,3 +95,39 @@ def test_a_system_without_events_is_a_warning(run, monkeypatch):
     result = run("doctor")
     assert result.exit_code == 1
     assert "warning watching: the system does not tell of changes (no inotify)" in result.stdout
+
+
+KEYED = """
+from satchel import hookimpl, tool
+
+@tool(state=["api_key"])
+def ask(api_key: str) -> str:
+    "Ask."
+    return api_key
+"""
+
+
+def test_what_fails_when_plugins_are_imported_is_told_on_demand(run, commands, here, write_plugin):
+    write_plugin(here / "plugins", "broken", tools="1/0")
+    write_plugin(here / "plugins", "keyed", tools=KEYED.replace("ask", "ask_keyed"))
+    manifest = "config:\n  token: {type: secret}\n"
+    startup = "\n@hookimpl\ndef satchel_startup(): pass\n"
+    write_plugin(here / "plugins", "waiting", manifest, tools=KEYED + startup)
+    sources = ("--plugins", "plugins")
+    assert set(commands(*sources)) == {"config-invalid"}
+    assert commands("--run", *sources) == {
+        "plugin-import-failed": None,
+        "tool-state-missing": "satchel config set keyed api_key",
+        "plugin-startup-failed": "satchel config set waiting token",
+        "config-invalid": "satchel config set waiting token",
+    }
+    assert "satchel doctor --run" in run("plugins", *sources).stderr
+    assert run("doctor", "--run", *sources).exit_code == 1
+
+
+def test_an_installed_plugin_is_enabled_with_one_command(run):
+    findings = json.loads(run("doctor", "--json").stdout)["findings"]
+    (command,) = [item["command"] for item in findings if item["name"] == "builtin"]
+    assert command == "satchel enable builtin"
+    assert run(*shlex.split(command)[1:]).exit_code == 0
+    assert json.loads(run("doctor", "--json").stdout)["findings"] == []

@@ -1,6 +1,7 @@
 """For a finding the one command that mends it, where there is one."""
 
 import os
+import re
 import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -29,12 +30,14 @@ def _make_folder(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
     return None if os.path.lexists(path) else ["mkdir", "-p", _word(path)]
 
 
-def _enable(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
-    return ["satchel", "list", "--entry-points", entry.name] if entry else None
+def _as_told(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
+    """Return the command with which the fix begins, if it does."""
+    command = re.split(r"[,;] ", item.fix)[0]
+    return shlex.split(command) if command.startswith("satchel ") else None
 
 
-def _switch_on(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
-    return shlex.split(item.fix)
+def _enable(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
+    return ["satchel", "enable", item.fix.removeprefix("--entry-points ")]
 
 
 def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
@@ -90,5 +93,6 @@ _REMEDIES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] =
     "plugin-unreadable": _allow_reading,
     "plugin-manifest-missing": _rename_manifest,
     "plugin-not-enabled": _enable,
-    "disabled": _switch_on,
+    **dict.fromkeys(("disabled", "group-unavailable", "config-invalid"), _as_told),
+    **dict.fromkeys(("tool-state-missing", "plugin-startup-failed"), _as_told),
 }

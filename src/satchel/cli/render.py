@@ -103,7 +103,13 @@ def state_word(entry: "Entry") -> str:
 
 
 _ONLY_HERE = frozenset({"tool-state-missing", "tool-unfit"})
-"""What is known once code was run, so that `satchel doctor`, which runs none, cannot tell it."""
+"""What is told at once, since it is why a tool that somebody wants is not there."""
+
+_ONCE_RUN = _ONLY_HERE | {
+    *("plugin-import-failed", "plugin-import-timeout", "plugin-hook-failed", "plugin-meddled"),
+    *("plugin-startup-failed", "plugin-tool-invalid"),
+}
+"""What is known once code was run, so that the doctor has to run it."""
 
 
 def summary(catalog: "Catalog", console: Console) -> None:
@@ -118,7 +124,9 @@ def summary(catalog: "Catalog", console: Console) -> None:
         if item.code in _ONLY_HERE:
             console.say(visible(str(item)))
     if parts:
-        console.say(f"{' and '.join(parts)}; 'satchel doctor' with the same options tells more")
+        known_once_run = any(item.code in _ONCE_RUN for item in catalog.diagnostics)
+        doctor = "satchel doctor --run" if known_once_run else "satchel doctor"
+        console.say(f"{' and '.join(parts)}; '{doctor}' with the same options tells more")
 
 
 def worst_first(found: Iterable[Diagnostic]) -> list[Diagnostic]:

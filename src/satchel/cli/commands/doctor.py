@@ -50,17 +50,21 @@ class Case:
 
 
 @click.command("doctor", cls=Command)
+@click.option("--run", is_flag=True, help="Import the plugins that are enabled, too.")
 @reads_sources
 @as_json
 @click.pass_context
 @pass_console
-def command(console: Console, ctx: click.Context, sources: Sources, as_json: bool) -> None:
+def command(
+    console: Console, ctx: click.Context, *, run: bool, sources: Sources, as_json: bool
+) -> None:
     """Say what is off, why, and the command that mends it.
 
-    No plugin code is run; 'satchel watch' also tells what happens when plugins are imported.
+    No plugin code is run unless you say --run; then what fails at an import or a startup is told,
+    and which values the tools miss.
     """
     checks = environment()
-    cases = _cases(sources.open(run_code=False).catalog)
+    cases = _cases(sources.open(run_code=run).catalog)
     if as_json:
         findings = [shape for case in cases for shape in case.as_dicts()]
         console.json({"checks": [check.as_dict() for check in checks], "findings": findings})
