@@ -23,6 +23,8 @@ _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "r
 _LATER_FIELDS = frozenset({"setup", "requires", "isolation", "contract"})
 _DEFAULT_TOOLS = "tools"
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
+# The folder of a Python package bears its name in that form.
+_MODULE = re.compile(r"[._-]+")
 _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
 
 
@@ -128,7 +130,7 @@ def _name(top: Block, folder: str) -> str:
     elif name and fault:
         message = f"the name {shown(name)} {fault}"
         top.note("plugin-name-shape", "name", message, "Choose another name.")
-    elif name and name != folder:
+    elif name and folder not in {name, _MODULE.sub("_", name.lower())}:
         message = f"the name {shown(name)} is not the folder's name, {shown(folder)}"
         top.note("plugin-name-folder", "name", message, "Make them equal if you can.")
     return name
