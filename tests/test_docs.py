@@ -2,11 +2,14 @@
 
 import ast
 import inspect
+import os
+import queue
 import re
 import shutil
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,9 @@ def python_of(page):
 
 
 CONVERSATION = ROOT / "docs" / "conversation.md"
+WALKED = ROOT / "docs" / "write-a-plugin.md"
+FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TIMED = re.compile(r"\d\d:\d\d:\d\d ")
 WITH_PYTHON = [page for page in PAGES if python_of(page).strip()]
 
 
@@ -76,7 +82,9 @@ def ran(page, folder):
     return done.stdout
 
 
-@pytest.mark.parametrize("page", [p for p in WITH_PYTHON if p != CONVERSATION], ids=named)
+@pytest.mark.parametrize(
+    "page", [p for p in WITH_PYTHON if p not in {CONVERSATION, WALKED}], ids=named
+)
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
     for folder in ("skills", "plugins") if page.name == "README.md" else ():
         shutil.copytree(ROOT / folder, tmp_path / folder)
@@ -102,6 +110,111 @@ def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
         "find_train",
         "reset_equipped_tools",
     ]
+
+
+class Walk:
+    """A page that is done as a reader does it: files are written, commands are typed.
+
+    A block that begins with a comment is the file of that name. Of what a command prints, each
+    line that the page shows must come, in that order; times and durations may be others.
+    """
+
+    def __init__(self, folder, home):
+        self.folder = folder
+        self.env = {
+            **{name: value for name, value in os.environ.items() if name != "SATCHEL_CONFIG_DIR"},
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home / ".config"),
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        }
+        self.watch = None
+        self.watched = queue.SimpleQueue()
+
+    def do(self, page):
+        try:
+            for language, text in FENCED.findall(page.read_text()):
+                if language == "console":
+                    self.type(text)
+                else:
+                    name = re.match(r"# (\S+)\n", text)[1]
+                    path = self.folder / name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(text)
+        finally:
+            if self.watch is not None:
+                self.watch.terminate()
+                self.watch.wait(60)
+                self.reader.join(60)
+                self.watch.stdout.close()
+
+    def type(self, text):
+        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+            command, *shown = part.splitlines()
+            if command.startswith("satchel watch"):
+                self.leave_running(command)
+                self.await_lines(shown)
+            elif any(map(TIMED.match, shown)):  # the watch tells it
+                self.run(command)
+                self.await_lines(shown)
+            else:
+                printed = [steady(line) for line in self.run(command).splitlines()]
+                expected = [steady(line) for line in shown]
+                assert [line for line in printed if line in expected] == expected, (
+                    f"{command} printed {printed}"
+                )
+
+    def run(self, command):
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return done.stdout.replace(self.env["HOME"], "~")
+
+    def leave_running(self, command):
+        self.watch = subprocess.Popen(
+            command.split(),
+            cwd=self.folder,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.watch.stdout:
+            self.watched.put(line.rstrip("\n"))
+
+    def await_lines(self, shown):
+        seen = []
+        for line in shown:
+            while not seen or seen[-1] != steady(line):
+                try:
+                    seen.append(steady(self.watched.get(timeout=60)))
+                except queue.Empty:
+                    pytest.fail(f"{line!r} did not come after {seen}")
+
+
+def steady(line):
+    """Take out of a line what is another each time."""
+    line = TIMED.sub("TIME ", line)
+    return re.sub(r"\(\d+ ms\)|in \d+\.\d+s", "DURATION", line).rstrip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the page uses GNU sed")
+def test_the_plugin_is_written_in_ten_minutes_as_its_page_says(tmp_path):
+    home, folder = tmp_path / "home", tmp_path / "here"
+    home.mkdir()
+    folder.mkdir()
+    Walk(folder, home).do(WALKED)
 
 
 def test_pages_with_python_are_found():

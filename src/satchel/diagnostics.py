@@ -143,6 +143,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-not-installed": Rule("A plugin was named but is not installed.", _E, _E),
         "plugin-contested": Rule("Two distributions offer one plugin; neither is used.", _E, _E),
         "plugin-shadowed": Rule("Another plugin of the same name is used instead.", _W, _W),
+        "tool-example-unfit": Rule("An example is no call that a model could make.", _I, _E),
         "tool-state-missing": Rule("A tool needs a value that nobody configured.", _E, _E),
         "tool-unfit": Rule("A configured value, or an added model, does not fit a tool.", _E, _E),
         "tool-replaces-own": Rule("A tool takes the place of one of the session's own.", _W, _W),

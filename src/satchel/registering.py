@@ -1,6 +1,6 @@
 """What becomes of a tool that the host registers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Literal, TypedDict
 
@@ -21,6 +21,7 @@ class FunctionOptions(TypedDict, total=False):
     idempotent: bool | None
     background: bool | None
     annotations: Mapping[str, Any] | None
+    examples: Sequence[Mapping[str, Any]] | None
     parameters: Mapping[str, Any] | None
     postprocess: Callable[..., Any] | None
     include_long_description: bool

@@ -105,6 +105,26 @@ def test_plugins(read, world):
         assert list(shape) == SHAPES["plugins"]
 
 
+def test_test(read, here, write_plugin):
+    tools = """
+        from satchel import tool
+
+        @tool(examples=[{"text": "a"}])
+        def echo(text: str) -> str:
+            "Say it again."
+            return text
+
+        @tool
+        def quiet() -> None:
+            "Say nothing."
+    """
+    write_plugin(here / "plugins", "echoing", tools=tools)
+    outcome = read("test", "plugins/echoing")
+    assert list(outcome) == SHAPES["test"]
+    assert [list(item) for item in outcome["calls"]] == [SHAPES["test call"]]
+    assert [list(item) for item in outcome["left_out"]] == [SHAPES["test left out"]]
+
+
 def test_enable_and_disable(read, world):
     for word in ("disable", "enable"):
         told = read(word, "pdf", "echo", *world)
@@ -137,4 +157,4 @@ def test_every_promise_is_tested():
     source = Path(__file__).read_text()
     for shape in SHAPES:
         assert shape.split()[0] in source
-    assert len(SHAPES) == 21
+    assert len(SHAPES) == 24

@@ -1,8 +1,17 @@
 """`new`: what it writes is good at once, and it never writes over anything."""
 
 import json
+import os
+import subprocess
+import sys
+import tomllib
 
 import pytest
+
+from satchel.cli.templates import package_name
+
+NAMES = ["maps", "Acme.Maps_2", "9lives", "a" * 64, "class", "json", "acme-maps"]
+DESCRIPTIONS = ['say "hi": #1', "- x", "line\nbreak", "naïve ünïcode ✓", "{a}", "'", "\\n"]
 
 
 def test_a_new_skill_passes_validate(run, here):
@@ -12,18 +21,108 @@ def test_a_new_skill_passes_validate(run, here):
     assert json.loads(run("validate", "skills", "--json").stdout) == []
 
 
-@pytest.mark.parametrize("name", ["maps", "Acme.Maps_2", "9lives", "a" * 64, "class"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_new_plugin_passes_validate_and_works(run, here, name):
     assert run("new", "plugin", name).exit_code == 0
     assert json.loads(run("validate", "plugins", "--json").stdout) == []
     schema, *_own = json.loads(run("schema", "--plugins", "plugins").stdout)
     tool = schema["function"]["name"]
     assert run("call", tool, "text=a", "times=2", "--plugins", "plugins").stdout == "a a\n"
+    assert run("test", f"plugins/{name}").stderr == f"{name}: 1 call, 0 failed\n"
 
 
-@pytest.mark.parametrize(
-    "text", ['say "hi": #1', "- x", "line\nbreak", "naïve ünïcode ✓", "{a}", "'"]
-)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_new_package_passes_validate_and_test(run, here, name):
+    result = run("new", "plugin", name, "--package")
+    assert result.exit_code == 0, result.stderr
+    assert f"satchel validate {name} && satchel test {name}" in result.stderr
+    assert run("validate", name).exit_code == 0
+    assert run("test", name).stderr == f"{name}: 1 call, 0 failed\n"
+    project = tomllib.loads((here / name / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"] == {"satchel.plugins": {name: package_name(name)}}
+
+
+def test_a_package_has_a_name_that_python_can_import():
+    assert [package_name(name) for name in NAMES[4:]] == [
+        "class_plugin",
+        "json_plugin",
+        "acme_maps",
+    ]
+    assert package_name("9lives") == "plugin_9lives"
+
+
+def test_a_package_may_spell_the_name_as_python_does(run):
+    run("new", "plugin", "acme-maps", "--package")
+    assert json.loads(run("validate", "acme-maps", "--json").stdout) == []
+
+
+@pytest.mark.parametrize("text", DESCRIPTIONS)
+def test_a_package_says_its_description_wherever_it_stands(run, here, text):
+    assert run("new", "plugin", "maps", "--package", "--description", text).exit_code == 0
+    said = " ".join(text.split())
+    project = tomllib.loads((here / "maps" / "pyproject.toml").read_text())["project"]
+    assert project["description"] == said
+    (plugin,) = [
+        item
+        for item in json.loads(
+            run("list", "plugins", "--json", "--plugins", "maps/src/maps").stdout
+        )
+        if item["name"] == "maps"
+    ]
+    assert plugin["description"] == said
+    space = {}
+    line = next(
+        line
+        for line in (here / "maps/src/maps/__init__.py").read_text().splitlines()
+        if line.startswith("DESCRIPTION")
+    )
+    exec(line, space)
+    assert space["DESCRIPTION"] == said
+
+
+def test_the_tests_of_a_new_package_pass_before_it_is_installed(run, here):
+    run("new", "plugin", "acme-maps", "--package")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=here / "acme-maps",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "3 passed" in done.stdout, done.stdout
+
+
+def test_a_new_package_is_built_installed_and_used(run, here, execute):
+    run("new", "plugin", "acme-maps", "--package")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    for words in (
+        ("wheel", "--no-deps", "--wheel-dir", "wheels", "./acme-maps"),
+        ("install", "--no-deps", "--no-index", "--find-links", "wheels", "--target", "site",
+         "acme-maps"),
+    ):  # fmt: skip
+        subprocess.run([*pip, *words], check=True, capture_output=True, text=True, timeout=120)
+    world = {"PYTHONPATH": os.pathsep.join([str(here / "site")])}
+    done = execute(
+        "call", "acme_maps_repeat", "text=a", "times=2", "--entry-points", "acme-maps", **world
+    )
+    assert done.stdout == "a a\n", done.stderr
+    listed = execute("list", "skills", "--json", "--entry-points", "acme-maps", **world)
+    assert listed.code == 0
+    tested = execute("test", "acme-maps", "--json", **world)
+    assert json.loads(tested.stdout)["passed"], tested.stderr
+    prompt = execute("prompt", "--entry-points", "acme-maps", **world).stdout
+    assert "Say here how to use the tools well together." in prompt
+    assert "<name>acme-maps</name>" in prompt
+
+
+def test_a_package_goes_into_the_current_folder_or_the_one_that_is_named(run, here):
+    assert "maps/pyproject.toml\n" in run("new", "plugin", "maps", "--package").stdout
+    shown = run("new", "plugin", "maps", "--package", "--dir", "a/b").stdout
+    assert shown.startswith("a/b/maps/pyproject.toml\n")
+
+
+@pytest.mark.parametrize("text", DESCRIPTIONS)
 def test_any_description_is_written_so_that_it_is_read_back(run, here, text):
     assert run("new", "skill", "s", "--description", text).exit_code == 0
     assert json.loads(run("validate", "skills", "--json").stdout) == []

@@ -19,7 +19,7 @@ FLOORS = [
     {"shared"},
     {"loader", "watching", "session", "registering", "registry"},
     {"satchel"},
-    {"cli", "mcp", "builtin"},
+    {"cli", "mcp", "builtin", "testing"},
     {"__init__", "__main__"},
 ]
 FACES = {"cli", "mcp", "builtin"}

@@ -88,6 +88,7 @@ EXCEPTIONS = {
         "it reads names as any system would, and asks for the kind of a file",
         {"mimetypes.MimeTypes", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"},
     ),
+    "sources.scratch": ("it makes a folder for a while", {"tempfile.TemporaryDirectory"}),
     "sources.snapshots": (
         "importing is running a source text; `globals` is a parameter's name there",
         {"compile", "exec", "globals", "open"},
@@ -249,6 +250,14 @@ EXCEPTIONS = {
             *("logging.getLogger", "os.PathLike", "os.environ.get", "satchel.sources"),
         },
     ),
+    "testing": (
+        "it writes the files of a test, and stands in for what a loop reads",
+        {
+            *("asyncio.sleep", "contextlib.asynccontextmanager", "contextlib.contextmanager"),
+            *("os.PathLike", "pathlib.Path", "satchel.sources", "textwrap.dedent", "yaml"),
+        },
+    ),
+    "testing.fixtures": ("it is for pytest", {"pytest.fixture"}),
     "cli": (
         "it is a face",
         {
@@ -257,11 +266,15 @@ EXCEPTIONS = {
             *("open", "tempfile", "threading", "time", "satchel.sources", "tomlkit"),
         },
     ),
-    "cli.commands.call": (
+    "cli.calling": (
         "Ctrl-C cancels the call, also while its loop begins to wait",
         {"asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"},
     ),
     "cli.commands.config": ("it opens the user's editor", {"subprocess.run"}),
+    "cli.templates": (
+        "a package must not bear a name that Python keeps for itself",
+        {"keyword.iskeyword"},
+    ),
     "cli.entry": ("it imports a command when that is run", {"importlib.import_module"}),
     "__init__": (
         "it loads a public name when that is first used, and keeps it",

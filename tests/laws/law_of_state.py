@@ -24,6 +24,7 @@ WRITTEN_INTO = {
         {"_finder", "sys"},
     ),
     "sources.process": ("what a plugin did to the interpreter is put back", {"sys"}),
+    "sources.scratch": ("what the user set is taken away for a while, and put back", {"os"}),
     "cli.console": ("data goes to stdout, and nothing of a plugin's", {"sys"}),
     "cli.entry": ("data goes to stdout, and nothing of a plugin's", {"sys"}),
 }

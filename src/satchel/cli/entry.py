@@ -18,6 +18,7 @@ COMMANDS = {
     "validate": "Hold skills and plugins to the letter of their format.",
     "doctor": "Say what is off, why, and the command that mends it.",
     "watch": "Print what is loaded, then a line for every change.",
+    "test": "Call the tools of a plugin with their own examples.",
     "new": "Write a new skill or plugin to start from.",
     "call": "Call a tool as a model would.",
     "enable": "Switch skills, tools, groups or plugins on again.",

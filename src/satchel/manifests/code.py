@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from satchel.manifests.reading import Problems, Reading
+from satchel.manifests.examples import example_faults
+from satchel.manifests.reading import Problems, Reading, shown
 from satchel.names import group_names
 from satchel.text import one_line
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_EXAMPLE_FIX = 'Write the arguments of each as a model would, such as [{"city": "Oslo"}].'
 # What a bare `@tool` means where a star import, or nothing, says where it is from.
 _ASSUMED = {"satchel": "satchel", "tool": "satchel.tool"}
 
@@ -33,6 +35,8 @@ class DeclaredTool:
     """The name of its `def`."""
     path: str = field(default="", compare=False)
     """The file that it stands in, where one manifest brings several."""
+    example_faults: tuple[str, ...] = field(default=(), compare=False)
+    """What is wrong with its examples."""
 
 
 def declared_tools(
@@ -46,7 +50,12 @@ def declared_tools(
     try:
         statements = list(_module_statements(ast.parse(source, filename=path)))
         names = _ASSUMED | dict(_imports(statements))
-        return Reading(tuple(_tools(statements, names, chosen)), ())
+        tools = tuple(_tools(statements, names, chosen))
+        for tool in tools:
+            for fault in tool.example_faults:
+                told = f"tool {shown(tool.name)}: {fault}"
+                problems.add("tool-example-unfit", told, _EXAMPLE_FIX, tool.line)
+        return Reading(tools, problems.found)
     except SyntaxError as error:
         # Python says 0 or -1 where it knows no place, as for an unknown encoding.
         line, column = (at if at and at > 0 else None for at in (error.lineno, error.offset))
@@ -111,6 +120,7 @@ def _declared(function: _Function, call: ast.Call | None) -> DeclaredTool:
         line=function.lineno,
         digest=hashlib.blake2b(ast.dump(function).encode(), digest_size=16).hexdigest(),
         function=function.name,
+        example_faults=example_faults(function, call) if call else (),
     )
 
 

@@ -28,6 +28,8 @@ _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 # What an open plugin tells in its plugin.json is not its extension's to say.
 _CORE_FIELDS = {"name", *_TEXTS, "keywords", "skills"} - {"notes"}
 _EXTENSION_FIELDS = tuple(name for name in _FIELDS if name not in _CORE_FIELDS)
+# The folder of a Python package bears its name in that form.
+_MODULE = re.compile(r"[._-]+")
 _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
 
 
@@ -144,7 +146,7 @@ def _name(top: Block, folder: str) -> str:
     elif name and fault:
         message = f"the name {shown(name)} {fault}"
         top.note("plugin-name-shape", "name", message, "Choose another name.")
-    elif name and name != folder:
+    elif name and folder not in {name, _MODULE.sub("_", name.lower())}:
         message = f"the name {shown(name)} is not the folder's name, {shown(folder)}"
         top.note("plugin-name-folder", "name", message, "Make them equal if you can.")
     return name

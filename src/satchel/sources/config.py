@@ -16,7 +16,7 @@ from satchel.errors import DefinitionError
 from satchel.manifests import ConfigField
 from satchel.sources.envfile import read_env
 
-_FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"
+FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -213,7 +213,7 @@ def _invalid(config: Configuration, item: ConfigField, project: ProjectLayer) ->
 
 def fixed_folder(given: str) -> str:
     """Return a folder as it is wherever the current folder goes, or `""` for the user's own."""
-    named = given or os.environ.get(_FOLDER_VARIABLE, "")
+    named = given or os.environ.get(FOLDER_VARIABLE, "")
     return os.path.abspath(os.path.expanduser(named)) if named else ""
 
 

@@ -35,6 +35,8 @@ class Tool(ABC):
     """Whether a call answers at once with the id of a task."""
     annotations: Mapping[str, Any] | None = None
     """Hints in the words of MCP, such as `readOnlyHint`."""
+    examples: Sequence[Mapping[str, Any]] = ()
+    """Arguments to try it with, as a model would send them; no model sees them."""
     output: Mapping[str, Any] | None = None
     """JSON Schema, of type object, of what it returns."""
     postprocess: Callable[..., Any] | None = None

@@ -25,6 +25,7 @@ class ToolOptions:
     idempotent: bool = False
     background: bool = False
     annotations: Mapping[str, Any] | None = None
+    examples: Sequence[Mapping[str, Any]] | None = None
 
 
 @overload
@@ -42,6 +43,7 @@ def tool(
     timeout: float | None = None,
     annotations: Mapping[str, Any] | None = None,
     background: bool = False,
+    examples: Sequence[Mapping[str, Any]] | None = None,
 ) -> Callable[[F], F]: ...
 
 
@@ -57,6 +59,7 @@ def tool(
     timeout: float | None = None,
     annotations: Mapping[str, Any] | None = None,
     background: bool = False,
+    examples: Sequence[Mapping[str, Any]] | None = None,
 ) -> Any:
     """Mark a function as a tool; it stays the same function and can be called as before.
 
@@ -64,7 +67,8 @@ def tool(
     them. A call of an `idempotent` tool that is repeated in a session is answered from memory.
     `group` is one group or several.
     `annotations` are hints in the words of MCP, such as `readOnlyHint`. A `background` tool
-    answers at once with the id of a task.
+    answers at once with the id of a task. `examples` are arguments as a model would send them;
+    `satchel test` calls the tool with each, and no model sees them.
 
     Raises `DefinitionError` for a name in `state` that is no parameter. The other options are
     judged when the tool is made of it, not here: a bad name must cost its plugin that one tool,
@@ -72,7 +76,7 @@ def tool(
     """
     fields = (state,) if isinstance(state, str) else tuple(state)
     options = ToolOptions(
-        name, description, group, timeout, fields, idempotent, background, annotations
+        name, description, group, timeout, fields, idempotent, background, annotations, examples
     )
     if fn is None:
         return lambda marked: _mark(marked, options)

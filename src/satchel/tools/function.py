@@ -15,6 +15,7 @@ from satchel.tools.calling import drawn, is_stream, run, runs_on_loop
 from satchel.tools.context import ToolContext
 from satchel.tools.decorator import ToolOptions, options_of, require_parameters
 from satchel.tools.docstrings import read_docstring, short
+from satchel.tools.examples import good_examples
 from satchel.tools.parameters import Arguments
 from satchel.tools.schema import output_schema
 from satchel.tools.signature import (
@@ -52,6 +53,7 @@ class FunctionTool(Tool):
         idempotent: bool | None = None,
         background: bool | None = None,
         annotations: Mapping[str, Any] | None = None,
+        examples: Sequence[Mapping[str, Any]] | None = None,
         parameters: Mapping[str, Any] | None = None,
         postprocess: Callable[..., Any] | None = None,
         include_long_description: bool = True,
@@ -80,6 +82,7 @@ class FunctionTool(Tool):
         self.idempotent = bool(_first(idempotent, options.idempotent))
         self.background = bool(_first(background, options.background))
         self.annotations = _good_annotations(_first(annotations, options.annotations), where(fn))
+        self.examples = good_examples(_first(examples, options.examples), where(fn))
         if postprocess is not None and not callable(postprocess):
             raise DefinitionError("postprocess is a function", where=where(fn))
         if parameters is not None and not isinstance(parameters, Mapping):
@@ -280,7 +283,9 @@ def as_tool(thing: Any) -> Tool:
     """Return a tool as it is, and make one of anything else that can be called."""
     if not isinstance(thing, Tool):
         return FunctionTool(thing)
-    good_name(getattr(thing, "name", ""), f"tool of class {type(thing).__qualname__}")
+    place = f"tool of class {type(thing).__qualname__}"
+    good_name(getattr(thing, "name", ""), place)
+    good_examples(thing.examples, place)
     thing.validate()
     return thing
 

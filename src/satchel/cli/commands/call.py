@@ -1,27 +1,19 @@
 """`satchel call`: one call of a tool, as a model would make it."""
 
-import asyncio
 import json
-import signal
-from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from satchel.cli.calling import called, pairs, run_to_end
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
 from satchel.cli.console import Console
-from satchel.cli.render import count
 from satchel.errors import SatchelError
-from satchel.text import visible
-from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult, failure
 
 if TYPE_CHECKING:
     import satchel
     from satchel.catalog import ToolEntry
-
-_FOR_EVER = 3600.0
 
 
 @click.command("call", cls=Command)
@@ -51,18 +43,15 @@ def command(
     A VALUE is taken as text where the tool wants text, else as JSON if it is JSON. What is
     given as KEY=VALUE wins over --args.
     """
-    pairs = _pairs(values)
+    given_pairs = pairs(values)
     arguments = _object(given)
     bag = sources.open(run_code=True)
     entry = _callable(bag, tool)
-    arguments |= typed(pairs, entry.tool.parameters if entry.tool else {})
+    arguments |= typed(given_pairs, entry.tool.parameters if entry.tool else {})
     session = bag.session()
     session.activate(entry.group, *groups)
     told = None if as_json else console
-    try:
-        result = asyncio.run(_until_ctrl_c(_called(session, entry.name, arguments, told)))
-    except asyncio.CancelledError:
-        raise click.Abort from None
+    result = run_to_end(called(session, entry.name, arguments, told))
     if as_json:
         console.json(
             {
@@ -75,72 +64,6 @@ def command(
             }
         )
     ctx.exit(1 if result.is_error else 0)
-
-
-async def _until_ctrl_c(work: Coroutine[Any, Any, ToolResult]) -> ToolResult:
-    """Await something that Ctrl-C cancels.
-
-    A handler of the loop's own wakes it. The one that `asyncio.run` sets does not: a signal that
-    comes while the loop begins to wait would be seen only when something else happens.
-    """
-    task = asyncio.current_task()
-    assert task is not None
-    with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows, or in a thread
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    return await work
-
-
-async def _called(
-    session: "satchel.Session", name: str, arguments: dict[str, Any], console: Console | None
-) -> ToolResult:
-    """Run the call to its end, and tell what it tells while it runs."""
-    chunks, result = 0, failure("no_result", "the call gave no result")
-    in_line = False
-    async for item in session.stream(name, arguments):
-        if isinstance(item, ToolResult):
-            result = item
-            continue
-        chunks += 1
-        # Pieces of running text join; whatever else comes has a line of its own.
-        runs_on = item.structured is None and all(isinstance(b, Text) for b in item.content)
-        if in_line and not runs_on:
-            _tell((Text(""),), console)
-        _tell(item.content, console, end="" if runs_on else "\n")
-        in_line = runs_on
-    if in_line:
-        _tell((Text(""),), console)
-    if task_id := result.metadata.get("task_id"):
-        # A background task would end with this process.
-        waiting = {"task_id": task_id, "timeout": _FOR_EVER}
-        result = await session.call("wait_task", waiting)
-        result = replace(result, content=result.content[1:])
-    if not chunks or task_id:
-        _tell(result.content, console, is_error=result.is_error)
-    elif result.is_error:
-        _tell(result.content[-1:], console, is_error=True)
-    return result
-
-
-def _tell(
-    content: Iterable[Block], console: Console | None, *, is_error: bool = False, end: str = "\n"
-) -> None:
-    """Write blocks as far as a terminal can show them."""
-    if console is None:
-        return
-    for block in content:
-        text = block.text if isinstance(block, Text) else f"[{_kind(block)}]"
-        if is_error:
-            console.say(visible(text))
-        else:
-            console.out(visible(text), end=end)
-
-
-def _kind(block: Image | Audio | Resource | ResourceLink) -> str:
-    """Say what a block is that is no text."""
-    if isinstance(block, Image | Audio):
-        kind = type(block).__name__.lower()
-        return f"{kind} {block.mime_type}, {count(len(block.data), 'byte')}"
-    return f"{'link' if isinstance(block, ResourceLink) else 'resource'} {block.uri}"
 
 
 def _callable(bag: "satchel.Satchel", name: str) -> "ToolEntry":
@@ -156,16 +79,6 @@ def _callable(bag: "satchel.Satchel", name: str) -> "ToolEntry":
             f"tool {name!r} is {entry.state}", fix="'satchel doctor' with the same options says why"
         )
     return entry
-
-
-def _pairs(values: Iterable[str]) -> dict[str, str]:
-    pairs = {}
-    for text in values:
-        key, equals, value = text.partition("=")
-        if not (key and equals):
-            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE")
-        pairs[key] = value
-    return pairs
 
 
 def _object(text: str | None) -> dict[str, Any]:

@@ -1,0 +1,329 @@
+"""`satchel test`: the tools of a plugin, each called with its own examples."""
+
+import contextlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import satchel
+from satchel.cli.calling import called, pairs, run_to_end
+from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.configuring import Plugin, absolute, faults_of
+from satchel.cli.console import Console, log_visibly
+from satchel.cli.render import count, relative, told
+from satchel.diagnostics import Diagnostic, Severity
+from satchel.errors import SatchelError
+from satchel.manifests import thawed
+from satchel.sources import MANIFEST_FILE, Scope
+from satchel.sources.config import read_configuration
+from satchel.sources.scratch import scratch_world
+from satchel.text import one_line, shorten, visible
+from satchel.tools import ToolResult
+from satchel.tools.examples import good_examples
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginEntry, ToolEntry
+
+_SHOWN_LENGTH = 120
+# The catalog says it in words only.
+_NO_VALUE = re.compile(r"tool '(?P<tool>.+)' is left out: '(?P<field>.+)' has no value")
+_MARK = re.compile(r"\(id [0-9a-f]{8}\)")
+_FRAME = re.compile(r'^ *File "(?P<path>.+)", line (?P<line>\d+), in (?P<name>.+)$', re.MULTILINE)
+_RAISED = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.MULTILINE)
+_EXAMPLES = 'write @tool(examples=[{"parameter": "value"}])'
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One call with one example."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    result: ToolResult
+    seconds: float
+    location: str
+    """Where the plugin's code raised, if it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A tool that is not called, why, and what makes it called."""
+
+    tool: str
+    reason: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one plugin."""
+
+    plugin: "PluginEntry"
+    attempts: tuple[Attempt, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    problems: tuple[Diagnostic, ...] = ()
+    """What is wrong with it, beside values that nobody gave."""
+
+    @property
+    def failures(self) -> tuple[Attempt, ...]:
+        """Return the calls that ended in an error."""
+        return tuple(item for item in self.attempts if item.result.is_error)
+
+    @property
+    def passed(self) -> bool:
+        """Tell whether everything that was tried went well."""
+        is_broken = any(item.severity is Severity.ERROR for item in self.problems)
+        return self.plugin.is_served and not is_broken and not self.failures
+
+
+@click.command("test", cls=Command)
+@click.argument("name", metavar="PLUGIN")
+@click.option(
+    "--set", "values", multiple=True, metavar="KEY=VALUE", help="Configure the plugin. Repeatable."
+)
+@reads_sources
+@as_json
+@click.pass_context
+@pass_console
+def command(
+    console: Console,
+    ctx: click.Context,
+    *,
+    name: str,
+    values: tuple[str, ...],
+    sources: Sources,
+    as_json: bool,
+) -> None:
+    """Call the tools of a plugin with the examples that they were given.
+
+    PLUGIN is the plugin's folder, or the name of one that the usual options find. Its code is run,
+    in an empty current folder, and with nothing configured but defaults and what --set says.
+    """
+    given = pairs(values)
+    wanted = _wanted(name, sources)
+    log_visibly()
+    with scratch_world() as folder:
+        plugin = _configured(wanted, given)
+        if faults := faults_of(plugin, given):
+            raise SatchelError("; ".join(faults), where=wanted.name)
+        plugin.warn_if_unknown(console, given)
+        given = {key: absolute(plugin, key, value) for key, value in given.items()}
+        with contextlib.chdir(_made(folder, "here")):
+            outcome = _tried(wanted, _configured(wanted, given), given)
+    if as_json:
+        console.json(_shape(outcome))
+    else:
+        _tell(outcome, console)
+    _sum_up(outcome, console)
+    ctx.exit(0 if outcome.passed else 1)
+
+
+def _wanted(name: str, sources: Sources) -> "PluginEntry":
+    """Find a plugin by its folder or its name. Raises `SatchelError`."""
+    folder = _folder(name)
+    if not folder and os.sep in name:
+        raise SatchelError(f"there is no {MANIFEST_FILE}", where=name)
+    if not folder:
+        return sources.open(run_code=False).catalog.plugin(name)
+    found = satchel.Satchel(plugins=[folder], run_code=False).catalog
+    return next(item for item in found.all_plugins if item.unit == folder)
+
+
+def _folder(path: str) -> str:
+    """Return the plugin's folder that a path leads to, also inside a package; `""` if to none."""
+    if os.path.basename(path) == MANIFEST_FILE:
+        path = os.path.dirname(path) or "."
+    below = os.path.join(path, "src")
+    packages = sorted(os.listdir(below)) if os.path.isdir(below) else []
+    for folder in (path, *(os.path.join(below, package) for package in packages)):
+        if os.path.lexists(os.path.join(folder, MANIFEST_FILE)):
+            return os.path.abspath(folder)
+    return ""
+
+
+def _made(*parts: str) -> str:
+    path = os.path.join(*parts)
+    os.mkdir(path)
+    return path
+
+
+def _configured(wanted: "PluginEntry", given: Mapping[str, str]) -> Plugin:
+    return Plugin(read_configuration(wanted.name, given, fields=wanted.supply.config), None)
+
+
+def _tried(wanted: "PluginEntry", plugin: Plugin, given: Mapping[str, str]) -> Outcome:
+    """Load the plugin alone, and call each of its tools with each of its examples."""
+    is_package = wanted.scope is Scope.PLUGIN
+    bag = satchel.Satchel(
+        plugins=() if is_package else [wanted.path],
+        entry_points=[wanted.name] if is_package else (),
+        config={wanted.name: given},
+    )
+    found = next(item for item in bag.catalog.all_plugins if item.unit == wanted.unit)
+    tools = [item for item in bag.catalog.all_tools if item.source == found.name and item.is_served]
+    unavailable = {
+        group.name: group.missing for group in bag.catalog.groups.values() if group.missing
+    }
+    reachable = [item for item in tools if not unavailable.keys() >= {*item.groups}]
+    callable_ones = [item for item in reachable if item.tool is not None and item.tool.examples]
+    left_out = (
+        *_without_value(found),
+        *(_without_group(item, unavailable) for item in tools if item not in reachable),
+        *(LeftOut(i.name, "no examples", _EXAMPLES) for i in reachable if i not in callable_ones),
+    )
+    with _tracebacks() as tracebacks:
+        attempts = run_to_end(_attempts(bag, callable_ones, unavailable, found.path, tracebacks))
+    waiting = {plugin.config.without_value(item) for item in plugin.config.missing}
+    problems = (item for item in found.diagnostics if item not in waiting)
+    return Outcome(
+        found,
+        tuple(attempts),
+        left_out,
+        tuple(item for item in problems if not _is_left_out(item)),
+    )
+
+
+def _is_left_out(item: Diagnostic) -> bool:
+    return item.code in {"tool-state-missing", "group-unavailable"}
+
+
+def _without_value(found: "PluginEntry") -> Iterator[LeftOut]:
+    for item in found.diagnostics:
+        if item.code == "tool-state-missing" and (told := _NO_VALUE.fullmatch(item.message)):
+            key = told["field"]
+            yield LeftOut(told["tool"], f"{key!r} has no value", f"give --set {key}=VALUE")
+
+
+def _without_group(tool: "ToolEntry", unavailable: Mapping[str, tuple[str, ...]]) -> LeftOut:
+    keys = unavailable[tool.group]
+    reason = f"group {tool.group!r} requires {', '.join(keys)}"
+    return LeftOut(tool.name, reason, "give " + " ".join(f"--set {key}=VALUE" for key in keys))
+
+
+async def _attempts(
+    bag: satchel.Satchel,
+    tools: Iterable["ToolEntry"],
+    unavailable: Mapping[str, tuple[str, ...]],
+    folder: str,
+    tracebacks: Mapping[str, str],
+) -> list[Attempt]:
+    attempts = []
+    for entry in tools:
+        for example in good_examples(entry.tool.examples if entry.tool else (), entry.path):
+            # One conversation each: no call knows of the one before.
+            session = bag.session()
+            session.activate(*(group for group in entry.groups if group not in unavailable))
+            arguments = thawed(example)
+            begun = time.perf_counter()
+            result = await called(session, entry.name, arguments, None)
+            seconds = time.perf_counter() - begun
+            mark = _MARK.search(result.text) if result.error_code == "tool_failed" else None
+            location = _location(tracebacks.get(mark[0], ""), folder) if mark else ""
+            attempts.append(Attempt(entry.name, arguments, result, seconds, location))
+    return attempts
+
+
+@contextlib.contextmanager
+def _tracebacks() -> Iterator[dict[str, str]]:
+    """Yield the tracebacks that calls log, by the id under which the model is told of them."""
+    # Lazy: only what runs code has anything to log.
+    import logging
+
+    found: dict[str, str] = {}
+
+    class Keeping(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if mark := _MARK.search(record.getMessage()):
+                found[mark[0]] = record.getMessage()
+
+    handler, log = Keeping(), logging.getLogger("satchel.runtime")
+    log.addHandler(handler)
+    try:
+        yield found
+    finally:
+        log.removeHandler(handler)
+
+
+def _location(traceback: str, folder: str) -> str:
+    """Say where an exception left the plugin's own code, without its text: that may be a secret."""
+    frames = list(_FRAME.finditer(traceback))
+    own = [frame for frame in frames if _path(frame).startswith(os.path.join(folder, ""))]
+    if not frames:
+        return ""
+    frame = (own or frames)[-1]
+    kind = _RAISED.search(traceback, frames[-1].end())
+    return f"{_path(frame)}:{frame['line']} in {frame['name']}" + (f": {kind[1]}" if kind else "")
+
+
+def _path(frame: re.Match[str]) -> str:
+    return os.path.expanduser(frame["path"])
+
+
+def _tell(outcome: Outcome, console: Console) -> None:
+    for item in outcome.problems:
+        console.out(told(item))
+    for attempt in outcome.attempts:
+        _tell_attempt(attempt, console)
+    for tool in outcome.left_out:
+        console.out("-       " + one_line(f"{tool.tool}: {tool.reason} -> {tool.fix}"))
+
+
+def _tell_attempt(attempt: Attempt, console: Console) -> None:
+    is_error = attempt.result.is_error
+    word = console.paint("FAILED" if is_error else "ok", fg="red" if is_error else "green")
+    gap = " " * (2 if is_error else 6)
+    arguments = shorten(_as_text(attempt.arguments), _SHOWN_LENGTH)
+    shown = one_line(f"{attempt.tool} {arguments} ({attempt.seconds * 1000:,.0f} ms)")
+    console.out(f"{word}{gap}{shown}")
+    for line in visible(attempt.result.text).splitlines() if is_error else ():
+        console.out(f"        {line}")
+    if attempt.location:
+        console.out(f"        {one_line(relative(attempt.location))}")
+
+
+def _as_text(arguments: Mapping[str, Any]) -> str:
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def _sum_up(outcome: Outcome, console: Console) -> None:
+    untried = sum(item.fix == _EXAMPLES for item in outcome.left_out)
+    parts = [f"{count(len(outcome.attempts), 'call')}, {len(outcome.failures)} failed"]
+    if untried:
+        parts.append(f"{count(untried, 'tool')} without examples")
+    if others := len(outcome.left_out) - untried:
+        parts.append(f"{count(others, 'tool')} left out")
+    if not outcome.plugin.is_served:
+        parts.append("the plugin did not load")
+    console.say(one_line(f"{outcome.plugin.name}: {', '.join(parts)}"))
+
+
+def _shape(outcome: Outcome) -> dict[str, Any]:
+    plugin = outcome.plugin
+    return {
+        "plugin": plugin.name,
+        "path": plugin.path,
+        "state": str(plugin.state),
+        "passed": outcome.passed,
+        "diagnostics": [item.as_dict() for item in plugin.diagnostics],
+        "calls": [
+            {
+                "tool": item.tool,
+                "arguments": item.arguments,
+                "passed": not item.result.is_error,
+                "seconds": round(item.seconds, 6),
+                "text": item.result.text,
+                "error_code": item.result.error_code,
+                "location": item.location,
+            }
+            for item in outcome.attempts
+        ],
+        "left_out": [
+            {"tool": item.tool, "reason": item.reason, "fix": item.fix} for item in outcome.left_out
+        ],
+    }

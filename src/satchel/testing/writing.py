@@ -1,0 +1,80 @@
+"""Skills and plugins, written into a folder."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import yaml
+
+Files = Mapping[str, str | bytes]
+"""What is in files, by their paths inside the folder."""
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes no anchors, which the formats do not allow."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - pyyaml's signature
+        return True
+
+
+def write_skill(
+    folder: str | os.PathLike[str],
+    name: str,
+    *,
+    description: str = "Does a thing.",
+    body: str = "Do it.\n",
+    files: Files | None = None,
+    **fields: Any,
+) -> Path:
+    """Write the skill `folder/name`, and return its path.
+
+    `fields` are further ones of the frontmatter, with `_` for `-`: `allowed_tools="Read"`.
+    """
+    front = {"name": name, "description": description}
+    front |= {key.replace("_", "-"): value for key, value in fields.items()}
+    text = f"---\n{_yaml(front)}---\n{dedent(body)}"
+    return _write(Path(folder, name), {"SKILL.md": text, **(files or {})})
+
+
+def write_plugin(
+    folder: str | os.PathLike[str],
+    name: str,
+    tools: str = "",
+    *,
+    skills: Iterable[str] = (),
+    files: Files | None = None,
+    **manifest: Any,
+) -> Path:
+    """Write the plugin `folder/name`, and return its path.
+
+    `tools` is the source of its tools.py, `skills` are names of skills that it brings, and
+    `manifest` has the other fields of its toolkit.yaml. Its group is active, unless that says
+    otherwise.
+    """
+    fields = {"name": name, **({} if "groups" in manifest else {"active": True}), **manifest}
+    path = _write(
+        Path(folder, name),
+        {
+            "toolkit.yaml": _yaml(fields),
+            **({"tools.py": dedent(tools)} if tools else {}),
+            **(files or {}),
+        },
+    )
+    for skill in skills:
+        write_skill(path / "skills", skill)
+    return path
+
+
+def _yaml(fields: Mapping[str, Any]) -> str:
+    text: str = yaml.dump(dict(fields), Dumper=_Plain, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _write(folder: Path, files: Files) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder

@@ -1,0 +1,291 @@
+"""`test`: the tools of a plugin, called with their own examples in a scratch world."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from satchel.sources.config import configuration_path
+
+HEAD = "from satchel import ToolError, tool\n"
+
+
+@pytest.fixture
+def plugin(here, write_plugin):
+    """Write `plugins/demo` with these tools."""
+
+    def plugin(tools, manifest="active: true\n"):
+        return write_plugin(here / "plugins", "demo", manifest, tools=HEAD + tools)
+
+    return plugin
+
+
+@pytest.fixture
+def outcome(run):
+    """Test a plugin, and return what is told as JSON, with the exit code."""
+
+    def outcome(*args):
+        result = run("test", *args, "--json")
+        return json.loads(result.stdout), result.exit_code
+
+    return outcome
+
+
+ECHO = """
+@tool(examples=[{"text": "a"}, {"text": "b", "times": 2}])
+def echo(text: str, times: int = 1) -> str:
+    "Say it again."
+    return text * times
+"""
+
+
+def test_each_tool_is_called_with_each_of_its_examples(run, outcome, plugin):
+    plugin(ECHO)
+    told, code = outcome("plugins/demo")
+    assert (code, told["passed"], told["plugin"], told["state"]) == (0, True, "demo", "ok")
+    assert [item["text"] for item in told["calls"]] == ["a", "bb"]
+    assert all(item["seconds"] >= 0 for item in told["calls"])
+    result = run("test", "plugins/demo")
+    first, second = result.stdout.splitlines()
+    assert first.startswith('ok      echo {"text": "a"} (')
+    assert second.endswith(" ms)")
+    assert result.stderr == "demo: 2 calls, 0 failed\n"
+
+
+@pytest.mark.parametrize("name", ["plugins/demo", "plugins/demo/", "plugins/demo/toolkit.yaml"])
+def test_a_plugin_is_named_by_its_folder(outcome, plugin, name):
+    plugin(ECHO)
+    assert outcome(name)[0]["passed"]
+
+
+def test_a_link_to_a_plugin_is_as_good_as_its_folder(outcome, plugin, here):
+    (here / "linked").symlink_to(plugin(ECHO))
+    assert len(outcome("linked")[0]["calls"]) == 2
+
+
+def test_a_plugin_is_named_as_the_sources_know_it(run, outcome, plugin):
+    plugin(ECHO)
+    assert outcome("demo", "--plugins", "plugins")[0]["passed"]
+    result = run("test", "dmo", "--plugins", "plugins")
+    assert result.exit_code == 1
+    assert "did you mean demo?" in result.stderr
+    assert "there is no toolkit.yaml" in run("test", "plugins/other").stderr
+
+
+def test_an_installed_plugin_is_tested_though_nobody_enabled_it(outcome):
+    told, code = outcome("builtin")
+    assert (code, told["state"]) == (0, "ok")
+    assert {item["reason"] for item in told["left_out"]} >= {"no examples"}
+
+
+def test_what_ends_in_an_error_fails_with_what_the_model_would_get(run, outcome, plugin):
+    plugin("""
+@tool(examples=[{"city": "Rome"}, {"town": "Rome"}])
+def forecast(city: str) -> str:
+    "Forecast."
+    raise ToolError("There is no such city.\\nThere is Oslo.")
+""")
+    told, code = outcome("plugins/demo")
+    assert (code, told["passed"]) == (1, False)
+    first, second = told["calls"]
+    assert (first["error_code"], first["location"]) == ("tool_error", "")
+    assert second["error_code"] == "invalid_arguments"
+    result = run("test", "plugins/demo")
+    assert "FAILED  forecast" in result.stdout
+    assert "        There is no such city.\n        There is Oslo.\n" in result.stdout
+    assert "2 calls, 2 failed" in result.stderr
+
+
+@pytest.mark.parametrize("options", ["", "background=True, ", "idempotent=True, "])
+def test_an_exception_is_told_with_the_place_in_the_plugins_own_code(run, outcome, plugin, options):
+    path = plugin(f"""
+import json
+
+@tool({options}examples=[{{"text": "not json"}}])
+def parse(text: str) -> dict:
+    "Parse."
+    return inner(text)
+
+def inner(text):
+    return json.loads(text)
+""")
+    told, code = outcome("plugins/demo")
+    (call,) = told["calls"]
+    line = (path / "tools.py").read_text().splitlines().index("    return json.loads(text)") + 1
+    assert code == 1
+    assert call["location"] == f"{path}/tools.py:{line} in inner: json.decoder.JSONDecodeError"
+    assert "Traceback" in run("test", "plugins/demo").stderr
+
+
+def test_a_stream_is_read_to_its_end(outcome, plugin):
+    plugin("""
+@tool(examples=[{"times": 2}])
+def count(times: int):
+    "Count."
+    for number in range(times):
+        yield str(number)
+    raise ToolError("and no further")
+""")
+    told, code = outcome("plugins/demo")
+    assert code == 1
+    assert "and no further" in told["calls"][0]["text"]
+
+
+def test_a_tool_without_examples_is_listed_and_not_called(run, plugin):
+    path = plugin("""
+from pathlib import Path
+
+@tool
+def launch() -> None:
+    "Launch it."
+    Path(__file__).with_name("launched").touch()
+""")
+    result = run("test", "plugins/demo")
+    assert result.exit_code == 0
+    assert "launch: no examples" in result.stdout
+    assert "0 calls, 0 failed, 1 tool without examples" in result.stderr
+    assert not (path / "launched").exists()
+
+
+KEYED = """
+@tool(state=["api_key", "unit"], examples=[{}])
+def tell(api_key: str, unit: str = "C") -> str:
+    "Tell."
+    return f"{api_key} {unit}"
+"""
+DECLARED = """\
+active: true
+config:
+  api_key: {type: secret}
+  unit: {type: choice, options: [C, F], default: C}
+"""
+
+
+@pytest.mark.parametrize("manifest", ["active: true\n", DECLARED])
+def test_a_tool_that_needs_a_value_is_listed_with_what_to_give(run, outcome, plugin, manifest):
+    plugin(KEYED, manifest)
+    told, code = outcome("plugins/demo")
+    assert (code, told["calls"]) == (0, [])
+    assert told["left_out"] == [
+        {"tool": "tell", "reason": "'api_key' has no value", "fix": "give --set api_key=VALUE"}
+    ]
+    assert "1 tool left out" in run("test", "plugins/demo").stderr
+    told, _ = outcome("plugins/demo", "--set", "api_key=abc", "--set", "unit=F")
+    assert [item["text"] for item in told["calls"]] == ["abc F"]
+
+
+def test_a_group_that_requires_a_value_is_listed_with_what_to_give(outcome, plugin):
+    manifest = "groups:\n  paid: {requires: [plan], tools: [echo]}\n"
+    plugin(ECHO, manifest)
+    told, _ = outcome("plugins/demo")
+    (item,) = told["left_out"]
+    assert (item["tool"], item["fix"]) == ("echo", "give --set plan=VALUE")
+    assert len(outcome("plugins/demo", "--set", "plan=gold")[0]["calls"]) == 2
+
+
+def test_a_tool_is_left_out_for_one_reason(outcome, plugin):
+    manifest = "groups:\n  paid: {requires: [plan], tools: [echo]}\n"
+    plugin(ECHO.replace('(examples=[{"text": "a"}, {"text": "b", "times": 2}])', ""), manifest)
+    told, _ = outcome("plugins/demo")
+    assert [item["reason"] for item in told["left_out"]] == ["group 'paid' requires plan"]
+    told, _ = outcome("plugins/demo", "--set", "plan=gold")
+    assert [item["reason"] for item in told["left_out"]] == ["no examples"]
+
+
+def test_a_value_that_is_not_allowed_is_refused(run, plugin):
+    plugin(KEYED, DECLARED)
+    result = run("test", "plugins/demo", "--set", "unit=K")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "allowed is one of C, F" in result.stderr
+    assert run("test", "plugins/demo", "--set", "unit").exit_code == 2
+    assert "did you mean unit?" in run("test", "plugins/demo", "--set", "unt=F").stderr
+
+
+def test_a_relative_path_means_the_folder_of_the_user(outcome, plugin, here):
+    (here / "data.txt").write_text("found")
+    plugin(
+        """
+from pathlib import Path
+
+@tool(state=["file"], examples=[{}])
+def read(file: Path) -> str:
+    "Read it."
+    return file.read_text()
+""",
+        "active: true\nconfig:\n  file: {type: path, must_exist: true}\n",
+    )
+    told, _ = outcome("plugins/demo", "--set", "file=data.txt")
+    assert [item["text"] for item in told["calls"]] == ["found"]
+
+
+def test_nothing_of_the_users_is_used_or_changed(outcome, plugin, here, monkeypatch):
+    plugin("""
+import os
+from pathlib import Path
+
+@tool(state=["api_key"], examples=[{}])
+def tell(api_key: str = "none") -> str:
+    "Tell."
+    Path("litter").touch()
+    return f"{api_key} {os.environ.get('SATCHEL_DEMO_API_KEY')}"
+""")
+    file = Path(configuration_path("demo"))
+    file.parent.mkdir(parents=True)
+    file.write_text("API_KEY=secret\n")
+    file.parents[1].joinpath("satchel.toml").write_text('disable = ["tell"]\n')
+    monkeypatch.setenv("SATCHEL_DEMO_API_KEY", "secret")
+    told, _ = outcome("plugins/demo")
+    assert [item["text"] for item in told["calls"]] == ["none None"]
+    assert os.environ["SATCHEL_DEMO_API_KEY"] == "secret"
+    assert file.read_text() == "API_KEY=secret\n"
+    assert Path.cwd() == here
+    assert not (here / "litter").exists()
+
+
+def test_each_call_is_a_conversation_of_its_own(outcome, plugin):
+    plugin("""
+from satchel import ToolContext
+
+@tool(examples=[{}, {}])
+def remember(context: ToolContext) -> int:
+    "Count the calls."
+    context.state["calls"] = context.state.get("calls", 0) + 1
+    return context.state["calls"]
+""")
+    told, _ = outcome("plugins/demo")
+    assert [item["text"] for item in told["calls"]] == ["1", "1"]
+
+
+@pytest.mark.parametrize(
+    "broken", ["def broken(:", "raise ValueError('x')", "@tool\ndef bad(x: object()): ...\n"]
+)
+def test_a_plugin_that_does_not_load_fails(run, outcome, plugin, broken):
+    plugin(ECHO + broken)
+    told, code = outcome("plugins/demo")
+    assert (code, told["passed"]) == (1, False)
+    assert told["diagnostics"]
+    assert "plugins/demo/" in run("test", "plugins/demo").stdout
+
+
+def test_a_broken_manifest_fails(run, here):
+    (here / "demo").mkdir()
+    (here / "demo" / "toolkit.yaml").write_text("name: [\n")
+    result = run("test", "demo")
+    assert result.exit_code == 1
+    assert "the plugin did not load" in result.stderr
+
+
+def test_a_tool_of_another_plugin_is_not_run(outcome, plugin, here, write_plugin):
+    plugin(ECHO)
+    other = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+    folder = write_plugin(here / "plugins", "other", tools=other)
+    assert outcome("demo", "--plugins", "plugins")[0]["passed"]
+    assert not (folder / "ran").exists()
+
+
+def test_what_a_tool_prints_is_no_data(execute, plugin):
+    plugin(ECHO + "    \nprint('noise')\n")
+    done = execute("test", "plugins/demo", "--json")
+    assert done.code == 0
+    assert json.loads(done.stdout)["passed"]
