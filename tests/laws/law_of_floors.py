@@ -15,7 +15,7 @@ FLOORS = [
     {"catalog"},
     {"groups"},
     {"prompt", "runtime", "search"},
-    {"plugins"},
+    {"plugins", "setup"},
     {"shared"},
     {"loader", "watching", "session", "registering", "registry"},
     {"satchel"},
@@ -37,6 +37,8 @@ IMPORTED_LATE = {
     "shutil": "needed when a script is run; it brings compression",
     "subprocess": "needed when a program is run",
     "sqlite3": "needed when somebody searches; some Pythons are without",
+    **dict.fromkeys(("bz2", "gzip", "lzma", "tarfile", "zipfile"), "needed for an archive"),
+    **dict.fromkeys(("http", "ssl", "urllib"), "needed when a plugin downloads something"),
     "email": "needed when a distribution is installed",
     "importlib": "its readers are needed when a plugin reads data of its own",
 }

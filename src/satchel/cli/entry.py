@@ -22,6 +22,8 @@ COMMANDS = {
     "call": "Call a tool as a model would.",
     "enable": "Switch skills, tools, groups or plugins on again.",
     "disable": "Switch skills, tools, groups or plugins off.",
+    "install": "Install a plugin: a folder, a project or a package.",
+    "uninstall": "Remove a plugin that was installed.",
     "config": "Show and change what plugins are configured with.",
 }
 """Each command with its one line of help; its code is in `satchel.cli.commands`."""

@@ -1,6 +1,6 @@
 """From text to checked values: what a source declares, read without running any of it."""
 
-from satchel.manifests.code import DeclaredTool, declared_tools
+from satchel.manifests.code import DeclaredTool, declared_tools, defines_setup
 from satchel.manifests.fields import FIELD_NAME, ConfigField
 from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
@@ -23,6 +23,7 @@ __all__ = [
     "YamlMap",
     "YamlValue",
     "declared_tools",
+    "defines_setup",
     "read_plugin",
     "read_skill",
     "read_yaml",

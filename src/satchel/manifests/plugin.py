@@ -17,10 +17,10 @@ from satchel.settings import Limits
 from satchel.text import has_hidden
 
 _TEXTS = ("version", "description", "author", "license", "homepage", "notes")
-_FIELDS = ("name", *_TEXTS, "keywords", "active", "groups", "tools", "skills", "config")
+_FIELDS = ("name", *_TEXTS, "keywords", "active", "groups", "tools", "skills", "config", "setup")
 _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires")
 # Names that later versions will read; a manifest may carry them already.
-_LATER_FIELDS = frozenset({"setup", "requires", "isolation", "contract"})
+_LATER_FIELDS = frozenset({"requires", "isolation", "contract"})
 _DEFAULT_TOOLS = "tools"
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
@@ -73,6 +73,8 @@ class PluginManifest:
     chosen: tuple[ChosenTool, ...] = ()
     """The tools that are served, if the manifest chooses some; they may be in other modules."""
     config: tuple[ConfigField, ...] = ()
+    setup: str = ""
+    """The module that is run when the plugin is installed, if the manifest names one."""
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -115,6 +117,7 @@ def read_plugin(data: bytes, folder: str, path: str, limits: Limits) -> Reading[
         chosen=chosen,
         skills=_skills(top),
         config=read_fields(top),
+        setup=_setup(top),
     )
     top.report_unknown(_FIELDS, _LATER_FIELDS)
     return Reading(None if problems.fatal else manifest, problems.found)
@@ -202,6 +205,14 @@ def _chosen(top: Block, number: int, item: YamlValue) -> ChosenTool | None:
         what = f"the tool's name {shown(name)} {fault}" if name else "a tool has no name"
         block.misfit("name", what, "Choose another name." if name else "Add 'name:'.")
     return ChosenTool(name, module, function)
+
+
+def _setup(top: Block) -> str:
+    module = top.text("setup").removesuffix(".py")
+    if module and not _is_dotted(module):
+        message = f"'setup' is {shown(module)}, which is no module of this folder"
+        top.misfit("setup", message, "Write a module's name, such as 'setup'.")
+    return module
 
 
 def _is_dotted(module: str) -> bool:

@@ -6,10 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from satchel.diagnostics import Diagnostic, Where, has_error, report
-from satchel.manifests import DeclaredTool, PluginManifest, declared_tools, read_plugin
+from satchel.manifests import (
+    DeclaredTool,
+    PluginManifest,
+    declared_tools,
+    defines_setup,
+    read_plugin,
+)
 from satchel.manifests.decoding import decode
 from satchel.settings import Limits
-from satchel.sources.files import is_utf8
+from satchel.sources.files import is_inside, is_utf8
 from satchel.sources.folders import (
     Folder,
     FolderReader,
@@ -135,7 +141,8 @@ class _Search:
         if not is_utf8(entry.name):
             self._problems.append(not_utf8(entry))
             return
-        target = follow(entry, (self._root,), self._root, self._problems)
+        bounds = os.sep if self._place.follows_links_out else self._root
+        target = follow(entry, (self._root,), bounds, self._problems)
         if target is None:
             return
         if entry.is_symlink():
@@ -157,15 +164,17 @@ class _Search:
         def belongs(name: str) -> bool:
             return name == MANIFEST_FILE or name.endswith(".py") or name in parts.notes
 
+        found = PluginFinding(self._place, key, Folder((), ()), None, (), ())
+        inside = os.path.realpath(found.path)
         reader = FolderReader(
-            self._root,
+            # What a link out of the place leads to is bounded by itself.
+            self._root if is_inside(inside, self._root) else inside,
             self._limits.files_per_skill,
             self._limits.plugin_source,
             wanted=belongs,
             keep=belongs,
             apart=frozenset({os.path.normpath(parts.skills)}),
         )
-        found = PluginFinding(self._place, key, Folder((), ()), None, (), ())
         folder = reader.read(found.path, before.folder if before else None)
         same = before is not None and folder.digest == before.digest
         if before is not None and same and folder.diagnostics == before.folder.diagnostics:
@@ -214,7 +223,12 @@ def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
         found,
         manifest=reading.value.with_notes(notes),
         declared=declared,
-        diagnostics=(*reading.diagnostics, *odd_notes, *odd_code),
+        diagnostics=(
+            *reading.diagnostics,
+            *odd_notes,
+            *odd_code,
+            *_odd_setup(found, reading.value.setup),
+        ),
         notes_files=reading.value.notes_files,
     )
 
@@ -273,12 +287,24 @@ def _chosen(
                 yield replace(tool, name=wanted.name, path=path)
 
 
-def _no_module(path: str, module: str) -> Diagnostic:
+def _odd_setup(found: PluginFinding, module: str) -> list[Diagnostic]:
+    """Report a setup that the manifest names and that cannot be run."""
+    path, file = os.path.join(found.path, MANIFEST_FILE), found.file_of(module)
+    if module and not file:
+        return [_no_module(path, module.replace(".", "/"), "setup")]
+    if module and not defines_setup(found.sources[file]):
+        told = f"'setup' names a module, but {file} defines no function setup(ctx)"
+        return [report("plugin-field-type", Where(path), told, "define it, or remove 'setup:'")]
+    return []
+
+
+def _no_module(path: str, module: str, key: str = "tools") -> Diagnostic:
+    holds = "the tools" if key == "tools" else "setup(ctx)"
     return report(
         "plugin-field-type",
         Where(path),
-        f"'tools' names a module, but there is no {module}.py",
-        f"create {module}.py, or name the module that holds the tools",
+        f"'{key}' names a module, but there is no {module}.py",
+        f"create {module}.py, or name the module that holds {holds}",
     )
 
 
