@@ -140,6 +140,13 @@ def test_config(read, here, write_plugin):
     assert list(problem) == SHAPES["diagnostic"]
 
 
+def test_install_and_uninstall(read, here, write_plugin):
+    write_plugin(here / "plugins", "demo")
+    (done,) = read("install", "plugins/demo")
+    assert list(done) == SHAPES["install"]
+    assert list(read("uninstall", "demo")) == SHAPES["uninstall"]
+
+
 def test_watch(start, world):
     watch = start("watch", "--json", *world)
     loaded = json.loads(watch.until("."))
@@ -157,4 +164,4 @@ def test_every_promise_is_tested():
     source = Path(__file__).read_text()
     for shape in SHAPES:
         assert shape.split()[0] in source
-    assert len(SHAPES) == 24
+    assert len(SHAPES) == 26

@@ -70,7 +70,7 @@ def test_a_plugin_is_named_as_the_sources_know_it(run, outcome, plugin):
     result = run("test", "dmo", "--plugins", "plugins")
     assert result.exit_code == 1
     assert "did you mean demo?" in result.stderr
-    assert "there is no toolkit.yaml" in run("test", "plugins/other").stderr
+    assert "there is no plugin" in run("test", "plugins/other").stderr
 
 
 def test_an_installed_plugin_is_tested_though_nobody_enabled_it(outcome):

@@ -234,6 +234,48 @@ EXCEPTIONS = {
             *("satchel.sources.containment", "tempfile.TemporaryDirectory"),
         },
     ),
+    "setup": (
+        "it installs plugins: files are put in place, and what an author wrote is run",
+        {
+            *("contextlib.contextmanager", "contextlib.suppress", "os", "pathlib.Path"),
+            *("platformdirs.user_data_dir", "satchel.sources"),
+        },
+    ),
+    "setup.archives": (
+        "it takes archives apart",
+        {
+            *("bz2.BZ2File", "gzip.GzipFile", "lzma.LZMAFile", "open", "re", "stat"),
+            *("tarfile.open", "zipfile.ZipFile"),
+        },
+    ),
+    "setup.context": (
+        "it takes addresses apart",
+        {"urllib.parse.unquote", "urllib.parse.urlsplit"},
+    ),
+    "setup.downloads": (
+        "it speaks to servers, and waits before it tries again",
+        {
+            *("hashlib.sha256", "http.client", "open", "ssl"),
+            *("time.sleep", "urllib.error", "urllib.parse.urlsplit"),
+            *("urllib.request.HTTPRedirectHandler", "urllib.request.Request"),
+            "urllib.request.build_opener",
+        },
+    ),
+    "setup.packages": (
+        "it runs pip or uv",
+        {
+            *("importlib.util.find_spec", "re", "shutil.which", "subprocess.DEVNULL"),
+            *("subprocess.run", "sys.executable", "tomllib.loads"),
+        },
+    ),
+    "setup.placing": (
+        "it copies and removes folders",
+        {"shutil.copyfile", "shutil.rmtree", "stat", "types.TracebackType"},
+    ),
+    "setup.running": (
+        "it runs the code of an author, also where it is async",
+        {"asyncio.run", "inspect.isawaitable", "re.compile"},
+    ),
     "watching": (
         "it is the watch's thread, and the stream that an event loop reads",
         {

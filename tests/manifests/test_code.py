@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.manifests import DeclaredTool, declared_tools
+from satchel.manifests import DeclaredTool, declared_tools, defines_setup
 
 
 def names(source):
@@ -185,3 +185,9 @@ SCRAPS = ["@tool", "def f", "(", ")", ":", "\n", "  ", "import satchel", " as ",
 def test_no_bytes_make_the_reader_raise(source):
     reading = declared_tools(source, "tools.py")
     assert (reading.value is None) == bool(reading.diagnostics)
+
+
+@pytest.mark.parametrize("source", [b"", b"def f(:", b"\0", b"x = " + b"(" * 5000, b"\xff"])
+def test_what_is_no_module_defines_no_setup(source):
+    assert not defines_setup(source)
+    assert defines_setup(b"async def setup(ctx): ...")

@@ -163,7 +163,7 @@ def test_a_field_that_nobody_reads_is_reported_and_a_typo_is_recognised():
     assert fixes == ["Write 'version:'.", "Remove it.", "Write 'tools:'.", "Remove it."]
 
 
-@pytest.mark.parametrize("key", ["setup", "requires", "contract"])
+@pytest.mark.parametrize("key", ["requires", "contract"])
 def test_a_field_of_a_later_version_says_so(key):
     reading = read(f"name: maps\n{key}: {{a: b}}\n")
     assert reading.value
@@ -217,6 +217,19 @@ def test_two_chosen_tools_of_one_name_are_refused():
     assert places(read("name: maps\ntools: [a, {name: a, function: b}]\n")) == [
         ("plugin-field-type", 2)
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "module"), [("", ""), ("setup: prepare.py\n", "prepare"), ("setup: a.b\n", "a.b")]
+)
+def test_the_module_that_is_run_at_installation_may_be_named(text, module):
+    reading = read(f"name: maps\n{text}")
+    assert (reading.value.setup, reading.diagnostics) == (module, ())
+
+
+@pytest.mark.parametrize("value", ["../x", "a b", "[a]", "/x"])
+def test_a_setup_that_is_no_module_is_refused(value):
+    assert places(read(f"name: maps\nsetup: {value}\n")) == [("plugin-field-type", 2)]
 
 
 # ---- as an extension of an open plugin ----------------------------------------------------

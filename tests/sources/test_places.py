@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from satchel.errors import DefinitionError
-from satchel.sources import Holds, Scope, place, well_known_places
+from satchel.sources import Holds, Scope, own_plugins, place, well_known_places
 
 
 @pytest.fixture
@@ -89,3 +89,11 @@ def test_a_relative_path_below_a_deleted_current_folder_is_refused(tmp_path, mon
     with pytest.raises(DefinitionError, match="current folder, which was deleted"):
         place("skills", Holds.SKILLS)
     assert place("/skills", Holds.SKILLS).path == "/skills"
+
+
+def test_only_links_in_the_folder_of_installed_plugins_may_lead_out(home, tmp_path):
+    found = well_known_places(tmp_path / "project")
+    assert [item.path for item in found if item.follows_links_out] == [own_plugins()]
+    assert own_plugins() == str(home / ".satchel/plugins")
+    assert place("~/.satchel/plugins", Holds.PLUGINS).follows_links_out
+    assert [item.follows_links_out for item in well_known_places(home)].count(True) == 1

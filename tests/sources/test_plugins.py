@@ -205,6 +205,46 @@ def test_a_link_that_leaves_the_place_is_not_followed(plugins, look, write_plugi
     assert (scan.findings, codes(scan.diagnostics)) == ({}, ["source-link-outside"])
 
 
+@pytest.fixture
+def linked(plugins, write_plugin, tmp_path, limits):
+    """Look into a place whose links may lead out, at a plugin that is linked into it."""
+    from satchel.sources import Holds, Place, Scope
+
+    folder = write_plugin(tmp_path / "elsewhere", "a", tools=TOOL)
+    (plugins / "a").symlink_to(folder)
+    own = Place(str(plugins), Holds.PLUGINS, Scope.USER, "~/x", follows_links_out=True)
+    return folder, lambda: scan_plugins(own, limits)
+
+
+def test_a_link_may_leave_a_place_that_says_so(plugins, linked):
+    folder, look = linked
+    scan = look()
+    assert (list(scan.findings), scan.diagnostics) == (["a"], ())
+    assert scan.findings["a"].is_sound
+    assert scan.links == {(str(plugins / "a"), str(folder))}
+
+
+def test_links_inside_such_a_plugin_may_not_leave_it(linked, tmp_path, codes):
+    folder, look = linked
+    (folder / "near.py").symlink_to("tools.py")
+    (folder / "far.py").symlink_to(tmp_path / "far.py")
+    (tmp_path / "far.py").write_text("")
+    found = look().findings["a"]
+    assert list(found.sources) == ["near.py", "tools.py"]
+    assert codes(found.folder.diagnostics) == ["source-link-outside"]
+
+
+@pytest.mark.parametrize(("source", "fix"), [(None, "create"), ("X = 1", "define it")])
+def test_a_setup_that_is_named_must_be_there(plugins, look, write_plugin, source, fix):
+    modules = {} if source is None else {"prepare": source}
+    write_plugin(plugins, "a", "setup: prepare\n", **modules)
+    found = look().findings["a"]
+    assert (problems(look()), found.is_sound) == (["plugin-field-type"], False)
+    assert found.diagnostics[0].fix.startswith(fix)
+    write_plugin(plugins, "a", "setup: prepare\n", prepare="def setup(ctx): ...")
+    assert look().findings["a"].is_sound
+
+
 def test_links_inside_a_plugin_are_remembered(plugins, look, write_plugin):
     folder = write_plugin(plugins, "a", tools=TOOL)
     (plugins / "shared.py").write_text("")

@@ -79,6 +79,19 @@ def choose(
     console: Console, names: Sequence[str], sources: Sources, step: Step, *, as_json: bool
 ) -> None:
     """Write a choice into the file that the options mean, and tell what came of it."""
+    told = chosen(console, names, sources, step)
+    for item in () if as_json else told:
+        word = "enabled" if item["enabled"] else "disabled"
+        done = f"{word} {item['name']}" if item["changed"] else f"{item['name']} is {word} already"
+        console.out(one_line(f"{done} ({shown_path(item['path'])})"))
+    if as_json:
+        console.json(told)
+
+
+def chosen(
+    console: Console, names: Sequence[str], sources: Sources, step: Step
+) -> list[dict[str, Any]]:
+    """Write a choice into the file that the options mean, and return what came of each name."""
     is_on = step is switch_on
     for name in names:
         _require(name, is_on=is_on)
@@ -91,22 +104,32 @@ def choose(
         things = [thing for thing in known if _is_called(thing, name)]
         if not things:
             _warn(console, name, known)
-        chosen = step(after, farther, name, things)
-        told.append({"name": name, "enabled": is_on, "path": path, "changed": chosen != after})
-        after = chosen
+        wanted = step(after, farther, name, things)
+        told.append({"name": name, "enabled": is_on, "path": path, "changed": wanted != after})
+        after = wanted
     if after != before:
         _require_own(path, sources)
         write_whole(path, _edited(data, before, after))
-    word = "enabled" if is_on else "disabled"
-    for item in () if as_json else told:
-        done = f"{word} {item['name']}" if item["changed"] else f"{item['name']} is {word} already"
-        console.out(one_line(f"{done} ({_shown(path)})"))
-    if as_json:
-        console.json(told)
     _tell_what_differs(console, names, sources, Choices((after, *farther.files)), is_on=is_on)
+    return told
 
 
-def _shown(path: str) -> str:
+def own_sources() -> Sources:
+    """Return what is read when the user names nothing; there a plugin is installed."""
+    return Sources((), (), (), project=False, claude=False)
+
+
+def forget(name: str) -> bool:
+    """Take a plugin out of `enable` of the user's own file, and tell whether it was there."""
+    sources, path = own_sources(), choices_path()
+    data, before = _read(path, sources)
+    after = replace(before, enable=_without(_without(before.enable, name), f"plugin:{name}"))
+    if after != before:
+        write_whole(path, _edited(data, before, after))
+    return after != before
+
+
+def shown_path(path: str) -> str:
     """Return a path as short as it can be typed."""
     shown, home = relative(path), os.path.expanduser("~")
     return f"~{shown.removeprefix(home)}" if shown.startswith(f"{home}{os.sep}") else shown
@@ -197,7 +220,7 @@ def _tell_what_differs(
         elif not is_on and thing.entry.is_served:
             verdict = choices.verdict(thing.kind, (thing.name, *thing.others))
             if verdict is not None and verdict.is_on:
-                why = f"enable = [{verdict.pattern!r}] ({_shown(verdict.file.path)})"
+                why = f"enable = [{verdict.pattern!r}] ({shown_path(verdict.file.path)})"
                 console.say(one_line(f"still on: {thing.kind} {thing.name!r} is kept by {why}"))
 
 

@@ -24,6 +24,8 @@ COMMANDS = {
     "enable": "Switch skills, tools, groups or plugins on again.",
     "disable": "Switch skills, tools, groups or plugins off.",
     "plugins": "Say of each plugin what it brings, and what it costs to import.",
+    "install": "Install a plugin: a folder, a project or a package.",
+    "uninstall": "Remove a plugin that was installed.",
     "config": "Show and change what plugins are configured with.",
 }
 """Each command with its one line of help; its code is in `satchel.cli.commands`."""

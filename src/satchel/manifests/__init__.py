@@ -1,7 +1,7 @@
 """From text to checked values: what a source declares, read without running any of it."""
 
 from satchel.manifests.claude import ClaudeManifest, read_claude_plugin, read_claude_servers
-from satchel.manifests.code import DeclaredTool, declared_tools
+from satchel.manifests.code import DeclaredTool, declared_tools, defines_setup
 from satchel.manifests.fields import FIELD_NAME, ConfigField, field_fault
 from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
@@ -38,6 +38,7 @@ __all__ = [
     "YamlMap",
     "YamlValue",
     "declared_tools",
+    "defines_setup",
     "field_fault",
     "read_claude_plugin",
     "read_claude_servers",

@@ -67,6 +67,23 @@ def declared_tools(
     return Reading(None, problems.found)
 
 
+def defines_setup(source: bytes) -> bool:
+    """Tell whether a module defines `setup(ctx)`: a function that one argument is enough for."""
+    try:
+        statements = list(_module_statements(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    functions = [node for node in statements if isinstance(node, _Function)]
+    last = next((node for node in reversed(functions) if node.name == "setup"), None)
+    if last is None:
+        return False
+    given = last.args
+    positional = [*given.posonlyargs, *given.args]
+    needed = len(positional) - len(given.defaults)
+    takes_one = bool(positional or given.vararg) and needed <= 1
+    return takes_one and None not in given.kw_defaults
+
+
 def _module_statements(tree: ast.Module) -> Iterator[ast.stmt]:
     """Yield what runs at import in the order of the text: also inside `if`, `try` and `with`."""
     waiting: list[ast.AST] = [tree]

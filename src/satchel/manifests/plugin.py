@@ -17,11 +17,12 @@ from satchel.settings import Limits
 from satchel.text import has_hidden
 
 _TEXTS = ("version", "description", "author", "license", "homepage", "notes")
-_PARTS = ("keywords", "active", "groups", "tools", "skills", "config", "isolation", "dependencies")
-_FIELDS = ("name", *_TEXTS, *_PARTS)
+_PARTS = ("keywords", "active", "groups", "tools", "skills", "config", "setup")
+_PROCESS = ("isolation", "dependencies")
+_FIELDS = ("name", *_TEXTS, *_PARTS, *_PROCESS)
 _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires")
 # Names that later versions will read; a manifest may carry them already.
-_LATER_FIELDS = frozenset({"setup", "requires", "contract"})
+_LATER_FIELDS = frozenset({"requires", "contract"})
 _ISOLATIONS = ("none", "process")
 _DEFAULT_TOOLS = "tools"
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
@@ -84,6 +85,8 @@ class PluginManifest:
     """Where its code runs: in the host's process, or in a `process` of its own."""
     dependencies: tuple[str, ...] = ()
     """What that process has installed for it: requirements as PEP 508 writes them."""
+    setup: str = ""
+    """The module that is run when the plugin is installed, if the manifest names one."""
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -133,6 +136,7 @@ def read_plugin(
         config=read_fields(top),
         isolation=_isolation(top),
         dependencies=top.names("dependencies"),
+        setup=_setup(top),
     )
     top.report_unknown(_EXTENSION_FIELDS if extends else _FIELDS, _LATER_FIELDS)
     return Reading(None if problems.fatal else manifest, problems.found)
@@ -228,6 +232,14 @@ def _chosen(top: Block, number: int, item: YamlValue) -> ChosenTool | None:
         what = f"the tool's name {shown(name)} {fault}" if name else "a tool has no name"
         block.misfit("name", what, "Choose another name." if name else "Add 'name:'.")
     return ChosenTool(name, module, function)
+
+
+def _setup(top: Block) -> str:
+    module = top.text("setup").removesuffix(".py")
+    if module and not _is_dotted(module):
+        message = f"'setup' is {shown(module)}, which is no module of this folder"
+        top.misfit("setup", message, "Write a module's name, such as 'setup'.")
+    return module
 
 
 def _is_dotted(module: str) -> bool:

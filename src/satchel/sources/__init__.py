@@ -19,7 +19,7 @@ from satchel.sources.files import UnitFile
 from satchel.sources.findings import MANIFEST_FILE, NAMESPACE, Format, PluginFinding, format_of
 from satchel.sources.guard import Background, PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.importer import ImportedCode, import_distribution, import_folder
-from satchel.sources.places import Holds, Place, Scope, place, well_known_places
+from satchel.sources.places import Holds, Place, Scope, own_plugins, place, well_known_places
 from satchel.sources.plugins import PluginScan, scan_plugins
 from satchel.sources.skills import SKILL_FILE, SkillFinding, SkillScan, scan_skills
 from satchel.sources.watcher import Hint, Notifier, Watched, hints, native_notifier
@@ -60,6 +60,7 @@ __all__ = [
     "installed_folders",
     "native_notifier",
     "normalized",
+    "own_plugins",
     "place",
     "project_choices_path",
     "read_choices",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.manifests import DeclaredTool, PluginManifest, declared_tools
+from satchel.manifests import DeclaredTool, PluginManifest, declared_tools, defines_setup
 from satchel.manifests.decoding import decode
 from satchel.settings import Limits
 from satchel.sources.findings import MANIFEST_FILE, PluginFinding
@@ -29,9 +29,10 @@ def with_part(
     """
     notes, odd_notes = _notes(found, manifest, limits)
     declared, odd_code = _declared(found, manifest)
+    odd_setup = _odd_setup(found, manifest.setup)
     told = manifest.with_notes(notes)
     full = replace(found, manifest=told, declared=declared, notes_files=manifest.notes_files)
-    return full, (*odd_notes, *odd_code)
+    return full, (*odd_notes, *odd_code, *odd_setup)
 
 
 def plain(name: str) -> str:
@@ -100,12 +101,24 @@ def _chosen(
                 yield replace(tool, name=wanted.name, path=path)
 
 
-def _no_module(path: str, module: str) -> Diagnostic:
+def _odd_setup(found: PluginFinding, module: str) -> list[Diagnostic]:
+    """Report a setup that the manifest names and that cannot be run."""
+    path, file = os.path.join(found.code_path, MANIFEST_FILE), found.file_of(module)
+    if module and not file:
+        return [_no_module(path, module.replace(".", "/"), "setup")]
+    if module and not defines_setup(found.sources[file]):
+        told = f"'setup' names a module, but {file} defines no function setup(ctx)"
+        return [report("plugin-field-type", Where(path), told, "define it, or remove 'setup:'")]
+    return []
+
+
+def _no_module(path: str, module: str, key: str = "tools") -> Diagnostic:
+    holds = "the tools" if key == "tools" else "setup(ctx)"
     return report(
         "plugin-field-type",
         Where(path),
-        f"'tools' names a module, but there is no {module}.py",
-        f"create {module}.py, or name the module that holds the tools",
+        f"'{key}' names a module, but there is no {module}.py",
+        f"create {module}.py, or name the module that holds {holds}",
     )
 
 

@@ -7,6 +7,8 @@ from enum import IntEnum, StrEnum
 
 from satchel.errors import DefinitionError
 
+_OWN_PLUGINS = ".satchel/plugins"
+
 
 class Scope(IntEnum):
     """How near a source is to the user's own words; of two equal names the nearer wins."""
@@ -47,6 +49,8 @@ class Place:
 
     Only folders directly in it are skills, and none that breaks the format.
     """
+    follows_links_out: bool = False
+    """Whether links that lie directly in it may lead anywhere: its owner made them."""
 
 
 def place(path: str | os.PathLike[str], holds: Holds, scope: Scope = Scope.EXPLICIT) -> Place:
@@ -58,7 +62,8 @@ def place(path: str | os.PathLike[str], holds: Holds, scope: Scope = Scope.EXPLI
     if not written.strip():
         raise DefinitionError(f"a folder of {holds} has an empty path", fix="use '.' for this one")
     tidy = written.rstrip("/") or "/"
-    return Place(_absolute(os.path.expanduser(written)), holds, scope, tidy)
+    path = _absolute(os.path.expanduser(written))
+    return Place(path, holds, scope, tidy, follows_links_out=path == own_plugins())
 
 
 def _absolute(path: str) -> str:
@@ -89,6 +94,11 @@ def well_known_places(
     return tuple(first.values())
 
 
+def own_plugins() -> str:
+    """Return the folder that `satchel install` puts plugins into, whether it exists or not."""
+    return os.path.join(os.path.expanduser("~"), *_OWN_PLUGINS.split("/"))
+
+
 def _under(base: str, scope: Scope, shown: str, *, claude: bool) -> Iterable[Place]:
     for relative, holds in (
         ("skills", Holds.SKILLS),
@@ -96,8 +106,14 @@ def _under(base: str, scope: Scope, shown: str, *, claude: bool) -> Iterable[Pla
         (".satchel/skills", Holds.SKILLS),
         *(((".claude/skills", Holds.SKILLS),) if claude else ()),
         ("plugins", Holds.PLUGINS),
-        (".satchel/plugins", Holds.PLUGINS),
+        (_OWN_PLUGINS, Holds.PLUGINS),
     ):
+        path = os.path.join(base, *relative.split("/"))
         yield Place(
-            os.path.join(base, *relative.split("/")), holds, scope, shown + relative, optional=True
+            path,
+            holds,
+            scope,
+            shown + relative,
+            optional=True,
+            follows_links_out=path == own_plugins(),
         )

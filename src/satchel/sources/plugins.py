@@ -8,7 +8,7 @@ from satchel.diagnostics import Diagnostic, Where, report
 from satchel.manifests import read_plugin
 from satchel.settings import Limits
 from satchel.sources.claude import ClaudeFiles, claude_files, judge_claude
-from satchel.sources.files import is_utf8
+from satchel.sources.files import is_inside, is_utf8
 from satchel.sources.findings import (
     MANIFEST_FILE,
     NAMESPACE,
@@ -91,7 +91,8 @@ class _Search:
         if not is_utf8(entry.name):
             self._problems.append(not_utf8(entry))
             return
-        target = follow(entry, (self._root,), self._root, self._problems)
+        bounds = os.sep if self._place.follows_links_out else self._root
+        target = follow(entry, (self._root,), bounds, self._problems)
         if target is None:
             return
         if entry.is_symlink():
@@ -123,8 +124,10 @@ class _Search:
         def belongs(name: str) -> bool:
             return is_code(name) or name in parts.notes
 
+        inside = os.path.realpath(found.path)
         reader = FolderReader(
-            self._root,
+            # What a link out of the place leads to is bounded by itself.
+            self._root if is_inside(inside, self._root) else inside,
             self._limits.files_per_skill,
             self._limits.plugin_source,
             wanted=belongs,

@@ -20,7 +20,7 @@ from satchel.cli.render import count, relative, told
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.errors import SatchelError
 from satchel.manifests import thawed
-from satchel.sources import MANIFEST_FILE, Scope
+from satchel.sources import MANIFEST_FILE, Scope, format_of
 from satchel.sources.config import read_configuration
 from satchel.sources.scratch import scratch_world
 from satchel.text import one_line, shorten, visible
@@ -128,7 +128,7 @@ def _wanted(name: str, sources: Sources) -> "PluginEntry":
     """Find a plugin by its folder or its name. Raises `SatchelError`."""
     folder = _folder(name)
     if not folder and os.sep in name:
-        raise SatchelError(f"there is no {MANIFEST_FILE}", where=name)
+        raise SatchelError("there is no plugin", where=name)
     if not folder:
         return sources.open(run_code=False).catalog.plugin(name)
     found = satchel.Satchel(plugins=[folder], run_code=False).catalog
@@ -142,7 +142,7 @@ def _folder(path: str) -> str:
     below = os.path.join(path, "src")
     packages = sorted(os.listdir(below)) if os.path.isdir(below) else []
     for folder in (path, *(os.path.join(below, package) for package in packages)):
-        if os.path.lexists(os.path.join(folder, MANIFEST_FILE)):
+        if format_of(folder) is not None:
             return os.path.abspath(folder)
     return ""
 

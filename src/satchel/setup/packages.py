@@ -1,0 +1,122 @@
+"""Installing and removing packages by the Python that runs us, with pip or uv."""
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from satchel.errors import SatchelError
+from satchel.settings import MIB
+from satchel.sources.distributions import (
+    ENTRY_POINT_GROUP,
+    DistributionFinding,
+    installed_folders,
+    normalized,
+    scan_distributions,
+)
+from satchel.sources.files import UnreadableFileError, read_regular
+
+_PROJECT_FILE = "pyproject.toml"
+_REQUIREMENT = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[<>=!~;@(].*)?")
+_FILES = (".whl", ".tar.gz", ".zip")
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What pip is asked for: a requirement, or the path of a project or of a file."""
+
+    wanted: str
+    distribution: str
+    """The name of its distribution, `""` if only installing it will tell."""
+    editable: bool = False
+
+    def install(self) -> None:
+        """Install it. Raises `SatchelError`."""
+        _run(["install", *(["--editable"] if self.editable else []), self.wanted])
+
+    def plugins(self, before: Iterable[DistributionFinding]) -> list[DistributionFinding]:
+        """Return the plugins that it offers; `before` is what was installed earlier."""
+        found, known = installed(), {(item.path, item.digest) for item in before}
+        if self.distribution:
+            name = normalized(self.distribution)
+            return [item for item in found if normalized(item.distribution) == name]
+        return [item for item in found if (item.path, item.digest) not in known]
+
+
+def installed() -> tuple[DistributionFinding, ...]:
+    """Return every plugin of every installed distribution."""
+    return scan_distributions(installed_folders()).findings
+
+
+def project(path: str, *, editable: bool) -> Package | None:
+    """Return the pip project in a folder, `None` if there is none.
+
+    Raises `SatchelError` for one that plainly offers no plugin.
+    """
+    file = os.path.join(path, _PROJECT_FILE)
+    if not os.path.isfile(file):
+        return None
+    # Lazy: most plugins are folders.
+    import tomllib
+
+    try:
+        data, _ = read_regular(file, MIB)
+        read = tomllib.loads(data.decode())
+    except (UnreadableFileError, ValueError) as problem:
+        raise SatchelError(f"cannot be read: {problem}", where=file) from None
+    table = read.get("project")
+    if not isinstance(table, dict):  # another builder's own table has it all
+        return Package(os.path.abspath(path), "", editable)
+    points = table.get("entry-points")
+    offers = isinstance(points, dict) and ENTRY_POINT_GROUP in points
+    if not offers and "entry-points" not in table.get("dynamic", ()):
+        fault = f"offers no plugin: it has no [project.entry-points.{ENTRY_POINT_GROUP!r}]"
+        raise SatchelError(fault, where=file)
+    return Package(os.path.abspath(path), str(table.get("name", "")), editable)
+
+
+def file(path: str) -> Package | None:
+    """Return the package in a file, such as a wheel; `None` if it is none by its name."""
+    name = os.path.basename(path)
+    if not name.endswith(_FILES):
+        return None
+    is_wheel = name.endswith(".whl")
+    return Package(os.path.abspath(path), name.split("-")[0] if is_wheel else "")
+
+
+def requirement(text: str) -> Package | None:
+    """Return what a requirement such as `acme-weather>=2` asks for; `None` if it is none."""
+    found = _REQUIREMENT.fullmatch(text)
+    return Package(text, found[1]) if found else None
+
+
+def uninstall(distribution: str) -> None:
+    """Remove a distribution. Raises `SatchelError`."""
+    _run(["uninstall", distribution])
+
+
+def _run(words: list[str]) -> None:
+    # Lazy: it is slow to import, and most plugins are folders.
+    import shutil
+    import subprocess
+
+    command, *rest = words
+    if find_spec("pip"):
+        quiet = {"install": ["--disable-pip-version-check", "--no-input"], "uninstall": ["--yes"]}
+        line = [sys.executable, "-m", "pip", command, *quiet[command], *rest]
+    elif uv := shutil.which("uv"):
+        line = [uv, "pip", command, "--python", sys.executable, *rest]
+    else:
+        raise SatchelError(
+            f"neither pip nor uv is there to {command} it",
+            fix=f"say: {sys.executable} -m ensurepip",
+        )
+    try:
+        # Stdout is for data; descriptor 2 is where talk goes, whatever `sys.stderr` is now.
+        done = subprocess.run(line, check=False, stdin=subprocess.DEVNULL, stdout=2)  # noqa: S603
+    except OSError as problem:
+        raise SatchelError(f"{line[0]} cannot be run: {problem.strerror}") from None
+    if done.returncode:
+        raise SatchelError(f"{os.path.basename(line[0])} could not {command} {rest[-1]!r}")

@@ -1,0 +1,92 @@
+"""Running the `setup(ctx)` of a plugin; whatever it does ends in one clear message."""
+
+import inspect
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from satchel.errors import SatchelError
+from satchel.manifests import ConfigField, defines_setup
+from satchel.setup.context import Person, SetupContext
+from satchel.sources.findings import PluginFinding
+from satchel.sources.guard import PluginCodeError, described
+from satchel.sources.importer import import_folder
+from satchel.sources.process import PRIVATE_PREFIX, Process
+
+_DEFAULT = "setup"
+# Authors know their modules by their own names.
+_PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+\.?")
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """The module that holds a plugin's `setup`, with all of its sources as they were read."""
+
+    folder: str
+    sources: Mapping[str, bytes]
+    module: str
+    file: str
+
+    @property
+    def path(self) -> str:
+        """Return the file that holds it."""
+        return os.path.join(self.folder, *self.file.split("/"))
+
+    @property
+    def is_one(self) -> bool:
+        """Tell whether it can be run: a `setup.py` may be what builds a package instead."""
+        return defines_setup(self.sources[self.file])
+
+    def run(
+        self, plugin: str, fields: tuple[ConfigField, ...], person: Person, limit: float
+    ) -> None:
+        """Import the module within `limit` seconds, and run its `setup` for as long as it takes.
+
+        Raises `SatchelError`, whatever it does.
+        """
+        ctx = SetupContext(plugin, Path(self.folder), person, fields)
+        before = Process.now()
+        try:
+            code = import_folder(self.folder, self.sources, self.module, limit)
+            try:
+                _wait_for(code.thing.setup(ctx))
+            finally:
+                code.purge()
+                before.put_back(self.folder)
+        except KeyboardInterrupt:
+            raise SatchelError("was interrupted", where=self.path) from None
+        except PluginCodeError as problem:
+            raise self._failed(problem) from problem
+        except BaseException as problem:
+            raise self._failed(described(problem)) from problem
+
+    def _failed(self, problem: PluginCodeError) -> SatchelError:
+        place = f"{problem.path or self.path}:{problem.line}" if problem.line else self.path
+        cause = problem.__cause__
+        # What our own functions raise is a sentence already.
+        told = str(cause) if isinstance(cause, SatchelError) else problem.message
+        return SatchelError(_PRIVATE_NAME.sub("", told), where=place)
+
+
+def hook_of(found: PluginFinding) -> Hook | None:
+    """Return what is run when a plugin is installed, `None` if nothing is."""
+    module = found.manifest.setup if found.manifest else ""
+    file = found.file_of(module or _DEFAULT)
+    if not file:
+        return None
+    return Hook(found.code_path, found.sources, module or _DEFAULT, file)
+
+
+def _wait_for(outcome: Any) -> None:
+    """Wait for the end of a setup that is a coroutine."""
+    if inspect.isawaitable(outcome):
+        # Lazy: most setups are plain functions.
+        import asyncio
+
+        async def awaited() -> None:
+            await outcome
+
+        asyncio.run(awaited())

@@ -1,0 +1,552 @@
+"""`install` and `uninstall`: what they put in place, what they leave, and what they tell."""
+
+import json
+import os
+import pty
+import select
+import shutil
+import stat
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from satchel.cli.entry import cli
+
+PATIENCE = 30.0
+CTRL_C = b"\x03"
+CANARY = "s3cr3t-canary"
+MANIFEST = "version: {version}\nactive: true\n"
+FIELDS = """config:
+  api_key: {type: secret, description: From your account.}
+  retries: {type: integer, default: 2, max: 9}
+"""
+TOOLS = """
+from satchel import tool
+
+@tool(state=["api_key"])
+def forecast(city: str, api_key: str) -> str:
+    "Forecast."
+    return city
+
+@tool
+def cities() -> str:
+    "List them."
+    return "Oslo {version}"
+"""
+
+
+@pytest.fixture
+def weather(here, write_plugin, write_skill):
+    """Write the plugin `weather` into the current folder; by keyword what is special about it."""
+
+    def write(version="1.0", manifest=FIELDS, **modules):
+        modules.setdefault("tools", TOOLS.replace("{version}", version))
+        folder = write_plugin(
+            here, "weather", MANIFEST.format(version=version) + manifest, **modules
+        )
+        write_skill(folder / "skills", "read-the-sky")
+        return folder
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path, monkeypatch):
+    monkeypatch.setenv("SATCHEL_DATA_DIR", str(tmp_path / "data"))
+    return tmp_path / "data/plugins/weather"
+
+
+@pytest.fixture
+def home(an_empty_world):
+    """The folder that plugins are installed into."""
+    return Path.home() / ".satchel/plugins"
+
+
+@pytest.fixture
+def env(a_config_folder_of_its_own):
+    return a_config_folder_of_its_own / "plugins/weather.env"
+
+
+@pytest.fixture
+def choices(a_config_folder_of_its_own):
+    return a_config_folder_of_its_own / "satchel.toml"
+
+
+def names(folder):
+    return sorted(os.listdir(folder)) if folder.exists() else []
+
+
+def served(run):
+    """Return the names of the plugins that are used."""
+    found = json.loads(run("list", "plugins", "--json").stdout)
+    return [item["name"] for item in found if item["state"] == "ok"]
+
+
+# ---- folders ------------------------------------------------------------------------------
+
+
+def test_a_folder_is_copied_and_told_with_what_it_brings(run, weather, home, env):
+    weather()
+    done = run("install", "./weather", "--set", f"api_key={CANARY}")
+    assert done.exit_code == 0
+    assert done.stdout == (
+        "installed weather 1.0 (~/.satchel/plugins/weather): 2 tools, 1 skill, 1 group\n"
+    )
+    assert done.stderr == "next: satchel show weather --kind plugin\n"
+    assert names(home) == ["weather"]
+    assert not (home / "weather").is_symlink()
+    assert served(run) == ["weather"]
+    assert env.read_text() == f"API_KEY={CANARY}\n"
+    assert stat.S_IMODE(env.stat().st_mode) == 0o600
+    assert run("call", "cities").stdout == "Oslo 1.0\n"
+
+
+def test_a_bare_word_is_a_folder_with_a_manifest(run, weather):
+    weather()
+    assert "taken as the folder ./weather" in run("install", "weather").stderr
+
+
+def test_the_name_is_that_of_the_manifest(run, here, write_plugin, home):
+    write_plugin(here, "maps").rename(here / "other")
+    assert run("install", "./other").exit_code == 0
+    assert names(home) == ["maps"]
+
+
+def test_what_is_missing_is_told_with_the_command_and_no_fault(run, weather):
+    weather()
+    done = run("install", "./weather")
+    assert done.exit_code == 0
+    assert "'api_key' has no value; say: satchel config set weather api_key\n" in done.stderr
+    assert served(run) == ["weather"]
+
+
+def test_a_link_leads_to_the_folder_and_follows_it(run, weather, home):
+    folder = weather()
+    done = run("install", "-e", "./weather", "--json")
+    (record,) = json.loads(done.stdout)
+    assert record == {
+        "name": "weather",
+        "version": "1.0",
+        "kind": "link",
+        "path": str(home / "weather"),
+        "enabled": True,
+        "missing": ["api_key"],
+    }
+    assert os.readlink(home / "weather") == str(folder)
+    weather("2.0")
+    assert run("call", "cities").stdout == "Oslo 2.0\n"
+
+
+def test_an_upgrade_takes_the_place_of_what_was_there(run, weather, home):
+    folder = weather()
+    (folder / "gone.py").write_text("")
+    run("install", "./weather")
+    (folder / "gone.py").unlink()
+    weather("2.0")
+    assert run("install", "./weather").stdout.startswith("installed anew weather 2.0 ")
+    assert names(home) == ["weather"]
+    assert "gone.py" not in names(home / "weather")
+    assert run("call", "cities").stdout == "Oslo 2.0\n"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "modules"),
+    [
+        ("config: nonsense\n", {}),
+        ("setup: gone\n", {}),
+        ("setup: other\n", {"other": "X = 1\n"}),
+        ("", {"tools": "def f(:\n"}),
+    ],
+)
+def test_a_plugin_with_errors_is_refused_and_nothing_changes(run, weather, home, manifest, modules):
+    weather(manifest=manifest, **modules)
+    done = run("install", "./weather")
+    assert done.exit_code == 1
+    assert "weather/t" in done.stderr
+    assert "has errors; nothing was installed" in done.stderr
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    "word", ["./nowhere", "~/nowhere", "-", "a b", "./empty", "./note.txt", ""]
+)
+def test_what_is_no_plugin_is_refused_and_pip_never_asked(run, here, word, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
+    (here / "empty").mkdir()
+    (here / "note.txt").write_text("")
+    assert run("install", word).exit_code == 1
+
+
+def test_wrong_usage_is_told(run, weather):
+    weather()
+    for args in (["--set", "a"], ["--set", "a=1", "--set", "A=2"], ["--set", "=1"]):
+        assert run("install", "./weather", *args).exit_code == 2
+    assert run("install", "-e", "weather-tools").exit_code == 2
+
+
+def test_values_are_checked_before_anything_is_written(run, weather, home, env):
+    weather()
+    for given, told in (
+        ("retires=1", "did you mean retries"),
+        ("retries=12", "at most 9"),
+        ("api_key=", "counts as none"),
+    ):
+        done = run("install", "./weather", "--set", given)
+        assert (done.exit_code, told in done.stderr) == (1, True), done.stderr
+    assert (names(home), env.exists()) == ([], False)
+
+
+def test_a_value_may_come_from_stdin(weather, env):
+    weather()
+    args = ["install", "./weather", "--set", "api_key=-"]
+    assert CANARY not in CliRunner().invoke(cli, args, input=f"{CANARY}\n").output
+    assert env.read_text() == f"API_KEY={CANARY}\n"
+
+
+def test_one_that_was_switched_off_is_switched_on(run, weather, choices):
+    weather()
+    run("install", "./weather")
+    run("disable", "weather")
+    assert served(run) == []
+    assert run("install", "./weather").exit_code == 0
+    assert served(run) == ["weather"]
+    assert tomllib.loads(choices.read_text()) == {"disable": []}
+
+
+def test_one_that_another_stands_before_is_told(run, weather, tmp_path):
+    weather()
+    shutil.copytree("weather", Path.home() / "plugins/weather")
+    assert "it is not used: shadowed" in run("install", "./weather").stderr
+
+
+def test_a_folder_that_is_no_plugin_is_never_replaced(run, weather, home):
+    weather()
+    (home / "weather").mkdir(parents=True)
+    (home / "weather/diary.txt").write_text("")
+    done = run("install", "./weather")
+    assert (done.exit_code, "is no plugin" in done.stderr) == (1, True)
+    assert names(home / "weather") == ["diary.txt"]
+
+
+@pytest.mark.parametrize("option", [(), ("-e",)])
+def test_what_is_installed_is_not_installed_onto_itself(run, weather, home, option):
+    weather()
+    run("install", "./weather")
+    done = run("install", home / "weather", *option)
+    assert (done.exit_code, "already" in done.stderr) == (1, True)
+    assert "toolkit.yaml" in names(home / "weather")
+
+
+# ---- setup --------------------------------------------------------------------------------
+
+
+SETUP = """
+def setup(ctx):
+    (ctx.data / "model.bin").write_text("m")
+    ctx.set("api_key", "from-setup")
+    ctx.say(f"hello from {ctx.folder}, {ctx.interactive}")
+    print("NOISE")
+"""
+
+
+def test_a_setup_is_run_and_told(run, weather, home, env, data):
+    weather(setup=SETUP)
+    done = run("install", "./weather", "--json")
+    assert (done.exit_code, json.loads(done.stdout)[0]["missing"]) == (0, [])
+    told = done.stderr.splitlines()
+    assert told[:2] == ["running setup.py of weather", f"hello from {home / 'weather'}, False"]
+    assert env.read_text() == "API_KEY=from-setup\n"
+    assert (data / "model.bin").exists()
+
+
+def test_a_linked_folder_is_set_up_where_it_lies(run, weather):
+    folder = weather(setup=SETUP)
+    assert f"hello from {folder}, False" in run("install", "-e", "./weather").stderr
+
+
+def test_what_builds_a_package_is_not_run(run, weather):
+    weather(setup="raise SystemExit(3)\n")
+    done = run("install", "./weather")
+    assert (done.exit_code, "setup.py is not run" in done.stderr) == (0, True)
+
+
+@pytest.mark.parametrize("option", [(), ("-e",)])
+def test_a_setup_that_fails_takes_everything_back(run, weather, home, env, option):
+    weather(setup="def setup(ctx):\n    1 / 0\n")
+    done = run("install", "./weather", "--set", "api_key=k", *option)
+    assert done.exit_code == 1
+    assert "setup.py:2: ZeroDivisionError: division by zero" in done.stderr
+    assert "nothing was installed; the values are kept in" in done.stderr
+    assert (names(home), served(run)) == ([], [])
+    assert env.read_text() == "API_KEY=k\n"
+    assert (Path("weather/toolkit.yaml")).exists()
+
+
+def test_an_upgrade_whose_setup_fails_brings_back_what_was_there(run, weather, home):
+    weather()
+    run("install", "./weather")
+    weather("2.0", setup="def setup(ctx):\n    raise SystemExit\n")
+    done = run("install", "./weather")
+    assert (done.exit_code, "what was installed before is back" in done.stderr) == (1, True)
+    assert names(home) == ["weather"]
+    assert run("call", "cities").stdout == "Oslo 1.0\n"
+
+
+def test_choices_that_cannot_be_written_take_everything_back(run, weather, home, choices):
+    weather()
+    choices.parent.mkdir(parents=True, exist_ok=True)
+    choices.write_text("not toml")
+    done = run("install", "./weather")
+    assert (done.exit_code, "nothing was installed" in done.stderr) == (1, True)
+    assert names(home) == []
+
+
+# ---- questions ----------------------------------------------------------------------------
+
+
+def on_a_terminal(*args, answers):
+    """Run a command in a session of its own, and type each answer when its question comes."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-m", "satchel", *args])
+    seen, at, waiting, typed = "", 0, list(answers), ""
+    deadline = time.monotonic() + PATIENCE
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([terminal], [], [], 1.0)[0]:
+                # Between a question and the waiting for its answer Ctrl-C may be missed.
+                os.write(terminal, CTRL_C if typed.encode() == CTRL_C else b"")
+                continue
+            seen += os.read(terminal, 1000).decode()
+            while waiting and (found := seen.find(waiting[0][0], at)) >= 0:
+                at = found + len(waiting[0][0])
+                typed = waiting.pop(0)[1]
+                os.write(terminal, typed.encode())
+    except OSError:  # how Linux tells that the other side has ended
+        pass
+    finally:
+        os.close(terminal)  # which ends a child that waits in vain
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seen
+
+
+def test_what_is_missing_is_asked_for_until_it_is_right(weather, env, home):
+    fields = FIELDS.replace("default: 2, ", "")
+    weather(manifest=fields, setup="def setup(ctx):\n    ctx.say(ctx.ask('Town?'))\n")
+    code, seen = on_a_terminal(
+        "install",
+        "./weather",
+        answers=[
+            ("api_key (secret", f"{CANARY}\n"),
+            ("retries (integer: a whole number of at most 9", "many\n"),
+            ("no whole number", ""),
+            ("retries (integer", "3\n"),
+            ("Town?", "Oslo\n"),
+        ],
+    )
+    assert code == 0, seen
+    assert "api_key: From your account." in seen
+    assert CANARY not in seen
+    assert env.read_text() == f"API_KEY={CANARY}\nRETRIES=3\n"
+
+
+def test_an_empty_answer_leaves_a_value_for_later(weather, env, home):
+    weather()
+    code, seen = on_a_terminal("install", "./weather", answers=[("api_key (", "\n")])
+    assert (code, env.exists(), names(home)) == (0, False, ["weather"])
+    assert "'api_key' has no value" in seen
+
+
+def test_nobody_is_asked_who_does_not_want_it(weather, home):
+    weather()
+    code, seen = on_a_terminal("install", "./weather", "--no-input", answers=[])
+    assert (code, "api_key (" in seen, names(home)) == (0, False, ["weather"])
+
+
+@pytest.mark.parametrize("question", ["api_key (", "Town?"])
+def test_ctrl_c_at_a_question_takes_everything_back(weather, home, question):
+    manifest = FIELDS if "api" in question else ""
+    tools = "X = 1\n"
+    weather(manifest=manifest, tools=tools, setup="def setup(ctx):\n    ctx.ask('Town?')\n")
+    code, seen = on_a_terminal("install", "./weather", answers=[(question, "\x03")])
+    assert (code, names(home)) == (1, []), seen
+    assert "Traceback" not in seen
+
+
+# ---- packages -----------------------------------------------------------------------------
+
+
+def test_a_project_that_offers_no_plugin_is_refused_before_pip_is_asked(run, here, monkeypatch):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
+    (here / "other").mkdir()
+    (here / "other/pyproject.toml").write_text('[project]\nname = "other"\n')
+    done = run("install", "./other")
+    assert (done.exit_code, "offers no plugin" in done.stderr) == (1, True)
+
+
+@pytest.fixture
+def pip(monkeypatch, tmp_path):
+    """Stand in for pip: note how it is called, and put a distribution where we look."""
+    calls = []
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+
+    def called(line, **_):
+        calls.append(line[1:])
+        info = site / "acme_weather-1.2.dist-info"
+        if line[3] == "uninstall":
+            shutil.rmtree(info)
+        else:
+            info.mkdir(exist_ok=True)
+            (info / "METADATA").write_text("Name: acme-weather\nVersion: 1.2\n")
+            (info / "entry_points.txt").write_text(calls_offer[0])
+            (info / "RECORD").write_text("")
+        return subprocess.CompletedProcess(line, code[0])
+
+    code, calls_offer = [0], ["[satchel.plugins]\nacme = acme_weather\n"]
+    monkeypatch.setattr(subprocess, "run", called)
+    return calls, calls_offer, code
+
+
+def test_a_distribution_is_installed_by_pip_and_enabled_by_name(run, pip, choices):
+    calls, _, _ = pip
+    done = run("install", "acme_weather>=1", "--json")
+    assert calls == [
+        ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "acme_weather>=1"]
+    ]
+    (record,) = json.loads(done.stdout)
+    assert (record["name"], record["version"], record["kind"]) == ("acme", "1.2", "package")
+    assert record["enabled"]
+    assert "taken as a distribution" in done.stderr
+    assert tomllib.loads(choices.read_text()) == {"enable": ["acme"]}
+    gone = run("uninstall", "acme")
+    assert gone.stdout.startswith("uninstalled acme (")
+    assert calls[-1] == ["-m", "pip", "uninstall", "--yes", "acme-weather"]
+    assert tomllib.loads(choices.read_text()) == {"enable": []}
+
+
+def test_a_distribution_without_a_plugin_stays_and_is_told(run, pip, choices):
+    pip[1][0] = "[console_scripts]\nx = y\n"
+    done = run("install", "acme-weather")
+    assert (done.exit_code, "offers no plugin; it stays installed" in done.stderr) == (1, True)
+    assert "pip uninstall acme-weather" in done.stderr
+    assert not choices.exists()
+
+
+def test_a_pip_that_fails_is_told(run, pip, choices):
+    pip[2][0] = 1
+    done = run("install", "acme-weather")
+    assert (done.exit_code, "could not install 'acme-weather'" in done.stderr) == (1, True)
+    assert not choices.exists()
+
+
+def test_without_pip_uv_is_asked_and_without_both_that_is_told(run, pip, monkeypatch):
+    calls, _, _ = pip
+    monkeypatch.setattr("satchel.setup.packages.find_spec", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: "/bin/uv")
+    run("install", "acme-weather")
+    assert calls == [["pip", "install", "--python", sys.executable, "acme-weather"]]
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert "neither pip nor uv" in run("install", "acme-weather").stderr
+
+
+def test_a_project_and_a_wheel_are_given_to_pip_by_their_paths(run, pip, here):
+    calls, _, _ = pip
+    (here / "acme").mkdir()
+    points = '[project.entry-points."satchel.plugins"]\nacme = "acme_weather"\n'
+    (here / "acme/pyproject.toml").write_text(f'[project]\nname = "acme-weather"\n{points}')
+    assert run("install", "-e", "./acme").exit_code == 0
+    assert calls[-1][-2:] == ["--editable", str(here / "acme")]
+    (here / "acme_weather-1.2-py3-none-any.whl").write_text("")
+    assert run("install", "acme_weather-1.2-py3-none-any.whl").exit_code == 0
+    assert calls[-1][-1] == str(here / "acme_weather-1.2-py3-none-any.whl")
+
+
+def test_a_distribution_may_bring_several_plugins(run, pip, choices):
+    pip[1][0] = "[satchel.plugins]\none = acme_one\ntwo = acme_two\n"
+    done = run("install", "acme-weather", "--set", "token=t")
+    assert (done.exit_code, "satchel config set NAME" in done.stderr) == (1, True)
+    assert not choices.exists()
+    records = json.loads(run("install", "acme-weather", "--json").stdout)
+    assert [record["name"] for record in records] == ["one", "two"]
+    done = run("uninstall", "two")
+    assert "acme-weather brings one, too" in done.stderr
+    assert tomllib.loads(choices.read_text()) == {"enable": []}
+
+
+def test_a_plugin_of_two_distributions_is_removed_by_the_name_of_one(run, pip, tmp_path):
+    calls, _, _ = pip
+    run("install", "acme-weather")
+    shutil.copytree(tmp_path / "site/acme_weather-1.2.dist-info", tmp_path / "site/b-1.dist-info")
+    (tmp_path / "site/b-1.dist-info/METADATA").write_text("Name: b\nVersion: 1\n")
+    done = run("uninstall", "acme")
+    assert "name the distribution: acme-weather or b" in done.stderr
+    assert run("uninstall", "Acme_Weather").exit_code == 0
+    assert calls[-1][-1] == "acme-weather"
+
+
+def test_a_requirement_may_be_an_address(run, pip):
+    assert run("install", "acme-weather @ https://example.org/acme.whl").exit_code == 0
+    assert pip[0][0][-1] == "acme-weather @ https://example.org/acme.whl"
+
+
+def test_values_of_a_package_are_written(run, pip, a_config_folder_of_its_own):
+    assert run("install", "acme-weather", "--set", "token=t").exit_code == 0
+    assert (a_config_folder_of_its_own / "plugins/acme.env").read_text() == "TOKEN=t\n"
+
+
+# ---- uninstalling -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", [(), ("-e",)])
+def test_what_was_installed_is_removed_and_its_values_and_data_are_kept(  # noqa: PLR0917
+    run, weather, home, env, data, option
+):
+    folder = weather(setup=SETUP)
+    run("install", "./weather", *option)
+    done = run("uninstall", "weather")
+    assert done.stdout == "uninstalled weather (~/.satchel/plugins/weather)\n"
+    assert done.stderr.count("--purge removes it") == 2
+    assert (names(home), env.exists(), data.exists()) == ([], True, True)
+    assert (folder / "toolkit.yaml").exists()
+
+
+def test_a_purge_leaves_nothing(run, weather, home, env, data):
+    weather(setup=SETUP)
+    run("install", "./weather")
+    done = run("uninstall", "weather", "--purge", "--json")
+    assert json.loads(done.stdout)["kept"] == []
+    assert (names(home), env.exists(), data.exists()) == ([], False, False)
+
+
+def test_a_link_that_leads_nowhere_is_removed(run, weather, home):
+    shutil.rmtree(weather()) if run("install", "-e", str(weather())).exit_code == 0 else None
+    assert run("uninstall", "weather").exit_code == 0
+    assert names(home) == []
+
+
+def test_what_was_not_installed_is_refused(run, weather, tmp_path):
+    shutil.copytree(weather(), Path.home() / "plugins/weather")
+    done = run("uninstall", "weather")
+    assert (done.exit_code, "delete the folder yourself" in done.stderr) == (1, True)
+    done = run("uninstall", "builtin")
+    assert (done.exit_code, "satchel disable builtin" in done.stderr) == (1, True)
+    assert run("uninstall", "../weather").exit_code == 2
+
+
+def test_a_folder_that_is_no_plugin_is_never_removed(run, home):
+    (home / "diary").mkdir(parents=True)
+    assert run("uninstall", "diary").exit_code == 1
+    assert names(home) == ["diary"]
+
+
+def test_a_mistyped_name_has_near_misses(run, weather):
+    weather()
+    run("install", "./weather")
+    done = run("uninstall", "wether")
+    assert (done.exit_code, "did you mean weather?" in done.stderr) == (1, True)

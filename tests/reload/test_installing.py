@@ -1,0 +1,172 @@
+"""What `satchel install` and `uninstall` do, seen by a satchel that runs meanwhile."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import satchel
+from satchel.cli.entry import cli
+
+TOOLS = """
+    from satchel import tool
+
+    @tool
+    def greet() -> str:
+        "Greet."
+        return "{word}"
+"""
+ACTIVE = "active: true\nversion: {version}\n"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder / ".satchel/plugins"
+
+
+@pytest.fixture
+def demo(tmp_path, write_plugin):
+    """Write a version of the plugin somewhere else."""
+
+    def demo(word, version="1"):
+        manifest = ACTIVE.format(version=version)
+        return write_plugin(tmp_path / "work", "demo", manifest, tools=TOOLS.format(word=word))
+
+    return demo
+
+
+def run(*args: object) -> None:
+    result = CliRunner().invoke(cli, [str(arg) for arg in args])
+    assert result.exit_code == 0, result.output
+
+
+def say(bag) -> str:
+    return asyncio.run(bag.session().call("greet", {})).text
+
+
+@pytest.fixture
+def seen(watched, home):
+    home.mkdir(parents=True)
+    with watched(places=satchel.well_known_places()) as seen:
+        yield seen
+
+
+def of_demo(seen):
+    return [event for event, kind, name in seen.events() if (kind, name) == ("plugin", "demo")]
+
+
+def test_a_copied_plugin_comes_is_upgraded_and_goes_each_as_one_change(seen, demo):
+    run("install", demo("one"))
+    seen.until_event("added", "greet")
+    assert say(seen.bag) == "one"
+    run("install", demo("two", "2"))
+    seen.until(lambda: say(seen.bag) == "two")
+    run("uninstall", "demo")
+    seen.until_event("removed", "demo")
+    assert of_demo(seen) == ["added", "changed", "removed"]
+    seen.until_as_cold()
+
+
+def test_a_linked_plugin_is_followed_while_it_is_edited(seen, demo, home):
+    run("install", "-e", demo("one"))
+    seen.until_event("added", "greet")
+    for word in ("two", "three"):
+        demo(word)
+        seen.until(lambda word=word: say(seen.bag) == word)
+    seen.until_as_cold()
+    run("uninstall", "demo")
+    seen.until_event("removed", "demo")
+    assert (demo("four") / "tools.py").exists()
+
+
+def test_a_plugin_is_found_in_a_folder_that_installing_makes(watched, demo, home):
+    with watched(places=satchel.well_known_places()) as seen:
+        assert not home.exists()
+        run("install", demo("one"))
+        seen.until_event("added", "greet")
+
+
+def test_a_plugin_whose_setup_fails_does_not_stay(seen, demo, home):
+    folder = demo("one")
+    (folder / "setup.py").write_text("def setup(ctx):\n    1 / 0\n")
+    result = CliRunner().invoke(cli, ["install", str(folder)])
+    assert result.exit_code == 1
+    seen.until_as_cold()
+    assert "demo" not in seen.bag.catalog.plugins
+
+
+# ---- a real package -----------------------------------------------------------------------
+
+CODE = """
+from satchel import Group, hookimpl
+
+def greet() -> str:
+    "Greet."
+    return "hello"
+
+@hookimpl
+def satchel_tools():
+    return [greet]
+
+@hookimpl
+def satchel_groups():
+    return [Group("acme", "Greets.", active=True)]
+"""
+
+
+@pytest.fixture
+def wheel(tmp_path) -> Path:
+    """Write a wheel by hand, so that nothing has to be built."""
+    path, info = tmp_path / "acme_greeter-1.0-py3-none-any.whl", "acme_greeter-1.0.dist-info"
+    files = {
+        "acme_greeter.py": CODE,
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: acme-greeter\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": "[satchel.plugins]\nacme = acme_greeter\n",
+    }
+    record = "".join(f"{name},,\n" for name in (*files, f"{info}/RECORD"))
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in (*files.items(), (f"{info}/RECORD", record)):
+            archive.writestr(name, text)
+    return path
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """Run a command in an environment that sees our packages, and has a folder of its own."""
+    venv.create(tmp_path / "env", with_pip=False, symlinks=True)
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    ours = [str(Path(satchel.__file__).parents[1]), sysconfig.get_path("purelib")]
+    (site / "ours.pth").write_text("\n".join(ours))
+
+    def scratch(*words: object) -> str:
+        done = subprocess.run(
+            [tmp_path / "env/bin/python", "-m", "satchel", *map(str, words)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PIP_NO_INDEX": "1"},
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return scratch
+
+
+def test_a_wheel_is_really_installed_enabled_and_removed(scratch, wheel):
+    (record,) = json.loads(scratch("install", wheel, "--json", "--set", "key=v"))
+    assert (record["name"], record["kind"], record["enabled"]) == ("acme", "package", True)
+    assert scratch("call", "greet") == "hello\n"
+    scratch("uninstall", "acme", "--purge")
+    assert "acme" not in scratch("list", "plugins")

@@ -1,0 +1,242 @@
+"""Downloads: whole or not there, resumed only where that is safe."""
+
+import hashlib
+import os
+
+import pytest
+
+from satchel.errors import DefinitionError, SatchelError
+from satchel.setup import downloads
+from satchel.setup.downloads import Download, shown_url
+
+BODY = bytes(range(256)) * 4096
+DIGEST = hashlib.sha256(BODY).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def body(server):
+    server.body = BODY
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "data" / "model.bin"
+
+
+@pytest.fixture
+def fetch(server, target):
+    """Fetch the file of the server, without pauses; returns what was told of the progress."""
+
+    def fetch(url: str = "", **given):
+        told = []
+        given = {"tries": 3, "pause": 0.0} | given
+        Download(url or server.url, str(target), lambda *step: told.append(step), **given).run()
+        return told
+
+    return fetch
+
+
+def left(target):
+    """The names beside the target."""
+    return sorted(os.listdir(target.parent)) if target.parent.exists() else []
+
+
+def ranges(server):
+    return [request.get("Range") for request in server.requests]
+
+
+def test_a_file_is_fetched_and_its_progress_told(fetch, target):
+    told = fetch(sha256=DIGEST.upper())
+    assert target.read_bytes() == BODY
+    assert left(target) == ["model.bin"]
+    assert told[-1] == (len(BODY), len(BODY))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_a_file_with_the_right_checksum_is_not_fetched_again(fetch, server, target):
+    fetch(sha256=DIGEST)
+    fetch(sha256=DIGEST)
+    assert len(server.requests) == 1
+    target.write_bytes(b"changed")
+    fetch(sha256=DIGEST)
+    assert target.read_bytes() == BODY
+    fetch()
+    assert len(server.requests) == 3
+
+
+def test_a_wrong_checksum_leaves_nothing_and_keeps_what_was_there(fetch, target):
+    target.parent.mkdir()
+    target.write_bytes(b"old")
+    with pytest.raises(SatchelError, match=f"sha256 {DIGEST}, not 00"):
+        fetch(sha256="00" * 32)
+    assert (left(target), target.read_bytes()) == (["model.bin"], b"old")
+
+
+def test_what_broke_off_goes_on_where_it_ended(fetch, server, target):
+    server.script = ["break after 1000", "break after 500"]
+    fetch(sha256=DIGEST)
+    assert target.read_bytes() == BODY
+    assert ranges(server) == [None, "bytes=1000-", "bytes=1500-"]
+    assert {request.get("If-Range") for request in server.requests[1:]} == {'"one"'}
+
+
+def test_what_broke_off_goes_on_in_the_next_run(fetch, server, target):
+    server.script = ["break after 1000", "503", "503", "503"]
+    with pytest.raises(SatchelError, match=r"503 .*the next time goes on there"):
+        fetch()
+    assert left(target) == [".model.bin.part", ".model.bin.part.of"]
+    fetch(sha256=DIGEST)
+    assert ranges(server)[-1] == "bytes=1000-"
+    assert target.read_bytes() == BODY
+
+
+def test_failures_count_only_while_nothing_new_comes(fetch, server, target):
+    server.script = ["break after 10"] * 9
+    fetch(sha256=DIGEST)
+    assert len(server.requests) == 10
+    assert target.read_bytes() == BODY
+
+
+def test_a_server_that_always_breaks_off_at_one_place_is_given_up(fetch, server):
+    server.tag = ""
+    server.script = ["break after 10"] * 9
+    with pytest.raises(SatchelError, match=f"ended after 10 of {len(BODY)} bytes"):
+        fetch()
+    assert ranges(server) == [None] * 3
+
+
+def test_a_file_that_changed_meanwhile_is_fetched_from_the_start(fetch, server, target):
+    server.script = ["break after 1000", "503", "503", "503"]
+    with pytest.raises(SatchelError):
+        fetch()
+    server.body, server.tag = BODY[::-1], '"two"'
+    fetch()
+    assert ranges(server)[-1] == "bytes=1000-"
+    assert target.read_bytes() == BODY[::-1]
+
+
+@pytest.mark.parametrize("tag", ["", 'W/"weak"'])
+def test_without_a_name_of_the_version_nothing_is_resumed(fetch, server, target, tag):
+    server.tag = tag
+    server.script = ["break after 1000"]
+    fetch(sha256=DIGEST)
+    assert ranges(server) == [None, None]
+    assert target.read_bytes() == BODY
+
+
+@pytest.mark.parametrize("fault", ["wrong range", "ignore"])
+def test_a_server_that_sends_another_part_does_no_harm(fetch, server, target, fault):
+    server.script = ["break after 1000", fault]
+    fetch(sha256=DIGEST)
+    assert target.read_bytes() == BODY
+
+
+def test_the_part_of_another_address_is_not_gone_on_with(fetch, server, target):
+    server.script = ["break after 1000", "404"]
+    with pytest.raises(SatchelError):
+        fetch()
+    fetch(f"{server.url}?version=2", sha256=DIGEST)
+    assert ranges(server) == [None, "bytes=1000-", None]
+    assert target.read_bytes() == BODY
+
+
+def test_a_part_that_is_whole_already_is_not_fetched_again(fetch, server, target):
+    server.script = ["break after 1000", "404"]
+    with pytest.raises(SatchelError):
+        fetch()
+    (target.parent / ".model.bin.part").write_bytes(BODY)
+    fetch(sha256=DIGEST)
+    assert target.read_bytes() == BODY
+
+
+def test_a_part_that_is_longer_than_the_file_is_thrown_away(fetch, server, target):
+    server.script = ["break after 1000", "404"]
+    with pytest.raises(SatchelError):
+        fetch()
+    (target.parent / ".model.bin.part").write_bytes(BODY + b"x")
+    fetch(sha256=DIGEST)
+    assert target.read_bytes() == BODY
+
+
+def test_a_busy_server_is_asked_again_and_an_absent_file_is_not(fetch, server, target):
+    server.script = ["503", "429"]
+    fetch()
+    assert len(server.requests) == 3
+    server.script = ["404"]
+    with pytest.raises(SatchelError, match=r"model.bin: the server answers 404"):
+        fetch()
+    assert len(server.requests) == 4
+
+
+def test_the_pauses_grow(fetch, server, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(downloads.time, "sleep", pauses.append)
+    server.script = ["503"] * 4
+    fetch(tries=5, pause=1.0)
+    assert pauses == [1, 2, 4, 8]
+
+
+@pytest.mark.parametrize("said", ["announced", "endless"])
+def test_a_file_that_is_too_large_is_not_kept(fetch, server, target, said):
+    server.script = [said]
+    with pytest.raises(SatchelError, match="larger than 1000 bytes"):
+        fetch(most_bytes=1000)
+    assert left(target) == []
+
+
+def test_redirects_are_followed_within_the_web_only(fetch, server, target):
+    server.script = [f"to {server.url}?elsewhere"]
+    fetch(sha256=DIGEST)
+    assert target.read_bytes() == BODY
+    for place in ("file:///etc/passwd", "ftp://127.0.0.1/x"):
+        server.script = [f"to {place}"]
+        with pytest.raises(SatchelError):
+            fetch()
+    server.script = [f"to {server.url}"] * 50
+    with pytest.raises(SatchelError):
+        fetch()
+
+
+def test_a_redirect_from_https_to_http_is_refused(fetch, monkeypatch):
+    import urllib.request
+
+    def answered(self, request, timeout=None):
+        (redirects,) = (h for h in self.handlers if type(h).__name__ == "Redirects")
+        return redirects.redirect_request(request, None, 302, "Found", {}, "http://x.invalid/a")
+
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", answered)
+    with pytest.raises(SatchelError, match="http://, which is not followed from https://"):
+        fetch("https://x.invalid/a")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://x/y",
+        "/etc/passwd",
+        "http:///x",
+        "http://a b/",
+        "http://[",
+        "http://x/é",
+    ],
+)
+def test_only_addresses_of_the_web_are_taken(fetch, url):
+    with pytest.raises(DefinitionError, match="only http"):
+        fetch(url)
+
+
+def test_a_server_that_is_not_there_is_told_after_some_tries(fetch, server, target):
+    unused = server.url.replace(f":{server.server_port}", ":1")
+    with pytest.raises(SatchelError, match="cannot be reached"):
+        fetch(unused)
+
+
+def test_a_target_that_cannot_be_written_is_told(fetch, target):
+    target.parent.write_text("a file")
+    with pytest.raises(SatchelError, match="cannot be written"):
+        fetch()
+
+
+def test_an_address_is_told_without_its_secrets():
+    assert shown_url("https://me:pw@x.org:1/a/b?token=s#f") == "https://x.org:1/a/b"
