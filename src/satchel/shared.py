@@ -44,7 +44,9 @@ class Known:
 class Scene(Known):
     """What all sessions with the same groups switched on see of one generation.
 
-    What is made of it is made once: sessions are many, and most see the same.
+    What is made of it is made once: sessions are many, and most see the same. None of it may
+    hold the scene: a generation goes, with the code of its plugins, when the last step lets go
+    of it, and not when Python next looks for cycles.
     """
 
     __slots__ = ("generation", "view")
@@ -60,9 +62,9 @@ class Scene(Known):
 
 
 class Generation(Known):
-    """One generation and its scenes."""
+    """One generation, and what is the same in all its scenes."""
 
-    __slots__ = ("_before", "_by_activation", "_by_active", "catalog", "layers")
+    __slots__ = ("_before", "catalog", "layers")
 
     def __init__(self, catalog: Catalog, before: Traits | None = None) -> None:
         super().__init__()
@@ -70,7 +72,6 @@ class Generation(Known):
         self.layers: tuple[Layer, ...] = tuple(
             layer for plugin in catalog.plugins.values() for layer in plugin.supply.layers
         )
-        self._by_activation, self._by_active = Known(), Known()
 
     @property
     def traits(self) -> Traits:
@@ -90,18 +91,30 @@ class Generation(Known):
         known = self._known.get("traits")
         return known[0] if known else None
 
-    def scene(self, activation: Activation) -> Scene:
-        """Return what an activation makes visible; what comes to the same is the same scene."""
-        return self._by_activation.once(activation, lambda: self._scene(activation))
 
-    def _scene(self, activation: Activation) -> Scene:
-        active = active_in(self.catalog, activation)
+class Scenes:
+    """The scenes of one generation; they hold it, and it does not hold them."""
+
+    __slots__ = ("_by_activation", "_by_active", "generation")
+
+    def __init__(self, generation: Generation) -> None:
+        self.generation = generation
+        self._by_activation, self._by_active = Known(), Known()
+
+    def of(self, activation: Activation) -> Scene:
+        """Return what an activation makes visible; what comes to the same is the same scene."""
+        return self._by_activation.once(activation, lambda: self._made(activation))
+
+    def _made(self, activation: Activation) -> Scene:
+        catalog = self.generation.catalog
+        active = active_in(catalog, activation)
 
         def made() -> Scene:
             # Few groups hold skills, so most scenes show the same ones.
-            matter = active & self.catalog.groups_of_skills
-            skills = self.once(("skills", matter), lambda: seen_skills(self.catalog, matter))
-            return Scene(self, view_of(self.catalog, activation, skills))
+            matter = active & catalog.groups_of_skills
+            key = ("skills", matter)
+            skills = self.generation.once(key, lambda: seen_skills(catalog, matter))
+            return Scene(self.generation, view_of(catalog, activation, skills))
 
         return self._by_active.once(active, made)
 
@@ -112,7 +125,7 @@ class Shared:
     def __init__(self, store: CatalogStore, limits: Limits, skill_style: SkillPrompt) -> None:
         self._store, self.limits, self.skill_style = store, limits, skill_style
         self.layers: tuple[Layer, ...] = ()
-        self._generation = Generation(store.current)
+        self._scenes = Scenes(Generation(store.current))
         self._schemas: dict[tuple[int, str], tuple[Tool, Packed]] = {}
         self._index: Index | None = None
         self._indexed: Catalog | None = None
@@ -125,7 +138,7 @@ class Shared:
     def publish(self, catalog: Catalog) -> None:
         """Make a catalog the current one; nothing of the last one is held here any more."""
         self._store.publish(catalog)
-        self._generation = Generation(catalog, self._generation.known_traits)
+        self._scenes = Scenes(Generation(catalog, self._scenes.generation.known_traits))
         served = {id(entry.tool) for entry in catalog.all_tools}
         # A copy: sessions of other threads may add to it meanwhile.
         kept = tuple(self._schemas.items())
@@ -134,7 +147,7 @@ class Shared:
 
     def scene(self, activation: Activation) -> Scene:
         """Return what an activation makes visible of the newest generation."""
-        return self._generation.scene(activation)
+        return self._scenes.of(activation)
 
     def schema(self, tool: Tool, dialect: str) -> Any:
         """Return the schema of a tool of the catalog; it is made once for each version."""

@@ -73,7 +73,8 @@ EXCEPTIONS = {
         {
             *("dotenv", "io.StringIO", "platformdirs"),
             *("builtins", "configparser", "contextlib", "email.parser", "hashlib", "importlib"),
-            *("itertools", "os", "re", "site", "stat", "sys", "threading", "time", "weakref"),
+            *("itertools", "linecache", "os", "re", "site", "stat", "sys", "threading", "time"),
+            "weakref",
             *("types", "satchel.sources", "watchfiles"),
             *("fnmatch.translate", "shlex.quote", "tomllib"),
         },
@@ -84,6 +85,10 @@ EXCEPTIONS = {
     ),
     "sources.files": ("it reads the files", {"open"}),
     "sources.writing": ("it writes the user's files", {"open"}),
+    "sources.process": (
+        "it puts back whether garbage is collected",
+        {"gc.disable", "gc.enable", "gc.isenabled"},
+    ),
     "sources.serving": (
         "it reads names as any system would, and asks for the kind of a file",
         {"mimetypes.MimeTypes", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"},

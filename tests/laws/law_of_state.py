@@ -21,9 +21,9 @@ WRITTEN_INTO = {
     "sources.importer": ("plugins come and go in the interpreter's own tables", {"sys"}),
     "sources.snapshots": (
         "plugins come and go in the interpreter's own tables",
-        {"_finder", "sys"},
+        {"_finder", "linecache", "sys"},
     ),
-    "sources.process": ("what a plugin did to the interpreter is put back", {"sys"}),
+    "sources.process": ("what a plugin did to the interpreter is put back", {"os", "sys"}),
     "sources.scratch": ("what the user set is taken away for a while, and put back", {"os"}),
     "cli.console": ("data goes to stdout, and nothing of a plugin's", {"sys"}),
     "cli.entry": ("data goes to stdout, and nothing of a plugin's", {"sys"}),

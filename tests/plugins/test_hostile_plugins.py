@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,25 +23,47 @@ REFUSED = {
 }
 
 HOST = """
-import asyncio, json, os, signal, sys
+import asyncio, builtins, gc, json, os, signal, sys, threading
 import satchel
-folder, cwd, path = sys.argv[1], os.getcwd(), list(sys.path)
+
+def picture():
+    return [
+        dict(vars(builtins)), sys.modules["json"], sys.modules["satchel"], id(sys.modules),
+        [id(item) for item in sys.meta_path if type(item).__name__ != "_Finder"],
+        sys.stdin, sys.stdout, sys.stderr, sys.excepthook,
+        sys.getrecursionlimit(), sys.getswitchinterval(), gc.isenabled(), threading.excepthook,
+        threading.gettrace(), dict(os.environ), sys.dont_write_bytecode,
+    ]
+
+cwd, path, dumps = os.getcwd(), list(sys.path), json.dumps
 out = os.fdopen(os.dup(1), "w")
-bag = satchel.Satchel(
-    plugins=[folder], settings=satchel.Settings(limits=satchel.Limits(plugin_import=1))
-)
-answer = asyncio.run(bag.session().call("hello", {"name": "you"}))
-hostile = bag.catalog.plugin("hostile")
-print("\\n" + json.dumps({
-    "answer": answer.text,
-    "state": hostile.state,
-    "codes": [item.code for item in hostile.diagnostics],
-    "messages": [str(item) for item in bag.catalog.diagnostics],
-    "cwd": os.getcwd() == cwd,
-    "path": sys.path == path,
-    "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
-    "json": json.__file__,
-}), file=out, flush=True)
+satchel.Satchel()
+limits = satchel.Limits(plugin_import=1, tool_call=1, cancel_grace=1)
+for folder in sys.argv[1:]:
+    before = picture()
+    bag = satchel.Satchel(plugins=[folder], settings=satchel.Settings(limits=limits))
+    after = picture()
+    session = bag.session()
+    session.activate("healthy")
+    answer = asyncio.run(session.call("hello", {"name": "you"}))
+    called = {}
+    if "call" in bag.catalog.tools:
+        session.activate("hostile")
+        result = asyncio.run(session.call("call", {}))
+        called = {"is_error": result.is_error, "code": result.error_code, "size": len(result.text)}
+    hostile = bag.catalog.plugin("hostile")
+    print("\\n" + dumps({
+        "answer": answer.text,
+        "state": hostile.state,
+        "codes": [item.code for item in hostile.diagnostics],
+        "messages": [str(item) for item in bag.catalog.diagnostics],
+        "cwd": os.getcwd() == cwd,
+        "path": sys.path == path,
+        "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
+        "json": json.__file__,
+        "changed": [at for at, pair in enumerate(zip(before, after)) if pair[0] != pair[1]],
+        "called": called,
+    }), file=out, flush=True)
 """
 
 
@@ -52,23 +75,65 @@ def plugins(shared):
     return module.PLUGINS
 
 
+def run(folder, *options, program=HOST, timeout=20):
+    """Run a host in a process of its own, to its end."""
+    return subprocess.run(
+        [sys.executable, "-c", program, str(folder), *map(str, options)],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=timeout,
+        cwd=folder.parent,
+        check=False,
+    )
+
+
+def told_by(ended):
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
 @pytest.fixture
 def host(tmp_path, write_plugin, tool_source):
-    def host(source, **more):
+    def host(source, manifest="active: true\n", **more):
         write_plugin(tmp_path / "plugins", "healthy", tools=tool_source)
-        write_plugin(tmp_path / "plugins", "hostile", tools=source, **more)
-        ended = subprocess.run(
-            [sys.executable, "-c", HOST, str(tmp_path / "plugins")],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            cwd=tmp_path,
-            check=False,
-        )
-        assert ended.returncode == 0, ended.stderr
-        return json.loads(ended.stdout.splitlines()[-1])
+        write_plugin(tmp_path / "plugins", "hostile", manifest, tools=source, **more)
+        return told_by(run(tmp_path / "plugins"))
 
     return host
+
+
+HEALTHY = """
+from satchel import hookimpl
+
+def hello(name: str) -> str:
+    return "Hello " + name
+
+@hookimpl
+def satchel_tools():
+    return [hello]
+"""
+
+
+INSTALLED = """
+import asyncio, json, os, signal, sys
+import satchel
+cwd, path = os.getcwd(), [sys.argv[1], *sys.path]
+sys.path.insert(0, sys.argv[1])
+out, dumps = os.fdopen(os.dup(1), "w"), json.dumps
+limits = satchel.Limits(plugin_import=1)
+bag = satchel.Satchel(entry_points="all", settings=satchel.Settings(limits=limits))
+session = bag.session()
+session.activate("healthy")
+answer = asyncio.run(session.call("hello", {"name": "you"}))
+found = {
+    item.name: [str(item.state), [problem.code for problem in item.diagnostics]]
+    for item in bag.catalog.all_plugins
+}
+kept = os.getcwd() == cwd, sys.path == path
+kept = *kept, signal.getsignal(signal.SIGINT) is signal.default_int_handler
+print("\\n" + dumps([answer.text, kept, found]), file=out, flush=True)
+"""
 
 
 NAMES = [
@@ -113,3 +178,222 @@ def test_the_healthy_neighbour_serves_and_the_host_lives(plugins, host, name):
         assert told["state"] == "ok"
     if name in {"chdir", "syspath-clear"}:
         assert told["codes"] == ["plugin-meddled"]
+
+
+def install(site, name, source):
+    info = site / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    module = f"hostile_{name.replace('-', '_')}"
+    (site / f"{module}.py").write_text(source)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[satchel.plugins]\n{name} = {module}\n")
+    (info / "RECORD").write_text(f"{module}.py,,\n")
+
+
+def test_installed_plugins_are_held_in_the_same_way(plugins, tmp_path):
+    """All beside each other in one host, and one that is healthy."""
+    install(tmp_path / "site", "healthy", HEALTHY)
+    for name in NAMES:
+        install(tmp_path / "site", name, plugins[name][0])
+    answer, kept, found = told_by(run(tmp_path / "site", program=INSTALLED))
+    assert (answer, kept) == ("Hello you", [True, True, True])
+    for name in NAMES:
+        state, codes = found[name]
+        if name in REFUSED:
+            assert (name, state, codes) == (name, "failed", [REFUSED[name]])
+        elif name in {"chdir", "syspath-clear"}:
+            assert (name, state, codes) == (name, "ok", ["plugin-meddled"])
+        else:
+            assert (name, state) == (name, "ok")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_error", "code"),
+    [
+        ("returns-cycle", True, "invalid_result"),
+        ("returns-100mb", False, None),
+        ("call-swallows-cancel", True, "timeout"),
+        ("call-sys-exit", True, "tool_failed"),
+    ],
+)
+def test_what_misbehaves_when_it_is_called_ends_its_own_call(plugins, host, name, is_error, code):
+    told = host(plugins[name][0], "active: true\ntools:\n  - function: call\n")
+    assert told["answer"] == "Hello you"
+    assert (told["called"]["is_error"], told["called"]["code"]) == (is_error, code)
+    assert told["called"]["size"] < 1_000_000
+
+
+# What else such plugins might do: their sources, what becomes of them, and what is told to be put
+# back. Whatever it is, the host is as it was before.
+EVIL = "class E:\n __class__ = property(lambda s: 1/0)\n def __eq__(s, o): 1/0\n"
+MORE = {
+    "replaces-itself": (
+        f"import sys\n{EVIL} __getattribute__ = sys.exit\nsys.modules[__name__] = E()\n",
+        "failed",
+        (),
+    ),
+    "deletes-itself": ("import sys\ndel sys.modules[__name__]\n", "failed", ()),
+    "evil-modules": (
+        f"import sys\n{EVIL}sys.modules['stray'] = E()\nsys.modules['json'] = E()\n",
+        "ok",
+        ("the module 'json'", "the module 'stray'"),
+    ),
+    "modules-cleared": ("import sys\nsys.modules.clear()\n", "failed", ()),
+    "modules-replaced": ("import sys\nsys.modules = {}\n", "failed", ()),
+    "modules-deleted": ("import sys, json\ndel sys.modules['json']\n", "ok", ("sys.modules",)),
+    "import-hook": (
+        f"import sys\n{EVIL} find_spec = sys.exit\nsys.meta_path.insert(0, E())\n",
+        "ok",
+        ("sys.meta_path",),
+    ),
+    "no-finders": ("import sys\ndel sys.meta_path\n", "ok", ("sys.meta_path",)),
+    "odd-path": (
+        "import sys\nclass S(str):\n __eq__, __hash__ = sys.exit, 0\nsys.path.append(S('/x'))\n",
+        "ok",
+        ("sys.path",),
+    ),
+    "own-import": (
+        "import builtins\nbuiltins.__import__ = lambda *a, **k: 1/0\n",
+        "ok",
+        ("the built-in '__import__'",),
+    ),
+    "no-print": ("import builtins\ndel builtins.print\n", "ok", ("the built-in 'print'",)),
+    "recursion-limit": (
+        "import sys\nsys.setrecursionlimit(99)\n",
+        "ok",
+        ("the recursion limit",),
+    ),
+    "trace": (
+        "import threading\ndef t(*a): raise SystemExit\nthreading.settrace(t)\n",
+        "ok",
+        ("threading.settrace",),
+    ),
+    "excepthooks": (
+        "import sys, threading\nthreading.excepthook = sys.excepthook = lambda *a: 1/0\n",
+        "ok",
+        ("sys.excepthook", "threading.excepthook"),
+    ),
+    "no-stdout": ("import sys\nsys.stdout = None\n", "ok", ("sys.stdout",)),
+    "no-environment": ("import os\nos.environ.clear()\n", "ok", ("the environment",)),
+    "no-collector": ("import gc\ngc.disable()\n", "ok", ("the collection of garbage",)),
+    "own-loop": ("import asyncio\nasync def f(): ...\nasyncio.run(f())\n", "ok", ()),
+    "evil-getattr": ("def __getattr__(n): raise SystemExit(n)\n__all__ = 7\n", "ok", ()),
+    "much-output": ("print('x' * 1_000_000)\n", "ok", ()),
+    "asks": ("input('? ')\n", "failed", ()),
+    "forks": (
+        "import os\npid = os.fork()\nif not pid: os._exit(0)\nos.waitpid(pid, 0)\n",
+        "ok",
+        (),
+    ),
+    "thread-exits": (
+        "import sys, threading\nt = threading.Thread(target=sys.exit)\nt.start()\nt.join()\n",
+        "ok",
+        (),
+    ),
+    "interrupts-itself": ("raise KeyboardInterrupt\n", "failed", ()),
+    "at-exit": ("import atexit\natexit.register(lambda: 1/0)\n", "ok", ()),
+}
+
+
+def test_what_else_they_do_is_put_back_and_told(tmp_path, write_plugin, tool_source):
+    """One after the other in one host, so what is left of one would meet the next."""
+    folders = [tmp_path / name for name in MORE]
+    for folder in folders:
+        write_plugin(folder, "healthy", tools=tool_source)
+        write_plugin(folder, "hostile", tools=MORE[folder.name][0])
+    ended = run(*folders, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    lines = [line for line in ended.stdout.splitlines() if line.startswith('{"answer"')]
+    for (name, (_, state, put_back)), line in zip(MORE.items(), lines, strict=True):
+        told = json.loads(line)
+        assert (name, told["answer"], told["changed"]) == (name, "Hello you", [])
+        assert (name, told["state"]) == (name, state)
+        assert (told["cwd"], told["path"], told["interrupt"]) == (True, True, True)
+        messages = "".join(message for message in told["messages"] if "hostile" in message)
+        for what in put_back:
+            assert f"importing it changed {what}; it was put back" in messages
+
+
+WATCHING = """
+import asyncio, json, os, sys, threading
+import satchel
+folder, wanted = os.path.join(sys.argv[1], "demo"), json.loads(sys.argv[2])
+out = os.fdopen(os.dup(1), "w")
+dumps, session = json.dumps, None
+GOOD = "from satchel import tool\\n@tool\\ndef greet() -> str:\\n    return {word!r}\\n"
+limits = satchel.Limits(plugin_import=1)
+pace = satchel.Pace(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, poll=0.1)
+news = threading.Event()
+
+def write(text):
+    with open(folder + "/aside", "w") as file:
+        file.write(text)
+    os.replace(folder + "/aside", folder + "/tools.py")
+
+def until(expected):
+    # The time is only waited out when something is wrong.
+    for _ in range(400):
+        if expected():
+            return True
+        news.wait(0.05)
+        news.clear()
+    return False
+
+def say():
+    found = asyncio.run(bag.session().call("greet"))
+    return None if found.is_error else found.text
+
+def state():
+    return str(bag.catalog.plugin("demo").state)
+
+with satchel.Satchel.watching(bag := satchel.Satchel(
+    plugins=[sys.argv[1]], settings=satchel.Settings(limits=limits, pace=pace)
+)):
+    bag.subscribe(lambda change: news.set())
+    told = {}
+    for name, source in wanted.items():
+        write(GOOD.format(word=name))
+        good = until(lambda: say() == name and state() == "ok")
+        write(source + f"\\n# {name}\\n")
+        moved = until(lambda: state() == "stale" or say() is None)
+        told[name] = [good, moved, state(), say()]
+    write(GOOD.format(word="the end"))
+    told["the end"] = [until(lambda: say() == "the end"), True, state(), say()]
+print("\\n" + dumps(told), file=out, flush=True)
+os._exit(0)
+"""
+
+
+def test_under_watch_the_last_good_serves_until_each_is_mended(plugins, tmp_path, write_plugin):
+    """A good plugin is edited into each hostile one, and back."""
+    write_plugin(tmp_path / "plugins", "demo", tools="")
+    wanted = {name: plugins[name][0] for name in NAMES}
+    wanted |= {name: MORE[name][0] for name in MORE}
+    ended = run(tmp_path / "plugins", json.dumps(wanted), program=WATCHING, timeout=120)
+    told = told_by(ended)
+    assert told.pop("the end") == [True, True, "ok", "the end"]
+    failing = {*REFUSED, *(name for name, (_, state, _) in MORE.items() if state == "failed")}
+    expected = {
+        name: [True, True, "stale", name] if name in failing else [True, True, "ok", None]
+        for name in wanted
+    }
+    assert told == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("import os\nos._exit(7)\n", "`os._exit`"),
+        ("import ctypes\nctypes.string_at(0)\n", "A crash of the interpreter"),
+        ("import _thread\n_thread.interrupt_main()\n", "`interrupt_main`"),
+    ],
+    ids=["os-exit", "segfault", "interrupt-main"],
+)
+def test_what_no_process_survives_is_named_in_the_documentation(
+    tmp_path, write_plugin, source, named
+):
+    write_plugin(tmp_path / "plugins", "hostile", tools=source)
+    assert run(tmp_path / "plugins").returncode != 0
+    page = Path(__file__).parents[2] / "docs" / "reference" / "plugin-format.md"
+    _, _, told = page.read_text().partition("### What Python in one process cannot survive")
+    assert named in told.partition("\n## ")[0]

@@ -154,9 +154,13 @@ def test_a_step_keeps_the_wording_that_it_began_with(crowd):
 
 
 def test_sessions_that_see_the_same_share_the_work(crowd):
-    one, other = (Session(crowd, SessionOptions())._showing() for _ in "ab")
+    def showing(**options):
+        session = Session(crowd, SessionOptions(**options))
+        return session._showing(session._scene())
+
+    one, other = showing(), showing()
     assert one is other
-    assert Session(crowd, SessionOptions(search=False))._showing() is not one
+    assert showing(search=False) is not one
 
 
 # ---- odd catalogs ------------------------------------------------------------------------------

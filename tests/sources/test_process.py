@@ -1,5 +1,6 @@
 """What plugin code changes for everybody is put back and named."""
 
+import gc
 import importlib
 import os
 import sys
@@ -7,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from satchel.sources import importer
 from satchel.sources.process import Process
 
 
@@ -98,6 +100,41 @@ def test_beside_others_only_what_is_plainly_the_plugins_doing_is_undone(
     assert os.getcwd() == str(tmp_path)
 
 
+class Churning:
+    """Garbage that changes `sys.modules` whenever it is collected, as an old version does."""
+
+    rounds = 0
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        cls = type(self)
+        if sys.modules.pop("churning", None) is None:
+            sys.modules["churning"] = ModuleType("churning")
+        cls.rounds -= 1
+        if cls.rounds > 0:
+            cls()
+
+
+def test_modules_may_go_while_they_are_looked_at():
+    """A collection may begin at any allocation, and purge an old version of a plugin."""
+    thresholds = gc.get_threshold()
+    try:
+        gc.collect()
+        Churning.rounds = 2_000
+        Churning()
+        gc.set_threshold(1, 1, 1)
+        for _ in range(20):
+            Process.now().put_back("/plugin")
+            importer._forget(lambda name: name == "nobody")
+    finally:
+        gc.set_threshold(*thresholds)
+        Churning.rounds = 0
+        gc.collect()
+        sys.modules.pop("churning", None)
+
+
 def test_what_nobody_could_go_on_with_is_put_back_even_beside_others(monkeypatch):
     path, finders = list(sys.path), list(sys.meta_path)
     before = Process.now()
@@ -108,3 +145,63 @@ def test_what_nobody_could_go_on_with_is_put_back_even_beside_others(monkeypatch
         assert (sys.path, sys.meta_path) == (path, finders)
     finally:
         sys.path[:], sys.meta_path[:] = path, finders
+
+
+def test_beside_others_what_the_host_may_have_set_stays(monkeypatch):
+    before = Process.now()
+    gc.disable()
+    try:
+        monkeypatch.delenv("PATH")
+        monkeypatch.setattr(sys, "displayhook", print)
+        assert before.put_back("/plugin", alone=False) == ()
+        assert "PATH" not in os.environ
+        told = before.put_back("/plugin")
+        assert set(told) == {"sys.displayhook", "the collection of garbage", "the environment"}
+        assert gc.isenabled()
+        assert "PATH" in os.environ
+    finally:
+        gc.enable()
+
+
+def test_a_recursion_limit_too_low_to_go_on_is_put_back_even_beside_others():
+    limit = sys.getrecursionlimit()
+    before = Process.now()
+    try:
+        sys.setrecursionlimit(limit + 1)
+        assert before.put_back(alone=False) == ()
+        sys.setrecursionlimit(limit - 1)
+        assert before.put_back(alone=False) == ("the recursion limit",)
+        assert sys.getrecursionlimit() == limit
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def test_what_the_environment_gained_is_there_for_others(before, monkeypatch):
+    monkeypatch.setenv("A_SWITCH_OF_A_LIBRARY", "1")
+    assert before.put_back() == ()
+    assert os.environ["A_SWITCH_OF_A_LIBRARY"] == "1"
+
+
+def test_a_name_added_to_the_built_in_ones_stays(before, monkeypatch):
+    monkeypatch.setattr("builtins.translated", str, raising=False)
+    assert before.put_back() == ()
+
+
+def test_a_finder_of_a_package_stays(before):
+    class Finder: ...
+
+    finder = Finder()
+    sys.meta_path.append(finder)
+    try:
+        assert before.put_back("/plugin") == ()
+        assert finder in sys.meta_path
+    finally:
+        sys.meta_path.remove(finder)
+
+
+def test_a_package_that_was_purged_meanwhile_is_not_brought_back(monkeypatch):
+    monkeypatch.setitem(sys.modules, "purged_package", ModuleType("purged_package"))
+    before = Process.now()
+    monkeypatch.delitem(sys.modules, "purged_package")
+    assert before.put_back() == ()
+    assert "purged_package" not in sys.modules

@@ -296,7 +296,7 @@ def _unavailable(name: str, showing: Showing, desk: Desk) -> str:
     """Tell the model why there is no such tool, and what to do."""
     if not isinstance(name, str):
         return "The name of a tool must be text."
-    catalog = showing.scene.catalog
+    catalog = desk.catalog
     hidden = catalog.tools.get(name)
     if hidden is not None and name not in showing.names and hidden.tool is not None:
         return f"Tool {name!r} is in group {desk.group_of(hidden)!r}, " + desk.how_to_use(

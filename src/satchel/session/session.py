@@ -59,8 +59,9 @@ class Session(Caller):
 
     def step(self) -> Step:
         """Begin a turn of the model: the newest generation, frozen for all that the turn needs."""
-        handout, before = self._begun()
-        return Step(self._conversation, self._calls, handout, before)
+        scene = self._scene()
+        handout, before = self._begun(scene)
+        return Step(self._conversation, self._calls, scene, handout, before)
 
     def changes(self) -> StepChanges:
         """Return what a new step would show that the last one did not, and the other way round.
@@ -68,7 +69,8 @@ class Session(Caller):
         A step begins with `step()`, and whenever the session itself is asked for its prompt,
         notes or schemas. Before the first there is nothing to compare.
         """
-        return StepChanges(changes_between(self._past.sight, self._showing().sight))
+        showing = self._showing(self._scene())
+        return StepChanges(changes_between(self._past.sight, showing.sight))
 
     def prompt(self) -> str:
         """Return the skill prompt, the notes of the active groups and the plugins' sections."""
@@ -93,7 +95,7 @@ class Session(Caller):
         `NotFoundError` for any other. Tools that are new to the session come last, so that what
         a provider cached stays valid.
         """
-        handout, _ = self._begun()
+        handout, _ = self._begun(self._scene())
         return schemas(self._conversation.shared, handout.showing, dialect, handout.names)
 
     # ---- what host and model choose -------------------------------------------------------
@@ -154,12 +156,12 @@ class Session(Caller):
     def _scene(self) -> Scene:
         return self._conversation.shared.scene(self._conversation.activation)
 
-    def _begun(self) -> tuple[Handout, Sight | None]:
+    def _begun(self, scene: Scene) -> tuple[Handout, Sight | None]:
         """Begin a step: return what it hands out, and what the one before showed."""
         before = self._past
         # One assignment, so that threads that share a session do not mix two steps.
-        self._past, handout = before.step(self._showing())
+        self._past, handout = before.step(self._showing(scene))
         return handout, before.sight
 
-    def _showing(self) -> Showing:
-        return show(self._scene(), self._conversation, self._calls.has_tasks)
+    def _showing(self, scene: Scene) -> Showing:
+        return show(scene, self._conversation, self._calls.has_tasks)

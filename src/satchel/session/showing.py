@@ -1,7 +1,7 @@
 """A showing: all that a model is shown of one generation, worked out once for many sessions."""
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from satchel.catalog import Catalog, SkillEntry
@@ -15,7 +15,7 @@ from satchel.session.grouping import MetaTool, meta_tool
 from satchel.session.options import SessionOptions
 from satchel.session.searching import search_tool
 from satchel.session.skilltools import loader_tool, reader_tool, script_tool
-from satchel.shared import Scene, Shared, packed
+from satchel.shared import Known, Scene, Shared, packed
 from satchel.tools import FunctionTool
 from satchel.tools.dialects import DIALECTS
 
@@ -28,11 +28,12 @@ OwnTool = MetaTool | FunctionTool
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """The prompt, the notes and the tools that belong together."""
+    """The prompt, the notes and the tools that belong together.
 
-    scene: Scene
-    choices: Hashable
-    """What tells it from the other showings of its scene."""
+    The scene holds it, so it does not hold the scene.
+    """
+
+    view: View
     own_tools: Mapping[str, OwnTool]
     """The session's own tools, not yet bound to a session."""
     names: tuple[str, ...]
@@ -42,6 +43,8 @@ class Showing:
     sections: str
     """What plugins end the prompt with."""
     sight: Sight
+    schemas: Known = field(default_factory=Known)
+    """The schemas that were asked for, packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +79,13 @@ def schemas(
     def made() -> Any:
         return packed(_schema(shared, showing, name, dialect) for name in names)
 
-    key = ("schemas", dialect, names, showing.choices)
-    found: list[dict[str, Any]] = showing.scene.once(key, made).unpacked()
+    found: list[dict[str, Any]] = showing.schemas.once((dialect, names), made).unpacked()
     return found
 
 
 def _schema(shared: Shared, showing: Showing, name: str, dialect: str) -> Any:
     """Return the schema of one tool; one of the catalog wins over the session's own."""
-    entry = showing.scene.view.by_name.get(name)
+    entry = showing.view.by_name.get(name)
     if entry and entry.tool:
         return shared.schema(entry.tool, dialect)
     return showing.own_tools[name].to_schema(dialect)
@@ -96,9 +98,8 @@ def _shown(scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Beg
     names = (*entries, *(name for name in own if name not in taken))
     groups = ((group.name, group.notes) for group in scene.view.groups)
     sight = sight_of(scene.catalog, scene.view, own, scene.generation.traits)
-    choices = (options, style, begun)
     notes, sections = render_notes(groups), scene.generation.sections
-    return Showing(scene, choices, own, names, listing.text, notes, sections, sight)
+    return Showing(scene.view, own, names, listing.text, notes, sections, sight)
 
 
 def _alike(

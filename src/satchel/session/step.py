@@ -29,30 +29,35 @@ class Step(Caller):
     Made by `Session.step()`. Groups that are switched meanwhile count from the next step on.
     """
 
-    __slots__ = ("_before", "_conversation", "_handout", "_showing")
+    __slots__ = ("_before", "_conversation", "_handout", "_shown")
 
     def __init__(
-        self, conversation: Conversation, calls: Calls, handout: Handout, before: Sight | None
+        self,
+        conversation: Conversation,
+        calls: Calls,
+        scene: Scene,
+        handout: Handout,
+        before: Sight | None,
     ) -> None:
         super().__init__(calls)
         self._conversation = conversation
-        self._handout, self._showing = handout, handout.showing
+        self._shown, self._handout = scene, handout
         self._before = before
 
     @property
     def generation(self) -> int:
         """Return the number of the generation that is shown."""
-        return self._showing.scene.catalog.generation
+        return self._shown.catalog.generation
 
     @property
     def active_groups(self) -> tuple[str, ...]:
         """Return the names of the groups that are active in this step."""
-        return tuple(group.name for group in self._showing.scene.view.groups)
+        return tuple(group.name for group in self._shown.view.groups)
 
     @property
     def changes(self) -> StepChanges:
         """Return what this step shows that the one before did not, and the other way round."""
-        return StepChanges(changes_between(self._before, self._showing.sight))
+        return StepChanges(changes_between(self._before, self._handout.showing.sight))
 
     def prompt(self) -> str:
         """Return the skill prompt, the notes of the active groups and the plugins' sections."""
@@ -62,15 +67,15 @@ class Step(Caller):
 
     def skill_prompt(self) -> str:
         """Return the listing of the skills, or `""` if there are none."""
-        return self._showing.skill_prompt
+        return self._handout.showing.skill_prompt
 
     def activated_notes(self) -> str:
         """Return the notes of the active groups, each under its heading, or `""`."""
-        return self._showing.notes
+        return self._handout.showing.notes
 
     def prompt_sections(self) -> str:
         """Return what plugins end the prompt with, or `""`."""
-        return self._showing.sections
+        return self._handout.showing.sections
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
         """Return the tools as `Session.schemas` does, each time the same list.
@@ -81,4 +86,4 @@ class Step(Caller):
         return self._handout.schemas(self._conversation.shared, dialect)
 
     def _scene(self) -> Scene:
-        return self._showing.scene
+        return self._shown

@@ -8,6 +8,7 @@ import site
 import sys
 import threading
 import time
+import typing
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,8 +17,8 @@ from typing import Any
 
 from satchel.sources.distributions import DistributionFinding
 from satchel.sources.guard import guarded
-from satchel.sources.process import PRIVATE_PREFIX
-from satchel.sources.snapshots import is_served, serve, withdraw
+from satchel.sources.process import PRIVATE_PREFIX, loaded_modules, names_in
+from satchel.sources.snapshots import is_served, serve, show_lines, withdraw
 
 # On the module of an entry point: which version of the distribution it was imported from.
 _VERSION = "__satchel_version__"
@@ -93,6 +94,7 @@ def import_folder(
     def purge() -> None:
         withdraw(package)
         _forget(lambda name: name == package or name.startswith(package + "."))
+        _clear_type_caches()
 
     def load() -> dict[str, ModuleType]:
         try:
@@ -109,6 +111,7 @@ def import_folder(
         purge()
         raise
     seconds = time.perf_counter() - begun
+    show_lines(package)
     return ImportedCode(imported[module], purge, purge, meddled, imported, seconds)
 
 
@@ -126,7 +129,7 @@ def import_distribution(
     value = found.value.partition("[")[0]
     name, _, attribute = (part.strip() for part in value.partition(":"))
     owned = _modules_of(found, name)
-    before = {name: module for name, module in sys.modules.items() if owned(name)}
+    before = {name: module for name, module in loaded_modules().items() if owned(name)}
     version = (found.path, found.digest)
     if _version_of(sys.modules.get(name), version) != version:
         _forget(owned)
@@ -147,7 +150,7 @@ def import_distribution(
     # What the host had imported by itself stays the host's.
     mine = {
         name: module
-        for name, module in sys.modules.items()
+        for name, module in loaded_modules().items()
         if owned(name) and before.get(name) is not module
     }
 
@@ -155,7 +158,8 @@ def import_distribution(
         # A newer version may have taken the names over since.
         for name, module in mine.items():
             if sys.modules.get(name) is module:
-                del sys.modules[name]
+                sys.modules.pop(name, None)
+        _clear_type_caches()
 
     def release() -> None:
         # What is still installed is anybody's to import, and others may have imported it.
@@ -180,7 +184,7 @@ def _entry_point(
 
 def _version_of(module: object, unknown: tuple[str, str]) -> object:
     """Return which version a module is of; read from its names, so that no code of it runs."""
-    return vars(module).get(_VERSION, unknown) if isinstance(module, ModuleType) else unknown
+    return names_in(module).get(_VERSION, unknown)
 
 
 def _modules_of(found: DistributionFinding, entry: str) -> Callable[[str], bool]:
@@ -217,5 +221,15 @@ def _replay_path_files(found: DistributionFinding) -> None:
 
 
 def _forget(test: Callable[[str], bool]) -> None:
-    for name in [name for name in sys.modules if test(name)]:
-        del sys.modules[name]
+    for name in filter(test, loaded_modules()):
+        sys.modules.pop(name, None)
+
+
+def _clear_type_caches() -> None:
+    """Let `typing` forget what it was asked for last, such as `Optional[X]` of a class that goes.
+
+    They are caches: whoever asks again gets an equal answer. CPython clears them in the same way
+    when it looks for leaks, and has no public name for it.
+    """
+    for clear in getattr(typing, "_cleanups", ()):
+        clear()

@@ -1,12 +1,17 @@
 """What the whole process shares, and putting it back after plugin code has changed it.
 
-Not all can be put back: environment variables, logging, signal handlers and what a plugin patches
-inside other modules stay changed. Code that is not trusted that far needs a process of its own.
+Not all can be put back: environment variables that were set, logging, warnings, the locale, and
+what a plugin patches inside other modules stay changed. Code that is not trusted that far needs a
+process of its own. Here nothing of a plugin's runs, neither a comparison nor an attribute: it is
+the host's thread.
 """
 
+import builtins
+import gc
 import os
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -16,16 +21,48 @@ from typing import Any
 PRIVATE_PREFIX = "_satchel_plugin_"
 """How the module names of folder plugins begin."""
 
+_ATTRIBUTES = (
+    (sys, "stdin"),
+    (sys, "stdout"),
+    (sys, "stderr"),
+    (sys, "excepthook"),
+    (sys, "unraisablehook"),
+    (sys, "displayhook"),
+    (sys, "dont_write_bytecode"),
+    (threading, "excepthook"),
+)
+"""What stands in modules and counts for everybody."""
+
+
+def _collect(on: bool) -> None:
+    """Switch the collector on or off."""
+    (gc.enable if on else gc.disable)()
+
+
+_SETTINGS: tuple[tuple[str, Callable[[], Any], Callable[[Any], object]], ...] = (
+    ("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
+    ("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
+    ("the collection of garbage", gc.isenabled, _collect),
+    ("threading.settrace", threading.gettrace, threading.settrace),
+    ("threading.setprofile", threading.getprofile, threading.setprofile),
+)
+"""What is read and set by functions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The current folder, the import path and the modules, as they were at one moment."""
+    """What counts for the whole process, as it was at one moment."""
 
     folder: str | None
     path: list[str]
     entries: tuple[str, ...]
     finders: tuple[Any, ...]
+    table: dict[str, Any]
     modules: Mapping[str, Any]
+    builtins: Mapping[str, Any]
+    attributes: tuple[Any, ...]
+    settings: tuple[Any, ...]
+    environment: Mapping[str, str]
 
     @classmethod
     def now(cls) -> "Process":
@@ -35,7 +72,12 @@ class Process:
             sys.path,
             tuple(sys.path),
             tuple(sys.meta_path),
-            dict(sys.modules),
+            sys.modules,
+            loaded_modules(),
+            vars(builtins).copy(),
+            tuple(getattr(module, name, None) for module, name in _ATTRIBUTES),
+            tuple(read() for _, read, _ in _SETTINGS),
+            os.environ.copy(),
         )
 
     def put_back(self, plugin_folder: str | None = None, *, alone: bool = True) -> tuple[str, ...]:
@@ -47,10 +89,22 @@ class Process:
         undone, and what nobody could go on with.
         """
         return (
+            *self._put_builtins_back(),
             *(self._put_folder_back() if alone else ()),
             *self._put_path_back(plugin_folder, alone=alone),
+            *self._put_finders_back(alone=alone),
             *self._put_modules_back(plugin_folder, alone=alone),
+            *self._put_settings_back(alone=alone),
         )
+
+    def _put_builtins_back(self) -> list[str]:
+        """Put back what was replaced or deleted; a name that was added troubles nobody."""
+        now = vars(builtins)
+        # `_` is the last value at a prompt, and the translation of gettext.
+        names = [n for n, it in self.builtins.items() if n != "_" and now.get(n, now) is not it]
+        for name in names:
+            now[name] = self.builtins[name]
+        return [f"the built-in {name!r}" for name in names]
 
     def _put_folder_back(self) -> list[str]:
         if self.folder is None or current_folder() == self.folder:
@@ -62,37 +116,107 @@ class Process:
     def _put_path_back(self, plugin_folder: str | None, *, alone: bool) -> list[str]:
         changed = []
         now: object = getattr(sys, "path", None)
-        kept = [entry for entry in now if isinstance(entry, str)] if isinstance(now, list) else []
-        gone = [entry for entry in self.entries if entry not in kept]
+        kept = _texts(now) if type(now) is list else []
+        known = _texts(self.entries)
+        gone = [entry for entry in known if entry not in kept]
         if gone and (alone or os.path.dirname(os.__file__) in gone):
             self.path[:] = self.entries
             sys.path = self.path
             changed.append("sys.path")
         elif plugin_folder is not None:
-            added = [e for e in kept if e not in self.entries and _is_in(e, plugin_folder)]
-            for entry in added:
-                sys.path.remove(entry)
+            before = set(map(id, self.entries))
+            added = [
+                entry
+                for entry in sys.path
+                if id(entry) not in before
+                # What is no plain text may do anything when it is compared.
+                and (
+                    type(entry) is not str or (entry not in known and _is_in(entry, plugin_folder))
+                )
+            ]
+            foreign = set(map(id, added))
+            sys.path[:] = [entry for entry in sys.path if id(entry) not in foreign]
             changed += ["sys.path"] if added else []
-        lost = [finder for finder in self.finders if finder not in sys.meta_path]
-        if lost and (alone or PathFinder in lost):
-            sys.meta_path[:] = self.finders
-            changed.append("sys.meta_path")
         return changed
+
+    def _put_finders_back(self, *, alone: bool) -> list[str]:
+        """Put back the finders that were lost, and remove those of the plugin's own making.
+
+        They would take part in every import of the process, and keep their version alive.
+        """
+        now: object = getattr(sys, "meta_path", None)
+        kept = list(now) if type(now) is list else []
+        known = set(map(id, self.finders))
+        own = [f for f in kept if id(f) not in known and _home(f).startswith(PRIVATE_PREFIX)]
+        lost = known.difference(map(id, kept))
+        if type(now) is not list or (lost and (alone or id(PathFinder) in lost)):
+            sys.meta_path = list(self.finders)
+        elif own:
+            foreign = set(map(id, own))
+            sys.meta_path[:] = [finder for finder in kept if id(finder) not in foreign]
+        else:
+            return []
+        return ["sys.meta_path"]
 
     def _put_modules_back(self, plugin_folder: str | None, *, alone: bool) -> list[str]:
         """Put modules back that were replaced; forget those that shadow others from now on."""
         changed = []
-        for name, module in list(sys.modules.items()):
-            if name.startswith(PRIVATE_PREFIX) or self.modules.get(name) is module:
+        if getattr(sys, "modules", None) is not self.table:
+            sys.modules = self.table
+            changed.append("sys.modules")
+        now = loaded_modules()
+        for name, module in now.items():
+            if self.modules.get(name) is module or str(name).startswith(PRIVATE_PREFIX):
                 continue
-            own = plugin_folder is not None and _lies_in(module, plugin_folder)
+            own = plugin_folder is not None and _is_of(module, plugin_folder)
             if name in self.modules and (own or alone):
                 sys.modules[name] = self.modules[name]
                 changed.append(f"the module {name!r}")
             elif name not in self.modules and own:
-                del sys.modules[name]
+                sys.modules.pop(name, None)
                 changed.append(f"the module {name!r}")
+        # An old version of a package may have been purged meanwhile, as it should be; but nobody
+        # purges the standard library, nor everything.
+        lost = [name for name in self.modules if name not in now]
+        for name in lost if alone or "sys" in lost else ():
+            top = name.partition(".")[0]
+            if "sys" in lost or top in sys.stdlib_module_names or top == "satchel":
+                sys.modules[name] = self.modules[name]
+                changed.append("sys.modules")
+        return list(dict.fromkeys(changed))
+
+    def _put_settings_back(self, *, alone: bool) -> list[str]:
+        changed = []
+        for (module, name), value in zip(_ATTRIBUTES, self.attributes, strict=True):
+            if alone and getattr(module, name, None) is not value:
+                setattr(module, name, value)
+                changed.append(f"{module.__name__}.{name}")
+        for (what, read, write), value in zip(_SETTINGS, self.settings, strict=True):
+            now = read()
+            # With these nobody can go on: no thread begins, or none gets far.
+            is_fatal = (
+                now < value if read is sys.getrecursionlimit else what.startswith("threading.")
+            )
+            # Of what is no number only the same is what it was.
+            is_same = now is value or (type(now) is type(value) in {int, float} and now == value)
+            if not is_same and (alone or is_fatal):
+                write(value)
+                changed.append(what)
+        # Those that it set are there for those who come after it, such as a library's switches.
+        gone = self.environment.keys() - os.environ.keys()
+        if gone and (alone or not os.environ):
+            os.environ.update({name: self.environment[name] for name in gone})
+            changed.append("the environment")
         return changed
+
+
+def loaded_modules() -> dict[str, Any]:
+    """Return a copy of `sys.modules`, which changes while it is gone through.
+
+    Other threads import; and a collection that begins meanwhile may purge an old version. Only a
+    copy of the whole is one step.
+    """
+    return sys.modules.copy()
 
 
 def current_folder() -> str | None:
@@ -103,9 +227,29 @@ def current_folder() -> str | None:
         return None
 
 
-def _lies_in(module: object, folder: str) -> bool:
-    file = vars(module).get("__file__") if isinstance(module, ModuleType) else None
-    return isinstance(file, str) and _is_in(file, folder)
+def names_in(module: object) -> Mapping[str, Any]:
+    """Return the names of a module without running code of it; none for what is no module."""
+    if not issubclass(type(module), ModuleType):
+        return {}
+    names: Mapping[str, Any] = vars(ModuleType)["__dict__"].__get__(module)
+    return names
+
+
+def _home(thing: object) -> str:
+    """Return the name of the module that a thing, or its class, was made in."""
+    cls = thing if issubclass(type(thing), type) else type(thing)
+    name = type.__dict__["__module__"].__get__(cls)
+    return name if type(name) is str else ""
+
+
+def _texts(entries: Iterable[Any]) -> list[str]:
+    return [entry for entry in entries if type(entry) is str]
+
+
+def _is_of(module: object, folder: str) -> bool:
+    """Tell whether a module was read in a folder, or is of a class that was made there."""
+    file = names_in(module).get("__file__")
+    return (type(file) is str and _is_in(file, folder)) or _home(module).startswith(PRIVATE_PREFIX)
 
 
 def _is_in(path: str, folder: str) -> bool:

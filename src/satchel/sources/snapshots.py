@@ -11,10 +11,12 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import linecache
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from types import CodeType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +40,25 @@ def is_served(package: str) -> bool:
 
 def withdraw(package: str) -> None:
     """Let nobody import a private package any more."""
-    _finder.snapshots.pop(package, None)
+    snapshot = _finder.snapshots.pop(package, None)
+    for path, entry in snapshot.lines.items() if snapshot else ():
+        if linecache.cache.get(path) is entry:
+            linecache.cache.pop(path, None)
+
+
+def show_lines(package: str) -> None:
+    """Let tracebacks and `inspect` show the lines of this version from now on.
+
+    They go by the name of the file, and what lies on disk may be a later, broken edit.
+    """
+    snapshot = _finder.snapshots[package]
+    for file, source in snapshot.sources.items():
+        with suppress(SyntaxError, UnicodeDecodeError):  # Nothing can have imported it.
+            text = importlib.util.decode_source(source)
+            path = snapshot.path_of(file)
+            # Without a time, it is never compared with the file.
+            snapshot.lines[path] = (len(text), None, text.splitlines(keepends=True), path)
+    linecache.cache.update(snapshot.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +68,19 @@ class Snapshot:
     package: str
     folder: str
     sources: Mapping[str, bytes]
+    lines: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What `linecache` was given."""
+    builtins: dict[str, Any] = field(init=False, compare=False, repr=False)
+    """What its modules have in place of the built-in names: an `import` that knows them."""
+
+    def __post_init__(self) -> None:
+        # One for all modules of a version: it is larger than most of them.
+        own = {**vars(builtins), "__import__": self.import_}
+        object.__setattr__(self, "builtins", own)
+
+    def path_of(self, file: str) -> str:
+        """Return where a file of the snapshot was read."""
+        return os.path.join(self.folder, *file.split("/"))
 
     def find(self, fullname: str) -> tuple[str, bytes, bool] | None:
         """Return (file, source, is it a package) of a module of this version."""
@@ -108,7 +141,7 @@ class _SnapshotLoader(importlib.abc.InspectLoader):
 
     def __init__(self, snapshot: Snapshot, file: str, source: bytes, *, package: bool) -> None:
         self._snapshot, self._source, self._package = snapshot, source, package
-        self.path = os.path.join(snapshot.folder, *file.split("/"))
+        self.path = snapshot.path_of(file)
 
     def is_package(self, fullname: str) -> bool:  # noqa: ARG002 - the loader's protocol
         """Tell whether the module is a package."""
@@ -141,10 +174,7 @@ class _SnapshotLoader(importlib.abc.InspectLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module with an `import` that knows the files beside it."""
-        module.__dict__["__builtins__"] = {
-            **vars(builtins),
-            "__import__": self._snapshot.import_,
-        }
+        module.__dict__["__builtins__"] = self._snapshot.builtins
         exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102 - what importing is
 
 
