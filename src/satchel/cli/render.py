@@ -97,6 +97,8 @@ def _fitting(widths: list[int], console: Console) -> list[int]:
 
 def state_word(entry: "Entry") -> str:
     """Return an entry's state where it is worth a word."""
+    if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
+        return "available, not enabled"
     return "" if entry.state == "ok" else str(entry.state)
 
 

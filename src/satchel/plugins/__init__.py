@@ -2,17 +2,11 @@
 
 from satchel.plugins.fitting import Fitted, fit
 from satchel.plugins.hookspecs import hookimpl
-from satchel.plugins.loading import (
-    disabled,
-    load_folder,
-    load_package,
-    read_folder,
-    read_package,
-)
+from satchel.plugins.loading import load_folder, read_folder
+from satchel.plugins.packages import load_package, read_package
 
 __all__ = [
     "Fitted",
-    "disabled",
     "fit",
     "hookimpl",
     "load_folder",

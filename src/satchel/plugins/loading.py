@@ -1,4 +1,7 @@
-"""From a finding to its part of the catalog: reading a plugin, or importing it as well."""
+"""From a plugin folder to its part of the catalog: reading it, or importing it as well.
+
+What folders and installed packages share stands here too.
+"""
 
 import json
 import os
@@ -12,20 +15,16 @@ from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.manifests import ChosenTool, PluginManifest
-from satchel.names import group_names, plugin_name_fault
-from satchel.plugins.host import Answers, ask
+from satchel.names import group_names
 from satchel.settings import Limits
 from satchel.sources import (
     MANIFEST_FILE,
-    DistributionFinding,
     Format,
     ImportedCode,
     PluginCodeError,
     PluginFinding,
     PluginTimeoutError,
-    Scope,
     guarded,
-    import_distribution,
     import_folder,
 )
 from satchel.sources.files import digest_of
@@ -44,7 +43,6 @@ _PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
 def read_folder(found: PluginFinding, rank: Rank) -> Supply:
     """Tell what a plugin folder brings without running its code."""
     manifest = found.manifest
-    problems = (*found.diagnostics, *found.folder.diagnostics)
     supply = Supply(
         name=manifest.name if manifest else found.folder_name,
         source=found.place.source,
@@ -53,11 +51,20 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         unit=found.path,
         rank=rank,
         digest=found.digest,
-        diagnostics=problems,
-        failed=not found.is_sound,
-        flawed=found.is_flawed,
         is_contained=found.format is not Format.TOOLKIT,
         is_open=found.format is Format.OPEN,
+    )
+    return with_manifest(supply, found)
+
+
+def with_manifest(supply: Supply, found: PluginFinding) -> Supply:
+    """Add to a plugin what its manifest and its code declare."""
+    manifest = found.manifest
+    supply = replace(
+        supply,
+        diagnostics=(*found.diagnostics, *found.folder.diagnostics),
+        failed=not found.is_sound,
+        flawed=found.is_flawed,
     )
     if manifest is None:
         return supply
@@ -66,10 +73,10 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         version=manifest.version,
         description=manifest.description,
         # Without a part that is written for us there are no tools to switch.
-        groups=_groups(manifest) if found.code else (),
+        groups=manifest_groups(manifest) if found.code else (),
         skills=found.skills,
         servers=found.servers,
-        diagnostics=(*problems, *_not_started(found)),
+        diagnostics=(*supply.diagnostics, *_not_started(found)),
         config=manifest.config,
     )
     return _with_tools(
@@ -99,85 +106,28 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
             found.code_path, found.sources, first, limits.plugin_import, more=more, alone=alone
         )
     except PluginCodeError as problem:
-        return _failed(supply, _import_failed(problem, file))
-    digests = {tool.name: tool.digest for tool in found.declared}
-
+        return failed_supply(supply, import_failed(problem, file))
     try:
-        offered, _ = guarded(
-            lambda: _offered_by_folder(found, code, file, digests),
-            limits.hook,
-            "hook",
-            alone=alone,
+        offer, _ = guarded(
+            lambda: offered_by_part(found, code.modules), limits.hook, "hook", alone=alone
         )
     except PluginCodeError as problem:
         code.purge()
-        return _failed(supply, _code_problem("plugin-tool-invalid", problem, file))
-    return _with_code(_with_offered(supply, offered), code)
+        return failed_supply(supply, code_problem("plugin-tool-invalid", problem, file))
+    return with_code(with_offered(supply, offer), code)
 
 
-def read_package(found: DistributionFinding, rank: Rank) -> Supply:
-    """Tell what is known of an installed plugin without importing it."""
-    return Supply(
-        name=found.name,
-        source=found.distribution,
-        scope=Scope.PLUGIN,
-        path=found.path,
-        unit=f"{found.distribution}:{found.name}",
-        rank=rank,
-        digest=found.digest,
-        version=found.version,
-        description=found.summary,
-    )
-
-
-def load_package(
-    found: DistributionFinding, rank: Rank, limits: Limits, *, alone: bool = True
-) -> Supply:
-    """Import an installed plugin and ask its hooks what it brings."""
-    supply = read_package(found, rank)
-    if fault := plugin_name_fault(found.name):
-        problem = report(
-            "plugin-name-shape",
-            Where(found.path),
-            f"the entry point's name {found.name!r} {fault}",
-            "rename the entry point",
-        )
-        return _failed(supply, problem)
-    try:
-        code = import_distribution(found, limits.plugin_import, alone=alone)
-    except PluginCodeError as problem:
-        return _failed(supply, _import_failed(problem, found.path))
-
-    def asked() -> tuple[Answers, _Offer]:
-        answers = ask(code.thing)
-        return answers, _offered(answers.tools, found.path, {})
-
-    try:
-        (answers, offer), _ = guarded(asked, limits.hook, "hook", alone=alone)
-    except PluginCodeError as problem:
-        code.purge()
-        return _failed(supply, _code_problem("plugin-hook-failed", problem, found.path))
-    groups = answers.groups or (Group(found.name, found.summary),)
-    supply = replace(supply, groups=groups, skills=answers.skill_folders)
-    return _with_code(_with_offered(supply, offer), code)
-
-
-def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
-    """Keep a plugin in the list, but switched off."""
-    return replace(supply, disabled=True, diagnostics=(*supply.diagnostics, *problems))
-
-
-def _failed(supply: Supply, problem: Diagnostic) -> Supply:
+def failed_supply(supply: Supply, problem: Diagnostic) -> Supply:
     """Take the tools from a plugin, and all else from one that is not made of parts."""
     told = replace(supply, tools=(), diagnostics=(*supply.diagnostics, problem))
     return replace(told, flawed=True) if supply.is_open else replace(told, failed=True)
 
 
-_Offer = tuple[list[ToolSupply], list[Diagnostic]]
+Offer = tuple[list[ToolSupply], list[Diagnostic]]
 """The tools that can be used, and why the others cannot."""
 
 
-def _offered(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> _Offer:
+def offered(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> Offer:
     """Make tools of what a plugin offers; it runs foreign code, so it must be guarded."""
     tools: list[ToolSupply] = []
     problems: list[Diagnostic] = []
@@ -186,28 +136,31 @@ def _offered(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> _O
             tools.append(_tool(as_tool(thing), path, digests))
         except Exception as problem:
             told = described(problem)
-            problems.append(_code_problem("plugin-tool-invalid", told, path))
+            problems.append(code_problem("plugin-tool-invalid", told, path))
     return tools, problems
 
 
-def _offered_by_folder(
-    found: PluginFinding, code: ImportedCode, file: str, digests: Mapping[str, str]
-) -> _Offer:
-    """Make tools of what the modules of a folder hold, or of what its manifest chooses of it."""
+def offered_by_part(found: PluginFinding, modules: Mapping[str, Any]) -> Offer:
+    """Make tools of what the modules of a plugin hold, or of what its manifest chooses of it.
+
+    It runs foreign code, so it must be guarded.
+    """
+    digests = {tool.name: tool.digest for tool in found.declared}
     if found.manifest is None or not found.manifest.chosen:
-        return _offered(tools_in(vars(code.thing)), file, digests)
+        things = [thing for module in modules.values() for thing in tools_in(vars(module))]
+        return offered(things, _code_path(found), digests)
     tools: list[ToolSupply] = []
     problems: list[Diagnostic] = []
     for wanted in found.manifest.chosen:
-        path = os.path.join(found.path, *found.file_of(wanted.module).split("/"))
+        path = os.path.join(found.code_path, *found.file_of(wanted.module).split("/"))
         try:
-            thing = _chosen(wanted, vars(code.modules[wanted.module]))
+            thing = _chosen(wanted, vars(modules[wanted.module]))
             if thing is None:
                 problems.append(_not_there(found, wanted))
             else:
                 tools.append(_tool(thing, path, digests))
         except Exception as problem:
-            problems.append(_code_problem("plugin-tool-invalid", described(problem), path))
+            problems.append(code_problem("plugin-tool-invalid", described(problem), path))
     return tools, problems
 
 
@@ -247,7 +200,8 @@ def _not_there(found: PluginFinding, wanted: ChosenTool) -> Diagnostic:
     )
 
 
-def _with_offered(supply: Supply, offer: _Offer) -> Supply:
+def with_offered(supply: Supply, offer: Offer) -> Supply:
+    """Let a plugin bring what it offers, and say what is wrong with the rest."""
     tools, problems = offer
     noted = replace(supply, flawed=bool(problems), diagnostics=(*supply.diagnostics, *problems))
     return _with_tools(noted, tools)
@@ -271,7 +225,7 @@ def _with_tools(supply: Supply, tools: Iterable[ToolSupply]) -> Supply:
     return replace(supply, tools=tuple(first.values()), diagnostics=found)
 
 
-def _with_code(supply: Supply, code: ImportedCode) -> Supply:
+def with_code(supply: Supply, code: ImportedCode) -> Supply:
     """Keep the handle to the imported version, and say what looks wrong with what it brought."""
     problems = [
         report(
@@ -304,10 +258,11 @@ def _not_started(found: PluginFinding) -> Iterable[Diagnostic]:
         )
 
 
-def _groups(manifest: PluginManifest) -> tuple[Group, ...]:
+def manifest_groups(manifest: PluginManifest, more: tuple[Group, ...] = ()) -> tuple[Group, ...]:
     """Return a plugin's groups; its own comes first, where tools go that no other group claims.
 
-    It has one of its own unless it declares groups and says nothing for itself.
+    It has one of its own unless it declares groups and says nothing for itself. Of two of one name
+    that of `more`, which its code describes, takes the place of the other.
     """
     declared = tuple(
         Group(
@@ -321,10 +276,12 @@ def _groups(manifest: PluginManifest) -> tuple[Group, ...]:
         )
         for group in manifest.groups
     )
+    own = Group(manifest.name, manifest.description, manifest.notes, manifest.active)
     speaks = bool(manifest.notes) or manifest.active
-    if (declared and not speaks) or any(group.name == manifest.name for group in declared):
-        return declared
-    return (Group(manifest.name, manifest.description, manifest.notes, manifest.active), *declared)
+    is_enough = bool(declared or more) and not speaks
+    if not is_enough and all(group.name != own.name for group in declared):
+        declared = (own, *declared)
+    return tuple({group.name: group for group in (*declared, *more)}.values())
 
 
 def _code_path(found: PluginFinding) -> str:
@@ -345,10 +302,11 @@ def _tool(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolSupply:
     return ToolSupply(tool.name, tool.description, path, version, groups, tool)
 
 
-def _import_failed(problem: PluginCodeError, path: str) -> Diagnostic:
+def import_failed(problem: PluginCodeError, path: str) -> Diagnostic:
+    """Report that code could not be imported."""
     slow = isinstance(problem, PluginTimeoutError)
     code = "plugin-import-timeout" if slow else "plugin-import-failed"
-    return _code_problem(code, problem, path)
+    return code_problem(code, problem, path)
 
 
 def _own_name(match: re.Match[str]) -> str:
@@ -356,7 +314,8 @@ def _own_name(match: re.Match[str]) -> str:
     return "" if match[1] else "the plugin"
 
 
-def _code_problem(code: str, problem: PluginCodeError, path: str) -> Diagnostic:
+def code_problem(code: str, problem: PluginCodeError, path: str) -> Diagnostic:
+    """Report what foreign code raised, at the place where it did."""
     fix = "do the slow work inside a tool" if isinstance(problem, PluginTimeoutError) else ""
     return report(
         code,
