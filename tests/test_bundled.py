@@ -49,7 +49,9 @@ def units(tmp_path_factory):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
     sys.path.insert(0, str(folder / "site"))
-    yield Satchel(entry_points=["units"])
+    bag = Satchel(entry_points=["units"])
+    assert "satchel_units.tools" in sys.modules
+    yield bag
     sys.path.remove(str(folder / "site"))
 
 
@@ -144,6 +146,21 @@ def test_the_package_brings_tools_a_group_with_notes_and_a_skill(units):
     assert "KiB" in units.session().activated_notes()
     assert [*units.catalog.skills] == ["convert-with-care"]
     assert os.path.isfile(os.path.join(units.catalog.skills["convert-with-care"].path, "SKILL.md"))
+
+
+def test_the_package_is_known_without_importing_it(units):
+    bag = Satchel(entry_points=["units"], run_code=False)
+    (plugin,) = [item for item in bag.catalog.all_plugins if item.name == "units"]
+    supply = plugin.supply
+    assert (plugin.version, plugin.description[:16]) == ("1.0.0", "Exact conversion")
+    assert [tool.name for tool in supply.tools] == ["convert_units", "list_units"]
+    assert ([field.name for field in supply.config], supply.code) == (["digits"], None)
+    assert [*bag.catalog.skills] == ["convert-with-care"]
+
+
+def test_the_package_rounds_as_it_is_configured(units):
+    bag = Satchel(entry_points=["units"], config={"units": {"digits": 3}})
+    assert call(bag, "convert_units", value="12.5", source="km", target="mi").text == "7.77 mi"
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "mcp-server-invalid": Rule("An MCP server cannot be used; it is left out.", _W, _E),
         "mcp-not-started": Rule("MCP servers are known, but nothing starts them yet.", _I, _I),
         "plugin-name-shape": Rule("The plugin's name cannot be used.", _E, _E),
-        "plugin-name-folder": Rule("The plugin's name is not the folder's name.", _I, _W),
+        "plugin-name-folder": Rule(
+            "The plugin's name is not that of its folder or entry point.", _I, _W
+        ),
         "plugin-syntax": Rule("Python code does not compile.", _E, _E),
         "plugin-import-failed": Rule("The plugin's code raised while it was imported.", _E, _E),
         "plugin-import-timeout": Rule("The plugin's code took too long to import.", _E, _E),

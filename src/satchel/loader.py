@@ -15,7 +15,6 @@ from satchel.manifests import ConfigField
 from satchel.names import near_misses
 from satchel.plugins import (
     Fitted,
-    disabled,
     fingerprint,
     fit,
     load_folder,
@@ -32,6 +31,7 @@ from satchel.sources import (
     DistributionFinding,
     DistributionScan,
     Holds,
+    PackageFinding,
     Place,
     PluginFinding,
     PluginScan,
@@ -46,6 +46,7 @@ from satchel.sources import (
     read_choices,
     read_configuration,
     scan_distributions,
+    scan_packages,
     scan_plugins,
     scan_skills,
 )
@@ -109,6 +110,7 @@ class Look:
     plugins: Mapping[Place, PluginScan] = field(default_factory=dict)
     skills: Mapping[Place, SkillScan] = field(default_factory=dict)
     distributions: DistributionScan = field(default_factory=lambda: DistributionScan({}))
+    packages: Mapping[tuple[str, str], PackageFinding] = field(default_factory=dict)
     supplies: Mapping[Unit, Supply] = field(default_factory=dict)
     loading: Mapping[Unit, Loading] = field(default_factory=dict)
     unsettled: frozenset[str] = frozenset()
@@ -122,10 +124,17 @@ class Look:
     def watched(self) -> Watched:
         """Return what a watch has to keep an eye on from now on."""
         scans: list[PluginScan | SkillScan] = [*self.plugins.values(), *self.skills.values()]
+        edited = [package for package in self.packages.values() if self._uses(package)]
+        roots = {scan.place.path for scan in scans}.union(*(item.roots for item in edited))
         return Watched(
-            roots=tuple(sorted({scan.place.path for scan in scans})),
-            links=frozenset().union(*(scan.links for scan in scans)),
-            installed=(*self.distributions.stamps, *self.config_files, *self.choices.stamps),
+            roots=tuple(sorted(roots)),
+            links=frozenset().union(*(item.links for item in (*scans, *edited))),
+            installed=(
+                *self.distributions.stamps,
+                *self.config_files,
+                *self.choices.stamps,
+                *(stamp for item in edited for stamp in item.stamps),
+            ),
             awaited=self.distributions.awaited,
             unsettled=self.unsettled,
             unreadable=tuple(
@@ -139,6 +148,12 @@ class Look:
                 )
             ),
         )
+
+    def _uses(self, package: PackageFinding) -> bool:
+        installed = package.installed
+        name = f"{installed.distribution}:{installed.name}"
+        supply = self.supplies.get((Scope.PLUGIN, installed.distribution, name))
+        return supply is not None and not supply.disabled
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +175,9 @@ class Asked:
 def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple[Look, Catalog]:
     """Look at all sources and build the next generation; `previous` itself if nothing changed."""
     installed = scan_distributions(installed_folders(), before.distributions)
+    limits = wanted.settings.limits
     scans = {
-        place: scan_plugins(place, wanted.settings.limits, before.plugins.get(place), asked.dirty)
+        place: scan_plugins(place, limits, before.plugins.get(place), asked.dirty)
         for place in wanted.places
         if place.holds is Holds.PLUGINS
     }
@@ -169,14 +185,15 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
     something_installed = installed.stamps != before.distributions.stamps
     choices = wanted.choices(before.choices, patient=asked.patient)
     load = _Load(wanted, before, asked, something_installed, choices)
-    supplies = (wanted.host, *load.folders(scans.values()), *load.packages(installed))
+    packages = scan_packages(installed.findings, limits, load.enables, before.packages, asked.dirty)
+    supplies = (wanted.host, *load.folders(scans.values()), *load.packages(packages.values()))
     fitting = _Fit(wanted, before, tuple(supplies), choices)
     fitted, last_good = fitting.all()
     plugins = build_plugins(
         [item.supply for item in fitted.values()], _refitted(previous, last_good)
     )
     skills = {
-        place: scan_skills(place, wanted.settings.limits, before.skills.get(place), asked.dirty)
+        place: scan_skills(place, limits, before.skills.get(place), asked.dirty)
         for place in (*_skill_places(wanted), *_plugin_skill_places(plugins))
     }
     ranked = tuple(load.ranked(skills))
@@ -184,6 +201,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         scans,
         skills,
         installed,
+        packages,
         {_unit(supply): supply for supply in supplies},
         load.loading,
         frozenset(
@@ -350,31 +368,35 @@ class _Load:
                     taken.add(loaded.name)
                 yield loaded
 
-    def packages(self, installed: DistributionScan) -> Iterable[Supply]:
+    def packages(self, packages: Iterable[PackageFinding]) -> Iterable[Supply]:
         """Load the installed plugins that somebody asked for; list the others."""
-        findings = installed.findings
-        for found in findings:
+        packages = tuple(packages)
+        findings = [package.installed for package in packages]
+        for package in packages:
+            found = package.installed
             rank = (len(self.wanted.places), found.name, found.distribution)
-            supply = read_package(found, rank)
+            supply = read_package(package, rank)
             # Only what somebody asked for competes: a stranger's package cannot switch one off.
-            rivals = [o for o in findings if o.name == found.name and self._enables(o)]
+            rivals = [o for o in findings if o.name == found.name and self.enables(o)]
             off = self.choices.disabled("plugin", found.name, _names_of(found))
             if off is not None:
                 yield _switched_off(supply, off)
-            elif not self._enables(found):
+            elif not self.enables(found):
                 is_unique = [other.name for other in findings].count(found.name) == 1
-                yield disabled(
-                    supply, _not_enabled(found, found.name if is_unique else found.distribution)
-                )
+                told = _not_enabled(found, found.name if is_unique else found.distribution)
+                yield _switched_off(supply, told)
             elif len(rivals) > 1:
                 yield replace(supply, failed=True, diagnostics=(_contested(found, rivals),))
+            elif package.part and self._may_be_half_read(supply, package.part):
+                yield replace(supply, unsettled=True)
             elif not self.wanted.run_code:
                 yield supply
             else:
                 limits, alone = self.wanted.settings.limits, not self.asked.aside
-                yield self._loaded(supply, partial(load_package, found, rank, limits, alone=alone))
+                load = partial(load_package, package, rank, limits, alone=alone)
+                yield self._loaded(supply, load)
 
-    def _enables(self, found: DistributionFinding) -> bool:
+    def enables(self, found: DistributionFinding) -> bool:
         """Tell whether an installed plugin is to be used: the user's choice counts first."""
         verdict = self.choices.verdict("plugin", (found.name, *_names_of(found)))
         return verdict.is_on if verdict else self.wanted.enables(found)
@@ -463,7 +485,7 @@ def _names_of(found: DistributionFinding) -> tuple[str, ...]:
 
 
 def _switched_off(supply: Supply, off: Diagnostic) -> Supply:
-    """Disable a plugin because the user chose to; what is wrong with it troubles nobody then."""
+    """Disable a plugin that nobody wants; what is wrong with it troubles nobody then."""
     return replace(supply, disabled=True, failed=False, diagnostics=(off,))
 
 
@@ -471,8 +493,7 @@ def _not_enabled(found: DistributionFinding, enabled_by: str) -> Diagnostic:
     return report(
         "plugin-not-enabled",
         Where(found.path),
-        f"plugin {found.name!r} of {found.distribution} {found.version} is installed, "
-        "but nobody enabled it",
+        f"plugin {found.name!r} of {found.distribution} {found.version} is available, not enabled",
         f"--entry-points {enabled_by}",
     )
 

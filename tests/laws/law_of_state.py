@@ -12,12 +12,17 @@ from collections.abc import Iterator
 from law_of_floors import imports
 
 KEPT = {
+    ("sources.fresh", "_fresh"): "the interpreter has one list of finders for the process",
     ("sources.snapshots", "_finder"): "the interpreter has one list of finders for the process",
     ("sources.importer", "_serial"): "module names must differ in the whole process",
 }
 """Values of a module that can change, each with the reason."""
 
 WRITTEN_INTO = {
+    "sources.fresh": (
+        "plugins come and go in the interpreter's own tables",
+        {"_fresh", "sys"},
+    ),
     "sources.importer": ("plugins come and go in the interpreter's own tables", {"sys"}),
     "sources.snapshots": (
         "plugins come and go in the interpreter's own tables",

@@ -9,7 +9,14 @@ import pytest
 from satchel.catalog import Supply
 from satchel.plugins import load_folder, load_package, read_folder, read_package
 from satchel.settings import Limits
-from satchel.sources import Holds, PluginFinding, place, scan_distributions, scan_plugins
+from satchel.sources import (
+    Holds,
+    PluginFinding,
+    place,
+    scan_distributions,
+    scan_packages,
+    scan_plugins,
+)
 from satchel.sources.guard import PRIVATE_PREFIX
 
 TOOL = '''
@@ -77,7 +84,8 @@ def package(loaded, tmp_path, monkeypatch) -> Callable[..., Supply]:
         (info / "METADATA").write_text("Name: acme-tools\nVersion: 1.0\nSummary: Sums up.\n")
         (info / "entry_points.txt").write_text(f"[satchel.plugins]\n{name} = acme_plugin\n")
         (info / "RECORD").write_text(f"acme_plugin.py,,{hash(source)}\n")
-        (found,) = scan_distributions([str(site)]).findings
+        installed = scan_distributions([str(site)]).findings
+        (found,) = scan_packages(installed, Limits(), lambda _found: True, {}).values()
         if not run:
             return read_package(found, (0,))
         loaded.append(load_package(found, (0,), limits or Limits(hook=5)))

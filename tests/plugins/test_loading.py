@@ -3,7 +3,6 @@ import sys
 
 import pytest
 
-from satchel.plugins import disabled
 from satchel.settings import Limits
 from satchel.sources import Scope
 
@@ -314,12 +313,6 @@ def test_a_package_can_be_imported_anew(package):
     second = package(HOOKS.replace("Hello ", "Ahoy, "))
     assert asyncio.run(first.tools[0].tool.execute(name="you")) == "Hello you"
     assert asyncio.run(second.tools[0].tool.execute(name="you")) == "Ahoy, you"
-
-
-def test_a_plugin_that_is_switched_off_stays_in_the_list(package):
-    supply = package("raise SystemExit(3)", run=False)
-    assert disabled(supply).disabled
-    assert disabled(supply).name == "acme"
 
 
 # ---- tools that the manifest chooses --------------------------------------------------------

@@ -60,6 +60,12 @@ def test_a_distribution_without_plugins_is_not_parsed(install, site):
     assert (scan.findings, scan.diagnostics) == ((), ())
 
 
+def test_an_entry_point_is_found_behind_very_many_others(install, site):
+    others = "".join(f"name{number} = module{number}\n" for number in range(5_000))
+    install(site, points=f"[others]\n{others}[satchel.plugins]\nacme = x\n")
+    assert [item.name for item in scan_distributions([str(site)]).findings] == ["acme"]
+
+
 def test_a_group_that_only_begins_like_ours_is_not_ours(install, site):
     install(site, points="[satchel.plugins.more]\nrun = x:y\n")
     assert scan_distributions([str(site)]).findings == ()

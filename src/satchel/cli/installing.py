@@ -21,7 +21,16 @@ from satchel.setup.packages import Package, file, installed, project, requiremen
 from satchel.setup.placing import Placing, removed, staged_copy, staged_link
 from satchel.setup.running import Hook, hook_of
 from satchel.setup.values import as_text
-from satchel.sources import Holds, PluginFinding, format_of, own_plugins, place, scan_plugins
+from satchel.sources import (
+    DistributionFinding,
+    Holds,
+    PluginFinding,
+    format_of,
+    own_plugins,
+    place,
+    scan_packages,
+    scan_plugins,
+)
 from satchel.sources.config import configuration_path, read_configuration
 from satchel.sources.envfile import change_env
 from satchel.sources.files import is_inside
@@ -170,6 +179,9 @@ class Installer:
         for name in names:
             fields = open_plugin(name, own_sources()).config.fields
             self._configure(name, self._gathered(name, fields))
+        for part in _parts(found):
+            if part.manifest and (hook := self._hook(part)):
+                self._set_up(hook, hook.folder, part.manifest)
         chosen(self.console, names, own_sources(), switch_on)
         known = {item.path for item in before}
         return [
@@ -258,6 +270,12 @@ def tell(console: Console, done: Installed, *, as_json: bool) -> None:
         for problem in done.entry.diagnostics if done.entry else ():
             console.say(told(problem))
     console.say(one_line(f"next: satchel show {done.name} --kind plugin"))
+
+
+def _parts(found: Sequence[DistributionFinding]) -> list[PluginFinding]:
+    """Return what packages say of themselves, of those that do."""
+    packages = scan_packages(found, Limits(), lambda _: False, {}).values()
+    return [package.part for package in packages if package.part]
 
 
 def _brings(done: Installed) -> str:

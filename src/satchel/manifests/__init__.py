@@ -2,6 +2,7 @@
 
 from satchel.manifests.claude import ClaudeManifest, read_claude_plugin, read_claude_servers
 from satchel.manifests.code import DeclaredTool, declared_tools, defines_setup
+from satchel.manifests.editables import mapped_modules
 from satchel.manifests.fields import FIELD_NAME, ConfigField, field_fault
 from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
@@ -40,6 +41,7 @@ __all__ = [
     "declared_tools",
     "defines_setup",
     "field_fault",
+    "mapped_modules",
     "read_claude_plugin",
     "read_claude_servers",
     "read_mcp",

@@ -108,11 +108,18 @@ class PluginManifest:
 
 
 def read_plugin(
-    data: bytes, folder: str, path: str, limits: Limits, *, extends: str = ""
+    data: bytes,
+    folder: str,
+    path: str,
+    limits: Limits,
+    *,
+    extends: str = "",
+    entry_point: str = "",
 ) -> Reading[PluginManifest]:
     """Read the toolkit.yaml of a folder named `folder`; `path` is what diagnostics print.
 
-    One that `extends` the open plugin of that name has no say in what its plugin.json tells.
+    One that `extends` the open plugin of that name has no say in what its plugin.json tells. That
+    of an installed package is named by its `entry_point`.
     """
     decoded = decode(data, path, "plugin-unreadable")
     if decoded.value is None:
@@ -125,7 +132,7 @@ def read_plugin(
     top = Block(dict(reading.value.values), (), reading.value, problems)
     module, chosen = _tools(top)
     manifest = PluginManifest(
-        name=extends or _name(top, folder),
+        name=extends or _name(top, folder, entry_point),
         **{key: top.text(key) for key in _TEXTS},
         keywords=top.names("keywords"),
         active=top.switch("active", default=False),
@@ -142,8 +149,14 @@ def read_plugin(
     return Reading(None if problems.fatal else manifest, problems.found)
 
 
-def _name(top: Block, folder: str) -> str:
+def _name(top: Block, folder: str, entry_point: str) -> str:
     name = top.text("name")
+    if entry_point:
+        if name not in {"", entry_point}:
+            counts = shown(entry_point)
+            message = f"the name {shown(name)} is not the entry point's, {counts}, which counts"
+            top.note("plugin-name-folder", "name", message, "Make them equal, or leave it out.")
+        return entry_point
     fault = plugin_name_fault(name)
     if not name and not isinstance(top.values.get("name"), (list, dict)):
         top.note("plugin-field-missing", "name", "no name is given", "Add 'name:' and a name.")

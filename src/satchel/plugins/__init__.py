@@ -3,18 +3,11 @@
 from satchel.plugins.fitting import Fitted, fit
 from satchel.plugins.hookspecs import hookimpl
 from satchel.plugins.life import fingerprint, show_catalog
-from satchel.plugins.loading import (
-    disabled,
-    load_folder,
-    load_package,
-    read_folder,
-    read_package,
-    started,
-)
+from satchel.plugins.loading import load_folder, read_folder, started
+from satchel.plugins.packages import load_package, read_package
 
 __all__ = [
     "Fitted",
-    "disabled",
     "fingerprint",
     "fit",
     "hookimpl",

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import pluggy
 
@@ -15,8 +15,6 @@ from satchel.plugins import hookspecs
 from satchel.plugins.life import Life
 from satchel.runtime import Layer
 from satchel.settings import Limits
-
-T = TypeVar("T")
 
 
 class HookError(Exception):
@@ -41,16 +39,14 @@ class Answers:
 def joined(supply: Supply, answers: Answers, limits: Limits) -> Supply:
     """Add what the hooks of a plugin tell to what is known of it without them.
 
-    What its manifest says of a group or a field counts.
+    What its manifest says of a field counts.
     """
-    groups = _first((*supply.groups, *answers.groups), lambda group: group.name)
-    config = _first((*supply.config, *answers.config), lambda item: item.key)
+    known = {item.key for item in supply.config}
     life = Life(supply.name, answers.hooks, limits.hook)
     return replace(
         supply,
-        groups=groups or (Group(supply.name, supply.description),),
-        skills=(*supply.skills, *answers.skill_folders),
-        config=config,
+        skills=tuple(dict.fromkeys((*supply.skills, *answers.skill_folders))),
+        config=(*supply.config, *(item for item in answers.config if item.key not in known)),
         layers=answers.layers,
         sections=answers.sections,
         commands=answers.commands,
@@ -84,14 +80,6 @@ def ask(*modules: Any) -> Answers:
         sections=tuple(_all(hook.satchel_prompt_sections, (str,))),
         commands=tuple(map(_command, _all(hook.satchel_commands))),
     )
-
-
-def _first(items: Iterable[T], name: Callable[[T], str]) -> tuple[T, ...]:
-    """Keep the first item of each name."""
-    first: dict[str, T] = {}
-    for item in items:
-        first.setdefault(name(item), item)
-    return tuple(first.values())
 
 
 def _folder(given: str | os.PathLike[str]) -> str:

@@ -1,9 +1,12 @@
-"""From a finding to its part of the catalog: reading a plugin, or importing it as well."""
+"""From a plugin folder to its part of the catalog: reading it, or importing it as well.
+
+What folders and installed packages share stands here too.
+"""
 
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -12,22 +15,19 @@ from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.manifests import ChosenTool, PluginManifest
-from satchel.names import group_names, plugin_name_fault
+from satchel.names import group_names
 from satchel.plugins.host import Answers, ask, joined
 from satchel.plugins.life import fingerprint
 from satchel.settings import Limits
 from satchel.sources import (
     MANIFEST_FILE,
     Configuration,
-    DistributionFinding,
     Format,
     ImportedCode,
     PluginCodeError,
     PluginFinding,
     PluginTimeoutError,
-    Scope,
     guarded,
-    import_distribution,
     import_folder,
 )
 from satchel.sources.files import digest_of
@@ -41,7 +41,7 @@ Rank = tuple[Any, ...]
 
 _HOOK = b"hookimpl"
 
-_Offer = tuple[list[ToolSupply], list[Diagnostic]]
+Offer = tuple[list[ToolSupply], list[Diagnostic]]
 """The tools that can be used, and why the others cannot."""
 
 # Authors know their modules by their own names.
@@ -51,7 +51,6 @@ _PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
 def read_folder(found: PluginFinding, rank: Rank) -> Supply:
     """Tell what a plugin folder brings without running its code."""
     manifest = found.manifest
-    problems = (*found.diagnostics, *found.folder.diagnostics)
     supply = Supply(
         name=manifest.name if manifest else found.folder_name,
         source=found.place.source,
@@ -60,11 +59,20 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         unit=found.path,
         rank=rank,
         digest=found.digest,
-        diagnostics=problems,
-        failed=not found.is_sound,
-        flawed=found.is_flawed,
         is_contained=found.format is not Format.TOOLKIT,
         is_open=found.format is Format.OPEN,
+    )
+    return with_manifest(supply, found)
+
+
+def with_manifest(supply: Supply, found: PluginFinding) -> Supply:
+    """Add to a plugin what its manifest and its code declare."""
+    manifest = found.manifest
+    supply = replace(
+        supply,
+        diagnostics=(*found.diagnostics, *found.folder.diagnostics),
+        failed=not found.is_sound,
+        flawed=found.is_flawed,
     )
     if manifest is None:
         return supply
@@ -73,10 +81,10 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
         version=manifest.version,
         description=manifest.description,
         # Without a part that is written for us there are no tools to switch.
-        groups=_groups(manifest) if found.code else (),
+        groups=manifest_groups(manifest) if found.code else (),
         skills=found.skills,
         servers=found.servers,
-        diagnostics=(*problems, *_not_started(found), *_not_isolated(found)),
+        diagnostics=(*supply.diagnostics, *_not_started(found), *_not_isolated(found)),
         config=manifest.config,
     )
     return _with_tools(
@@ -90,7 +98,7 @@ def read_folder(found: PluginFinding, rank: Rank) -> Supply:
                 tool.groups,
             )
             for tool in found.declared
-            if not _is_isolated(found)
+            if not is_isolated(found)
         ],
     )
 
@@ -99,7 +107,7 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     """Import a plugin folder's code and tell what it brings; whatever it does is a diagnostic."""
     supply = read_folder(found, rank)
     file = _code_path(found)
-    if supply.failed or supply.flawed or not file or _is_isolated(found):
+    if supply.failed or supply.flawed or not file or is_isolated(found):
         return supply
     try:
         first, *more = found.modules
@@ -107,87 +115,60 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
             found.code_path, found.sources, first, limits.plugin_import, more=more, alone=alone
         )
     except PluginCodeError as problem:
-        return _failed(supply, _import_failed(problem, file))
-    digests = {tool.name: tool.digest for tool in found.declared}
+        return failed_supply(supply, import_failed(problem, file))
     # Reading costs nothing, and most folders have no hooks.
     has_hooks = any(_HOOK in source for source in found.sources.values())
 
-    def brought() -> tuple[Answers | None, _Offer]:
-        offer = _offered_by_folder(found, code, file, digests)
+    def answered() -> Supply:
+        offer = offered_by_part(found, code.modules)
         if not has_hooks:
-            return None, offer
+            return with_offered(supply, offer)
         answers = ask(*code.modules.values())
-        # What a module marks as a tool was offered with it.
-        modules = code.modules.values()
-        held = {id(thing) for module in modules for thing in tools_in(vars(module))}
-        others = [thing for thing in answers.tools if id(thing) not in held]
-        more = _offered(others, file, digests)
-        return answers, ([*offer[0], *more[0]], [*offer[1], *more[1]])
+        return with_answers(supply, found.manifest, offer, answers, limits)
 
-    trouble = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
-    return _with_brought(supply, code, brought, limits, alone=alone, trouble=trouble, path=file)
-
-
-def read_package(found: DistributionFinding, rank: Rank) -> Supply:
-    """Tell what is known of an installed plugin without importing it."""
-    return Supply(
-        name=found.name,
-        source=found.distribution,
-        scope=Scope.PLUGIN,
-        path=found.path,
-        unit=f"{found.distribution}:{found.name}",
-        rank=rank,
-        digest=found.digest,
-        version=found.version,
-        description=found.summary,
-    )
-
-
-def load_package(
-    found: DistributionFinding, rank: Rank, limits: Limits, *, alone: bool = True
-) -> Supply:
-    """Import an installed plugin and ask its hooks what it brings."""
-    supply = read_package(found, rank)
-    if fault := plugin_name_fault(found.name):
-        problem = report(
-            "plugin-name-shape",
-            Where(found.path),
-            f"the entry point's name {found.name!r} {fault}",
-            "rename the entry point",
-        )
-        return _failed(supply, problem)
     try:
-        code = import_distribution(found, limits.plugin_import, alone=alone)
-    except PluginCodeError as problem:
-        return _failed(supply, _import_failed(problem, found.path))
-
-    def brought() -> tuple[Answers | None, _Offer]:
-        answers = ask(code.thing)
-        return answers, _offered(answers.tools, found.path, {})
-
-    trouble, path = "plugin-hook-failed", found.path
-    return _with_brought(supply, code, brought, limits, alone=alone, trouble=trouble, path=path)
-
-
-def _with_brought(
-    supply: Supply,
-    code: ImportedCode,
-    brought: Callable[[], tuple[Answers | None, _Offer]],
-    limits: Limits,
-    *,
-    alone: bool,
-    trouble: str,
-    path: str,
-) -> Supply:
-    """Add what imported code brings; `trouble` is the diagnostic if it cannot be asked."""
-    try:
-        (answers, offer), _ = guarded(brought, limits.hook, "hook", alone=alone)
+        served, _ = guarded(answered, limits.hook, "hook", alone=alone)
     except PluginCodeError as problem:
         code.purge()
-        return _failed(supply, _code_problem(trouble, problem, path))
-    if answers is not None:
-        supply = joined(supply, answers, limits)
-    return _with_code(_with_offered(supply, offer), code)
+        trouble = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
+        return failed_supply(supply, code_problem(trouble, problem, file))
+    return with_code(served, code)
+
+
+def with_answers(
+    supply: Supply,
+    manifest: PluginManifest | None,
+    offer: Offer,
+    answers: Answers,
+    limits: Limits,
+) -> Supply:
+    """Add what hooks answered to what the manifest declares; it runs foreign code.
+
+    A tool that both offer counts once, as the manifest offers it.
+    """
+    tools, problems = offer
+    more, more_problems = offered(_others(answers.tools, tools), supply.path, {})
+    new = [tool for tool in more if not any(_is_same(tool, known) for known in tools)]
+    described = (Group(supply.name, supply.description),)
+    groups = manifest_groups(manifest, answers.groups) if manifest else answers.groups or described
+    supply = joined(replace(supply, groups=groups), answers, limits)
+    return with_offered(supply, ([*tools, *new], [*problems, *more_problems]))
+
+
+def _others(things: Iterable[Any], tools: Iterable[ToolSupply]) -> list[Any]:
+    """Return the things of which no tool was made yet."""
+    made = [tool.tool for tool in tools]
+    known = {id(item) for item in made}
+    known |= {id(item.fn) for item in made if isinstance(item, FunctionTool)}
+    return [thing for thing in things if id(thing) not in known]
+
+
+def _is_same(one: ToolSupply, other: ToolSupply) -> bool:
+    """Tell whether two tools are one function under one name."""
+    mine, its = one.tool, other.tool
+    if one.name != other.name or not isinstance(mine, FunctionTool):
+        return False
+    return isinstance(its, FunctionTool) and mine.fn is its.fn
 
 
 def started(supply: Supply, config: Configuration, *, alone: bool = True) -> Supply:
@@ -207,23 +188,18 @@ def started(supply: Supply, config: Configuration, *, alone: bool = True) -> Sup
         meddled = life.begin(config.values, alone=alone)
     except PluginCodeError as problem:
         supply.code.purge()
-        return _failed(supply, _code_problem("plugin-startup-failed", problem, supply.path))
+        return failed_supply(supply, code_problem("plugin-startup-failed", problem, supply.path))
     supply.code.at_end(life.end)
     return replace(supply, diagnostics=(*supply.diagnostics, *_meddled(supply, meddled)))
 
 
-def disabled(supply: Supply, *problems: Diagnostic) -> Supply:
-    """Keep a plugin in the list, but switched off."""
-    return replace(supply, disabled=True, diagnostics=(*supply.diagnostics, *problems))
-
-
-def _failed(supply: Supply, problem: Diagnostic) -> Supply:
+def failed_supply(supply: Supply, problem: Diagnostic) -> Supply:
     """Take the tools from a plugin, and all else from one that is not made of parts."""
     told = replace(supply, tools=(), diagnostics=(*supply.diagnostics, problem))
     return replace(told, flawed=True) if supply.is_open else replace(told, failed=True)
 
 
-def _offered(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> _Offer:
+def offered(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> Offer:
     """Make tools of what a plugin offers; it runs foreign code, so it must be guarded."""
     tools: list[ToolSupply] = []
     problems: list[Diagnostic] = []
@@ -232,28 +208,31 @@ def _offered(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> _O
             tools.append(_tool(as_tool(thing), path, digests))
         except Exception as problem:
             told = described(problem)
-            problems.append(_code_problem("plugin-tool-invalid", told, path))
+            problems.append(code_problem("plugin-tool-invalid", told, path))
     return tools, problems
 
 
-def _offered_by_folder(
-    found: PluginFinding, code: ImportedCode, file: str, digests: Mapping[str, str]
-) -> _Offer:
-    """Make tools of what the modules of a folder hold, or of what its manifest chooses of it."""
+def offered_by_part(found: PluginFinding, modules: Mapping[str, Any]) -> Offer:
+    """Make tools of what the modules of a plugin hold, or of what its manifest chooses of it.
+
+    It runs foreign code, so it must be guarded.
+    """
+    digests = {tool.name: tool.digest for tool in found.declared}
     if found.manifest is None or not found.manifest.chosen:
-        return _offered(tools_in(vars(code.thing)), file, digests)
+        things = [thing for module in modules.values() for thing in tools_in(vars(module))]
+        return offered(things, _code_path(found), digests)
     tools: list[ToolSupply] = []
     problems: list[Diagnostic] = []
     for wanted in found.manifest.chosen:
-        path = os.path.join(found.path, *found.file_of(wanted.module).split("/"))
+        path = os.path.join(found.code_path, *found.file_of(wanted.module).split("/"))
         try:
-            thing = _chosen(wanted, vars(code.modules[wanted.module]))
+            thing = _chosen(wanted, vars(modules[wanted.module]))
             if thing is None:
                 problems.append(_not_there(found, wanted))
             else:
                 tools.append(_tool(thing, path, digests))
         except Exception as problem:
-            problems.append(_code_problem("plugin-tool-invalid", described(problem), path))
+            problems.append(code_problem("plugin-tool-invalid", described(problem), path))
     return tools, problems
 
 
@@ -293,7 +272,8 @@ def _not_there(found: PluginFinding, wanted: ChosenTool) -> Diagnostic:
     )
 
 
-def _with_offered(supply: Supply, offer: _Offer) -> Supply:
+def with_offered(supply: Supply, offer: Offer) -> Supply:
+    """Let a plugin bring what it offers, and say what is wrong with the rest."""
     tools, problems = offer
     noted = replace(supply, flawed=bool(problems), diagnostics=(*supply.diagnostics, *problems))
     return _with_tools(noted, tools)
@@ -317,7 +297,7 @@ def _with_tools(supply: Supply, tools: Iterable[ToolSupply]) -> Supply:
     return replace(supply, tools=tuple(first.values()), diagnostics=found)
 
 
-def _with_code(supply: Supply, code: ImportedCode) -> Supply:
+def with_code(supply: Supply, code: ImportedCode) -> Supply:
     """Keep the handle to the imported version, and say what looks wrong with what it brought."""
     problems = list(_meddled(supply, code.meddled))
     names = {tool.name for tool in supply.tools}
@@ -361,13 +341,16 @@ def _not_started(found: PluginFinding) -> Iterable[Diagnostic]:
         )
 
 
-def _is_isolated(found: PluginFinding) -> bool:
-    return found.manifest is not None and found.manifest.isolation == "process"
+def is_isolated(found: PluginFinding | None) -> bool:
+    """Tell whether a plugin must not run in the process of the host."""
+    return (
+        found is not None and found.manifest is not None and found.manifest.isolation == "process"
+    )
 
 
 def _not_isolated(found: PluginFinding) -> Iterable[Diagnostic]:
     """Leave the tools out rather than run what asks for a process of its own in this one."""
-    if _is_isolated(found):
+    if is_isolated(found):
         yield report(
             "plugin-not-isolated",
             Where(os.path.join(found.code_path, MANIFEST_FILE)),
@@ -377,10 +360,11 @@ def _not_isolated(found: PluginFinding) -> Iterable[Diagnostic]:
         )
 
 
-def _groups(manifest: PluginManifest) -> tuple[Group, ...]:
+def manifest_groups(manifest: PluginManifest, more: tuple[Group, ...] = ()) -> tuple[Group, ...]:
     """Return a plugin's groups; its own comes first, where tools go that no other group claims.
 
-    It has one of its own unless it declares groups and says nothing for itself.
+    It has one of its own unless groups are described and it says nothing for itself. Of two of one
+    name the manifest's counts, and not that of `more`, which its code describes.
     """
     declared = tuple(
         Group(
@@ -394,10 +378,13 @@ def _groups(manifest: PluginManifest) -> tuple[Group, ...]:
         )
         for group in manifest.groups
     )
+    own = Group(manifest.name, manifest.description, manifest.notes, manifest.active)
     speaks = bool(manifest.notes) or manifest.active
-    if (declared and not speaks) or any(group.name == manifest.name for group in declared):
-        return declared
-    return (Group(manifest.name, manifest.description, manifest.notes, manifest.active), *declared)
+    is_enough = bool(declared or more) and not speaks
+    if not is_enough and all(group.name != own.name for group in declared):
+        declared = (own, *declared)
+    known = {group.name for group in declared}
+    return (*declared, *(group for group in more if group.name not in known))
 
 
 def _code_path(found: PluginFinding) -> str:
@@ -418,10 +405,11 @@ def _tool(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolSupply:
     return ToolSupply(tool.name, tool.description, path, version, groups, tool)
 
 
-def _import_failed(problem: PluginCodeError, path: str) -> Diagnostic:
+def import_failed(problem: PluginCodeError, path: str) -> Diagnostic:
+    """Report that code could not be imported."""
     slow = isinstance(problem, PluginTimeoutError)
     code = "plugin-import-timeout" if slow else "plugin-import-failed"
-    return _code_problem(code, problem, path)
+    return code_problem(code, problem, path)
 
 
 def _own_name(match: re.Match[str]) -> str:
@@ -429,7 +417,8 @@ def _own_name(match: re.Match[str]) -> str:
     return "" if match[1] else "the plugin"
 
 
-def _code_problem(code: str, problem: PluginCodeError, path: str) -> Diagnostic:
+def code_problem(code: str, problem: PluginCodeError, path: str) -> Diagnostic:
+    """Report what foreign code raised, at the place where it did."""
     fix = "do the slow work inside a tool" if isinstance(problem, PluginTimeoutError) else ""
     return report(
         code,

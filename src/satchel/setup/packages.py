@@ -17,6 +17,7 @@ from satchel.sources.distributions import (
     scan_distributions,
 )
 from satchel.sources.files import UnreadableFileError, read_regular
+from satchel.sources.shipped import SHIPPED_SKILLS
 
 _PROJECT_FILE = "pyproject.toml"
 _REQUIREMENT = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[<>=!~;@(].*)?")
@@ -71,10 +72,24 @@ def project(path: str, *, editable: bool) -> Package | None:
         return Package(os.path.abspath(path), "", editable)
     points = table.get("entry-points")
     offers = isinstance(points, dict) and ENTRY_POINT_GROUP in points
-    if not offers and "entry-points" not in table.get("dynamic", ()):
+    if not (offers or "entry-points" in table.get("dynamic", ()) or _ships_skills(path)):
         fault = f"offers no plugin: it has no [project.entry-points.{ENTRY_POINT_GROUP!r}]"
         raise SatchelError(fault, where=file)
     return Package(os.path.abspath(path), str(table.get("name", "")), editable)
+
+
+def _ships_skills(path: str) -> bool:
+    """Tell whether a project has skills that its wheel may bring."""
+    bases = (path, os.path.join(path, "src"))
+    folders = [os.path.join(base, name) for base in bases for name in _names_in(base)]
+    return any(os.path.isdir(os.path.join(folder, SHIPPED_SKILLS)) for folder in (path, *folders))
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def file(path: str) -> Package | None:

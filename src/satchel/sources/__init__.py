@@ -19,6 +19,7 @@ from satchel.sources.files import UnitFile
 from satchel.sources.findings import MANIFEST_FILE, NAMESPACE, Format, PluginFinding, format_of
 from satchel.sources.guard import Background, PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.importer import ImportedCode, import_distribution, import_folder
+from satchel.sources.packages import PackageFinding, scan_packages
 from satchel.sources.places import Holds, Place, Scope, own_plugins, place, well_known_places
 from satchel.sources.plugins import PluginScan, scan_plugins
 from satchel.sources.skills import SKILL_FILE, SkillFinding, SkillScan, scan_skills
@@ -38,6 +39,7 @@ __all__ = [
     "Holds",
     "ImportedCode",
     "Notifier",
+    "PackageFinding",
     "Place",
     "PluginCodeError",
     "PluginFinding",
@@ -66,6 +68,7 @@ __all__ = [
     "read_choices",
     "read_configuration",
     "scan_distributions",
+    "scan_packages",
     "scan_plugins",
     "scan_skills",
     "well_known_places",

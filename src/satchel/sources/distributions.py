@@ -10,26 +10,32 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from configparser import ConfigParser, Error
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.sources.files import RACY_SECONDS, UnreadableFileError, digest_of, read_regular
+from satchel.sources.shipped import owners, shipped_skills
 
 ENTRY_POINT_GROUP = "satchel.plugins"
 
 _METADATA_LIMIT = 4 * 1024 * 1024
+# To ask for more takes longer than the reading itself.
+_USUAL_POINTS = 32 * 1024
 # Some systems install without RECORD; only a fresh folder is believed to be half written.
 _INSTALLING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class DistributionFinding:
-    """One entry point of an installed distribution, not imported."""
+    """One entry point of an installed distribution, not imported.
+
+    A distribution that ships skills and has no entry point of ours is a plugin, too.
+    """
 
     name: str
-    """The entry point's name, which is the plugin's name."""
+    """The entry point's name, which is the plugin's name; without one, the distribution's."""
     value: str
-    """What to import: `module` or `module:attribute`."""
+    """What to import: `module` or `module:attribute`; `""` without an entry point."""
     distribution: str
     version: str
     summary: str
@@ -38,6 +44,29 @@ class DistributionFinding:
     digest: str
     files: tuple[str, ...]
     """The installed files as RECORD lists them, relative to the folder of `path`."""
+    skills: tuple[str, ...] = ()
+    """The folders of skills that it ships beside its code."""
+
+    @property
+    def site(self) -> str:
+        """Return the folder that it is installed in."""
+        return os.path.dirname(self.path)
+
+    @property
+    def module(self) -> str:
+        """Return the module that the entry point names."""
+        return self._parts[0]
+
+    @property
+    def attribute(self) -> str:
+        """Return what of the module is meant, `""` for the module itself."""
+        return self._parts[1]
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        # "module:attribute [extra]"; extras are long obsolete and mean nothing to us.
+        module, _, attribute = self.value.partition("[")[0].partition(":")
+        return module.strip(), attribute.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +164,20 @@ def _list(folder: str) -> _Listing:
     stamp = _stamp(folder)
     try:
         with os.scandir(folder) as entries:
-            infos = sorted(entry.path for entry in entries if entry.name.endswith(".dist-info"))
+            names = sorted(entry.name for entry in entries)
     except OSError:
-        infos = []
+        names = []
+    infos = [os.path.join(folder, name) for name in names if name.endswith(".dist-info")]
     findings: list[DistributionFinding] = []
     problems: list[Diagnostic] = []
     unfinished: list[str] = []
+    skills = owners(shipped_skills(folder, names), infos, recorded_files)
     for info in infos:
         if _is_installing(info):
             unfinished.append(os.path.join(info, "RECORD"))
         else:
             try:
-                findings += _findings(info)
+                findings += _with_skills(_findings(info), info, skills.get(info, ()))
             except (UnreadableFileError, Error, UnicodeDecodeError) as problem:
                 problems.append(
                     report("plugin-unreadable", Where(info), f"its metadata is damaged: {problem}")
@@ -157,7 +188,7 @@ def _list(folder: str) -> _Listing:
 
 def _is_installing(info: str) -> bool:
     """Tell whether an installer is still writing: RECORD comes last."""
-    if os.path.exists(os.path.join(info, "RECORD")):
+    if os.path.exists(f"{info}{os.sep}RECORD"):
         return False
     try:
         return time.time() - os.stat(info).st_mtime < _INSTALLING_SECONDS
@@ -167,7 +198,7 @@ def _is_installing(info: str) -> bool:
 
 def _findings(info: str) -> list[DistributionFinding]:
     try:
-        points, _ = read_regular(os.path.join(info, "entry_points.txt"), _METADATA_LIMIT)
+        points = _points(f"{info}{os.sep}entry_points.txt")
     except UnreadableFileError:
         return []
     # Nearly every distribution ends here: a test on bytes is all it costs.
@@ -178,37 +209,64 @@ def _findings(info: str) -> list[DistributionFinding]:
     parser.read_string(points.decode())
     if not parser.has_section(ENTRY_POINT_GROUP):
         return []
+    about = _about(info, points)
+    return [
+        replace(about, name=name.strip(), value=value.strip())
+        for name, value in parser.items(ENTRY_POINT_GROUP)
+    ]
+
+
+def _points(path: str) -> bytes:
+    points, _ = read_regular(path, _USUAL_POINTS)
+    return points if len(points) <= _USUAL_POINTS else read_regular(path, _METADATA_LIMIT)[0]
+
+
+def _with_skills(
+    found: list[DistributionFinding], info: str, skills: tuple[str, ...]
+) -> list[DistributionFinding]:
+    """Give the skills that a distribution ships to its first plugin, or make them one."""
+    if not skills:
+        return found
+    first, *more = found or [_about(info)]
+    return [replace(first, skills=skills), *more]
+
+
+def _about(info: str, points: bytes = b"") -> DistributionFinding:
+    """Read what a distribution says of itself, under its own name."""
     # Lazy: only who has a plugin installed pays for the mail parser.
     from email.parser import HeaderParser
 
     metadata, _ = read_regular(os.path.join(info, "METADATA"), _METADATA_LIMIT)
     headers = HeaderParser().parsestr(metadata.decode())
-    record = _optional(os.path.join(info, "RECORD"))
-    return [
-        DistributionFinding(
-            name=name.strip(),
-            value=value.strip(),
-            distribution=str(headers["Name"] or os.path.basename(info).split("-")[0]),
-            version=str(headers["Version"] or ""),
-            summary=str(headers["Summary"] or ""),
-            path=info,
-            digest=digest_of(points + metadata + record),
-            files=tuple(_recorded(record.decode("utf-8", "replace"))),
-        )
-        for name, value in parser.items(ENTRY_POINT_GROUP)
-    ]
+    record = _record(info)
+    distribution = str(headers["Name"] or os.path.basename(info).split("-")[0])
+    return DistributionFinding(
+        name=normalized(distribution),
+        value="",
+        distribution=distribution,
+        version=str(headers["Version"] or ""),
+        summary=str(headers["Summary"] or ""),
+        path=info,
+        digest=digest_of(points + metadata + record),
+        files=tuple(_recorded(record)),
+    )
 
 
-def _optional(path: str) -> bytes:
+def recorded_files(info: str) -> tuple[str, ...]:
+    """Return the files that a distribution installed, as its RECORD lists them."""
+    return tuple(_recorded(_record(info)))
+
+
+def _record(info: str) -> bytes:
     try:
-        return read_regular(path, _METADATA_LIMIT)[0]
+        return read_regular(os.path.join(info, "RECORD"), _METADATA_LIMIT)[0]
     except UnreadableFileError:
         return b""
 
 
-def _recorded(record: str) -> Iterable[str]:
+def _recorded(record: bytes) -> Iterable[str]:
     """Yield the paths of a RECORD, which is CSV with the path first."""
-    for line in record.splitlines():
+    for line in record.decode("utf-8", "replace").splitlines():
         path = line.rsplit(",", 2)[0].strip('"')
         if path:
             yield path

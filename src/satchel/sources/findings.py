@@ -56,6 +56,10 @@ class PluginFinding:
     """Folders to search for the skills it brings."""
     notes_files: tuple[str, ...] = ()
     """The files that the manifest may mean by its notes, as it names them."""
+    entry_point: str = ""
+    """The name that an installed package has, whatever its manifest says."""
+    is_edited: bool = True
+    """Whether its files change one by one, so that all of its code counts."""
 
     @property
     def path(self) -> str:

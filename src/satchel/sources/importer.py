@@ -16,12 +16,15 @@ from types import ModuleType
 from typing import Any
 
 from satchel.sources.distributions import DistributionFinding
+from satchel.sources.files import is_inside
+from satchel.sources.fresh import import_from_source
 from satchel.sources.guard import guarded
+from satchel.sources.modules import Located
 from satchel.sources.process import PRIVATE_PREFIX, loaded_modules, names_in
 from satchel.sources.snapshots import is_served, serve, show_lines, withdraw
 
-# On the module of an entry point: which version of the distribution it was imported from.
-_VERSION = "__satchel_version__"
+# On the modules of a distribution: which version of it they are, and whether we imported them.
+_VERSION, _OURS = "__satchel_version__", "__satchel_imported__"
 
 _serial = itertools.count(1)
 
@@ -43,7 +46,7 @@ class ImportedCode:
     meddled: tuple[str, ...] = ()
     """What importing changed in the process and we put back."""
     modules: Mapping[str, ModuleType] = field(default_factory=dict, compare=False)
-    """The modules of a folder that were asked for, by their names in it."""
+    """The modules that were asked for, by their names in the folder, or by their full names."""
     seconds: float = field(default=0.0, compare=False)
     """How long the import took."""
     endings: list[Callable[[], None]] = field(default_factory=list, compare=False)
@@ -116,89 +119,132 @@ def import_folder(
 
 
 def import_distribution(
-    found: DistributionFinding, limit: float, *, alone: bool = True
+    found: DistributionFinding,
+    limit: float,
+    *,
+    entry: bool = True,
+    modules: Iterable[str] = (),
+    edited: Located | None = None,
+    alone: bool = True,
 ) -> ImportedCode:
     """Import what an entry point names; what is imported already is shared, if it is this version.
 
-    The modules of an earlier version are set aside first and put back when the new one fails, so
-    that the version that still serves keeps working.
+    With it come `modules`, by their full names; without `entry`, they come alone. `edited` is what
+    an editable install leaves where it is edited. The modules of an earlier version are set aside
+    first and put back when the new one fails, so that the version that still serves keeps working.
     Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
     """
     importlib.invalidate_caches()
-    # "module:attribute [extra]"; extras are long obsolete and mean nothing to us.
-    value = found.value.partition("[")[0]
-    name, _, attribute = (part.strip() for part in value.partition(":"))
-    owned = _modules_of(found, name)
+    if edited is not None:
+        import_from_source(edited.name)
+    owned = _modules_of(found, edited)
     before = {name: module for name, module in loaded_modules().items() if owned(name)}
-    version = (found.path, found.digest)
-    if _version_of(sys.modules.get(name), version) != version:
-        _forget(owned)
+    version = (found.distribution, found.path + found.digest)
+    known: list[tuple[dict[str, Any], str, Any]] = []
+    if any(_version_of(module, version) != version for module in before.values()):
+        known = _set_aside(before)
+
+    def load() -> tuple[Any, dict[str, ModuleType]]:
+        _replay_path_files(found)
+        thing = _entry_point(found) if entry else None
+        return thing, {name: importlib.import_module(name) for name in modules}
 
     begun = time.perf_counter()
     try:
-        imported, meddled = guarded(
-            lambda: _entry_point(found, name, attribute, version),
-            limit,
-            "plugin_import",
-            alone=alone,
-        )
+        (thing, imported), meddled = guarded(load, limit, "plugin_import", alone=alone)
     except BaseException:
         _forget(owned)
         sys.modules.update(before)
+        for names, name, module in known:
+            names[name] = module
         raise
     seconds = time.perf_counter() - begun
-    # What the host had imported by itself stays the host's.
+    now = {name: module for name, module in loaded_modules().items() if owned(name)}
     mine = {
         name: module
-        for name, module in loaded_modules().items()
-        if owned(name) and before.get(name) is not module
+        for name, module in now.items()
+        if _is_ours(module, version, is_new=before.get(name) is not module)
     }
 
-    def purge() -> None:
+    def purge(*, left: bool = False) -> None:
         # A newer version may have taken the names over since.
         for name, module in mine.items():
-            if sys.modules.get(name) is module:
+            if sys.modules.get(name) is module and not (left and _is_there(module)):
                 sys.modules.pop(name, None)
         _clear_type_caches()
 
     def release() -> None:
         # What is still installed is anybody's to import, and others may have imported it.
-        if not os.path.exists(found.path):
-            purge()
+        purge(left=os.path.exists(found.path))
 
-    return ImportedCode(imported, purge, release, meddled, seconds=seconds)
+    return ImportedCode(thing, purge, release, meddled, imported, seconds)
 
 
-def _entry_point(
-    found: DistributionFinding, module: str, attribute: str, version: tuple[str, str]
-) -> Any:
-    """Import a module, mark its version, and return the attribute of it that is named."""
-    _replay_path_files(found)
-    thing: Any = importlib.import_module(module)
-    if isinstance(thing, ModuleType):
-        vars(thing)[_VERSION] = version
-    for part in attribute.split(".") if attribute else ():
+def _entry_point(found: DistributionFinding) -> Any:
+    """Import the module of an entry point, and return the attribute of it that is named."""
+    thing: Any = importlib.import_module(found.module)
+    for part in found.attribute.split(".") if found.attribute else ():
         thing = getattr(thing, part)
     return thing
 
 
-def _version_of(module: object, unknown: tuple[str, str]) -> object:
+def _is_ours(module: object, version: tuple[str, str], *, is_new: bool) -> bool:
+    """Mark the version of a module, and tell whether we imported it.
+
+    What the host had imported by itself stays the host's.
+    """
+    if not isinstance(module, ModuleType):
+        return is_new
+    names = vars(module)
+    names[_VERSION] = version
+    return bool(names.setdefault(_OURS, is_new))
+
+
+def _is_there(module: object) -> bool:
+    """Tell whether a module is still what it was made of; one that was made of no file is."""
+    file = vars(module).get("__file__") if isinstance(module, ModuleType) else None
+    return not isinstance(file, str) or os.path.exists(file)
+
+
+def _version_of(module: object, unknown: tuple[str, str]) -> tuple[str, str]:
     """Return which version a module is of; read from its names, so that no code of it runs."""
-    return names_in(module).get(_VERSION, unknown)
+    known = names_in(module).get(_VERSION, unknown)
+    return known if isinstance(known, tuple) else unknown
 
 
-def _modules_of(found: DistributionFinding, entry: str) -> Callable[[str], bool]:
-    """Return a test for the names of the modules that a distribution installed."""
+def _modules_of(found: DistributionFinding, edited: Located | None) -> Callable[[str], bool]:
+    """Return a test for the names of the modules that a distribution brought."""
     recorded = {_module_name(path) for path in found.files if path.endswith(".py")} - {""}
-    if not recorded.intersection(_with_parents(entry)):
-        # An editable install records no modules; the entry point's own package is what it has.
-        recorded.add(entry.partition(".")[0])
+    if edited is None and not recorded.intersection(_with_parents(found.module)):
+        recorded.add(found.module.partition(".")[0])
 
     def owned(module: str) -> bool:
         names = _with_parents(module)
-        return names[0] != "satchel" and not recorded.isdisjoint(names)
+        if names[0] == "satchel":
+            return False
+        if edited is not None and edited.name in names:
+            # A package of packages may have parts elsewhere, which are others'. What was installed
+            # before it became editable lay elsewhere, too.
+            known = sys.modules.get(module)
+            is_older = _version_of(known, ("", ""))[0] == found.distribution
+            return is_older or _lies_below(known, edited.path)
+        return not recorded.isdisjoint(names)
 
     return owned
+
+
+def _lies_below(module: object, stem: str) -> bool:
+    """Tell whether all of a module is a file, or lies in a folder, with this path."""
+    if not isinstance(module, ModuleType):
+        return True
+    file = vars(module).get("__file__")
+    places = [file] if isinstance(file, str) else list(vars(module).get("__path__") or ())
+    real = os.path.realpath(stem)
+    return all(
+        is_inside(os.path.realpath(place).removesuffix(".py"), real)
+        for place in places
+        if isinstance(place, str)
+    )
 
 
 def _with_parents(module: str) -> list[str]:
@@ -233,3 +279,28 @@ def _clear_type_caches() -> None:
     """
     for clear in getattr(typing, "_cleanups", ()):
         clear()
+
+
+def _set_aside(modules: Mapping[str, Any]) -> list[tuple[dict[str, Any], str, Any]]:
+    """Forget modules, also where a package that stays knows them; return what it knew.
+
+    So does a namespace that other distributions have a part of.
+    """
+    known = []
+    for name, module in modules.items():
+        sys.modules.pop(name, None)
+        package, _, last = name.rpartition(".")
+        names = _names_in(package) if package not in modules else {}
+        if names.get(last) is module:
+            known.append((names, last, names.pop(last)))
+    # What an editable install added to find its modules may be of an older version, too.
+    for finder in tuple(sys.meta_path):
+        if str(getattr(finder, "__module__", "")) in modules:
+            sys.meta_path.remove(finder)
+    return known
+
+
+def _names_in(package: str) -> dict[str, Any]:
+    """Return the names in a package, to be changed; without one, in nothing."""
+    module = sys.modules.get(package)
+    return vars(module) if isinstance(module, ModuleType) else {}

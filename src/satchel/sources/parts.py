@@ -13,6 +13,7 @@ from satchel.sources.findings import MANIFEST_FILE, PluginFinding
 from satchel.text import one_line, shorten
 
 DEFAULT_TOOLS = "tools"
+DEFAULT_SETUP = "setup"
 
 
 def is_code(name: str) -> bool:

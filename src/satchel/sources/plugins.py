@@ -28,7 +28,7 @@ from satchel.sources.folders import (
     not_utf8,
 )
 from satchel.sources.openplugins import MCP_FILE, is_wanted, judge_open
-from satchel.sources.parts import is_code, plain, too_large, with_part
+from satchel.sources.parts import DEFAULT_SETUP, DEFAULT_TOOLS, is_code, plain, too_large, with_part
 from satchel.sources.places import Place
 
 DEFAULT_SKILLS = "skills"
@@ -113,32 +113,10 @@ class _Search:
                 return self._open(found, before)
             case Format.CLAUDE:
                 return self._claude(found, before)
-        parts = _parts_of(before)
-        read = self._toolkit(found, parts, before)
-        named = _parts_of(read) if read.manifest else parts
-        return read if named == parts else self._toolkit(found, named, None)
-
-    def _toolkit(
-        self, found: PluginFinding, parts: "_Parts", before: PluginFinding | None
-    ) -> PluginFinding:
-        def belongs(name: str) -> bool:
-            return is_code(name) or name in parts.notes
-
         inside = os.path.realpath(found.path)
-        reader = FolderReader(
-            # What a link out of the place leads to is bounded by itself.
-            self._root if is_inside(inside, self._root) else inside,
-            self._limits.files_per_skill,
-            self._limits.plugin_source,
-            wanted=belongs,
-            keep=belongs,
-            apart=frozenset({os.path.normpath(parts.skills)}),
-        )
-        folder = reader.read(found.path, before.folder if before else None)
-        same = before is not None and folder.digest == before.folder.digest
-        if before is not None and same and folder.diagnostics == before.folder.diagnostics:
-            return replace(before, folder=folder)
-        return _judge(replace(found, folder=folder), self._limits)
+        # What a link out of the place leads to is bounded by itself.
+        root = self._root if is_inside(inside, self._root) else inside
+        return read_toolkit(found, root, self._limits, before)
 
     def _open(self, found: PluginFinding, before: PluginFinding | None) -> PluginFinding:
         tops = frozenset({Format.OPEN, MCP_FILE, NAMESPACE})
@@ -178,18 +156,69 @@ class _Search:
         return replace(found, folder=folder, names=names)
 
 
+def read_toolkit(
+    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None = None
+) -> PluginFinding:
+    """Read a folder with a toolkit.yaml but for its skills, which are units of their own.
+
+    Links are followed inside the resolved folder `root`.
+    """
+    parts = _parts_of(before)
+    read = _toolkit(found, root, limits, parts, before)
+    named = _parts_of(read) if read.manifest else parts
+    return read if named == parts else _toolkit(found, root, limits, named, None)
+
+
+def _toolkit(
+    found: PluginFinding,
+    root: str,
+    limits: Limits,
+    parts: "_Parts",
+    before: PluginFinding | None,
+) -> PluginFinding:
+    def belongs(name: str) -> bool:
+        is_part = is_code(name) if found.is_edited else name in parts.needed
+        return is_part or name in parts.notes
+
+    reader = FolderReader(
+        root,
+        limits.files_per_skill,
+        limits.plugin_source,
+        wanted=belongs,
+        keep=belongs,
+        apart=frozenset({os.path.normpath(parts.skills), ".agents"}),
+    )
+    folder = reader.read(found.path, before.folder if before else None)
+    same = before is not None and folder.digest == before.folder.digest
+    if before is not None and same and folder.diagnostics == before.folder.diagnostics:
+        return replace(before, folder=folder)
+    return _judge(replace(found, folder=folder), limits)
+
+
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """What a toolkit.yaml says of the folder's other files."""
 
     skills: str = DEFAULT_SKILLS
     notes: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset({DEFAULT_TOOLS, DEFAULT_SETUP})
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """Return the files without which nobody knows what the plugin declares."""
+        stems = [module.replace(".", "/") for module in self.modules]
+        files = (f"{stem}{end}" for stem in stems for end in (".py", "/__init__.py"))
+        return frozenset({MANIFEST_FILE, *files})
 
 
 def _parts_of(found: PluginFinding | None) -> _Parts:
     if found is None or found.manifest is None:
         return _Parts()
-    return _Parts(found.manifest.skills, frozenset(map(plain, found.notes_files)))
+    manifest = found.manifest
+    parts = _Parts(manifest.skills, frozenset(map(plain, found.notes_files)))
+    # Where all code counts, it does not matter which of it holds the tools.
+    named = frozenset({*manifest.modules, manifest.setup or DEFAULT_SETUP})
+    return parts if found.is_edited else replace(parts, modules=named)
 
 
 def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
@@ -200,7 +229,8 @@ def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
         return replace(found, diagnostics=(unreadable(found, MANIFEST_FILE),))
     if (large := too_large(found, limits.plugin_source)) is not None:
         return replace(found, diagnostics=(large,))
-    reading = read_plugin(file.data, found.folder_name, path, limits)
+    name = found.entry_point
+    reading = read_plugin(file.data, found.folder_name, path, limits, entry_point=name)
     if reading.value is None:
         return replace(found, diagnostics=reading.diagnostics)
     full, of_part = with_part(found, reading.value, limits)

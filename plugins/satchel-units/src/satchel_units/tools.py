@@ -3,24 +3,25 @@
 from decimal import Decimal, InvalidOperation
 
 from satchel import ToolError, tool
-from satchel_units.units import QUANTITIES, UnitError, convert
+from satchel_units.units import DIGITS, QUANTITIES, UnitError, convert
 
 
-@tool
-def convert_units(value: str | float, source: str, target: str) -> str:
-    """Convert a value from one unit to another of the same quantity, exact to twelve digits.
+@tool(state=["digits"])
+def convert_units(value: str | float, source: str, target: str, digits: int = DIGITS) -> str:
+    """Convert a value from one unit to another of the same quantity, without a rounding error.
 
     Args:
         value: The number, such as 12.5 or 1e6; as text it keeps every digit.
         source: Symbol or name of the unit that the value is given in, such as km or mile.
         target: Symbol or name of the unit to convert to.
+        digits: To how many significant digits the result is rounded; the model does not see it.
     """
     try:
         number = Decimal(str(value).strip())
     except InvalidOperation:
         raise ToolError(f"{value!r} is not a number; write digits, such as 12.5.") from None
     try:
-        return f"{convert(number, source, target)} {target}"
+        return f"{convert(number, source, target, digits)} {target}"
     except UnitError as problem:
         raise ToolError(str(problem)) from None
 

@@ -6,10 +6,12 @@ Factors are exact fractions, so there and back again gives the number that went 
 
 import difflib
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 
-_DIGITS = 12
+DIGITS = 12
+"""To how many significant digits results are rounded, unless somebody wants another number."""
+
 _LARGEST_EXPONENT = 100
 
 
@@ -91,7 +93,7 @@ def unit(written: str) -> Unit:
     raise UnitError(f"There is no unit {written!r}. {hint}")
 
 
-def convert(value: Decimal, source: str, target: str) -> str:
+def convert(value: Decimal, source: str, target: str, digits: int = DIGITS) -> str:
     """Return a value in another unit, as plain digits. Raises `UnitError`."""
     old, new = unit(source), unit(target)
     if old.quantity != new.quantity:
@@ -99,14 +101,14 @@ def convert(value: Decimal, source: str, target: str) -> str:
     if not value.is_finite() or abs(value.adjusted()) > _LARGEST_EXPONENT:
         raise UnitError(f"{value} is out of range.")
     in_base = Fraction(value) * old.factor + old.offset
-    return _digits((in_base - new.offset) / new.factor)
+    return _written((in_base - new.offset) / new.factor, digits)
 
 
-def _digits(number: Fraction) -> str:
-    """Write a fraction exactly if twelve significant digits suffice, else rounded to these."""
-    return f"{Decimal(f'{_rounded(number):.{_DIGITS}g}').normalize():f}"
+def _written(number: Fraction, digits: int) -> str:
+    """Write a fraction exactly if so many significant digits suffice, else rounded to these."""
+    return f"{Decimal(f'{_rounded(number):.{digits}g}').normalize():f}"
 
 
 def _rounded(number: Fraction) -> Decimal:
     # Far more digits than are shown, so that rounding once is all that happens.
-    return Decimal(number.numerator) / Decimal(number.denominator)
+    return Context(prec=60).divide(Decimal(number.numerator), Decimal(number.denominator))

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def command(console: Console, what: str | None, sources: Sources, as_json: bool) -> None:
     """List skills, tools, groups and plugins, also what failed.
 
-    No plugin code is run. Tools of a plugin folder are read from its source, so what the code makes
-    while it runs is not listed; of an installed plugin no tools are known before it is used.
+    No plugin code is run. Tools are read from the source of a plugin with a manifest, so what the
+    code makes while it runs, and what the hooks of a package return, is not listed.
     """
     catalog = sources.open(run_code=False).catalog
     kinds = (what.removesuffix("s"),) if what else KINDS

@@ -1,0 +1,116 @@
+"""From an installed package to its part of the catalog: its manifest first, its code if needed."""
+
+from dataclasses import replace
+
+from satchel.catalog import Supply
+from satchel.diagnostics import Where, report
+from satchel.names import plugin_name_fault
+from satchel.plugins.host import ask
+from satchel.plugins.loading import (
+    Offer,
+    Rank,
+    code_problem,
+    failed_supply,
+    import_failed,
+    is_isolated,
+    offered_by_part,
+    with_answers,
+    with_code,
+    with_manifest,
+    with_offered,
+)
+from satchel.settings import Limits
+from satchel.sources import (
+    ImportedCode,
+    PackageFinding,
+    PluginCodeError,
+    PluginFinding,
+    Scope,
+    guarded,
+    import_distribution,
+)
+
+
+def read_package(found: PackageFinding, rank: Rank) -> Supply:
+    """Tell what is known of an installed plugin without importing it."""
+    installed = found.installed
+    supply = Supply(
+        name=installed.name,
+        source=installed.distribution,
+        scope=Scope.PLUGIN,
+        path=installed.path,
+        unit=f"{installed.distribution}:{installed.name}",
+        rank=rank,
+        digest=found.digest,
+        version=installed.version,
+        description=installed.summary,
+    )
+    if found.part is not None:
+        supply = with_manifest(supply, _completed(found.part, found))
+    supply = replace(supply, skills=found.skills)
+    if found.code is not None:
+        told = tuple(dict.fromkeys((*supply.diagnostics, *found.code.diagnostics)))
+        supply = replace(supply, diagnostics=told)
+    if fault := plugin_name_fault(installed.name):
+        problem = report(
+            "plugin-name-shape",
+            Where(installed.path),
+            f"the entry point's name {installed.name!r} {fault}",
+            "rename the entry point",
+        )
+        return failed_supply(supply, problem)
+    return supply
+
+
+def load_package(
+    found: PackageFinding, rank: Rank, limits: Limits, *, alone: bool = True
+) -> Supply:
+    """Import what an installed plugin needs, and tell what it brings."""
+    supply = read_package(found, rank)
+    modules, has_hooks = found.modules, found.may_have_hooks()
+    if supply.failed or is_isolated(found.part) or not (modules or has_hooks):
+        return supply
+    try:
+        code = import_distribution(
+            found.version,
+            limits.plugin_import,
+            entry=has_hooks,
+            modules=modules.values(),
+            edited=found.edited,
+            alone=alone,
+        )
+    except PluginCodeError as problem:
+        return failed_supply(supply, import_failed(problem, supply.path))
+    try:
+        answered, _ = guarded(
+            lambda: _answered(supply, found, code, limits, has_hooks=has_hooks),
+            limits.hook,
+            "hook",
+            alone=alone,
+        )
+    except PluginCodeError as problem:
+        code.purge()
+        return failed_supply(supply, code_problem("plugin-hook-failed", problem, supply.path))
+    return with_code(answered, code)
+
+
+def _completed(part: PluginFinding, found: PackageFinding) -> PluginFinding:
+    """Return a manifest that says what the metadata says, where it is silent itself."""
+    manifest, installed = part.manifest, found.installed
+    if manifest is None:
+        return part
+    version = manifest.version or installed.version
+    description = manifest.description or installed.summary
+    return replace(part, manifest=replace(manifest, version=version, description=description))
+
+
+def _answered(
+    supply: Supply, found: PackageFinding, code: ImportedCode, limits: Limits, *, has_hooks: bool
+) -> Supply:
+    """Add what the code brings; it runs foreign code, so it must be guarded."""
+    modules = {name: code.modules[full] for name, full in found.modules.items()}
+    offer: Offer = offered_by_part(found.part, modules) if found.part and modules else ([], [])
+    if not has_hooks:
+        return with_offered(supply, offer)
+    part = found.part and _completed(found.part, found)
+    return with_answers(supply, part.manifest if part else None, offer, ask(code.thing), limits)

@@ -1,0 +1,158 @@
+"""Installed packages in a satchel: known before they are used, and kept current while edited."""
+
+import asyncio
+import sys
+
+import pytest
+
+from satchel import Satchel
+from satchel.catalog import State
+
+MANIFEST = "notes: Mind it.\nactive: true\ngroups: {maps: {}}\nconfig: {key: {default: a}}\n"
+TOOLS = """
+from satchel import tool
+from acme.words import WORD
+
+@tool(state=["key"])
+def hello(key: str) -> str:
+    "Say hello."
+    return WORD + " " + key
+"""
+SKILL = "---\nname: {name}\ndescription: Does a thing. Use when it is to be done.\n---\nDo it.\n"
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    path = list(sys.path)
+    yield folder
+    sys.path[:] = path
+    for name in [name for name in sys.modules if name.split(".")[0] == "acme"]:
+        del sys.modules[name]
+
+
+def install(site, name="acme-tools", points="acme = acme", files=()):
+    info = site / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\nSummary: Sums up.\n")
+    text = f"[satchel.plugins]\n{points}\n" if points else "[console_scripts]\n"
+    (info / "entry_points.txt").write_text(text)
+    (info / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+
+
+@pytest.fixture
+def acme(site):
+    """A package that ends the process if it is imported, installed as a wheel is."""
+    package = write(site, tools="raise SystemExit\n" + TOOLS)
+    install(site, files=[f"acme/{path.name}" for path in package.iterdir()])
+
+
+@pytest.fixture
+def edited(site, tmp_path):
+    """The folder of a package that is installed editably."""
+    package = write(tmp_path / "work")
+    (site / "_acme.pth").write_text(str(tmp_path / "work"))
+    install(site, files=["_acme.pth"])
+    return package
+
+
+def write(root, tools=TOOLS):
+    package = root / "acme"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "words.py").write_text("WORD = 'Hello'\n")
+    (package / "tools.py").write_text(tools)
+    (package / "toolkit.yaml").write_text(MANIFEST)
+    return package
+
+
+def ship(package, name="plan-a-trip"):
+    folder = package / ".agents" / "skills" / name
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(SKILL.format(name=name))
+
+
+def say(bag):
+    return asyncio.run(bag.session().call("hello", {})).text
+
+
+def plugin(bag, name="acme"):
+    (found,) = [item for item in bag.catalog.all_plugins if item.name == name]
+    return found
+
+
+def test_a_package_that_nobody_enabled_is_known_and_not_imported(acme):
+    found = plugin(Satchel())
+    assert found.state is State.DISABLED
+    assert [item.code for item in found.diagnostics] == ["plugin-not-enabled"]
+    supply = found.supply
+    assert [group.name for group in supply.groups] == ["acme", "maps"]
+    assert [tool.name for tool in supply.tools] == ["hello"]
+    assert [field.name for field in supply.config] == ["key"]
+    assert not any(name.startswith("acme") for name in sys.modules)
+
+
+def test_what_is_wrong_with_a_package_that_nobody_enabled_troubles_nobody(site, acme):
+    (site / "acme" / "toolkit.yaml").write_text("groups: 7\n")
+    assert [item.code for item in plugin(Satchel()).diagnostics] == ["plugin-not-enabled"]
+    broken = plugin(Satchel(entry_points=["acme"]))
+    assert (broken.state, [item.code for item in broken.diagnostics]) == (
+        State.FAILED,
+        ["plugin-field-type"],
+    )
+
+
+def test_an_enabled_package_is_listed_with_all_it_declares_and_not_imported(acme):
+    bag = Satchel(entry_points=["acme"], run_code=False)
+    assert [*bag.catalog.groups] == ["acme", "basic", "maps"]
+    assert [*bag.catalog.tools] == ["hello"]
+    assert not any(name.startswith("acme") for name in sys.modules)
+
+
+@pytest.mark.parametrize("enabled", ["acme-skills", "Acme_Skills", "all"])
+def test_skills_of_a_package_that_is_no_plugin_have_to_be_enabled(site, enabled):
+    ship(site / "acme_pack")
+    install(
+        site,
+        "Acme_Skills",
+        points="",
+        files=["acme_pack/.agents/skills/plan-a-trip/SKILL.md"],
+    )
+    bag = Satchel()
+    assert (plugin(bag, "acme-skills").state, [*bag.catalog.skills]) == (State.DISABLED, [])
+    bag = Satchel(entry_points=[enabled])
+    assert [(s.name, s.source) for s in bag.catalog.skills.values()] == [
+        ("plan-a-trip", "acme-skills")
+    ]
+    assert "plan-a-trip" in bag.session().prompt()
+
+
+def test_two_distributions_that_offer_one_name_are_both_named_and_not_used(site, acme):
+    install(site, "other", points="acme = other", files=["other.py"])
+    found = Satchel(entry_points=["all"]).catalog.all_plugins
+    contested = [item for item in found if item.name == "acme"]
+    assert [item.state for item in contested] == [State.FAILED] * 2
+    assert {str(item.diagnostics[0].code) for item in contested} == {"plugin-contested"}
+    assert all("acme-tools and other" in item.diagnostics[0].message for item in contested)
+
+
+def test_what_is_configured_reaches_the_tools_of_a_package(edited):
+    assert say(Satchel(entry_points=["acme"])) == "Hello a"
+    assert say(Satchel(entry_points=["acme"], config={"acme": {"key": "b"}})) == "Hello b"
+
+
+def test_an_edit_is_taken_over_by_a_refresh(edited):
+    bag = Satchel(entry_points=["acme"])
+    (edited / "words.py").write_text("WORD = 'Howdy'\n")
+    (edited / "toolkit.yaml").write_text(MANIFEST.replace("Mind it", "Heed it"))
+    ship(edited)
+    bag.refresh()
+    assert (say(bag), [*bag.catalog.skills]) == ("Howdy a", ["plan-a-trip"])
+    assert "Heed it." in bag.session().prompt()
+
+
+def test_the_folder_of_an_edited_package_is_watched_only_while_it_is_enabled(edited):
+    assert str(edited) in Satchel(entry_points=["acme"])._watched().roots
+    assert str(edited) not in Satchel()._watched().roots
