@@ -82,7 +82,7 @@ def _ships_skills(path: str) -> bool:
     """Tell whether a project has skills that its wheel may bring."""
     bases = (path, os.path.join(path, "src"))
     folders = [os.path.join(base, name) for base in bases for name in _names_in(base)]
-    return any(os.path.isdir(os.path.join(folder, SHIPPED_SKILLS)) for folder in (path, *folders))
+    return any(os.path.isdir(os.path.join(folder, *SHIPPED_SKILLS)) for folder in (path, *folders))
 
 
 def _names_in(folder: str) -> list[str]:
