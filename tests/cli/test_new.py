@@ -70,14 +70,6 @@ def test_a_package_says_its_description_wherever_it_stands(run, here, text):
         if item["name"] == "maps"
     ]
     assert plugin["description"] == said
-    space = {}
-    line = next(
-        line
-        for line in (here / "maps/src/maps/__init__.py").read_text().splitlines()
-        if line.startswith("DESCRIPTION")
-    )
-    exec(line, space)
-    assert space["DESCRIPTION"] == said
 
 
 def test_the_tests_of_a_new_package_pass_before_it_is_installed(run, here):

@@ -89,40 +89,7 @@ packages = ["src/{package}"]
 testpaths = ["tests"]
 """
 
-_HOOKS = '''\
-"""The hooks: what this package brings. Keep them and toolkit.yaml saying the same."""
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
-from satchel import Group, hookimpl
-
-from .tools import {function}
-
-DESCRIPTION = {description}
-NOTES = (
-    "{notes}"
-)
-
-
-@hookimpl
-def satchel_tools() -> list[Callable[..., Any]]:
-    """Return the tools."""
-    return [{function}]
-
-
-@hookimpl
-def satchel_groups() -> list[Group]:
-    """Describe the group; it is active, because whoever enabled the package wants it."""
-    return [Group("{name}", DESCRIPTION, notes=NOTES, active=True)]
-
-
-@hookimpl
-def satchel_skill_folders() -> list[Path]:
-    """Return the folder of the skills that travel inside the package."""
-    return [Path(__file__).parent / "skills"]
-'''
+_INIT = '"""A plugin for Satchel; toolkit.yaml beside this file says what it brings."""\n'
 
 _TESTS = '''\
 """The plugin loads, and its tools answer; installing it is not needed for this."""
@@ -176,7 +143,6 @@ $ satchel schema --entry-points {name}
 | --- | --- |
 | `src/{package}/toolkit.yaml` | what the plugin says about itself, read without running its code |
 | `src/{package}/tools.py` | the tools, functions with `@tool` |
-| `src/{package}/__init__.py` | the hooks, which say the same to whoever imports the package |
 | `src/{package}/skills/` | a skill that travels inside the package |
 | `tests/` | tests with `satchel.testing` |
 """
@@ -210,13 +176,12 @@ def package_files(name: str, description: str, skill_description: str) -> dict[s
         "function": _function(name),
         "skill": short_name(name),
         "description": _quoted(description),
-        "notes": _NOTES,
     }
     return {
         "pyproject.toml": _PYPROJECT.format_map(words),
         "README.md": _README.format_map(words),
         **_below(f"src/{package}", plugin_files(name, description, skill_description)),
-        f"src/{package}/__init__.py": _HOOKS.format_map(words),
+        f"src/{package}/__init__.py": _INIT,
         f"src/{package}/py.typed": "",
         f"tests/test_{package}.py": _TESTS.format_map(words),
     }
