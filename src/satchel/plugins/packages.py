@@ -5,20 +5,11 @@ from dataclasses import replace
 from satchel.catalog import Supply
 from satchel.diagnostics import Where, report
 from satchel.names import plugin_name_fault
+from satchel.plugins.declaring import is_isolated, with_manifest
 from satchel.plugins.host import ask
-from satchel.plugins.loading import (
-    Offer,
-    Rank,
-    code_problem,
-    failed_supply,
-    import_failed,
-    is_isolated,
-    offered_by_part,
-    with_answers,
-    with_code,
-    with_manifest,
-    with_offered,
-)
+from satchel.plugins.loading import Rank, with_code
+from satchel.plugins.offering import Offer, offered_by_part, with_answers, with_offered
+from satchel.plugins.problems import code_problem, failed_supply, import_failed
 from satchel.settings import Limits
 from satchel.sources import (
     ImportedCode,

@@ -1,0 +1,90 @@
+"""Fitting every plugin to the host, also those of a last good version."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from satchel.catalog import Catalog, Supply
+from satchel.loader.found import Look
+from satchel.loader.wanted import Unit, Wanted, unit_of
+from satchel.manifests import ConfigField
+from satchel.plugins import (
+    Fitted,
+    fit,
+)
+from satchel.sources import (
+    Choices,
+    Configuration,
+    configuration_path,
+    folder_stamps,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitter:
+    """Fits every plugin's tools to the host, also those of a last good version."""
+
+    wanted: Wanted
+    before: Look
+    supplies: tuple[Supply, ...]
+    choices: Choices
+    sound: dict[Unit, Supply] = field(default_factory=dict)
+    files: list[tuple[str, tuple[int, int, int]]] = field(default_factory=list)
+    """The files that were looked for, with their stamps."""
+
+    def all(self) -> tuple[dict[Unit, Fitted], dict[Unit, Supply]]:
+        """Return each plugin fitted; and the last good versions of those that are broken now."""
+        fitted: dict[Unit, Fitted] = {}
+        last_good: dict[Unit, Supply] = {}
+        for supply in self.supplies:
+            unit = unit_of(supply)
+            last = self._last_good(supply)
+            fitted[unit] = self._fitted(last or supply)
+            if last is not None:
+                self.sound[unit] = last
+            if last is not None and last is not supply:
+                # What is served is configured anew, though it is not what stands on disk.
+                last_good[unit] = fitted[unit].supply
+                told = (*supply.diagnostics, *fitted[unit].problems)
+                fitted[unit] = replace(fitted[unit], supply=replace(supply, diagnostics=told))
+        return fitted, last_good
+
+    def _last_good(self, supply: Supply) -> Supply | None:
+        if supply.disabled:
+            return None
+        is_good = supply.is_sound and not supply.unsettled
+        return supply if is_good else self.before.sound.get(unit_of(supply))
+
+    def _fitted(self, supply: Supply) -> Fitted:
+        known = self.before.fitted.get(unit_of(supply))
+        return fit(self._without_off(supply), self._configured, self.wanted.models, known)
+
+    def _without_off(self, supply: Supply) -> Supply:
+        """Take the code from tools that the user switched off: they need no values."""
+        off = {tool.name for tool in supply.tools if self._is_off(supply, tool.name)}
+        if not off:
+            return supply
+        tools = (replace(t, tool=None) if t.name in off else t for t in supply.tools)
+        return replace(supply, tools=tuple(tools))
+
+    def _is_off(self, supply: Supply, tool: str) -> bool:
+        texts = (f"{supply.name}:{tool}", supply.name)
+        return self.choices.disabled("tool", tool, texts) is not None
+
+    def _configured(self, plugin: str, fields: tuple[ConfigField, ...]) -> Configuration:
+        # Stamped first: what changes while it is read is read again.
+        path = configuration_path(plugin, self.wanted.settings.config_folder)
+        self.files.extend(folder_stamps([path]))
+        return self.wanted.configuration(plugin, fields, self.choices)
+
+
+def refitted(previous: Catalog, last_good: Mapping[Unit, Supply]) -> Catalog:
+    """Return the last generation with its good versions as they are configured now."""
+    if not last_good:
+        return previous
+    entries = (
+        replace(entry, supply=last_good.get((entry.scope, entry.source, entry.unit), entry.supply))
+        if entry.supply.is_sound
+        else entry
+        for entry in previous.all_plugins
+    )
+    return replace(previous, all_plugins=tuple(entries))

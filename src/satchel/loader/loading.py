@@ -1,0 +1,204 @@
+"""Loading the plugins that a look found, or what the last look made of them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from satchel.catalog import RankedSkill, Supply
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.loader.found import Loading, Look
+from satchel.loader.wanted import Asked, Unit, Wanted, unit_of
+from satchel.plugins import (
+    fingerprint,
+    load_folder,
+    load_package,
+    read_folder,
+    read_package,
+    started,
+)
+from satchel.sources import (
+    Background,
+    Choices,
+    Configuration,
+    DistributionFinding,
+    PackageFinding,
+    Place,
+    PluginFinding,
+    PluginScan,
+    Scope,
+    SkillScan,
+    normalized,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """What the steps of one look share."""
+
+    wanted: Wanted
+    before: Look
+    asked: Asked
+    something_installed: bool
+    choices: Choices
+    loading: dict[Unit, Loading] = field(default_factory=dict)
+
+    def folders(self, scans: Iterable[PluginScan]) -> Iterable[Supply]:
+        """Load the plugin folders; of two of one name only the first sound one is imported."""
+        read = [
+            (read_folder(found, (order, found.key)), found)
+            for order, scan in enumerate(scans)
+            for found in scan.findings.values()
+        ]
+        taken: set[str] = set()
+        limits = self.wanted.settings.limits
+        for supply, found in sorted(read, key=lambda pair: (pair[0].scope, pair[0].rank)):
+            texts = (f"{supply.source}:{supply.name}", supply.source)
+            if (off := self.choices.disabled("plugin", supply.name, texts)) is not None:
+                yield _switched_off(supply, off)
+            elif self._may_be_half_read(supply, found):
+                yield replace(supply, unsettled=True)
+            elif not self.wanted.run_code or supply.failed or supply.name in taken:
+                yield supply
+            else:
+                alone = not self.asked.aside
+                load = partial(load_folder, found, supply.rank, limits, alone=alone)
+                loaded = self._loaded(supply, load)
+                if not loaded.failed:
+                    taken.add(loaded.name)
+                yield loaded
+
+    def packages(self, packages: Iterable[PackageFinding]) -> Iterable[Supply]:
+        """Load the installed plugins that somebody asked for; list the others."""
+        packages = tuple(packages)
+        findings = [package.installed for package in packages]
+        for package in packages:
+            found = package.installed
+            rank = (len(self.wanted.places), found.name, found.distribution)
+            supply = read_package(package, rank)
+            # Only what somebody asked for competes: a stranger's package cannot switch one off.
+            rivals = [o for o in findings if o.name == found.name and self.enables(o)]
+            off = self.choices.disabled("plugin", found.name, _names_of(found))
+            if off is not None:
+                yield _switched_off(supply, off)
+            elif not self.enables(found):
+                is_unique = [other.name for other in findings].count(found.name) == 1
+                told = _not_enabled(found, found.name if is_unique else found.distribution)
+                yield _switched_off(supply, told)
+            elif len(rivals) > 1:
+                yield replace(supply, failed=True, diagnostics=(_contested(found, rivals),))
+            elif package.part and self._may_be_half_read(supply, package.part):
+                yield replace(supply, unsettled=True)
+            elif not self.wanted.run_code:
+                yield supply
+            else:
+                limits, alone = self.wanted.settings.limits, not self.asked.aside
+                load = partial(load_package, package, rank, limits, alone=alone)
+                yield self._loaded(supply, load)
+
+    def enables(self, found: DistributionFinding) -> bool:
+        """Tell whether an installed plugin is to be used: the user's choice counts first."""
+        verdict = self.choices.verdict("plugin", (found.name, *_names_of(found)))
+        return verdict.is_on if verdict else self.wanted.enables(found)
+
+    def ranked(self, scans: Mapping[Place, SkillScan]) -> Iterable[RankedSkill]:
+        """Give each skill its rank, and spare those that may be half written."""
+        for order, scan in enumerate(scans.values()):
+            for found in scan.findings.values():
+                unsettled = (
+                    self.asked.patient
+                    and found.manifest is None
+                    and self._may_be_half_written(found.folder)
+                )
+                yield RankedSkill(found, (order, found.key), unsettled)
+
+    def _may_be_half_read(self, supply: Supply, found: PluginFinding) -> bool:
+        is_broken = supply.failed or supply.flawed
+        return self.asked.patient and is_broken and self._may_be_half_written(found.folder)
+
+    def _may_be_half_written(self, folder: Any) -> bool:
+        return bool(folder.is_younger_than(self.wanted.settings.pace.settle))
+
+    def _loaded(self, supply: Supply, load: Callable[[], Supply]) -> Supply:
+        """Import a plugin; one that takes long is left aside, if it may be."""
+        if (known := self._known(supply)) is not None:
+            return known
+        if not self.asked.aside:
+            return self._started(load)
+        loading, wait = self.before.loading.get(unit_of(supply)), 0.0
+        # A folder that was edited meanwhile begins anew at once; the modules of a package have
+        # public names, so there one import has to end before the next begins.
+        is_folder = supply.scope is not Scope.PLUGIN
+        if loading is None or (is_folder and loading.digest != supply.digest):
+            loading = Loading(supply.digest, Background(partial(self._started, load)))
+            wait = self.wanted.settings.pace.settle
+        if not loading.work.is_done_within(wait):
+            self.loading[unit_of(supply)] = loading
+        elif loading.digest == supply.digest:
+            return loading.work.result()
+        return replace(supply, unsettled=True)
+
+    def _started(self, load: Callable[[], Supply]) -> Supply:
+        """Import a plugin and run its startup with the values that it is configured with."""
+        supply = load()
+        if supply.life is None:
+            return supply
+        return started(supply, self._configuration(supply), alone=not self.asked.aside)
+
+    def _configuration(self, supply: Supply) -> Configuration:
+        return self.wanted.configuration(supply.name, supply.config, self.choices)
+
+    def _known(self, supply: Supply) -> Supply | None:
+        """Return what the last look made of the same content: broken code is not tried twice."""
+        known = self.before.supplies.get(unit_of(supply))
+        if known is None or known.digest != supply.digest or known.disabled or known.unsettled:
+            return None
+        may_heal = self.something_installed and _lacks_a_module(known)
+        if not known.is_sound and (self.asked.retry or may_heal):
+            return None
+        if known.started_with and known.started_with != fingerprint(
+            self._configuration(known).values
+        ):
+            return None  # What it opened, or could not open, was opened with other values.
+        if not known.failed and known.code is None and known.tools:
+            return None  # It was shadowed, so it was only read.
+        return replace(known, rank=supply.rank)
+
+
+def _lacks_a_module(supply: Supply) -> bool:
+    """Tell whether an installation may be what a broken plugin waits for."""
+    return any(
+        item.code == "plugin-import-failed"
+        and item.message.startswith(("ModuleNotFoundError", "ImportError"))
+        for item in supply.diagnostics
+    )
+
+
+def _names_of(found: DistributionFinding) -> tuple[str, ...]:
+    """Return what an installed plugin answers to beside its name."""
+    owner = found.distribution
+    return (f"{owner}:{found.name}", owner, normalized(owner))
+
+
+def _switched_off(supply: Supply, off: Diagnostic) -> Supply:
+    """Disable a plugin that nobody wants; what is wrong with it troubles nobody then."""
+    return replace(supply, disabled=True, failed=False, diagnostics=(off,))
+
+
+def _not_enabled(found: DistributionFinding, enabled_by: str) -> Diagnostic:
+    return report(
+        "plugin-not-enabled",
+        Where(found.path),
+        f"plugin {found.name!r} of {found.distribution} {found.version} is available, not enabled",
+        f"--entry-points {enabled_by}",
+    )
+
+
+def _contested(found: DistributionFinding, rivals: Iterable[DistributionFinding]) -> Diagnostic:
+    owners = " and ".join(sorted(other.distribution for other in rivals))
+    return report(
+        "plugin-contested",
+        Where(found.path),
+        f"plugin {found.name!r} is offered by {owners}; neither is used",
+        "uninstall one of them",
+    )

@@ -1,0 +1,112 @@
+"""One look at all sources, and what the catalog is built of."""
+
+from collections.abc import Iterable
+
+from satchel.catalog import Catalog, PluginEntry, build, build_plugins
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.loader.fitting import Fitter, refitted
+from satchel.loader.found import Look
+from satchel.loader.loading import Loader
+from satchel.loader.wanted import ALL, Asked, Wanted, unit_of
+from satchel.names import near_misses
+from satchel.sources import (
+    DistributionScan,
+    Holds,
+    Place,
+    Scope,
+    installed_folders,
+    normalized,
+    scan_distributions,
+    scan_packages,
+    scan_plugins,
+    scan_skills,
+)
+
+
+def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple[Look, Catalog]:
+    """Look at all sources and build the next generation; `previous` itself if nothing changed."""
+    installed = scan_distributions(installed_folders(), before.distributions)
+    limits = wanted.settings.limits
+    scans = {
+        place: scan_plugins(place, limits, before.plugins.get(place), asked.dirty)
+        for place in wanted.places
+        if place.holds is Holds.PLUGINS
+    }
+    # What was installed may be what a broken plugin was missing.
+    something_installed = installed.stamps != before.distributions.stamps
+    choices = wanted.choices(before.choices, patient=asked.patient)
+    load = Loader(wanted, before, asked, something_installed, choices)
+    packages = scan_packages(installed.findings, limits, load.enables, before.packages, asked.dirty)
+    supplies = (wanted.host, *load.folders(scans.values()), *load.packages(packages.values()))
+    fitting = Fitter(wanted, before, tuple(supplies), choices)
+    fitted, last_good = fitting.all()
+    plugins = build_plugins(
+        [item.supply for item in fitted.values()], refitted(previous, last_good)
+    )
+    skills = {
+        place: scan_skills(place, limits, before.skills.get(place), asked.dirty)
+        for place in (*_skill_places(wanted), *_plugin_skill_places(plugins))
+    }
+    ranked = tuple(load.ranked(skills))
+    now = Look(
+        scans,
+        skills,
+        installed,
+        packages,
+        {unit_of(supply): supply for supply in supplies},
+        load.loading,
+        frozenset(
+            (
+                *(item.finding.path for item in ranked if item.unsettled),
+                *(supply.path for supply in supplies if supply.unsettled),
+            )
+        ),
+        fitted,
+        fitting.sound,
+        tuple(fitting.files),
+        choices,
+    )
+    odd = (
+        *(item for plugin_scan in scans.values() for item in plugin_scan.diagnostics),
+        *(item for skill_scan in skills.values() for item in skill_scan.diagnostics),
+        *installed.diagnostics,
+        *choices.diagnostics,
+        *_absent(wanted, installed),
+        # The host is no plugin that is listed, so nobody else would tell of these.
+        *fitted[unit_of(wanted.host)].problems,
+        *asked.trouble,
+    )
+    return now, build(ranked, plugins, previous, odd, choices.disabled)
+
+
+def _skill_places(wanted: Wanted) -> Iterable[Place]:
+    return (place for place in wanted.places if place.holds is Holds.SKILLS)
+
+
+def _plugin_skill_places(plugins: Iterable[PluginEntry]) -> Iterable[Place]:
+    for plugin in plugins:
+        for folder in plugin.supply.skills if plugin.is_served else ():
+            yield Place(
+                folder,
+                Holds.SKILLS,
+                Scope.PLUGIN,
+                plugin.name,
+                optional=True,
+                within=plugin.path if plugin.supply.is_contained else "",
+                is_open=plugin.supply.is_open,
+            )
+
+
+def _absent(wanted: Wanted, installed: DistributionScan) -> Iterable[Diagnostic]:
+    """Report the plugins that were asked for and are not installed."""
+    known = {found.name for found in installed.findings}
+    answered = known | {found.distribution for found in installed.findings}
+    answered |= {normalized(found.distribution) for found in installed.findings}
+    for name in sorted(wanted.entry_points - answered - {ALL}):
+        near = near_misses(name, known)
+        yield report(
+            "plugin-not-installed",
+            Where(f"entry point {name}"),
+            f"no installed distribution offers a plugin {name!r}",
+            f"did you mean {', '.join(near)}?" if near else "pip install the package that has it",
+        )
