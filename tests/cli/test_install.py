@@ -275,6 +275,14 @@ def test_what_builds_a_package_is_not_run(run, weather):
     assert (done.exit_code, "setup.py is not run" in done.stderr) == (0, True)
 
 
+def test_the_setup_of_a_plugin_that_asks_for_a_process_of_its_own_is_not_run(run, weather, home):
+    folder = weather(setup=SETUP)
+    (folder / "toolkit.yaml").write_text("name: weather\nisolation: process\n")
+    done = run("install", folder)
+    assert (done.exit_code, "asks for a process of its own" in done.stderr) == (0, True)
+    assert "hello from" not in done.stderr
+
+
 @pytest.mark.parametrize("option", [(), ("-e",)])
 def test_a_setup_that_fails_takes_everything_back(run, weather, home, env, option):
     weather(setup="def setup(ctx):\n    1 / 0\n")

@@ -280,3 +280,52 @@ def test_a_plugin_may_change_its_format(watched, plugins, extended, write_plugin
         (plugins / "demo" / "plugin.json").unlink()
         seen.until(lambda: version(seen) == "1")
         seen.until_as_cold()
+
+
+def write_open(plugins, **fields):
+    whole = {"$schema": PLUGIN_SCHEMA, "name": "demo"} | fields
+    (plugins / "demo").mkdir(exist_ok=True)
+    (plugins / "demo" / "plugin.json").write_text(json.dumps(whole))
+
+
+def test_11_3_while_our_part_is_broken_the_rest_is_that_of_now(
+    watched, plugins, servers, write_skill
+):
+    """Only the tools come from the last good version; a server that is removed is gone."""
+    write_open(plugins, version="1")
+    write_skill(plugins / "demo" / "skills", "pdf")
+    servers("a")
+    tools = plugins / "demo" / "dev.satchel" / "tools.py"
+    tools.parent.mkdir()
+    tools.write_text(TOOL)
+    with watched(plugins=[plugins]) as seen:
+        for broken in ("def", "1/0"):
+            tools.write_text(broken)
+            seen.until(lambda: seen.bag.catalog.plugins["demo"].state == "stale")
+            servers("b")
+            write_open(plugins, version=f"2 {broken}")
+            seen.until(lambda broken=broken: version(seen) == f"2 {broken}")
+            assert serving(seen) == ["b"]
+            assert list(seen.bag.catalog.tools) == ["greet"]
+            (plugins / "demo" / "mcp.json").unlink()
+            seen.until(lambda: serving(seen) == [])
+            tools.write_text(TOOL)
+            seen.until(lambda: seen.bag.catalog.plugins["demo"].state == "ok")
+            seen.until_as_cold()
+
+
+def test_5_2_of_a_plugin_that_is_rejected_nothing_more_is_discovered(watched, plugins, write_skill):
+    write_open(plugins)
+    write_skill(plugins / "demo" / "skills", "one")
+    with watched(plugins=[plugins]) as seen:
+        write_open(plugins, name=1)
+        seen.until_event("stale", "demo")
+        write_skill(plugins / "demo" / "skills", "two")
+        write_skill(plugins, "other")
+        (plugins / "tool").mkdir()
+        (plugins / "tool" / "toolkit.yaml").write_text("name: tool\n")
+        seen.until(lambda: "tool" in seen.bag.catalog.plugins)
+        assert list(seen.bag.catalog.skills) == ["one"]
+        write_open(plugins)
+        seen.until_names("one", "two")
+        seen.until_as_cold()

@@ -157,7 +157,7 @@ def _plugin(supply: Supply, old: PluginEntry | None) -> PluginEntry:
     if supply.disabled:
         state = State.DISABLED
     elif (supply.failed or supply.flawed) and old is not None and old.supply.is_sound:
-        served, state = old.supply, State.STALE
+        served, state = _last_good_of(supply, old.supply), State.STALE
         problems = (*problems, _last_good("plugin", old))
     elif supply.failed:
         state = State.FAILED
@@ -174,6 +174,23 @@ def _plugin(supply: Supply, old: PluginEntry | None) -> PluginEntry:
         version=served.version,
         digest=supply.digest,
         supply=served,
+    )
+
+
+def _last_good_of(supply: Supply, old: Supply) -> Supply:
+    """Return what goes on of an older version.
+
+    Of an open plugin only the part that is written for us may be broken; the rest is that of now.
+    """
+    if supply.failed or not supply.is_open:
+        return old
+    return replace(
+        old,
+        name=supply.name,
+        version=supply.version,
+        description=supply.description,
+        servers=supply.servers,
+        skills=supply.skills,
     )
 
 

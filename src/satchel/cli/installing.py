@@ -16,6 +16,7 @@ from satchel.cli.console import Console
 from satchel.cli.render import count, told
 from satchel.diagnostics import Severity, has_error
 from satchel.errors import DefinitionError, SatchelError
+from satchel.plugins.declaring import is_isolated
 from satchel.settings import Limits
 from satchel.setup.packages import Package, file, installed, project, requirement
 from satchel.setup.placing import Placing, removed, staged_copy, staged_link
@@ -154,6 +155,9 @@ class Installer:
 
     def _hook(self, found: PluginFinding) -> Hook | None:
         hook = hook_of(found)
+        if hook and is_isolated(found):
+            self._say(f"{hook.file} is not run: the plugin asks for a process of its own")
+            return None
         if hook and not hook.is_one:
             self._say(f"{hook.file} is not run: it defines no function setup(ctx)")
             return None

@@ -46,6 +46,8 @@ class Look:
     config_files: tuple[tuple[str, tuple[int, int, int]], ...] = ()
     """Configuration files that were looked for, with the stamps they had."""
     choices: Choices = field(default_factory=Choices)
+    frozen: frozenset[Place] = frozenset()
+    """Places whose skills are those of the last look, because their plugin was rejected."""
 
     def watched(self) -> Watched:
         """Return what a watch has to keep an eye on from now on."""

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable
 
-from satchel.catalog import Catalog, PluginEntry, build, build_plugins
+from satchel.catalog import Catalog, PluginEntry, Supply, build, build_plugins
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.fitting import Fitter, refitted
 from satchel.loader.found import Look
 from satchel.loader.loading import Loader
 from satchel.loader.wanted import ALL, Asked, Wanted, unit_of
 from satchel.names import near_misses
+from satchel.settings import Limits
 from satchel.sources import (
     DistributionScan,
     Holds,
     Place,
     Scope,
+    SkillScan,
     installed_folders,
     normalized,
     scan_distributions,
@@ -43,8 +45,9 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
     plugins = build_plugins(
         [item.supply for item in fitted.values()], refitted(previous, last_good)
     )
+    frozen = frozenset(_plugin_skill_places(_rejected(plugins, supplies)))
     skills = {
-        place: scan_skills(place, limits, before.skills.get(place), asked.dirty)
+        place: _skills_in(place, limits, before, asked, is_frozen=place in frozen)
         for place in (*_skill_places(wanted), *_plugin_skill_places(plugins))
     }
     ranked = tuple(load.ranked(skills))
@@ -65,6 +68,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         fitting.sound,
         tuple(fitting.files),
         choices,
+        frozen,
     )
     odd = (
         *(item for plugin_scan in scans.values() for item in plugin_scan.diagnostics),
@@ -77,6 +81,25 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         *asked.trouble,
     )
     return now, build(ranked, plugins, previous, odd, choices.disabled)
+
+
+def _skills_in(
+    place: Place, limits: Limits, before: Look, asked: Asked, *, is_frozen: bool
+) -> SkillScan:
+    known = before.skills.get(place)
+    if is_frozen and known is not None:
+        return known
+    # What changed while it was frozen is not among what changed just now.
+    return scan_skills(place, limits, known, None if place in before.frozen else asked.dirty)
+
+
+def _rejected(plugins: Iterable[PluginEntry], supplies: Iterable[Supply]) -> Iterable[PluginEntry]:
+    """Yield the open plugins that serve on though their newest version was rejected.
+
+    Nothing more of them may be discovered: Agent Plugins 1.0.0, section 5.2.
+    """
+    units = {unit_of(supply) for supply in supplies if supply.is_open and supply.failed}
+    return (plugin for plugin in plugins if (plugin.scope, plugin.source, plugin.unit) in units)
 
 
 def _skill_places(wanted: Wanted) -> Iterable[Place]:
