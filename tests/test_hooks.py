@@ -5,11 +5,12 @@ import gc
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from click.testing import CliRunner
 
-from satchel import Satchel
+from satchel import ConflictError, Limits, Satchel, Settings
 from satchel.cli.entry import cli
 
 TOOLS = '''
@@ -72,12 +73,17 @@ def satchel_shutdown():
 
 
 def ended(log, what, seconds=5.0) -> bool:
-    """Wait for the thread that ends a version."""
+    """Wait for the threads that end a version."""
     gc.collect()
-    for thread in threading.enumerate():
-        if thread.name == "satchel-plugin-end":
-            thread.join(seconds)
+    wait_for_ends(seconds)
     return what in log
+
+
+def wait_for_ends(seconds=5.0) -> None:
+    last = time.monotonic() + seconds
+    while any(thread.name == "satchel-plugin-end" for thread in threading.enumerate()):
+        assert time.monotonic() < last
+        time.sleep(0.001)
 
 
 def test_a_version_starts_before_it_serves_and_ends_after_the_next_has_taken_over(
@@ -339,3 +345,149 @@ def test_a_plugin_adds_a_command_to_the_command_line(log, home, write_plugin):
 def test_no_plugin_takes_the_place_of_a_command_of_satchel(log, home, write_plugin):
     write_plugin(home, "demo", tools=TOOLS.format(version="1") + COMMAND.format(name="list"))
     assert "Shout" not in CliRunner().invoke(cli, ["list", "--help"]).output
+
+
+# ---- what a second reader broke -----------------------------------------------------------
+
+
+def test_an_old_version_ends_at_once_after_an_import_that_was_slow(log, write, tmp_path):
+    write(LIFE)
+    gc.collect()
+    gc.disable()
+    try:
+        bag = Satchel(plugins=tmp_path)
+        with bag.watching():
+            changed = threading.Event()
+            bag.subscribe(lambda _: changed.set())
+            write("import time\ntime.sleep(0.6)\n" + LIFE, "two")
+            assert changed.wait(20)
+            wait_for_ends()
+        assert ("one", "shutdown") in log
+    finally:
+        gc.enable()
+        bag.close()
+
+
+def test_what_a_startup_raises_is_told_without_the_values_that_it_got(log, write, tmp_path, caplog):
+    raising = "\n    raise ConnectionError('login with ' + config['key'] + ' refused')\n"
+    write("@hookimpl\ndef satchel_startup(config):" + raising)
+    with Satchel(plugins=tmp_path, config={"demo": {"key": "sk-SECRET"}}) as bag:
+        (problem,) = problems(bag)
+        assert problem.message == "ConnectionError: login with [redacted] refused"
+    hooks = "@hookimpl\ndef satchel_startup(config):\n    VALUES.update(config)\n"
+    hooks += "VALUES = {}\n@hookimpl\ndef satchel_shutdown():\n    config = VALUES"
+    write(hooks + raising)
+    Satchel(plugins=tmp_path, config={"demo": {"key": "sk-SECRET"}}).close()
+    assert "login with [redacted] refused" in caplog.text
+    assert "sk-SECRET" not in caplog.text
+
+
+def test_a_value_that_is_taken_away_ends_the_version_that_used_it(
+    log, write, tmp_path, monkeypatch
+):
+    write(LIFE, manifest=FIELD)
+    monkeypatch.setenv("SATCHEL_DEMO_KEY", "a")
+    with Satchel(plugins=tmp_path) as bag:
+        monkeypatch.setenv("SATCHEL_DEMO_KEY", "")
+        bag.refresh()
+        assert (bag.catalog.plugin("demo").state, "hello" in bag.catalog.tools) == ("ok", False)
+        assert ended(log, ("one", "shutdown"))
+
+
+def test_a_value_that_is_not_allowed_leaves_the_version_as_it_was_started(
+    log, write, tmp_path, monkeypatch
+):
+    write(LIFE, manifest="config:\n  size: {type: integer, default: 3, max: 5}\nactive: true\n")
+    with Satchel(plugins=tmp_path) as bag:
+        monkeypatch.setenv("SATCHEL_DEMO_SIZE", "99")
+        bag.refresh()
+        assert (bag.catalog.plugin("demo").state, called(bag)) == ("stale", "one: hello Ada")
+        assert log == [("one", "startup", {"size": 3})]
+        monkeypatch.setenv("SATCHEL_DEMO_SIZE", "4")
+        bag.refresh()
+        assert log[1] == ("one", "startup", {"size": 4})
+
+
+def test_a_catalog_that_a_plugin_keeps_keeps_no_version_alive(log, write, tmp_path):
+    keeping = LIFE + "KEPT = []\n@hookimpl\ndef satchel_catalog_built(catalog):\n"
+    keeping += "    KEPT.append(catalog)\n"
+    write(keeping)
+    with Satchel(plugins=tmp_path) as bag:
+        write(keeping, "two")
+        bag.refresh()
+        assert ended(log, ("one", "shutdown"))
+        assert called(bag) == "two: hello Ada"
+
+
+def test_a_plugin_that_looks_too_long_at_a_catalog_is_shown_no_other(log, write, tmp_path):
+    write(
+        "import threading\n@hookimpl\ndef satchel_catalog_built(catalog):\n"
+        "    LOG.append(catalog.generation)\n    threading.Event().wait()\n"
+    )
+    with Satchel(plugins=tmp_path, settings=Settings(limits=Limits(hook=0.2))) as bag:
+        bag.create_group("maps")
+    assert log == [1]
+
+
+def test_a_shutdown_that_hangs_does_not_keep_the_interpreter(tmp_path, write, log):
+    host = (
+        "import builtins, satchel; builtins.satchel_test_log = []\n"
+        "limits = satchel.Limits(hook=0.3)\n"
+        f"bag = satchel.Satchel(plugins={str(tmp_path)!r}, "
+        "settings=satchel.Settings(limits=limits))\n"
+    )
+    for kind, wait in (("", "time.sleep(600)"), ("async ", "await asyncio.sleep(600)")):
+        write(f"import asyncio, time\n@hookimpl\n{kind}def satchel_shutdown():\n    {wait}\n")
+        ran = subprocess.run(
+            [sys.executable, "-c", host], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert ran.returncode == 0
+        assert "took longer than 0.3 seconds" in ran.stderr
+
+
+def test_functions_that_two_modules_share_are_called_once(log, tmp_path, write_plugin):
+    manifest = "active: true\ntools: [{function: 'tools:hello'}, {function: 'more:other'}]\n"
+    more = "from .tools import *\ndef other() -> str:\n    'Do nothing.'\n    return ''\n"
+    write_plugin(tmp_path, "demo", manifest, tools=TOOLS.format(version="one") + LIFE, more=more)
+    with Satchel(plugins=tmp_path):
+        assert log == [("one", "startup", {})]
+    assert log[1:] == [("one", "shutdown")]
+
+
+@pytest.mark.parametrize(
+    ("hook", "said"),
+    [
+        ("def satchel_startup(): pass", "satchel_startup is not marked"),
+        ("@hookimpl\nasync def satchel_tools(): return []", "must not be a coroutine"),
+        ("import itertools\n@hookimpl\ndef satchel_tools(): return itertools.repeat(1)", "10,000"),
+        ("@hookimpl\ndef satchel_prompt_sections(): return ['x' * 300_000]", "300,000 characters"),
+    ],
+)
+def test_hooks_that_would_quietly_do_nothing_or_too_much_are_refused(
+    log, write, tmp_path, hook, said
+):
+    write(hook)
+    with Satchel(plugins=tmp_path) as bag:
+        (problem,) = problems(bag)
+        assert said in problem.message
+
+
+def test_what_hooks_change_in_the_process_is_told(log, write, tmp_path):
+    write("import os\n@hookimpl\ndef satchel_tools():\n    os.chdir('/')\n    return []\n")
+    with Satchel(plugins=tmp_path) as bag:
+        assert codes(bag) == ["plugin-meddled"]
+
+
+def test_a_closed_satchel_is_watched_no_more(log, write, tmp_path):
+    bag = Satchel(plugins=tmp_path)
+    bag.close()
+    with pytest.raises(ConflictError, match="closed"), bag.watching():
+        pass
+
+
+def test_what_a_shutdown_prints_is_no_data(log, home, write_plugin):
+    noisy = "@hookimpl\ndef satchel_shutdown():\n    print('NOISE')\n"
+    write_plugin(home, "demo", tools=TOOLS.format(version="1") + noisy)
+    ran = CliRunner().invoke(cli, ["plugins", "--json"])
+    assert "NOISE" not in ran.stdout
+    assert "NOISE" in ran.stderr

@@ -6,6 +6,7 @@ A name that begins with a section tests what Agent Plugins 1.0.0 demands there o
 import asyncio
 import json
 import os
+import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 
 from satchel import Satchel
 from satchel.cli.entry import cli
-from satchel.sources import NAMESPACE
+from satchel.settings import Limits
+from satchel.sources import NAMESPACE, Holds, place, scan_plugins
 
 PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
@@ -504,9 +506,14 @@ def world(tmp_path_factory):
 def test_no_bytes_raise_and_none_take_another_plugin_along(world, file, data):
     path = world / "bad" / file
     path.parent.mkdir(parents=True, exist_ok=True)
+    if file == "mcp.json":
+        manifest = {"$schema": PLUGIN_SCHEMA, "name": "bad"}
+        (world / "bad" / "plugin.json").write_text(json.dumps(manifest))
     path.write_bytes(data)
-    assert "good" in Satchel(plugins=[world]).catalog.plugins
-    path.unlink()
+    found = Satchel(plugins=[world]).catalog.plugins
+    assert "good" in found
+    assert file != "mcp.json" or found["bad"].diagnostics
+    shutil.rmtree(world / "bad")
 
 
 @pytest.mark.parametrize("file", ["plugin.json", "mcp.json", ".claude-plugin/plugin.json"])
@@ -531,15 +538,96 @@ def test_a_large_tree_beside_the_manifest_is_not_read(catalog, write):
     assert catalog().plugins["demo"].diagnostics == ()
 
 
-def test_our_own_toolkit_may_be_rejected_by_nobody_else(write):
-    """Whoever knows only the format sees a conforming plugin: nothing of ours is in its way."""
+def test_a_large_tree_in_our_own_folder_costs_at_most_our_part(catalog, write):
     folder = write(servers={"a": STDIO})
+    for name in ("a.md", "b.txt"):
+        (folder / NAMESPACE / name).mkdir(parents=True)
+    for number in range(2100):
+        (folder / NAMESPACE / f"{number}.md").touch()
+        (folder / NAMESPACE / f"x{number}.py").touch()
+    (folder / NAMESPACE / "zoo.py").write_text(TOOL)
+    (folder / NAMESPACE / "toolkit.yaml").write_text("tools: zoo\n")
+    found = catalog()
+    entry = found.plugins["demo"]
+    assert (list(found.skills), server_names(entry), list(found.tools)) == (
+        ["use-demo"],
+        ["a"],
+        ["greet"],
+    )
+    assert codes(entry) == ["source-too-many", "mcp-not-started"]
+
+
+def test_large_data_beside_our_code_is_no_code(catalog, write):
+    folder = write()
     (folder / NAMESPACE).mkdir()
-    (folder / NAMESPACE / "toolkit.yaml").write_text("active: true\n")
-    core = {"plugin.json", "skills", "mcp.json"}
-    assert {path.name for path in folder.iterdir()} - core == {NAMESPACE}
-    assert NAMESPACE.lower() == NAMESPACE
-    assert "." in NAMESPACE
+    (folder / NAMESPACE / "tools.py").write_text(TOOL)
+    with (folder / NAMESPACE / "log.txt").open("wb") as file:
+        file.truncate(17 * 1024 * 1024)
+    assert (list(catalog().tools), codes(catalog().plugins["demo"])) == (["greet"], [])
+
+
+def test_a_folder_of_ours_without_code_makes_no_group(catalog, write):
+    folder = write()
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "README.md").write_text("For authors.")
+    assert "demo" not in catalog().groups
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("toolkit.yaml", "notes: guide.md\nactive: maybe\ngroups: {more: {}}\n"),
+        ("tools.py", TOOL + "def f(:\n"),
+    ],
+)
+def test_of_our_part_with_an_error_nothing_is_listed_that_will_not_be(plugins, write, file, text):
+    folder = write()
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "toolkit.yaml").write_text("notes: guide.md\ngroups: {more: {}}\n")
+    (folder / NAMESPACE / "guide.md").write_text("Be kind.")
+    (folder / NAMESPACE / "tools.py").write_text(TOOL)
+    (folder / NAMESPACE / file).write_text(text)
+    (found,) = scan_plugins(place(plugins, Holds.PLUGINS), Limits()).findings.values()
+    assert (found.is_flawed, found.declared) == (True, ())
+    assert (found.manifest.groups, found.manifest.notes) == ((), "")
+
+
+def test_everything_that_is_wrong_in_our_part_is_told_at_once(catalog, write):
+    folder = write()
+    (folder / NAMESPACE).mkdir()
+    (folder / NAMESPACE / "toolkit.yaml").write_text("active: maybe\nnotes: gone.md\n")
+    (folder / NAMESPACE / "tools.py").write_text("def f(:\n")
+    found = [(item.code, item.where.line) for item in catalog().plugins["demo"].diagnostics]
+    assert found == [("plugin-field-type", 1), ("plugin-field-type", 2), ("plugin-syntax", 1)]
+
+
+def test_a_server_that_leads_out_is_told_on_its_line(catalog, write):
+    folder = write()
+    server = '{"type": "stdio",\n"command": "x",\n"cwd": "./.."}'
+    (folder / "mcp.json").write_text(
+        f'{{"$schema": "{MCP_SCHEMA}",\n"mcpServers": {{\n"a": {server}}}}}'
+    )
+    (problem,) = catalog().plugins["demo"].diagnostics
+    assert (problem.code, problem.where.line) == ("mcp-server-invalid", 5)
+
+
+def test_what_lies_where_nobody_looks_for_it_is_told(catalog, write):
+    folder = write()
+    (folder / ".mcp.json").write_text("{}")
+    (folder / "tools.py").write_text("X = 1")
+    assert codes(catalog().plugins["demo"]) == ["mcp-invalid"]
+    (folder / "tools.py").write_text(TOOL)
+    assert codes(catalog().plugins["demo"]) == ["plugin-toolkit-ignored", "mcp-invalid"]
+    write_servers(folder, {})
+    (folder / NAMESPACE).mkdir()
+    assert codes(catalog().plugins["demo"]) == []
+
+
+def test_servers_of_a_claude_bundle_in_the_same_folder_are_its_own(catalog, write):
+    folder = write()
+    (folder / ".mcp.json").write_text("{}")
+    (folder / ".claude-plugin").mkdir()
+    assert codes(catalog().plugins["demo"]) == []
 
 
 # ---- Claude bundles -----------------------------------------------------------------------
@@ -612,6 +700,47 @@ def test_a_bundle_may_name_its_servers_in_the_manifest(catalog, bundle):
     entry = catalog().plugins["demo"]
     commands = {server.name: server.command for server in entry.servers}
     assert commands == {"a": "second", "b": "b", "c": "c"}
+
+
+def test_numbers_and_switches_become_text_as_processes_and_requests_have_them(catalog, bundle):
+    bundle(
+        {
+            "a": {
+                "command": "x",
+                "args": ["--port", 3000, True, 0.5],
+                "env": {"PORT": 3000, "ON": False, "NONE": None},
+            },
+            "b": {"type": "http", "url": "https://x", "headers": {"N": 1}},
+        }
+    )
+    local, remote = catalog().plugins["demo"].servers
+    assert local.args == ("--port", "3000", "true", "0.5")
+    assert (local.env, remote.headers) == ({"PORT": "3000", "ON": "false"}, {"N": "1"})
+
+
+@pytest.mark.parametrize("wrong", [{"args": [[]]}, {"args": {}}, {"env": 3}, {"env": {"A": {}}}])
+def test_what_cannot_be_text_takes_its_server_out_and_is_told(catalog, bundle, wrong):
+    bundle({"bad": {"command": "x"} | wrong, "good": {"command": "x"}})
+    entry = catalog().plugins["demo"]
+    assert server_names(entry) == ["good"]
+    assert codes(entry) == ["mcp-server-invalid", "mcp-not-started"]
+
+
+def test_fields_of_a_bundle_that_name_nothing_are_told_and_the_rest_is_served(catalog, bundle):
+    bundle(mcpServers=5, skills=[7, "./nowhere"])
+    found = catalog()
+    entry = found.plugins["demo"]
+    assert list(found.skills) == ["use-demo"]
+    assert sorted(codes(entry)) == ["plugin-field-unknown"] * 2 + ["source-missing"]
+    assert all(item.where.line for item in entry.diagnostics)
+
+
+def test_packed_servers_of_a_bundle_are_among_what_is_not_read(catalog, bundle):
+    folder = bundle(mcpServers=["./x.mcpb", "https://example.com/y.mcpb"])
+    (folder / "x.mcpb").write_bytes(b"PK\xff")
+    (item,) = catalog().plugins["demo"].diagnostics
+    assert item.code == "plugin-parts-ignored"
+    assert "x.mcpb" in item.message
 
 
 def test_a_bundle_may_keep_skills_elsewhere_and_a_skill_is_found_once(catalog, bundle, write_skill):

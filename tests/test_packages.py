@@ -156,3 +156,73 @@ def test_an_edit_is_taken_over_by_a_refresh(edited):
 def test_the_folder_of_an_edited_package_is_watched_only_while_it_is_enabled(edited):
     assert str(edited) in Satchel(entry_points=["acme"])._watched().roots
     assert str(edited) not in Satchel()._watched().roots
+
+
+OPENED = """
+from satchel import hookimpl, tool
+
+@tool
+def hello() -> str:
+    "Say hello."
+    return f"{OPENED} is open"
+
+@hookimpl
+def satchel_startup(config):
+    global OPENED
+    if config.get("key") == "bad":
+        raise ValueError("bad key")
+    OPENED = config.get("key")
+
+@hookimpl
+def satchel_shutdown():
+    global OPENED
+    OPENED = "nothing"
+"""
+
+
+@pytest.fixture
+def opening(site):
+    """A package that opens something in its startup and closes it in its shutdown."""
+    package = write(site, tools=OPENED)
+    (package / "toolkit.yaml").write_text(MANIFEST)
+    install(site, points="acme = acme.tools", files=[f"acme/{it.name}" for it in package.iterdir()])
+
+
+def satchel_with(key):
+    return Satchel(entry_points=["acme"], config={"acme": {"key": key}})
+
+
+def test_two_satchels_in_a_process_close_nothing_of_each_other(opening):
+    one, two = satchel_with("one"), satchel_with("two")
+    assert (say(one), say(two)) == ("one is open", "two is open")
+    one.close()
+    assert say(two) == "two is open"
+    two.close()
+
+
+def test_a_startup_that_fails_leaves_what_the_version_before_it_opened(
+    opening, a_config_folder_of_its_own
+):
+    values = a_config_folder_of_its_own / "plugins" / "acme.env"
+    values.parent.mkdir(parents=True)
+    values.write_text("KEY=one\n")
+    with Satchel(entry_points=["acme"]) as bag:
+        tools = sys.modules["acme.tools"]
+        values.write_text("KEY=bad\n")
+        bag.refresh()
+        assert plugin(bag).state is State.STALE
+        assert (say(bag), sys.modules["acme.tools"]) == ("one is open", tools)
+        values.write_text("KEY=two\n")
+        bag.refresh()
+        assert say(bag) == "two is open"
+
+
+def test_an_editable_install_that_moves_is_taken_over(edited, site, tmp_path):
+    bag = Satchel(entry_points=["acme"])
+    assert say(bag) == "Hello a"
+    moved = write(tmp_path / "moved")
+    (moved / "words.py").write_text("WORD = 'Moved'\n")
+    (site / "_acme.pth").write_text(str(tmp_path / "moved"))
+    (site / "acme_tools-1.0.dist-info" / "RECORD").write_text("_acme.pth,,1\n")
+    bag.refresh()
+    assert say(bag) == "Moved a"

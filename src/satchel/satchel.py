@@ -354,6 +354,10 @@ class Satchel:
         for life in lives:
             life.end()
 
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ConflictError("this satchel is closed", fix="make a new one")
+
     def __enter__(self) -> Self:
         return self
 
@@ -434,6 +438,7 @@ class Satchel:
     def _start_watching(self) -> WatchThread:
         """Watch with one thread, however many ask."""
         with self._lock:
+            self._require_open()
             self._watchers += 1
             if self._watch is None:
                 self._watch = WatchThread(self._hints, self._take)
@@ -465,8 +470,7 @@ class Satchel:
     def _bring_up_to_date(self, asked: Asked) -> tuple[Change, ...]:
         """Take a look, publish what is new, tell the listeners."""
         with self._lock:
-            if self._is_closed:
-                raise ConflictError("this satchel is closed", fix="make a new one")
+            self._require_open()
             old = self.catalog
             self._look, new = look(self._wanted, self._look, old, asked)
             if new is old:

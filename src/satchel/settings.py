@@ -19,8 +19,8 @@ class Limits:
     yaml_nodes: int = 2_000
     description_shown: int = 1_024
     description_accepted: int = 4_096
-    json_file: int = 64 * KIB
-    json_depth: int = 32
+    json_file: int = MIB
+    json_depth: int = 200
     find_depth: int = 6
     find_folders: int = 2_000
     files_per_skill: int = 2_000

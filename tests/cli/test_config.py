@@ -3,10 +3,13 @@
 import json
 import os
 import pty
+import re
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -120,7 +123,7 @@ def test_values_are_set_one_or_several_and_written_for_their_owner_alone(config,
 def test_what_is_not_allowed_is_refused_with_what_is_and_nothing_is_written(
     config, file, given, allowed
 ):
-    done = config("set", "unit=F", given)
+    done = config("set", "other=1", given)
     assert done.exit_code == 1
     assert allowed in done.stderr
     assert not file.exists()
@@ -128,7 +131,16 @@ def test_what_is_not_allowed_is_refused_with_what_is_and_nothing_is_written(
 
 
 @pytest.mark.parametrize(
-    "args", [(), ("a", "b", "c"), ("a=1", "b"), ("a-b=1",), ("a=-", "b=-"), ("retries",)]
+    "args",
+    [
+        (),
+        ("a", "b", "c"),
+        ("a=1", "b"),
+        ("a-b=1",),
+        ("a=-", "b=-"),
+        ("retries",),
+        ("unit=C", "UNIT=F"),
+    ],
 )
 def test_other_ways_to_set_are_wrong_usage(config, args):
     assert config("set", *args).exit_code == 2
@@ -231,6 +243,53 @@ def test_a_copy_that_is_not_right_is_not_taken_over(config, file, editor, text, 
     assert file.read_text() == "RETRIES=6\n"
 
 
+def test_an_editor_that_leaves_nothing_changes_nothing(config, file, monkeypatch):
+    config("set", "retries=6")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", "rm")
+    done = config("edit")
+    assert (done.exit_code, "nothing was taken over" in done.stderr) == (1, True)
+    assert file.read_text() == "RETRIES=6\n"
+
+
+def test_what_was_changed_while_it_was_edited_is_not_written_over(
+    config, file, monkeypatch, tmp_path
+):
+    config("set", "retries=6")
+    monkeypatch.delenv("VISUAL", raising=False)
+    program = tmp_path / "editor.py"
+    program.write_text(
+        "import sys\n"
+        "open(sys.argv[1], 'a').write('UNIT=F\\n')\n"
+        f"open({str(file)!r}, 'a').write('API_KEY=abcd\\n')\n"
+    )
+    monkeypatch.setenv("EDITOR", shlex.join([sys.executable, str(program)]))
+    done = config("edit")
+    assert (done.exit_code, "was changed meanwhile" in done.stderr) == (1, True)
+    assert file.read_text() == "RETRIES=6\nAPI_KEY=abcd\n"
+    (copy,) = re.findall(r"what you wrote is in ([^)]+)\)", done.stderr)
+    assert Path(copy).read_text() == "RETRIES=6\nUNIT=F\n"
+    assert stat.S_IMODE(os.stat(os.path.dirname(copy)).st_mode) == 0o700
+    shutil.rmtree(os.path.dirname(copy))
+
+
+def test_a_path_that_is_edited_is_kept_as_it_is_meant_here(config, file, editor, here):
+    editor("# mine\nroot=plugins\n")
+    assert config("edit").exit_code == 0
+    assert file.read_text() == f"# mine\nroot={here / 'plugins'}\n"
+
+
+def test_validate_warns_of_what_nobody_declares_and_of_what_others_may_read(config, file):
+    config("set", "api_key=abcd", "api_kye=x")
+    done = config("validate")
+    assert done.exit_code == 0
+    assert "warning[config-invalid]: no field 'api_kye' is declared (from: file)" in done.stdout
+    assert "did you mean api_key?" in done.stdout
+    config("unset", "api_kye")
+    file.chmod(0o644)
+    assert "chmod 600" in config("validate").stdout
+
+
 def test_without_an_editor_the_file_is_named(config, file, monkeypatch):
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
@@ -248,6 +307,7 @@ def test_validate_tells_each_problem_and_is_silent_when_all_is_well(config, file
     assert done.stdout.count("error[config-invalid]") == 2
     assert done.stdout.count("error[config-unreadable]") == 1
     file.write_text("API_KEY=abcd\n")
+    file.chmod(0o600)
     done = config("validate")
     assert (done.exit_code, done.stdout) == (0, "")
 

@@ -131,3 +131,15 @@ def test_an_installed_plugin_is_enabled_with_one_command(run):
     assert command == "satchel enable builtin"
     assert run(*shlex.split(command)[1:]).exit_code == 0
     assert json.loads(run("doctor", "--json").stdout)["findings"] == []
+
+
+def test_values_that_others_may_read_are_told_with_the_command(run, a_config_folder_of_its_own):
+    file = a_config_folder_of_its_own / "plugins/demo.env"
+    file.parent.mkdir(parents=True)
+    file.write_text("A=1\n")
+    file.chmod(0o644)
+    done = run("doctor")
+    assert f"others may read {file}" in done.stdout
+    assert f"$ chmod 600 {file}" in done.stdout
+    file.chmod(0o600)
+    assert "others may read" not in run("doctor").stdout

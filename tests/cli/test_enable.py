@@ -4,6 +4,8 @@ import json
 import os
 import re
 import stat
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -42,7 +44,7 @@ def test_what_is_switched_off_is_listed_as_disabled_and_on_again_as_before(run, 
     assert file.read_text() == 'disable = [\n    "pdf",\n]\n'
     assert re.search(r"^pdf +disabled", run("list", "skills", *READS).stdout, re.MULTILINE)
     assert run("enable", "pdf", *READS).stdout == f"enabled pdf ({file})\n"
-    assert tomllib.loads(file.read_text()) == {"disable": []}
+    assert tomllib.loads(file.read_text()) == {}
     assert run("list", "skills", *READS).stdout == before
 
 
@@ -72,7 +74,9 @@ def test_what_needs_no_change_makes_no_file(run, file):
 # text before, command, lists afterwards
 STEPS = [
     ("enable = ['pdf', 'a']", "disable", {"enable": ["a"], "disable": ["pdf"]}),
-    ("disable = ['pdf', 'pdf']", "enable", {"disable": []}),
+    ("disable = ['pdf', 'pdf']", "enable", {}),
+    ("disable = ['pdf'] # mine", "enable", {"disable": []}),
+    ("disable = [\n  'pdf', # mine\n  # why\n]", "enable", {"disable": []}),
     ("disable = ['*']", "enable", {"disable": ["*"], "enable": ["pdf"]}),
     ("disable = ['pdf', 'p*']", "enable", {"disable": ["p*"], "enable": ["pdf"]}),
     ("disable = ['skill:pdf']", "enable", {"disable": ["skill:pdf"], "enable": ["pdf"]}),
@@ -149,9 +153,9 @@ def test_an_installed_plugin_is_enabled_and_disabled_again(run, file):
     (plugin,) = json.loads(run("list", "plugins", "--json").stdout)
     assert (plugin["name"], plugin["state"]) == ("builtin", "ok")
     run("disable", "builtin")
-    assert tomllib.loads(file.read_text()) == {"enable": [], "disable": ["builtin"]}
+    assert tomllib.loads(file.read_text()) == {"disable": ["builtin"]}
     run("enable", "builtin")
-    assert tomllib.loads(file.read_text()) == {"enable": ["builtin"], "disable": []}
+    assert tomllib.loads(file.read_text()) == {"enable": ["builtin"]}
 
 
 def test_an_installed_plugin_that_an_option_enables_needs_no_word(run, file):
@@ -287,3 +291,19 @@ def test_the_file_is_replaced_and_never_half_written(run, file, say, monkeypatch
     result = run("disable", "pdf", *READS)
     assert (result.exit_code, file.read_text()) == (1, "# mine\n")
     assert os.listdir(file.parent) == ["satchel.toml"]
+
+
+MANY = """
+import sys
+from click.testing import CliRunner
+from satchel.cli.entry import cli
+for number in range(12):
+    assert CliRunner().invoke(cli, ["disable", f"{sys.argv[1]}{number}"]).exit_code == 0
+"""
+
+
+def test_nothing_is_lost_where_several_choose_at_once(a_config_folder_of_its_own):
+    writers = [subprocess.Popen([sys.executable, "-c", MANY, name]) for name in "ab"]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    found = tomllib.loads((a_config_folder_of_its_own / "satchel.toml").read_text())
+    assert len(found["disable"]) == 24

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -215,7 +216,7 @@ def test_one_that_was_switched_off_is_switched_on(run, weather, choices):
     assert served(run) == []
     assert run("install", "./weather").exit_code == 0
     assert served(run) == ["weather"]
-    assert tomllib.loads(choices.read_text()) == {"disable": []}
+    assert tomllib.loads(choices.read_text()) == {}
 
 
 def test_one_that_another_stands_before_is_told(run, weather, tmp_path):
@@ -289,7 +290,8 @@ def test_a_setup_that_fails_takes_everything_back(run, weather, home, env, optio
     done = run("install", "./weather", "--set", "api_key=k", *option)
     assert done.exit_code == 1
     assert "setup.py:2: ZeroDivisionError: division by zero" in done.stderr
-    assert "nothing was installed; the values are kept in" in done.stderr
+    assert "nothing was installed" in done.stderr
+    assert f"the values are kept in {env}" in done.stderr
     assert (names(home), served(run)) == ([], [])
     assert env.read_text() == "API_KEY=k\n"
     assert (Path("weather/toolkit.yaml")).exists()
@@ -306,12 +308,47 @@ def test_an_upgrade_whose_setup_fails_brings_back_what_was_there(run, weather, h
 
 
 def test_choices_that_cannot_be_written_take_everything_back(run, weather, home, choices):
-    weather()
+    weather(
+        setup=f"""
+        from pathlib import Path
+
+        def setup(ctx):
+            Path({str(choices)!r}).write_text("not toml")
+    """
+    )
     choices.parent.mkdir(parents=True, exist_ok=True)
-    choices.write_text("not toml")
     done = run("install", "./weather")
     assert (done.exit_code, "nothing was installed" in done.stderr) == (1, True)
     assert names(home) == []
+
+
+def test_broken_choices_are_found_before_anything_is_done(run, weather, home, choices, pip):
+    weather(setup="raise SystemExit(3)\n")
+    run("install", "./weather")
+    choices.write_text("not toml")
+    for command in (
+        ("install", "./weather"),
+        ("install", "acme-weather"),
+        ("uninstall", "weather", "--purge"),
+    ):
+        done = run(*command)
+        assert (done.exit_code, "cannot be read" in done.stderr) == (1, True)
+    assert (names(home), pip[0]) == (["weather"], [])
+
+
+def test_values_that_a_failing_setup_wrote_are_told(run, weather, env):
+    weather(setup="def setup(ctx):\n    ctx.set('api_key', 'k')\n    1 / 0\n")
+    assert f"the values are kept in {env}" in run("install", "./weather").stderr
+    assert "kept" not in run("install", "./weather").stderr
+
+
+def test_what_another_tool_stands_before_is_told(run, weather, here, write_plugin):
+    weather()
+    write_plugin(Path.home() / "plugins", "atlas", tools=TOOLS)
+    done = run("install", "./weather")
+    assert done.exit_code == 0
+    assert "cities" in done.stderr
+    assert "tool-shadowed" in done.stderr
 
 
 # ---- questions ----------------------------------------------------------------------------
@@ -435,7 +472,7 @@ def test_a_distribution_is_installed_by_pip_and_enabled_by_name(run, pip, choice
     gone = run("uninstall", "acme")
     assert gone.stdout.startswith("uninstalled acme (")
     assert calls[-1] == ["-m", "pip", "uninstall", "--yes", "acme-weather"]
-    assert tomllib.loads(choices.read_text()) == {"enable": []}
+    assert tomllib.loads(choices.read_text()) == {}
 
 
 def test_a_distribution_without_a_plugin_stays_and_is_told(run, pip, choices):
@@ -484,7 +521,7 @@ def test_a_distribution_may_bring_several_plugins(run, pip, choices):
     assert [record["name"] for record in records] == ["one", "two"]
     done = run("uninstall", "two")
     assert "acme-weather brings one, too" in done.stderr
-    assert tomllib.loads(choices.read_text()) == {"enable": []}
+    assert tomllib.loads(choices.read_text()) == {}
 
 
 def test_a_plugin_of_two_distributions_is_removed_by_the_name_of_one(run, pip, tmp_path):
@@ -501,6 +538,67 @@ def test_a_plugin_of_two_distributions_is_removed_by_the_name_of_one(run, pip, t
 def test_a_requirement_may_be_an_address(run, pip):
     assert run("install", "acme-weather @ https://example.org/acme.whl").exit_code == 0
     assert pip[0][0][-1] == "acme-weather @ https://example.org/acme.whl"
+
+
+def test_an_address_without_a_name_is_told_and_not_quoted(run, pip):
+    done = run("install", f"git+https://bob:{CANARY}@example.org/acme.git")
+    assert (done.exit_code, "NAME @ git+https://" in done.stderr) == (1, True)
+    assert (CANARY in done.output, pip[0]) == (False, [])
+
+
+def test_a_word_that_is_a_project_and_may_be_a_distribution_is_not_guessed(run, pip, here):
+    (here / "acme-weather").mkdir()
+    (here / "acme-weather/pyproject.toml").write_text("")
+    done = run("install", "acme-weather")
+    assert "say ./acme-weather for the project here, 'acme-weather>=0'" in done.stderr
+    assert (done.exit_code, pip[0]) == (1, [])
+    assert run("install", "acme-weather>=0").exit_code == 0
+    points = '[project.entry-points."satchel.plugins"]\nacme = "acme_weather"\n'
+    (here / "acme-weather/pyproject.toml").write_text(f'[project]\nname = "acme-weather"\n{points}')
+    assert run("install", "-e", "acme-weather").exit_code == 0
+    assert pip[0][-1][-2:] == ["--editable", str(here / "acme-weather")]
+
+
+def test_one_that_pip_has_already_is_told(run, pip):
+    assert "was there already" not in run("install", "acme-weather").stderr
+    assert "acme-weather 1.2 was there already" in run("install", "acme-weather").stderr
+
+
+def fields_of_a_project(here):
+    points = '[project.entry-points."satchel.plugins"]\nacme = "acme_weather.plugin:thing"\n'
+    folder = here / "acme/src/acme_weather"
+    folder.mkdir(parents=True)
+    (here / "acme/pyproject.toml").write_text(f'[project]\nname = "acme-weather"\n{points}')
+    (folder / "toolkit.yaml").write_text(f"name: acme\n{FIELDS}")
+    return "./acme"
+
+
+def fields_of_a_wheel(here):
+    path = here / "acme_weather-1.2-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        points = "[satchel.plugins]\nacme = acme_weather\n"
+        wheel.writestr("acme_weather-1.2.dist-info/entry_points.txt", points)
+        wheel.writestr("acme_weather/toolkit.yaml", f"name: acme\n{FIELDS}")
+    return str(path)
+
+
+@pytest.mark.parametrize("written", [fields_of_a_project, fields_of_a_wheel])
+def test_values_of_a_package_that_is_here_are_checked_before_pip_is_asked(
+    run, here, pip, written, a_config_folder_of_its_own
+):
+    word = written(here)
+    done = run("install", word, "--set", "retries=12")
+    assert (done.exit_code, "at most 9" in done.stderr) == (1, True)
+    assert (pip[0], a_config_folder_of_its_own.exists()) == ([], False)
+    assert run("install", word, "--set", "retries=3").exit_code == 0
+    assert (a_config_folder_of_its_own / "plugins/acme.env").read_text() == "RETRIES=3\n"
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x05\x06" + bytes(18), b"no zip"])
+def test_a_wheel_that_cannot_be_read_is_left_to_pip(run, here, pip, data):
+    (here / "acme_weather-1.2-py3-none-any.whl").write_bytes(data)
+    assert run("install", "./acme_weather-1.2-py3-none-any.whl").exit_code == 0
+    assert len(pip[0]) == 1
 
 
 def test_values_of_a_package_are_written(run, pip, a_config_folder_of_its_own):
@@ -530,6 +628,37 @@ def test_a_purge_leaves_nothing(run, weather, home, env, data):
     done = run("uninstall", "weather", "--purge", "--json")
     assert json.loads(done.stdout)["kept"] == []
     assert (names(home), env.exists(), data.exists()) == ([], False, False)
+
+
+def test_what_is_left_of_a_plugin_can_be_purged_later(run, weather, env, data):
+    weather(setup=SETUP)
+    run("install", "./weather")
+    run("uninstall", "weather")
+    done = run("uninstall", "weather")
+    assert (done.exit_code, "--purge removes" in done.stderr) == (1, True)
+    record = json.loads(run("uninstall", "weather", "--purge", "--json").stdout)
+    assert (record["kind"], record["kept"]) == ("values", [])
+    assert (env.exists(), data.exists()) == (False, False)
+    assert run("uninstall", "weather", "--purge").exit_code == 1
+
+
+def test_a_package_is_forgotten_under_each_of_its_names(run, pip, choices):
+    run("install", "acme-weather")
+    run("enable", "acme-weather")
+    choices.write_text('# mine\nenable = ["acme", "acme-weather", "other"]\n')
+    assert run("uninstall", "Acme_Weather").exit_code == 0
+    assert choices.read_text() == '# mine\nenable = ["other"]\n'
+
+
+def test_a_folder_and_a_package_of_one_name_are_removed_one_by_one(run, weather, pip, home):
+    pip[1][0] = "[satchel.plugins]\nweather = acme_weather\n"
+    run("install", "acme-weather")
+    run("install", weather())
+    done = run("uninstall", "weather")
+    assert "acme-weather offers a plugin weather, too, which stays installed" in done.stderr
+    assert (names(home), pip[0][-1][2]) == ([], "install")
+    assert run("uninstall", "weather").exit_code == 0
+    assert pip[0][-1][2] == "uninstall"
 
 
 def test_a_link_that_leads_nowhere_is_removed(run, weather, home):

@@ -51,6 +51,17 @@ def test_a_package_has_a_name_that_python_can_import():
     assert package_name("9lives") == "plugin_9lives"
 
 
+@pytest.mark.parametrize("name", ["satchel", "pytest", "Click", "pluggy", "json"])
+def test_a_package_takes_no_name_of_somebody_elses(run, here, name):
+    result = run("new", "plugin", name, "--package")
+    assert f"the distribution is '{name}-plugin'" in result.stderr
+    project = tomllib.loads((here / name / "pyproject.toml").read_text())["project"]
+    assert project["name"] == f"{name}-plugin"
+    assert project["entry-points"]["satchel.plugins"] == {name: f"{name.lower()}_plugin"}
+    assert run("validate", name).exit_code == 0
+    assert run("test", name).exit_code == 0
+
+
 def test_a_package_may_spell_the_name_as_python_does(run):
     run("new", "plugin", "acme-maps", "--package")
     assert json.loads(run("validate", "acme-maps", "--json").stdout) == []

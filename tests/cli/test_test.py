@@ -2,10 +2,13 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from satchel.cli.entry import cli
 from satchel.sources.config import configuration_path
 
 HEAD = "from satchel import ToolError, tool\n"
@@ -274,6 +277,58 @@ def test_a_broken_manifest_fails(run, here):
     result = run("test", "demo")
     assert result.exit_code == 1
     assert "the plugin did not load" in result.stderr
+
+
+def test_a_value_may_come_from_stdin_and_a_word_without_a_key_is_not_quoted(run, plugin):
+    plugin(KEYED, DECLARED)
+    args = ["test", "plugins/demo", "--set", "api_key=-"]
+    assert "1 call, 0 failed" in CliRunner().invoke(cli, args, input="abc\n").stderr
+    assert "s3cr3t" not in run("test", "plugins/demo", "--set", "s3cr3t").output
+
+
+SLOW = """
+import time
+
+@tool(examples=[{}])
+def first() -> str:
+    "At once."
+    return "one"
+
+@tool(examples=[{}])
+async def second() -> str:
+    "Never."
+    import asyncio
+    print("WAITING")
+    await asyncio.sleep(3600)
+"""
+
+
+def test_each_call_is_told_when_it_ends_and_ctrl_c_sums_up(start, plugin):
+    plugin(SLOW)
+    process = start("test", "plugins/demo")
+    process.until("ok +first")
+    process.until("WAITING", "stderr")
+    process.process.send_signal(signal.SIGINT)
+    rest = process.rest("stderr")
+    assert "demo: 1 call, 0 failed, interrupted" in rest
+    assert process.process.returncode == 1
+    assert not any("Traceback" in line for line in rest)
+
+
+def test_the_plugin_is_shut_down_at_the_end(run, plugin):
+    path = plugin(
+        ECHO
+        + """
+from pathlib import Path
+from satchel import hookimpl
+
+@hookimpl
+def satchel_shutdown():
+    Path(__file__).with_name("ended").touch()
+"""
+    )
+    assert run("test", "plugins/demo").exit_code == 0
+    assert (path / "ended").exists()
 
 
 def test_a_tool_of_another_plugin_is_not_run(outcome, plugin, here, write_plugin):

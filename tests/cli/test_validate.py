@@ -182,3 +182,38 @@ def test_a_claude_bundle_is_checked_and_the_manifests_of_other_clients_are_not(
     for path in ("demo", "demo/.claude-plugin", "demo/.claude-plugin/plugin.json"):
         found = json.loads(run("validate", path, "--json").stdout)
         assert [item["code"] for item in found] == ["plugin-field-missing", "plugin-field-type"]
+
+
+@pytest.mark.parametrize("manifest", ["toolkit.yaml", "plugin.json"])
+def test_a_skill_beside_a_manifest_does_not_hide_the_plugin(run, here, write_skill, manifest):
+    folder = write_skill(here, "demo")
+    (folder / manifest).write_text("{}")
+    assert "error[plugin-field-missing]" in run("validate", "demo").stdout
+
+
+def test_the_skills_of_an_open_plugin_are_looked_for_as_loading_does(run, open_plugin, write_skill):
+    write_skill(open_plugin / "skills", "Loud")
+    write_skill(open_plugin / "skills" / "group", "inner")
+    write_skill(open_plugin / "elsewhere", "Other")
+    (open_plugin / "skills" / "SKILL.md").write_text("---\nname: x\ndescription: d\n---\nb\n")
+    found = json.loads(run("validate", open_plugin, "--json").stdout)
+    told = sorted((item["code"], os.path.relpath(item["path"], "a/demo/skills")) for item in found)
+    assert told == [
+        ("skill-name-shape", "Loud/SKILL.md"),
+        ("source-too-deep", "SKILL.md"),
+        ("source-too-deep", "group/inner/SKILL.md"),
+    ]
+
+
+def test_skills_are_told_of_though_their_plugin_cannot_load(run, open_plugin, write_skill):
+    write_skill(open_plugin / "skills", "Loud")
+    (open_plugin / "plugin.json").write_text("{")
+    codes = [item["code"] for item in json.loads(run("validate", ".", "--json").stdout)]
+    assert sorted(codes) == ["plugin-json-invalid", "skill-name-shape"]
+
+
+def test_a_plugin_inside_an_open_plugin_brings_its_own_skills(
+    run, open_plugin, write_plugin, write_skill
+):
+    write_skill(write_plugin(open_plugin, "inner") / "skills", "Loud")
+    assert "error[skill-name-shape]" in run("validate", open_plugin).stdout

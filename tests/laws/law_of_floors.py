@@ -39,6 +39,7 @@ IMPORTED_LATE = {
     "sqlite3": "needed when somebody searches; some Pythons are without",
     **dict.fromkeys(("bz2", "gzip", "lzma", "tarfile", "zipfile"), "needed for an archive"),
     **dict.fromkeys(("http", "ssl", "urllib"), "needed when a plugin downloads something"),
+    "fcntl": "not every system has it",
     "email": "needed when a distribution is installed",
     "click": "needed when a plugin brings commands; the command line has it already",
     "importlib": "its readers are needed when a plugin reads data of its own",

@@ -39,7 +39,7 @@ PURE = {
     },
     "manifests": {
         *("ast", "hashlib.blake2b", "pathlib.PurePath", "pathlib.PurePosixPath", "re", "yaml"),
-        *("ipaddress.ip_address", "json.loads", "urllib.parse.urlsplit"),
+        *("ipaddress.ip_address", "json.loads"),
     },
     "catalog": {
         "satchel.sources.files.UnitFile",
@@ -60,6 +60,7 @@ PURE = {
     "plugins": {
         *("json.dumps", "os.PathLike", "os.fspath", "os.path.isabs", "os.path.join"),
         *("pluggy", "re.Match", "re.compile", "satchel.sources", "click.Command"),
+        *("inspect.iscoroutine", "inspect.isfunction", "itertools.islice"),
     },
     "loader": {"satchel.sources"},
     "session": {"collections.Counter", "satchel.sources", "weakref.WeakSet", "weakref.ref"},
@@ -84,7 +85,7 @@ EXCEPTIONS = {
         {"errno", "fcntl", "open", "pathlib.PureWindowsPath"},
     ),
     "sources.files": ("it reads the files", {"open"}),
-    "sources.writing": ("it writes the user's files", {"open"}),
+    "sources.writing": ("it writes the user's files, one at a time", {"fcntl", "open"}),
     "sources.process": (
         "it puts back whether garbage is collected",
         {"gc.disable", "gc.enable", "gc.isenabled"},
@@ -127,6 +128,7 @@ EXCEPTIONS = {
             *("asyncio.run_coroutine_threadsafe", "asyncio.set_event_loop"),
             *("contextlib.suppress", "inspect.isawaitable", "logging.getLogger"),
             *("threading.Lock", "threading.Thread", "threading.main_thread", "pluggy"),
+            "signal",
             "satchel.sources",
         },
     ),
@@ -253,17 +255,20 @@ EXCEPTIONS = {
             *("tarfile.open", "zipfile.ZipFile"),
         },
     ),
-    "setup.context": (
-        "it takes addresses apart",
-        {"urllib.parse.unquote", "urllib.parse.urlsplit"},
+    "setup.changing": (
+        "it holds a lock, and hears the signals that end a program",
+        {
+            *("fcntl", "signal", "sys.platform", "threading.current_thread"),
+            "threading.main_thread",
+        },
     ),
     "setup.downloads": (
         "it speaks to servers, and waits before it tries again",
         {
             *("hashlib.sha256", "http.client", "open", "ssl"),
-            *("time.sleep", "urllib.error", "urllib.parse.urlsplit"),
+            *("time.sleep", "urllib.error", "urllib.parse.unquote", "urllib.parse.urlsplit"),
             *("urllib.request.HTTPRedirectHandler", "urllib.request.Request"),
-            "urllib.request.build_opener",
+            *("http.client.InvalidURL", "re.compile", "urllib.request.build_opener"),
         },
     ),
     "setup.packages": (
@@ -275,7 +280,7 @@ EXCEPTIONS = {
     ),
     "setup.placing": (
         "it copies and removes folders",
-        {"shutil.copyfile", "shutil.rmtree", "stat", "types.TracebackType"},
+        {"open", "re.DOTALL", "re.compile", "stat", "types.TracebackType"},
     ),
     "setup.running": (
         "it runs the code of an author, also where it is async",
@@ -304,7 +309,10 @@ EXCEPTIONS = {
             *("os.PathLike", "pathlib.Path", "satchel.sources", "textwrap.dedent", "yaml"),
         },
     ),
-    "testing.fixtures": ("it is for pytest", {"pytest.fixture"}),
+    "testing.fixtures": (
+        "it is for pytest, and closes what a test made",
+        {"contextlib.ExitStack", "pytest.fixture"},
+    ),
     "cli": (
         "it is a face",
         {
@@ -317,7 +325,14 @@ EXCEPTIONS = {
         "Ctrl-C cancels the call, also while its loop begins to wait",
         {"asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"},
     ),
-    "cli.commands.config": ("it opens the user's editor", {"subprocess.run"}),
+    "cli.commands.config": (
+        "it opens the user's editor on a copy",
+        {"shutil.rmtree", "subprocess.run"},
+    ),
+    "cli.packaged": (
+        "it reads a project's pyproject.toml, and what is in a wheel",
+        {"configparser", "tomllib", "zipfile"},
+    ),
     "cli.templates": (
         "a package must not bear a name that Python keeps for itself",
         {"keyword.iskeyword"},

@@ -14,6 +14,7 @@ from law_of_floors import imports
 KEPT = {
     ("sources.fresh", "_fresh"): "the interpreter has one list of finders for the process",
     ("sources.snapshots", "_finder"): "the interpreter has one list of finders for the process",
+    ("sources.swapping", "_lock"): "the interpreter has one table of modules for the process",
     ("sources.importer", "_serial"): "module names must differ in the whole process",
 }
 """Values of a module that can change, each with the reason."""
@@ -24,6 +25,7 @@ WRITTEN_INTO = {
         {"_fresh", "sys"},
     ),
     "sources.importer": ("plugins come and go in the interpreter's own tables", {"sys"}),
+    "sources.swapping": ("plugins come and go in the interpreter's own tables", {"sys"}),
     "sources.snapshots": (
         "plugins come and go in the interpreter's own tables",
         {"_finder", "linecache", "sys"},

@@ -1,5 +1,7 @@
+import inspect
 import json
 import math
+import sys
 
 import pytest
 from hypothesis import given
@@ -176,3 +178,23 @@ def test_a_number_too_long_for_python_is_a_number():
 def test_kinds_are_named_as_people_call_them():
     kinds = [kind_of_json(value) for value in (None, True, 1.0, "", [], {})]
     assert kinds == ["null", "true or false", "a number", "text", "a list", "an object"]
+
+
+def test_a_mend_names_the_limit():
+    for text, limits in (("[[1]]", {"json_depth": 1}), (b" " * 3000, {"json_file": 2048})):
+        (problem,) = read(text, **limits).diagnostics
+        assert next(iter(limits)) in problem.fix
+
+
+def test_a_caller_that_stands_deep_already_gets_a_diagnostic():
+    def below(depth):
+        return below(depth - 1) if depth else read("[" * 190 + "]" * 190)
+
+    depth = sys.getrecursionlimit() - len(inspect.stack()) - 150
+    (problem,) = below(depth).diagnostics
+    assert "deep" in problem.message
+
+
+def test_the_lines_of_many_deep_values_do_not_fill_the_memory():
+    text = "[" * 100 + ",".join("0" for _ in range(10_000)) + "]" * 100
+    assert len(read(text).value.lines) < 100

@@ -196,6 +196,8 @@ def test_7_2_1_a_command_is_a_bare_name_or_a_path_inside_the_plugin(command):
         " npx",
         "a\tb",
         "a\x00",
+        ".",
+        "..",
     ],
 )
 def test_7_2_1_any_other_command_makes_a_server_invalid(command):
@@ -245,6 +247,9 @@ def test_9_2_the_reserved_variables_are_not_a_servers_to_set(name):
         "http://127.0.0.1/",
         "http://127.9.8.7",
         "http://[::1]:8080/",
+        "https://[2001:db8::1]/mcp",
+        "http://LOCALHOST?x",
+        "https://my_server.internal/a@b",
     ],
 )
 def test_7_2_1_a_url_is_https_or_of_this_machine(url):
@@ -279,6 +284,19 @@ def test_7_2_1_a_url_is_https_or_of_this_machine(url):
         "https://example.com/${TOKEN}",
         "https://example.com/\n",
         "https://example.com:99999",
+        "http://[::1].example.com/",
+        "http://[::1]example.com/",
+        "http://[::1%25lo]/",
+        "http://[127.0.0.1]/",
+        "https://[fe80::1%25eth0]/",
+        "https://[x]/",
+        "https://[]/",
+        "http://127.0.0.1%2eexample.com/",
+        "https://%00/",
+        "https://a..b/",
+        "https://./",
+        "https://-/",
+        "https://a]b/",
     ],
 )
 def test_7_2_1_any_other_url_makes_a_server_invalid(url):

@@ -291,6 +291,18 @@ def test_a_key_that_is_given_twice_is_fatal_as_two_clients_could_read_two_plugin
     assert faults(text) == [("plugin-json-invalid", 3)]
 
 
+def test_data_of_another_client_that_is_given_twice_is_only_told():
+    text = (
+        f'{{"$schema": "{SCHEMA}", "name": "demo",\n"extensions": {{"a.b": {{}},\n"a.b": {{}}}}}}'
+    )
+    assert told(text) == [("plugin-field-unknown", 3)]
+
+
+def test_large_and_deep_data_of_another_client_rejects_nothing():
+    data = {"deep": json.loads("[" * 150 + "]" * 150), "large": "x" * 900_000}
+    assert told(minimal(extensions={"com.example.client": data})) == []
+
+
 def test_a_manifest_that_is_too_large_or_too_deep_is_fatal():
     assert faults(minimal(description="x" * 3000), json_file=2048) == [
         ("plugin-json-invalid", None)

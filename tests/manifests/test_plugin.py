@@ -247,6 +247,11 @@ def test_an_extension_has_the_name_of_its_plugin_and_no_say_in_what_that_tells()
     assert places(reading) == [("plugin-field-unknown", line) for line in (1, 2, 3, 4, 5)]
 
 
+def test_an_extension_is_told_where_its_version_belongs():
+    reading = read_plugin(b"version: 2\nskills: x\n", "demo", "x", Limits(), extends="demo")
+    assert ["plugin.json tells it" in item.message for item in reading.diagnostics] == [True, False]
+
+
 def test_an_extension_may_say_nothing():
     reading = read_plugin(b"{}", "demo", "x", Limits(), extends="demo")
     assert (reading.value.name, reading.diagnostics) == ("demo", ())
@@ -270,3 +275,82 @@ def test_a_plugin_may_ask_for_a_process_of_its_own_and_what_is_installed_there()
 
 def test_another_word_for_it_is_refused():
     assert places(read("name: maps\nisolation: thread\n")) == [("plugin-field-type", 2)]
+
+
+def test_whoever_lists_no_tools_wants_none():
+    reading = read("name: maps\ntools: []\n")
+    assert reading.diagnostics == ()
+    assert (reading.value.modules, reading.value.chosen) == (("",), ())
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        "httpx",
+        "httpx>=0.28,<1",
+        "a[b, c-d] == 1.* ; python_version < '3.13'",
+        "a (>=1)",
+        "a @ https://example.com/a-1.whl ; os_name == 'posix'",
+    ],
+)
+def test_a_dependency_is_a_requirement(requirement):
+    reading = read(f'name: maps\nisolation: process\ndependencies: ["{requirement}"]\n')
+    assert (reading.value.dependencies, reading.diagnostics) == ((requirement,), ())
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        *("-e .", "--index-url https://x", "-rfile", "not one", "", "a;", "a>=", ">=1"),
+        *("a @ http://x/a.whl", "a @ file:///a", "git+https://x/a", "../a", "a --hash=x"),
+    ],
+)
+def test_what_is_no_requirement_is_refused_with_its_line(requirement):
+    text = f'name: maps\nisolation: process\ndependencies:\n- httpx\n- "{requirement}"\n'
+    assert places(read(text)) == [("plugin-field-type", 5)]
+
+
+@pytest.mark.parametrize("value", ["httpx>=0.28,<1", "{a: b}"])
+def test_dependencies_are_a_list_and_no_text_that_is_taken_apart(value):
+    text = f"name: maps\nisolation: process\ndependencies: {value}\n"
+    assert places(read(text)) == [("plugin-field-type", 3)]
+
+
+def test_dependencies_that_nobody_installs_are_told():
+    reading = read("name: maps\ndependencies: [httpx]\n")
+    assert [(d.code, d.where.line) for d in reading.diagnostics] == [("plugin-field-unknown", 2)]
+    assert reading.value.dependencies == ("httpx",)
+
+
+def test_a_group_that_requires_what_is_not_declared_is_told_what_was_meant():
+    text = "name: maps\nconfig: {api_key: {}}\ngroups:\n  g:\n    requires: [API_KEY, apikey]\n"
+    (problem,) = read(text).diagnostics
+    assert (problem.code, problem.severity, problem.where.line, problem.fix) == (
+        "plugin-field-unknown",
+        "warning",
+        5,
+        "Write 'api_key'.",
+    )
+
+
+def test_a_group_may_require_anything_where_nothing_is_declared():
+    assert read("name: maps\ngroups: {g: {requires: [apikey]}}\n").diagnostics == ()
+
+
+def test_what_could_be_read_of_a_manifest_that_cannot_be_used_is_kept():
+    text = "name: maps\nactive: maybe\nnotes: guide.md\nsetup: 5x\ntools: 5x\nskills: /\n"
+    reading = read(text)
+    assert (reading.value, reading.partial.notes, reading.partial.modules) == (
+        None,
+        "guide.md",
+        ("tools",),
+    )
+    assert (reading.partial.setup, reading.partial.skills) == ("", "skills")
+
+
+def test_the_lines_of_what_a_manifest_names_are_known():
+    text = "name: m\nnotes: a.md\ngroups:\n  - name: g\n    notes: b.md\ntools:\n  - x\n"
+    manifest = read(text).value
+    assert manifest.notes_files == {"a.md": 2, "b.md": 5}
+    assert manifest.line(*manifest.chosen[0].at) == 7
+    assert (manifest.line("tools", "5", "name"), manifest.line("skills")) == (6, None)

@@ -20,7 +20,8 @@ def life_of(limit=5.0, **hooks) -> Life:
 
 
 def loops() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if "satchel-plugin" in thread.name]
+    names = [thread.name for thread in threading.enumerate()]
+    return [name for name in names if name == "satchel-plugin-demo"]
 
 
 def test_it_starts_with_its_configuration_and_ends_once():
@@ -102,7 +103,7 @@ def test_what_a_shutdown_raises_is_logged(caplog):
     with caplog.at_level(logging.ERROR, "satchel"):
         life.end()
     assert [record.message for record in caplog.records] == [
-        "satchel_shutdown of plugin demo failed"
+        "satchel_shutdown of plugin demo failed: ZeroDivisionError: division by zero"
     ]
 
 

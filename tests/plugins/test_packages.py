@@ -233,3 +233,43 @@ def test_what_becomes_editable_no_longer_runs_what_was_installed(acme, tmp_path)
     shutil.rmtree(tmp_path / "site" / "acme")
     new = acme(editable=True, **parts("active: true\n", **{"helper.py": "WORD = 'Howdy'"}))
     assert (say(old), say(new)) == ("Hello Ada", "Howdy Ada")
+
+
+STARTED = """
+import satchel
+@satchel.hookimpl
+def satchel_prompt_sections():
+    return ["From a hook."]
+"""
+
+
+def test_the_tools_module_of_a_manifest_is_asked_for_hooks(acme):
+    supply = acme(**parts("active: true\n", tools=TOOLS + STARTED, plugin="raise SystemExit"))
+    assert (supply.sections, names(supply.tools)) == (("From a hook.",), ["hello", "shout"])
+    assert "acme.plugin" not in imported()
+
+
+def test_an_entry_point_that_is_the_tools_module_is_asked_once(acme):
+    supply = acme(value="acme.tools", **parts("active: true\n", tools=TOOLS + STARTED))
+    assert (supply.sections, supply.diagnostics) == (("From a hook.",), ())
+
+
+def test_hooks_that_an_entry_point_takes_from_a_module_beside_it_are_called(acme):
+    plugin = "from .hooks import *\n"
+    supply = acme(**parts("active: true\n", plugin=plugin, **{"hooks.py": STARTED}))
+    assert supply.sections == ("From a hook.",)
+
+
+def test_a_version_whose_hook_fails_leaves_the_one_before_its_modules(acme):
+    source = "import satchel\nfrom acme import helper\n@satchel.hookimpl\n"
+    tool = (
+        "def satchel_tools():\n    def late():\n        'Late.'\n        from acme import helper\n"
+    )
+    tool += "        return helper.WORD\n    return [late]\n"
+    files = {"toolkit.yaml": "active: true\n", "plugin.py": source + tool}
+    old = acme(**files)
+    bad = acme(
+        **files | {"plugin.py": source + "def satchel_tools(): 1/0\n", "helper.py": "WORD = 2"}
+    )
+    assert ([item.code for item in bad.diagnostics], bad.failed) == (["plugin-hook-failed"], True)
+    assert asyncio.run(old.tools[0].tool.execute()) == "Hello"

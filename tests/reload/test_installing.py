@@ -126,11 +126,16 @@ def satchel_groups():
 
 @pytest.fixture
 def wheel(tmp_path) -> Path:
+    return write_wheel(tmp_path, {"acme_greeter.py": CODE})
+
+
+def write_wheel(folder: Path, code: dict[str, str], version: str = "1.0") -> Path:
     """Write a wheel by hand, so that nothing has to be built."""
-    path, info = tmp_path / "acme_greeter-1.0-py3-none-any.whl", "acme_greeter-1.0.dist-info"
+    info = f"acme_greeter-{version}.dist-info"
+    path = folder / f"acme_greeter-{version}-py3-none-any.whl"
     files = {
-        "acme_greeter.py": CODE,
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: acme-greeter\nVersion: 1.0\n",
+        **code,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: acme-greeter\nVersion: {version}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": "[satchel.plugins]\nacme = acme_greeter\n",
     }
@@ -149,7 +154,7 @@ def scratch(tmp_path):
     ours = [str(Path(satchel.__file__).parents[1]), sysconfig.get_path("purelib")]
     (site / "ours.pth").write_text("\n".join(ours))
 
-    def scratch(*words: object) -> str:
+    def scratch(*words: object, fails: bool = False) -> str:
         done = subprocess.run(
             [tmp_path / "env/bin/python", "-m", "satchel", *map(str, words)],
             capture_output=True,
@@ -158,8 +163,8 @@ def scratch(tmp_path):
             env={**os.environ, "PIP_NO_INDEX": "1"},
             cwd=tmp_path,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.returncode == int(fails), done.stderr
+        return done.stderr if fails else done.stdout
 
     return scratch
 
@@ -170,3 +175,22 @@ def test_a_wheel_is_really_installed_enabled_and_removed(scratch, wheel):
     assert scratch("call", "greet") == "hello\n"
     scratch("uninstall", "acme", "--purge")
     assert "acme" not in scratch("list", "plugins")
+
+
+def test_a_wheel_whose_setup_fails_goes_again_and_an_upgrade_is_told(scratch, tmp_path):
+    parts = {"toolkit.yaml": "name: acme\nactive: true\n", "__init__.py": ""}
+    failing = "def setup(ctx):\n    ctx.set('key', 'v')\n    1 / 0\n"
+
+    def made(version: str, setup: str) -> Path:
+        code = {f"acme_greeter/{name}": text for name, text in parts.items()}
+        return write_wheel(tmp_path, {**code, "acme_greeter/setup.py": setup}, version)
+
+    told = scratch("install", made("1.0", failing), fails=True)
+    assert "division by zero" in told
+    assert "nothing was installed" in told
+    assert "the values are kept in" in told
+    assert "acme" not in scratch("list", "plugins")
+    scratch("install", made("1.0", "def setup(ctx):\n    pass\n"))
+    told = scratch("install", made("2.0", failing), fails=True)
+    assert "acme-greeter 2.0 is installed now, and stays; acme is enabled" in told
+    assert "kept" not in told

@@ -412,3 +412,68 @@ def test_a_missing_name_is_told_in_the_authors_words(tmp_path, write_plugin):
     write_plugin(tmp_path, "demo", tools="from . import helper\n")
     (problem,) = Satchel(plugins=[tmp_path]).catalog.plugin("demo").diagnostics
     assert "_satchel" not in problem.message
+
+
+def test_a_second_package_of_one_name_takes_the_first_along_while_we_watch(watched, site):
+    """The last good version does not go on: it is not broken, it is contested."""
+    install(site, "greeter", "1.0", "greeter_module", PACKAGE)
+    with watched(entry_points=["greeter"]) as seen:
+        assert "greet" in seen.bag.catalog.tools
+        install(site, "rival", "1.0", "rival_module", PACKAGE)
+        points = site / "rival-1.0.dist-info" / "entry_points.txt"
+        points.write_text("[satchel.plugins]\ngreeter = rival_module\n")
+        seen.until(lambda: "greet" not in seen.bag.catalog.tools)
+        seen.until_as_cold()
+        shutil.rmtree(site / "rival-1.0.dist-info")
+        seen.until(lambda: "greet" in seen.bag.catalog.tools)
+        seen.until_as_cold()
+
+
+def test_a_package_in_the_shadow_of_a_folder_is_not_imported(site, plugins, write_plugin):
+    from satchel import Satchel
+
+    install(site, "greeter", "1.0", "shadowed_module", "raise SystemExit\n")
+    write_plugin(plugins, "greeter", "active: true\n", tools=tools("Hello"))
+    bag = Satchel(plugins=plugins, entry_points="greeter")
+    assert say(bag) == "Hello Ada"
+    assert "plugin-import-failed" not in [item.code for item in bag.catalog.diagnostics]
+
+
+LIVING = """
+from satchel import hookimpl
+open_one = {}
+
+@hookimpl
+def satchel_startup(config):
+    open_one["state"] = "open"
+
+@hookimpl
+def satchel_shutdown():
+    open_one["state"] = "closed"
+
+def look() -> str:
+    "Tell whether it is open."
+    return open_one["state"]
+
+@hookimpl
+def satchel_tools():
+    return [look]
+"""
+
+
+def look_at(bag) -> str:
+    session = bag.session()
+    session.activate("living")
+    return asyncio.run(session.call("look", {})).text
+
+
+def test_each_life_of_a_package_has_modules_of_its_own(site, monkeypatch):
+    from satchel import Satchel
+
+    install(site, "living", "1.0", "living_module", LIVING)
+    with Satchel(entry_points="living") as first, Satchel(entry_points="living") as second:
+        monkeypatch.setenv("SATCHEL_LIVING_KEY", "new")
+        first.refresh()
+        assert look_at(first) == "open"
+        first.close()
+        assert look_at(second) == "open"

@@ -89,13 +89,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(int(step), b"")
         elif step.startswith("to "):
             self._answer(302, b"", Location=step.removeprefix("to "))
+        elif step.startswith("says "):
+            self.wfile.write(step.removeprefix("says ").encode() + b"\r\n\r\n")
         else:
             self._file(step)
 
     def _file(self, step: str):
         server, start = self.server, 0
         wanted = self.headers.get("Range", "")
-        if wanted and step != "ignore" and self.headers.get("If-Range") == server.tag:
+        is_same = self.headers.get("If-Range") == server.tag or step == "no condition"
+        if wanted and step != "ignore" and is_same:
             start = int(wanted.removeprefix("bytes=").removesuffix("-"))
         if start >= len(server.body) > 0:
             self._answer(416, b"", Content_Range=f"bytes */{len(server.body)}")
@@ -103,8 +106,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         given = {"ETag": server.tag} if server.tag else {}
         if start:
             told = 1 if step == "wrong range" else start
-            given["Content_Range"] = f"bytes {told}-{len(server.body) - 1}/{len(server.body)}"
+            size = "*" if step == "no size" else len(server.body)
+            given["Content_Range"] = f"bytes {told}-{len(server.body) - 1}/{size}"
         part = server.body[start:]
+        if step == "no size":
+            part = part[:10]
+        if step == "more" and start:
+            given["Content_Length"], part = "", part + b"more"
         if step.startswith("break after "):
             given["Content_Length"] = str(len(part))
             part = part[: int(step.removeprefix("break after "))]

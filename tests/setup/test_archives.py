@@ -1,5 +1,6 @@
 """Archives of strangers: whatever they hold, nothing is written outside, and nothing half stays."""
 
+import gzip
 import io
 import os
 import stat
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from satchel.errors import SatchelError
 from satchel.setup.archives import Extraction, stem_of
+from satchel.setup.placing import removed
 
 Members = list[tuple[tarfile.TarInfo, bytes]]
 
@@ -160,6 +162,31 @@ def test_a_link_that_leads_out_is_refused(world, members):
     assert_refused(tar(world / "m.tar", *members), world)
 
 
+ESCAPES = {
+    "a link through links": [symlink("a/b", ".."), symlink("l", "a/b/.."), symlink("l/x", "y")],
+    "folders through links": [symlink("a/b", ".."), symlink("l", "a/b/.."), symlink("l/d/e", "y")],
+    "a link through one inside": [folder("a"), symlink("l", "a"), symlink("l/x", "y")],
+}
+
+
+@pytest.mark.parametrize("members", ESCAPES.values(), ids=ESCAPES)
+def test_nothing_is_made_through_a_link_not_even_for_a_moment(world, members, monkeypatch):
+    made = []
+    for name, at in (("symlink", 1), ("mkdir", 0)):
+        real = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda *a, real=real, at=at, **k: (_note(a[at]), real(*a, **k))
+        )
+
+    def _note(path):
+        made.append(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
+
+    assert_refused(tar(world / "m.tar", *members), world, "lies below a link")
+    assert made
+    hidden = str(world / ".out.")
+    assert [path for path in made if not path.startswith(hidden)] == []
+
+
 @pytest.mark.parametrize("link", [b"/etc/passwd", b"../secret", b"x" * 5000, b"a\0b"])
 def test_a_link_in_a_zip_that_leads_out_is_refused(world, link):
     archive = zipped(world / "m.zip", ("l", link, stat.S_IFLNK | 0o777))
@@ -215,6 +242,78 @@ def test_an_archive_that_is_cut_off_leaves_nothing(world, mode):
     archive = tar(world / "m.tar", file("a"), file("b", os.urandom(100_000)), mode=mode)
     archive.write_bytes(archive.read_bytes()[:60_000])
     assert_refused(archive, world)
+
+
+def damaged(archive, *places):
+    """Turn bytes around, at places counted from the end if they are negative."""
+    data = bytearray(archive.read_bytes())
+    for at in places:
+        data[at] ^= 0xFF
+    archive.write_bytes(data)
+    return archive
+
+
+def test_a_tar_with_a_damaged_header_is_refused(world):
+    archive = tar(world / "m.tar", *(file(name, name.encode() * 1000) for name in "abc"))
+    assert_refused(damaged(archive, 1536 + 148), world, "damaged or cut off")
+
+
+@pytest.mark.parametrize("size", [1536, 1536 + 100, 3 * 1536])
+def test_a_tar_without_its_end_is_refused(world, size):
+    archive = tar(world / "m.tar", *(file(name, name.encode() * 1000) for name in "abc"))
+    archive.write_bytes(archive.read_bytes()[:size])
+    assert_refused(archive, world)
+
+
+def test_a_tar_with_one_block_of_zeros_is_whole(world):
+    archive = tar(world / "m.tar", file("a", b"x"))
+    archive.write_bytes(archive.read_bytes()[: 3 * 512])
+    assert extract(archive, world / "out") == ["a"]
+
+
+@pytest.mark.parametrize("at", [4_000_000, -6])
+def test_the_checksum_of_a_packed_tar_counts(world, at):
+    plain = tar(world / "m.tar", *(file(name, os.urandom(3_000_000)) for name in "abc"))
+    plain.write_bytes(gzip.compress(plain.read_bytes(), 0))
+    assert_refused(damaged(plain, at), world, "CRC")
+
+
+@pytest.mark.parametrize("mode", ["w:bz2", "w:xz"])
+def test_the_end_of_a_packed_tar_counts(world, mode):
+    archive = tar(world / "m.tar", file("a", b"x"), mode=mode)
+    archive.write_bytes(archive.read_bytes()[:-5])
+    assert_refused(archive, world)
+
+
+def test_what_follows_the_end_of_a_tar_is_bounded_too(world):
+    archive = tar(world / "m.tar", file("a", b"x"))
+    archive.write_bytes(gzip.compress(archive.read_bytes() + bytes(50_000_000)))
+    assert_refused(archive, world, "more bytes than are allowed", most_bytes=1000)
+
+
+def test_the_checksum_of_a_file_in_a_zip_counts(world):
+    archive = zipped(world / "m.zip", ("a", b"x" * 1000, 0))
+    data = archive.read_bytes()
+    at = data.index(b"PK\x01\x02") + 16
+    assert_refused(damaged(archive, 14, at), world, "CRC")
+
+
+def test_an_archive_never_replaces_itself(world):
+    archive = tar(world / "model", file("a"))
+    before = archive.read_bytes()
+    with pytest.raises(SatchelError, match="give to="):
+        Extraction(str(archive), str(archive)).run()
+    with pytest.raises(SatchelError, match="give to="):
+        Extraction(str(archive), str(world)).run()
+    assert archive.read_bytes() == before
+    assert os.listdir(world) == ["model"]
+
+
+def test_folders_in_folders_have_a_bound(world):
+    extract(tar(world / "m.tar", folder("a/" * 100)), world / "out")
+    removed(str(world / "out"))
+    assert_refused(tar(world / "n.tar", folder("a/" * 101)), world, "more than 100 folders deep")
+    assert_refused(tar(world / "o.tar", symlink("a/" * 1500, "x")), world, "folders deep")
 
 
 def test_an_archive_with_a_password_is_told(world):

@@ -105,6 +105,8 @@ def test_values_are_written_for_their_owner_alone(declared, file):
         ("retrys", 1, "no field 'retrys' is declared .did you mean retries"),
         ("api_key", "", "counts as none"),
         ("api_key", None, "counts as none"),
+        ("api_key", b"canary", "'api_key' is a bytes"),
+        ("api_key", ["canary"], "'api_key' is a list"),
     ],
 )
 def test_what_is_not_allowed_is_refused_and_never_quoted(declared, file, key, value, told):
@@ -158,6 +160,13 @@ def test_an_archive_is_taken_apart_below_the_data(ctx, data):
         ctx.extract("gone.zip")
 
 
+def test_an_archive_whose_name_has_no_ending_asks_for_another_one(ctx, data):
+    (ctx.data / "model").write_bytes(b"x")
+    with pytest.raises(SatchelError, match="give to= another folder"):
+        ctx.extract("model")
+    assert (data / "model").read_bytes() == b"x"
+
+
 @pytest.mark.parametrize("to", ["..", ".", "../other/x", "/etc/x", "a/../..", "link/x"])
 def test_nothing_is_written_outside_the_folders_of_the_plugin(ctx, to, server, tmp_path):
     (ctx.data / "link").symlink_to(tmp_path)
@@ -171,6 +180,13 @@ def test_nothing_is_written_outside_the_folders_of_the_plugin(ctx, to, server, t
 def test_an_address_without_a_name_asks_for_one(ctx, path):
     with pytest.raises(DefinitionError, match="give to="):
         ctx.download(f"http://127.0.0.1:1{path}")
+
+
+@pytest.mark.parametrize("url", ["http://[::1/x", "ftp://x/y", "http://me:pw@x/y"])
+def test_an_address_that_is_not_asked_is_told(ctx, url):
+    with pytest.raises(DefinitionError, match=r"is not downloaded|only http") as caught:
+        ctx.download(url)
+    assert "pw" not in str(caught.value)
 
 
 def test_a_context_cannot_be_changed_and_tells_no_person(ctx):

@@ -124,11 +124,29 @@ def test_without_a_name_of_the_version_nothing_is_resumed(fetch, server, target,
     assert target.read_bytes() == BODY
 
 
-@pytest.mark.parametrize("fault", ["wrong range", "ignore"])
+@pytest.mark.parametrize("fault", ["wrong range", "ignore", "no size", "more"])
 def test_a_server_that_sends_another_part_does_no_harm(fetch, server, target, fault):
     server.script = ["break after 1000", fault]
     fetch(sha256=DIGEST)
     assert target.read_bytes() == BODY
+
+
+def test_a_part_of_another_version_is_not_mixed_in(fetch, server, target):
+    server.script = ["break after 1000", "404"]
+    with pytest.raises(SatchelError):
+        fetch()
+    server.body, server.tag = BODY[::-1], '"two"'
+    server.script = ["no condition"]
+    fetch()
+    assert target.read_bytes() == BODY[::-1]
+    assert ranges(server)[-2:] == ["bytes=1000-", None]
+
+
+def test_a_server_that_always_sends_more_than_it_said_is_given_up(fetch, server):
+    server.script = ["break after 1000", "more"] * 9
+    with pytest.raises(SatchelError, match=r"sent more than it said|ended after 1000"):
+        fetch()
+    assert len(server.requests) == 3
 
 
 def test_the_part_of_another_address_is_not_gone_on_with(fetch, server, target):
@@ -190,10 +208,10 @@ def test_redirects_are_followed_within_the_web_only(fetch, server, target):
     assert target.read_bytes() == BODY
     for place in ("file:///etc/passwd", "ftp://127.0.0.1/x"):
         server.script = [f"to {place}"]
-        with pytest.raises(SatchelError):
+        with pytest.raises(SatchelError, match="leads on"):
             fetch()
     server.script = [f"to {server.url}"] * 50
-    with pytest.raises(SatchelError):
+    with pytest.raises(SatchelError, match="leads on in circles"):
         fetch()
 
 
@@ -219,6 +237,11 @@ def test_a_redirect_from_https_to_http_is_refused(fetch, monkeypatch):
         "http://a b/",
         "http://[",
         "http://x/é",
+        "http://a..b/x",
+        f"http://{'a' * 64}.org/x",
+        "http://x:99999/y",
+        "http://x:abc/y",
+        "http://[::1/x",
     ],
 )
 def test_only_addresses_of_the_web_are_taken(fetch, url):
@@ -226,10 +249,63 @@ def test_only_addresses_of_the_web_are_taken(fetch, url):
         fetch(url)
 
 
+@pytest.mark.parametrize("user", ["bob:hunter2", "hunter2", "bob:p@hunter2", ":"])
+def test_a_name_or_password_in_an_address_is_refused_and_never_told(fetch, server, user):
+    url = server.url.replace("//", f"//{user}@")
+    for asked, address in enumerate((url, server.url)):
+        server.script = [f"to {url}"]
+        with pytest.raises(SatchelError, match="a user's name or password") as caught:
+            fetch(address)
+        assert "hunter2" not in str(caught.value)
+        assert len(server.requests) == asked
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "file:///x?key=hunter2",
+        "http://a..b/hunter2",
+        "http://[hunter2/x",
+        "http://x:hunter2/y",
+        "http://u:hunter2@x:y/",
+    ],
+)
+def test_a_redirect_to_nowhere_is_told_at_once_and_without_its_address(fetch, server, place):
+    server.script = [f"to {place}"] * 3
+    with pytest.raises(SatchelError) as caught:
+        fetch()
+    assert "hunter2" not in str(caught.value)
+    assert len(server.requests) == 1
+
+
+def test_a_password_of_a_proxy_is_never_told(fetch, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://bob:hunter2@127.0.0.1:x")
+    with pytest.raises(SatchelError) as caught:
+        fetch("http://nowhere.invalid/x")
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["HTTP/1.1 404 a\x1b[31mb", "no \x1b[2J server" + "x" * 999])
+def test_what_a_server_says_is_one_short_line(fetch, server, line):
+    server.script = [f"says {line}"] * 3
+    with pytest.raises(SatchelError) as caught:
+        fetch()
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("sha256", ["abc", "g" * 64, DIGEST + "0", DIGEST + "\n"])
+def test_what_is_no_checksum_is_told_before_anything_is_asked(fetch, server, sha256):
+    with pytest.raises(DefinitionError, match="64 hexadecimal digits"):
+        fetch(sha256=sha256)
+    assert server.requests == []
+
+
 def test_a_server_that_is_not_there_is_told_after_some_tries(fetch, server, target):
     unused = server.url.replace(f":{server.server_port}", ":1")
-    with pytest.raises(SatchelError, match="cannot be reached"):
+    with pytest.raises(SatchelError, match="cannot be reached") as caught:
         fetch(unused)
+    assert "is kept" not in str(caught.value)  # nothing came
 
 
 def test_a_target_that_cannot_be_written_is_told(fetch, target):

@@ -134,3 +134,81 @@ def test_a_folder_that_cannot_be_made_is_told(source, home):
     for stage in (staged_copy, staged_link):
         with pytest.raises(SatchelError, match="cannot be changed"):
             stage(str(source), str(home / "demo"))
+
+
+def test_what_somebody_else_put_there_meanwhile_stays(source, home):
+    (home / "demo").mkdir(parents=True)
+    with Placing(staged_copy(str(source), str(home / "demo")), str(home / "demo")):
+        (home / "other").mkdir()
+        (home / "other/theirs").touch()
+        with Placing(str(home / "other"), str(home / "demo")) as theirs:
+            theirs.keep()
+    assert (names(home), names(home / "demo")) == (["demo"], ["theirs"])
+
+
+def test_who_is_interrupted_while_it_takes_the_place_gets_the_old_one_back(
+    source, home, monkeypatch
+):
+    (home / "demo").mkdir(parents=True)
+    staged = staged_copy(str(source), str(home / "demo"))
+    real, done = os.rename, []
+
+    def interrupted(here, there):
+        real(here, there)
+        done.append(there)
+        if len(done) == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    for at in (1, 2):
+        done.clear()
+        with pytest.raises(KeyboardInterrupt), Placing(staged, str(home / "demo")):
+            pytest.fail("it took the place")
+        staged = staged if at == 1 else ""
+        assert names(home / "demo") == []
+    removed(staged)
+    assert names(home) == ["demo"]
+
+
+def test_folders_in_folders_are_copied_and_removed_however_deep_they_are(source, home):
+    home.mkdir()
+    at, here = source / "deep", os.getcwd()
+    at.mkdir()
+    try:
+        os.chdir(at)
+        for _ in range(1500):
+            os.mkdir("a")
+            os.chdir("a")
+    finally:
+        os.chdir(here)
+    copy = staged_copy(str(source), str(home / "demo"))
+    assert os.path.isdir(os.path.join(copy, "deep", *["a"] * 1500))
+    for path in (copy, str(source)):
+        assert removed(path)
+    assert names(home) == []
+    assert not source.exists()
+
+
+def test_a_folder_that_nobody_may_change_is_removed_all_the_same(home):
+    (home / "demo/a/b").mkdir(parents=True)
+    (home / "demo/a/b/c").touch()
+    for folder in ("demo/a/b", "demo/a", "demo"):
+        (home / folder).chmod(0o500)
+    assert removed(str(home / "demo"))
+    assert names(home) == []
+
+
+def test_a_file_that_cannot_be_read_is_told_as_that(source, home, monkeypatch):
+    import builtins
+
+    real = open
+
+    def guarded(path, *given, **more):
+        if str(path).endswith("run.sh"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *given, **more)
+
+    monkeypatch.setattr(builtins, "open", guarded)
+    with pytest.raises(SatchelError, match=r"run.sh: cannot be read: Permission denied"):
+        staged_copy(str(source), str(home / "demo"))
+    assert names(home) == []

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from satchel.errors import SatchelError
+from satchel.manifests import ConfigField
 from satchel.settings import Limits
 from satchel.setup.running import hook_of
 from satchel.sources import Holds, place, scan_plugins
@@ -88,6 +89,43 @@ def test_whatever_it_raises_is_told_with_file_and_line(hook, run, line, told, tm
         run(hook(f"def setup(ctx):\n    {body}\n"))
     assert caught.value.where.startswith(f"{tmp_path / 'demo/setup.py'}:")
     assert "_satchel_plugin" not in str(caught.value)
+
+
+def test_a_secret_is_never_told(hook, run, person, someone, monkeypatch):
+    manifest = "config:\n  token: {type: secret}\n  region: {default: west}\n"
+    monkeypatch.setenv("SATCHEL_DEMO_TOKEN", "canary1")
+    monkeypatch.setenv("SATCHEL_DEMO_OTHER", "canary2")
+    monkeypatch.setenv("SATCHEL_DEMO_REGION", "north")
+    source = """
+        def setup(ctx):
+            asked = ctx.ask("Key?", secret=True)
+            name = ctx.ask("Name?")
+            ctx.set("token", "canary4")
+            values = [ctx.get(key) for key in ("token", "other", "region")]
+            raise ValueError(f"{values} {asked} canary4 {name}")
+    """
+    someone("canary3", "Ada Lovelace")
+    found = hook(source, manifest)
+    fields = (ConfigField("token", "secret"), ConfigField("region"), ConfigField("other", "secret"))
+    monkeypatch.delenv("SATCHEL_DEMO_TOKEN")
+    with pytest.raises(SatchelError) as caught:
+        found.run("demo", fields, person, 10.0)
+    assert "canary" not in str(caught.value)
+    assert "'north'" in str(caught.value)
+    assert str(caught.value).endswith("Ada Lovelace")
+
+
+def test_what_nobody_declared_is_kept_secret_too(hook, run, monkeypatch):
+    monkeypatch.setenv("SATCHEL_DEMO_PIN", "canary")
+    with pytest.raises(SatchelError, match=r"ValueError: \[redacted\]") as caught:
+        run(hook("def setup(ctx):\n    raise ValueError(ctx.get('pin'))\n"))
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["setup = 1", "del setup"])
+def test_a_setup_that_is_no_function_in_the_end_is_told(hook, run, line):
+    with pytest.raises(SatchelError, match=r"setup\.py: its 'setup' is no function setup\(ctx\)"):
+        run(hook(f"def setup(ctx): ...\n{line}\n"))
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])

@@ -43,6 +43,28 @@ def test_code_wins_over_the_environment_and_that_over_the_file(tmp_path, write, 
     assert values(tmp_path, a="code") == {"a": "code", "b": "environment", "c": "file"}
 
 
+def test_what_is_meant_for_another_plugin_is_not_taken(tmp_path, monkeypatch):
+    monkeypatch.setenv("SATCHEL_ACME_MAPS_KEY", "of acme-maps")
+    monkeypatch.setenv("SATCHEL_ACME_KEY", "own")
+    found = read_configuration("acme", {}, str(tmp_path), [ConfigField("key")])
+    assert dict(found.values) == {"key": "own"}
+
+
+@pytest.mark.parametrize("plugin", ["config", "data"])
+def test_the_variables_of_satchel_itself_are_no_plugins(tmp_path, monkeypatch, plugin):
+    monkeypatch.setenv(f"SATCHEL_{plugin.upper()}_DIR", "/x")
+    assert dict(read_configuration(plugin, {}, str(tmp_path)).values) == {}
+
+
+def test_a_path_of_a_project_is_meant_from_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir("/")
+    fields = [ConfigField("list", type="path"), ConfigField("home", type="path")]
+    layer = ProjectLayer("/project/satchel.toml", {"list": "data/list.txt", "home": "~"})
+    found = read_configuration("acme", {}, str(tmp_path), fields, layer)
+    assert found.values["list"] == "/project/data/list.txt"
+    assert found.values["home"] == os.path.expanduser("~")
+
+
 @pytest.mark.parametrize(
     ("line", "value"),
     [

@@ -185,10 +185,39 @@ def test_of_a_distribution_in_two_folders_the_one_that_imports_counts(install, t
     assert [item.version for item in scan.findings] == ["2.0"]
 
 
-def test_of_two_metadata_folders_of_one_distribution_one_counts(install, site):
-    install(site, version="1.0")
-    install(site, version="2.0")
-    assert len(scan_distributions([str(site)]).findings) == 1
+@pytest.mark.parametrize(("written", "counts"), [((2, 1), "1.9"), ((1, 2), "1.10")])
+def test_of_two_metadata_folders_of_one_distribution_the_last_installed_counts(
+    install, site, written, counts
+):
+    for version, seconds in zip(("1.9", "1.10"), written, strict=True):
+        os.utime(install(site, version=version) / "RECORD", (seconds, seconds))
+    assert [item.version for item in scan_distributions([str(site)]).findings] == [counts]
+
+
+def test_of_two_that_were_installed_in_one_moment_the_higher_version_counts(install, site):
+    for version in ("1.9", "1.10"):
+        os.utime(install(site, version=version) / "RECORD", (1, 1))
+    assert [item.version for item in scan_distributions([str(site)]).findings] == ["1.10"]
+
+
+def test_what_pip_could_not_remove_is_not_installed(install, site):
+    install(site).rename(site / "~cme-1.0.dist-info")
+    scan = scan_distributions([str(site)])
+    assert (scan.findings, scan.diagnostics) == ((), ())
+
+
+def test_a_distribution_hides_another_version_of_it_in_a_later_folder(install, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    (install(first, "Acme_Tools", version="2.0") / "entry_points.txt").unlink()
+    install(second, "acme-tools", version="1.0")
+    assert scan_distributions([str(first), str(second)]).findings == ()
+    (found,) = scan_distributions([str(second), str(first)]).findings
+    assert found.version == "1.0"
+
+
+def test_no_section_of_the_entry_points_adds_to_another(install, site):
+    install(site, points="[DEFAULT]\nevil = os\n[satchel.plugins]\nacme = acme_plugin\n")
+    assert [item.name for item in scan_distributions([str(site)]).findings] == ["acme"]
 
 
 def test_two_distributions_can_offer_one_name(install, site):

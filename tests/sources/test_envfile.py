@@ -1,12 +1,21 @@
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.errors import SatchelError
-from satchel.sources.envfile import change_env, env_text, parse_env, read_env, write_env
+from satchel.sources.envfile import (
+    change_env,
+    env_text,
+    parse_env,
+    read_env,
+    replace_env,
+    write_env,
+)
 
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1)
 
@@ -105,3 +114,26 @@ def test_the_whole_text_can_be_taken_and_given(file):
     assert env_text(str(file)) == ""
     write_env(str(file), "# A\n")
     assert env_text(str(file)) == "# A\n"
+
+
+MANY = """
+import sys
+from satchel.sources.envfile import change_env
+path, name = sys.argv[1:]
+for number in range(50):
+    change_env(path, {f"{name}{number}": "v"})
+"""
+
+
+def test_nothing_is_lost_where_several_change_one_file(file):
+    command = [sys.executable, "-c", MANY, str(file)]
+    writers = [subprocess.Popen([*command, name]) for name in "ab"]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert len(read_env(str(file))[0]) == 100
+    assert os.listdir(file.parent) == ["acme.env"]
+
+
+def test_a_text_takes_the_place_only_of_the_one_that_was_read(file):
+    assert replace_env(str(file), "", "A=1\n")
+    assert not replace_env(str(file), "", "A=2\n")
+    assert env_text(str(file)) == "A=1\n"

@@ -245,3 +245,41 @@ def test_a_unit_is_young_while_its_newest_file_is(unit, reader, later):
     later(100)
     assert not read.is_younger_than(60)
     assert not Folder((), ()).is_younger_than(60)
+
+
+def test_a_file_that_is_named_is_read_beyond_the_limit_and_through_links_inside(tmp_path):
+    (tmp_path / "real").mkdir()
+    for name in ("a.py", "b.py", "real/z.txt", "skip.txt"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "way").symlink_to("real")
+    named = frozenset({"way/z.txt", "gone.txt", "../out", "/a.py", "b.py"})
+    apart = frozenset({"real", "way"})
+    reader = FolderReader(
+        str(tmp_path), 1, 100, lambda name: name.endswith(".py"), apart=apart, named=named
+    )
+    folder = reader.read(str(tmp_path))
+    assert [file.name for file in folder.files] == ["a.py", "b.py", "way/z.txt"]
+    assert folder.get("way/z.txt").data == b"real/z.txt"
+    assert folder.get("a.py").data is None
+    assert (str(tmp_path / "way"), str(tmp_path / "real")) in folder.links
+    assert folder.diagnostics == ()
+
+
+@pytest.mark.parametrize("target", ["..", ".", "nowhere", "/"])
+def test_a_file_that_is_named_is_not_read_through_other_links(tmp_path, target):
+    unit = tmp_path / "unit"
+    unit.mkdir()
+    for folder in (tmp_path, unit):
+        (folder / "x.txt").write_text("secret")
+    (unit / "way").symlink_to(target)
+    named = frozenset({"way/x.txt"})
+    folder = FolderReader(str(unit), 9, 100, lambda _: False, named=named).read(str(unit))
+    assert folder.files == ()
+
+
+def test_an_environment_of_python_is_not_gone_into(tmp_path):
+    for name in ("env/pyvenv.cfg", "env/lib/x.py", "y.py", "pyvenv.cfg"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    folder = FolderReader(str(tmp_path), 9, 100).read(str(tmp_path))
+    assert [file.name for file in folder.files] == ["pyvenv.cfg", "y.py"]

@@ -146,7 +146,9 @@ def test_an_edit_in_an_editable_package_changes_its_digest(editable, site, tmp_p
     path.write_text(f"{text}\n# edited\n")
     second = look(site, first)
     assert second.digest != first.digest
-    assert (second.version.digest != first.version.digest) is file.endswith(".py")
+    assert (second.installed_with_code.digest != first.installed_with_code.digest) is file.endswith(
+        ".py"
+    )
 
 
 @pytest.mark.parametrize("file", ["data.csv", ".agents/skills/a/x.py", "skills/a/x.py"])
@@ -223,7 +225,7 @@ def test_the_two_plugins_of_an_editable_distribution_share_one_version_of_the_co
     scan = scan_packages(
         scan_distributions([str(site)]).findings, Limits(), lambda _: True, {}
     ).values()
-    one, two = (package.version.digest for package in scan)
+    one, two = (package.installed_with_code.digest for package in scan)
     assert one == two
 
 
@@ -234,6 +236,13 @@ def test_the_two_plugins_of_an_editable_distribution_share_one_version_of_the_co
         ("import satchel\n@satchel.hookimpl\n", "acme.weather.plugin", True),
         ("X = 1", "acme.weather.plugin:X", True),
         ("X = 1", "acme.weather.absent", True),
+        ("from .helper import *", "acme.weather.plugin", True),
+        ("from acme.weather.helper import *", "acme.weather.plugin", True),
+        ("try:\n    from . import *\nexcept E: pass", "acme.weather.plugin", True),
+        ("from .helper import satchel_tools", "acme.weather.plugin", True),
+        ("from math import *", "acme.weather.plugin", False),
+        ("from acmes.weather import *", "acme.weather.plugin", False),
+        ("import satchel\nfrom satchel import tool", "acme.weather.plugin", False),
     ],
 )
 def test_an_entry_point_is_imported_only_if_it_may_have_hooks(request, source, value, expected):
@@ -241,8 +250,29 @@ def test_an_entry_point_is_imported_only_if_it_may_have_hooks(request, source, v
     files = write(site)
     (site / "acme" / "weather" / "plugin.py").write_text(source)
     install(site, points=f"[satchel.plugins]\nacme = {value}\n", files=files)
-    assert look(site).may_have_hooks() is expected
+    assert look(site).may_have_hooks(Limits()) is expected
+
+
+def test_an_entry_point_that_is_larger_than_the_host_allows_is_imported(installed):
+    found = installed()
+    assert not found.may_have_hooks(Limits())
+    assert found.may_have_hooks(Limits(plugin_source=3))
+
+
+@pytest.mark.parametrize("line", ["@hookimpl", "from .helper import *"])
+def test_the_modules_of_a_manifest_may_have_hooks_too(request, line):
+    install, site, write = map(request.getfixturevalue, ("install", "site", "write"))
+    files = write(site)
+    install(site, points=POINTS, files=files)
+    assert look(site).hooked() == ()
+    tools = site / "acme" / "weather" / "tools.py"
+    tools.write_text(f"{tools.read_text()}\n{line}\n")
+    assert look(site).hooked() == ("acme.weather.tools",)
+
+
+def test_without_a_manifest_no_module_is_asked_but_that_of_the_entry_point(installed):
+    assert installed(manifest=None).hooked() == ()
 
 
 def test_without_a_manifest_an_entry_point_is_always_imported(installed):
-    assert installed(manifest=None).may_have_hooks()
+    assert installed(manifest=None).may_have_hooks(Limits())

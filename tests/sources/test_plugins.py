@@ -341,6 +341,14 @@ def test_notes_that_cannot_be_text_are_refused(plugins, look, write_plugin, data
     assert problems(look(limits=Limits(skill_file=1000))) == ["plugin-unreadable"]
 
 
+def test_notes_that_are_too_long_say_what_to_do_with_notes(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", "notes: guide.md\n")
+    (folder / "guide.md").write_text("x" * 2000)
+    (problem,) = look(limits=Limits(skill_file=1000)).findings["a"].diagnostics
+    assert "skill_file" in problem.message
+    assert problem.fix == "shorten the notes, or raise the limit"
+
+
 def test_notes_that_become_a_file_and_cease_to_be_are_followed(plugins, look, write_plugin):
     folder = write_plugin(plugins, "a", "notes: plain\n")
     (folder / "guide.md").write_text("From the file.")
@@ -378,3 +386,107 @@ def test_each_module_of_a_chosen_tool_must_be_there(plugins, look, write_plugin)
     write_plugin(plugins, "a", "tools: [hello, {function: 'more:bell'}]\n")
     scan = look()
     assert problems(scan) == ["plugin-field-type", "plugin-field-type"]
+
+
+def test_whoever_lists_no_tools_gets_none(plugins, look, write_plugin):
+    write_plugin(plugins, "a", "tools: []\n", tools=TOOL)
+    found = look().findings["a"]
+    assert (found.declared, found.diagnostics, found.file_of(found.modules[0])) == ((), (), "")
+
+
+# ---- all at once, with lines ----------------------------------------------------------------
+
+
+def where(found):
+    return [(item.code, item.where.line) for item in found.diagnostics]
+
+
+def test_what_the_manifest_names_is_judged_though_the_manifest_has_errors(
+    plugins, look, write_plugin
+):
+    text = "notes: gone.md\nactive: maybe\nsetup: prepare\ngroups: {g: {notes: there.md}}\n"
+    folder = write_plugin(plugins, "a", text, tools="def f(:\n")
+    (folder / "there.md").write_text("Here.")
+    found = look().findings["a"]
+    assert found.manifest is None
+    assert where(found) == [
+        ("plugin-field-type", 3),
+        ("plugin-field-type", 2),
+        ("plugin-syntax", 1),
+        ("plugin-field-type", 4),
+    ]
+
+
+def test_code_is_judged_though_the_manifest_is_no_yaml(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", tools="def f(:\n")
+    (folder / "toolkit.yaml").write_text("- a\n")
+    assert problems(look()) == ["yaml-not-a-mapping", "plugin-syntax"]
+
+
+def test_what_is_missing_is_told_on_the_line_that_names_it(plugins, look, write_plugin):
+    text = "groups:\n  g:\n    notes: gone.md\nsetup: gone\nskills: gone\ntools:\n- x\n- gone\n"
+    write_plugin(plugins, "a", text, gone="def broken(:\n")
+    found = look().findings["a"]
+    assert where(found)[0] == ("plugin-field-type", 4)
+    assert ("plugin-field-type", 8) in where(found)
+    assert "'tools' lists 'x'" in found.diagnostics[1].message
+
+
+def test_skills_that_are_named_and_not_there_are_told_until_they_are(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", "skills: know/how\n")
+    before = look()
+    assert where(before.findings["a"]) == [("source-missing", 2)]
+    (folder / "know" / "how").mkdir(parents=True)
+    assert look(before).findings["a"].diagnostics == ()
+    write_plugin(plugins, "b")
+    assert look().findings["b"].diagnostics == ()
+
+
+# ---- more files than are read -----------------------------------------------------------------
+
+
+@pytest.fixture
+def few():
+    return Limits(files_per_skill=3)
+
+
+def test_what_the_manifest_names_is_read_however_much_lies_around_it(
+    plugins, look, write_plugin, few
+):
+    folder = write_plugin(plugins, "a", "notes: z.md\ntools: zoo\n", zoo=TOOL)
+    (folder / "z.md").write_text("Notes.")
+    for number in range(9):
+        (folder / f"a{number}.py").touch()
+    scan = look(limits=few)
+    found = scan.findings["a"]
+    assert (found.is_sound, found.diagnostics, found.manifest.notes) == (True, (), "Notes.")
+    assert [tool.name for tool in found.declared] == ["hello"]
+    (problem,) = found.folder.diagnostics
+    assert (problem.code, "files_per_skill" in problem.message) == ("source-too-many", True)
+
+
+def test_an_environment_of_python_is_no_code_whatever_its_name(plugins, look, write_plugin):
+    folder = write_plugin(plugins, "a", tools=TOOL)
+    (folder / "env" / "lib").mkdir(parents=True)
+    (folder / "env" / "pyvenv.cfg").touch()
+    (folder / "env" / "lib" / "x.py").touch()
+    assert list(look().findings["a"].sources) == ["tools.py"]
+
+
+@pytest.mark.parametrize("name", ["/guide.md", "docs/../../guide.md", "..guide.md"])
+def test_a_name_that_leads_out_is_never_read(plugins, look, write_plugin, name):
+    folder = write_plugin(plugins, "a", f"notes: {name}\n")
+    for path in (plugins, folder, folder / "docs"):
+        path.mkdir(exist_ok=True)
+        (path / "guide.md").write_text("s3cr3t-canary")
+        (path / "..guide.md").write_text("s3cr3t-canary")
+    found = look().findings["a"]
+    assert (found.is_sound, where(found)) == (False, [("plugin-field-type", 2)])
+
+
+@pytest.mark.parametrize("name", ["Plugin.json", "PLUGIN.JSON", "Toolkit.yaml"])
+def test_a_manifest_whose_name_is_nearly_right_is_told(plugins, look, name):
+    (plugins / "a").mkdir()
+    (plugins / "a" / name).touch()
+    (problem,) = look().diagnostics
+    assert (problem.code, problem.fix) == ("plugin-manifest-missing", f"rename it {name.lower()}")

@@ -1,10 +1,11 @@
+import fcntl
 import os
 import stat
 
 import pytest
 
 from satchel.errors import SatchelError
-from satchel.sources.writing import write_whole
+from satchel.sources.writing import alone, write_whole
 
 
 def test_a_file_is_made_with_its_folder_and_replaced_with_its_mode(tmp_path):
@@ -38,3 +39,15 @@ def test_what_fails_leaves_the_file_as_it_was_and_nothing_beside_it(tmp_path, mo
         write_whole(str(path), b"two")
     assert path.read_bytes() == b"one"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_who_changes_a_file_is_alone_with_it_and_leaves_nothing(tmp_path):
+    folder = tmp_path / "new"
+    with alone(str(folder / "file"), private=True):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        descriptor = os.open(folder, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(descriptor)
+    assert os.listdir(folder) == []

@@ -31,6 +31,37 @@ def test_a_conftest_brings_the_fixture(tmp_path, write_plugin):
     assert "1 passed" in done.stdout, done.stdout
 
 
+def test_what_the_fixture_made_is_closed(tmp_path, write_plugin):
+    source = """
+        from pathlib import Path
+        from satchel import hookimpl
+
+        @hookimpl
+        def satchel_shutdown():
+            Path(__file__).with_name("ended").touch()
+    """
+    folder = write_plugin(tmp_path / "plugins", "acme", tools=source)
+    (tmp_path / "test_it.py").write_text(f"""
+pytest_plugins = ["satchel.testing.fixtures"]
+
+def test_it(make_satchel):
+    make_satchel(plugins=["plugins"])
+
+def test_after_it():
+    from pathlib import Path
+    assert Path({str(folder)!r}, "ended").exists()
+""")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "2 passed" in done.stdout, done.stdout
+
+
 def test_importing_the_stand_ins_needs_no_pytest():
     code = "import sys, satchel.testing; print('pytest' in sys.modules)"
     done = subprocess.run(

@@ -73,6 +73,22 @@ def test_the_environment_is_put_back_when_the_test_fails(plugins):
     assert dict(os.environ) == before
 
 
+def test_it_is_closed_at_the_end_so_that_plugins_are_shut_down(tmp_path):
+    source = """
+        from pathlib import Path
+        from satchel import hookimpl
+
+        @hookimpl
+        def satchel_shutdown():
+            Path(__file__).with_name("ended").touch()
+    """
+    path = write_plugin(tmp_path / "plugins", "acme", source)
+    with scratch_satchel(plugins=tmp_path / "plugins") as bag:
+        assert bag.catalog.plugins["acme"].is_served
+        assert not (path / "ended").exists()
+    assert (path / "ended").exists()
+
+
 def test_other_parameters_are_those_of_a_satchel(plugins):
     with scratch_satchel(plugins=plugins, run_code=False) as bag:
         assert bag.catalog.tools["unit"].tool is None

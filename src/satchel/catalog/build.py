@@ -156,7 +156,7 @@ def _plugin(supply: Supply, old: PluginEntry | None) -> PluginEntry:
     served, state, problems = supply, State.OK, supply.diagnostics
     if supply.disabled:
         state = State.DISABLED
-    elif (supply.failed or supply.flawed) and old is not None and old.supply.is_sound:
+    elif supply.is_broken and old is not None and old.supply.is_sound:
         served, state = _last_good_of(supply, old.supply), State.STALE
         problems = (*problems, _last_good("plugin", old))
     elif supply.failed:

@@ -184,10 +184,17 @@ class Supply:
     flawed: bool = False
     """Whether some of its tools are refused; the others serve unless a flawless version does."""
     disabled: bool = False
+    withdrawn: bool = False
+    """Whether it is refused for another reason than its content: no older version goes on."""
     unsettled: bool = False
     """Whether it is broken but may be half written: what was served before stays as it was."""
     code: Any = field(default=None, compare=False)
     """A handle to the imported version; the catalog only carries it."""
+
+    @property
+    def is_broken(self) -> bool:
+        """Tell whether its last good version is better, if there is one."""
+        return (self.failed or self.flawed) and not self.withdrawn
 
     @property
     def is_sound(self) -> bool:

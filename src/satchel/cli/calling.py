@@ -22,17 +22,6 @@ R = TypeVar("R")
 _FOR_EVER = 3600.0
 
 
-def pairs(values: Iterable[str]) -> dict[str, str]:
-    """Read texts of the form KEY=VALUE."""
-    found = {}
-    for text in values:
-        key, equals, value = text.partition("=")
-        if not (key and equals):
-            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE")
-        found[key] = value
-    return found
-
-
 def run_to_end(work: Coroutine[Any, Any, R]) -> R:
     """Run something on a loop of its own; Ctrl-C cancels it, and ends the command."""
     try:

@@ -6,9 +6,11 @@ import tempfile
 import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from shlex import quote
 from typing import Any
 
 from satchel.diagnostics import Severity
+from satchel.sources.config import configuration_path
 
 _INOTIFY = "/proc/sys/fs/inotify"
 _FEWEST_WATCHES = 8_192
@@ -43,7 +45,30 @@ def environment() -> list[Check]:
     ]
     if (limit := _inotify_limit()) is not None:
         checks.append(limit)
-    return checks
+    return [*checks, *map(_not_private, files_for_others())]
+
+
+def files_for_others() -> list[str]:
+    """Return the files of values that others than their owner may read."""
+    folder = os.path.dirname(configuration_path(""))
+    try:
+        paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+    except OSError:
+        return []
+    return [path for path in paths if path.endswith(".env") and is_for_others(path)]
+
+
+def is_for_others(path: str) -> bool:
+    """Tell whether others than its owner may read a file."""
+    try:
+        return os.name == "posix" and bool(os.stat(path).st_mode & 0o077)
+    except OSError:
+        return False
+
+
+def _not_private(path: str) -> Check:
+    command = f"chmod 600 {quote(path)}"
+    return Check("values", Severity.WARNING, f"others may read {path}", command)
 
 
 def _version() -> str:

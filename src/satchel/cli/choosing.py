@@ -1,7 +1,7 @@
 """Writing down what the user switches on and off; comments and order stay as they are."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from satchel.sources.choices import (
 from satchel.sources.distributions import normalized
 from satchel.sources.files import UnreadableFileError, read_regular
 from satchel.sources.places import Scope
-from satchel.sources.writing import write_whole
+from satchel.sources.writing import alone, write_whole
 from satchel.text import one_line
 
 if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
@@ -96,20 +96,23 @@ def chosen(
     for name in names:
         _require(name, is_on=is_on)
     path = project_choices_path(".") if sources.project else choices_path()
-    data, before = _read(path, sources)
-    farther = Choices(read_choices(choices_path(), path if sources.project else "").files[1:])
     known = _things(sources)
-    after, told = before, []
     for name in names:
-        things = [thing for thing in known if _is_called(thing, name)]
-        if not things:
+        if not any(_is_called(thing, name) for thing in known):
             _warn(console, name, known)
-        wanted = step(after, farther, name, things)
-        told.append({"name": name, "enabled": is_on, "path": path, "changed": wanted != after})
-        after = wanted
-    if after != before:
-        _require_own(path, sources)
-        write_whole(path, _edited(data, before, after))
+    told = []
+    _require_own(path, sources)
+    with alone(path):
+        data, before = _read(path, sources)
+        read = read_choices(choices_path(), path if sources.project else "")
+        farther, after = Choices(read.files[1:]), before
+        for name in names:
+            things = [thing for thing in known if _is_called(thing, name)]
+            wanted = step(after, farther, name, things)
+            told.append({"name": name, "enabled": is_on, "path": path, "changed": wanted != after})
+            after = wanted
+        if after != before:
+            write_whole(path, _edited(data, before, after))
     _tell_what_differs(console, names, sources, Choices((after, *farther.files)), is_on=is_on)
     return told
 
@@ -119,14 +122,23 @@ def own_sources() -> Sources:
     return Sources((), (), (), project=False, claude=False)
 
 
-def forget(name: str) -> bool:
-    """Take a plugin out of `enable` of the user's own file, and tell whether it was there."""
-    sources, path = own_sources(), choices_path()
-    data, before = _read(path, sources)
-    after = replace(before, enable=_without(_without(before.enable, name), f"plugin:{name}"))
-    if after != before:
-        write_whole(path, _edited(data, before, after))
-    return after != before
+def require_sound_choices() -> None:
+    """Raise `SatchelError` if the user's own file cannot be read, before anything is done."""
+    _read(choices_path(), own_sources())
+
+
+def forget(names: Iterable[str]) -> None:
+    """Take plugins out of `enable` of the user's own file."""
+    path = choices_path()
+    if not os.path.exists(path):
+        return
+    gone = {text for name in names for text in (name, f"plugin:{name}")}
+    with alone(path):
+        data, before = _read(path, own_sources())
+        kept = tuple(item for item in before.enable.written if item not in gone)
+        after = replace(before, enable=Patterns(kept))
+        if after != before:
+            write_whole(path, _edited(data, before, after))
 
 
 def shown_path(path: str) -> str:
@@ -263,3 +275,12 @@ def _edit(document: Any, key: str, before: Patterns, after: Patterns) -> None:
     for item in after.written:
         if item not in before.written:
             document[key].append(item)
+    if before.written and not after.written:
+        _forget_if_bare(document, key)
+
+
+def _forget_if_bare(document: Any, key: str) -> None:
+    """Take out a list that became empty, unless somebody's comment would go with it."""
+    item = document[key]
+    if "#" not in item.as_string() + item.trivia.comment:
+        del document[key]

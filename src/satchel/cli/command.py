@@ -34,6 +34,9 @@ class Command(click.Command):
                 raise click.ClickException(
                     f"unexpected {told} ('satchel --debug {ctx.info_name} ...' shows where)"
                 ) from fault
+            finally:
+                # What plugins print while they are shut down is no data either.
+                ctx.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,22 @@
 """What one plugin is configured with, as the command line shows it and changes it."""
 
-import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from satchel.cli.checks import is_for_others
 from satchel.cli.command import Sources
 from satchel.cli.console import Console
-from satchel.diagnostics import Diagnostic
-from satchel.errors import DefinitionError, NotFoundError
+from satchel.diagnostics import Diagnostic, Severity, Where, report
+from satchel.errors import DefinitionError, NotFoundError, SatchelError
 from satchel.names import near_misses, plugin_name_fault
+from satchel.setup.values import as_text, field_of
 from satchel.sources.choices import choices_path, project_choices_path, read_choices
-from satchel.sources.config import Configuration, checked, read_configuration
+from satchel.sources.config import Configuration, read_configuration
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
@@ -39,12 +41,28 @@ class Plugin:
 
     def field(self, key: str) -> "ConfigField | None":
         """Return the field that is declared for a key."""
-        return next((item for item in self.config.fields if item.key == key.lower()), None)
+        return field_of(self.config.fields, key)
 
     def problems(self) -> tuple[Diagnostic, ...]:
         """Return everything that is wrong with the values."""
         config = self.config
-        return (*config.diagnostics, *map(config.without_value, config.missing))
+        missing = map(config.without_value, config.missing)
+        return (*config.diagnostics, *missing, *self._undeclared(), *self._readable_by_others())
+
+    def _undeclared(self) -> Iterator[Diagnostic]:
+        """Yield a warning for each value that no field declares, if any are declared."""
+        config = self.config
+        declared = [item.key for item in config.fields]
+        for key in sorted(set(config.written).difference(declared)) if declared else ():
+            near = near_misses(key, declared)
+            fix = f"did you mean {', '.join(near)}?" if near else f"fields: {', '.join(declared)}"
+            origin = config.origins[key]
+            yield _warning(config, f"no field {key!r} is declared (from: {origin})", fix)
+
+    def _readable_by_others(self) -> Iterator[Diagnostic]:
+        config = self.config
+        if is_for_others(config.path):
+            yield _warning(config, "others may read the values", f"chmod 600 {quote(config.path)}")
 
     def require_known(self) -> None:
         """Raise `NotFoundError` if neither a plugin nor a value has this name."""
@@ -59,6 +77,11 @@ class Plugin:
         for key in keys if declared else ():
             if self.field(key) is None:
                 _warn(console, f"{self.name} declares no field {key!r}", key.lower(), declared)
+
+
+def _warning(config: Configuration, message: str, fix: str) -> Diagnostic:
+    found = report("config-invalid", Where(config.path), message, fix)
+    return replace(found, severity=Severity.WARNING)
 
 
 def _warn(console: Console, told: str, name: str, known: Sequence[str]) -> None:
@@ -118,29 +141,27 @@ def _shown(value: Any, item: "ConfigField | None") -> str:
     return shorten(str(value), _SHOWN_LENGTH)
 
 
-def faults_of(plugin: Plugin, values: Mapping[str, str]) -> list[str]:
-    """Say of each value that is not allowed what would be."""
-    return [fault for key, value in values.items() if (fault := _fault(plugin, key, value))]
+def as_texts(
+    where: str,
+    fields: "tuple[ConfigField, ...]",
+    values: Mapping[str, str],
+    *,
+    any_key: bool = False,
+) -> dict[str, str]:
+    """Return values as a plugin's file holds them. Raises `SatchelError` that tells each fault.
 
-
-def _fault(plugin: Plugin, key: str, value: str) -> str:
-    if not value:
-        return f"{key!r} is given an empty value, which counts as none; 'unset' takes it away"
-    if (item := plugin.field(key)) is None:
-        return ""
-    try:
-        checked(item, value)
-    except DefinitionError as problem:
-        return f"the value of {item.name!r} {problem.message}; {problem.fix}"
-    return ""
-
-
-def absolute(plugin: Plugin, key: str, value: str) -> str:
-    """Return a path as it is meant here: whoever reads it may be in another folder."""
-    item = plugin.field(key)
-    if item is None or item.type != "path" or not value or value.startswith("~"):
-        return value
-    return os.path.abspath(value)
+    With `any_key` those of keys that nobody declares are taken as they are.
+    """
+    texts, faults = {}, []
+    for key, value in values.items():
+        try:
+            is_free = any_key and field_of(fields, key) is None
+            texts[key] = as_text(() if is_free else fields, key, value)
+        except DefinitionError as problem:
+            faults.append(f"{problem.message}; {problem.fix}" if problem.fix else problem.message)
+    if faults:
+        raise SatchelError("; ".join(faults), where=where)
+    return texts
 
 
 def asked_for(plugin: Plugin, key: str) -> str:
@@ -154,9 +175,3 @@ def asked_for(plugin: Plugin, key: str) -> str:
     is_hidden = item is None or item.is_secret
     value: str = click.prompt(one_line(f"{key}{hint}"), hide_input=is_hidden, err=True)
     return value
-
-
-def from_stdin() -> str:
-    """Read a value from stdin, without the end of its last line."""
-    text = sys.stdin.read()
-    return text.removesuffix("\n").removesuffix("\r")

@@ -51,6 +51,20 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what one of a plugin raises is one line."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as fault:
+            if ctx.params.get("debug"):
+                raise
+            # Lazy: needed for a fault only.
+            from satchel.text import one_line
+
+            raise click.ClickException(one_line(f"{type(fault).__name__}: {fault}")) from fault
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -2,23 +2,33 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from satchel.cli.asking import Terminal
-from satchel.cli.choosing import chosen, own_sources, shown_path, switch_on
+from satchel.cli.choosing import (
+    chosen,
+    own_sources,
+    require_sound_choices,
+    shown_path,
+    switch_on,
+)
 from satchel.cli.commands.validate import check
-from satchel.cli.configuring import from_stdin, open_plugin
+from satchel.cli.configuring import as_texts
 from satchel.cli.console import Console
+from satchel.cli.packaged import declared_by
 from satchel.cli.render import count, told
+from satchel.cli.shapes import KINDS, entries_of
 from satchel.diagnostics import Severity, has_error
 from satchel.errors import DefinitionError, SatchelError
 from satchel.plugins.declaring import is_isolated
-from satchel.settings import Limits
-from satchel.setup.packages import Package, file, installed, project, requirement
+from satchel.settings import MIB, Limits
+from satchel.setup.changing import changing, ending_in_order
+from satchel.setup.packages import Package, file, installed, project, requirement, uninstall
 from satchel.setup.placing import Placing, removed, staged_copy, staged_link
 from satchel.setup.running import Hook, hook_of
 from satchel.setup.values import as_text
@@ -27,6 +37,7 @@ from satchel.sources import (
     Holds,
     PluginFinding,
     format_of,
+    normalized,
     own_plugins,
     place,
     scan_packages,
@@ -34,11 +45,11 @@ from satchel.sources import (
 )
 from satchel.sources.config import configuration_path, read_configuration
 from satchel.sources.envfile import change_env
-from satchel.sources.files import is_inside
+from satchel.sources.files import UnreadableFileError, is_inside, read_regular
 from satchel.text import one_line
 
 if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
-    from satchel.catalog import Catalog, PluginEntry
+    from satchel.catalog import Catalog, Entry, PluginEntry
     from satchel.manifests import ConfigField, PluginManifest
 
 _BY_ADDRESS = re.compile(r"[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*@\s*\S+")
@@ -54,6 +65,10 @@ class Installed:
     path: str
     entry: "PluginEntry | None"
     missing: tuple["ConfigField", ...]
+    skills: int = 0
+    """How many skills it brings."""
+    shadowed: tuple["Entry", ...] = ()
+    """What it brings and others of the same name are used for."""
     is_new: bool = True
 
     @property
@@ -84,23 +99,20 @@ class Installer:
 
     def install(self, word: str) -> list[Installed]:
         """Install a folder, a project, a file or a distribution. Raises `SatchelError`."""
+        require_sound_choices()
         wanted = self._meant(word)
         return self._package(wanted) if isinstance(wanted, Package) else [self._folder(wanted)]
 
     def _meant(self, word: str) -> str | Package:
         """Return the plugin's folder that a word means, or what pip is to be asked for."""
         path = os.path.expanduser(word)
-        by_path = os.sep in word or word.startswith((".", "~"))
-        if os.path.isdir(path):
-            if format_of(path) is not None:
-                if not by_path:
-                    self._say(f"{word!r} is taken as the folder ./{word}")
-                return path
-            if by_path and (found := project(path, editable=self.editable)):
-                return found
-            if by_path:
-                fault = "holds neither the manifest of a plugin nor a pyproject.toml"
-                raise SatchelError(fault, where=word)
+        by_path = self.editable or os.sep in word or word.startswith((".", "~"))
+        if "://" in word and not _BY_ADDRESS.fullmatch(word):
+            # Not quoted: an address may hold a password.
+            fault = "pip is told of an address with the name of its distribution"
+            raise SatchelError(fault, fix="say 'NAME @ git+https://...'")
+        if os.path.isdir(path) and (there := self._in_folder(word, path, by_path=by_path)):
+            return there
         if self.editable:
             raise click.UsageError("-e takes a folder: a plugin's, or a pip project's")
         if os.path.isfile(path) and (found := file(path)):
@@ -114,33 +126,65 @@ class Installer:
         self._say(f"{word!r} is taken as a distribution: no folder ./{word} is a plugin")
         return found
 
+    def _in_folder(self, word: str, path: str, *, by_path: bool) -> str | Package | None:
+        """Return what the folder of that name holds, `None` if the word means something else."""
+        if format_of(path) is not None:
+            if not by_path:
+                self._say(f"{word!r} is taken as the folder ./{word}")
+            return path
+        if by_path:
+            if found := project(path, editable=self.editable):
+                return found
+            fault = "holds neither the manifest of a plugin nor a pyproject.toml"
+            raise SatchelError(fault, where=word)
+        if os.path.isfile(os.path.join(path, "pyproject.toml")):
+            fix = f"say ./{word} for the project here, '{word}>=0' for the distribution"
+            raise SatchelError("may mean two things", where=word, fix=fix)
+        return None
+
     def _folder(self, path: str) -> Installed:
         found, manifest = self._sound(path)
         name, target = manifest.name, os.path.join(own_plugins(), manifest.name)
         _require_apart(path, target)
         hook = self._hook(found)
         texts = self._gathered(name, manifest.config)
+        if hook:
+            # A copy is set up where it will stay.
+            base = os.path.realpath(path) if self.editable else target
+            code = os.path.relpath(found.code_path, found.path)
+            hook = replace(hook, folder=os.path.normpath(os.path.join(base, code)))
+        with changing(target, self._say), self._telling_what_is_kept([name]):
+            is_new = self._place(path, target, manifest, texts, hook)
+        kind = "link" if self.editable else "folder"
+        return _outcome(catalog(), name, manifest.version, kind, target, is_new)
+
+    def _place(
+        self,
+        path: str,
+        target: str,
+        manifest: "PluginManifest",
+        texts: Mapping[str, str],
+        hook: Hook | None,
+    ) -> bool:
+        """Put a plugin in its place, configure it, set it up and enable it; or none of that.
+
+        Tells whether it is new there.
+        """
         is_new = not os.path.lexists(target)
         staged = staged_link(path, target) if self.editable else staged_copy(path, target)
         try:
             with Placing(staged, target) as placing:
-                self._configure(name, texts)
+                self._configure(manifest.name, texts)
                 if hook:
-                    # A copy is set up where it will stay.
-                    base = os.path.realpath(path) if self.editable else target
-                    code = os.path.relpath(found.code_path, found.path)
-                    self._set_up(hook, os.path.normpath(os.path.join(base, code)), manifest)
-                chosen(self.console, [name], own_sources(), switch_on)
+                    self._set_up(hook, manifest)
+                chosen(self.console, [manifest.name], own_sources(), switch_on)
                 placing.keep()
         except BaseException:
-            before = "nothing was installed" if is_new else "what was installed before is back"
-            kept = f"; the values are kept in {shown_path(configuration_path(name))}"
-            self._say(before + (kept if texts else ""))
+            self._say("nothing was installed" if is_new else "what was installed before is back")
             raise
         finally:
             removed(staged)
-        kind = "link" if self.editable else "folder"
-        return self._outcome(name, manifest.version, kind, target, is_new=is_new)
+        return is_new
 
     def _sound(self, path: str) -> "tuple[PluginFinding, PluginManifest]":
         """Read a plugin's folder. Raises `SatchelError` if it has errors, which are told."""
@@ -163,48 +207,93 @@ class Installer:
             return None
         return hook
 
-    def _set_up(self, hook: Hook, folder: str, manifest: "PluginManifest") -> None:
+    def _set_up(self, hook: Hook, manifest: "PluginManifest") -> None:
         self._say(f"running {hook.file} of {manifest.name}")
-        placed = replace(hook, folder=folder)
-        placed.run(manifest.name, manifest.config, self.terminal, Limits().plugin_import)
+        hook.run(manifest.name, manifest.config, self.terminal, Limits().plugin_import)
 
     def _package(self, package: Package) -> list[Installed]:
-        before = installed()
+        coming = declared_by(package)
+        self._require_one(coming, package.distribution or package.wanted)
+        gathered = {name: self._gathered(name, fields) for name, fields in coming.items()}
+        before, there = installed(), _distributions()
         package.install()
         found = package.plugins(before)
-        owner = package.distribution or package.wanted
+        owner = package.distribution or (found[0].distribution if found else package.wanted)
         if not found:
             fault = f"{owner!r} offers no plugin; it stays installed"
             raise SatchelError(fault, fix=f"to remove it: pip uninstall {owner}")
         names = list(dict.fromkeys(item.name for item in found))
-        if self.values and len(names) > 1:
-            fix = f"say 'satchel config set NAME KEY=VALUE', then install {owner} without --set"
-            raise SatchelError(f"{owner!r} brings the plugins {', '.join(names)}", fix=fix)
-        for name in names:
-            fields = open_plugin(name, own_sources()).config.fields
-            self._configure(name, self._gathered(name, fields))
-        for part in _parts(found):
-            if part.manifest and (hook := self._hook(part)):
-                self._set_up(hook, hook.folder, part.manifest)
-        chosen(self.console, names, own_sources(), switch_on)
-        known = {item.path for item in before}
+        try:
+            with ending_in_order(), self._telling_what_is_kept(names):
+                self._require_one(names, owner)
+                self._prepare(found, gathered)
+                chosen(self.console, names, own_sources(), switch_on)
+        except BaseException:
+            self._after_failure(found, is_new=normalized(owner) not in there)
+            raise
+        known = {(item.path, item.digest) for item in before}
+        if not os.path.isdir(package.wanted) and all((i.path, i.digest) in known for i in found):
+            told = f"{owner} {found[0].version} was there already, and pip keeps such a version"
+            self._say(f"{told}; to replace it say 'satchel uninstall {names[0]}' first")
+        paths = {item.path for item in before}
+        bag = catalog()
         return [
-            self._outcome(
-                item.name, item.version, "package", item.path, is_new=item.path not in known
-            )
+            _outcome(bag, item.name, item.version, "package", item.path, item.path not in paths)
             for item in found
         ]
 
+    def _require_one(self, names: Collection[str], owner: str) -> None:
+        """Refuse values for several plugins at once: each key is meant for one of them."""
+        if self.values and len(names) > 1:
+            fix = f"say 'satchel config set NAME KEY=VALUE', then install {owner} without --set"
+            raise SatchelError(f"{owner!r} brings the plugins {', '.join(names)}", fix=fix)
+
+    def _prepare(
+        self, found: Sequence[DistributionFinding], gathered: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """Write the values of the plugins of a package, and run their setups."""
+        parts = _parts(found)
+        for name in dict.fromkeys(item.name for item in found):
+            manifest = parts[name].manifest if name in parts else None
+            known = gathered.get(name)
+            fields = manifest.config if manifest else ()
+            self._configure(name, self._gathered(name, fields) if known is None else known)
+        for part in parts.values():
+            if part.manifest and (hook := self._hook(part)):
+                self._set_up(hook, part.manifest)
+
+    def _after_failure(self, found: Sequence[DistributionFinding], *, is_new: bool) -> None:
+        """Take out a package that is new, or say how an earlier one was left."""
+        item = found[0]
+        if is_new:
+            try:
+                uninstall(item.distribution)
+            except SatchelError as problem:
+                self._say(f"{item.distribution} stays installed: {problem}")
+            else:
+                self._say("nothing was installed")
+            return
+        used = {entry.name for entry in catalog().all_plugins if entry.is_served}
+        names = dict.fromkeys(other.name for other in found)
+        states = [f"{name} is {'enabled' if name in used else 'not enabled'}" for name in names]
+        told = f"{item.distribution} {item.version} is installed now, and stays"
+        self._say(f"{told}; {', '.join(states)}")
+
+    @contextmanager
+    def _telling_what_is_kept(self, names: Iterable[str]) -> Iterator[None]:
+        """Say which files of values were changed, if it fails."""
+        before = {path: _content(path) for path in map(configuration_path, names)}
+        try:
+            yield
+        except BaseException:
+            for path, text in before.items():
+                if _content(path) != text:
+                    self._say(f"the values are kept in {shown_path(path)}")
+            raise
+
     def _gathered(self, name: str, fields: "tuple[ConfigField, ...]") -> dict[str, str]:
         """Return the values that were given, and the answers for what is missing."""
-        texts, faults = {}, []
-        for key, value in self.values.items():
-            try:
-                texts[key] = as_text(fields, key, value)
-            except DefinitionError as problem:
-                faults.append(str(problem))
-        if faults:
-            raise SatchelError("; ".join(faults), where=name)
+        texts = as_texts(name, fields, self.values)
         given = {key.lower() for key in texts}
         missing = read_configuration(name, {}, fields=fields).missing
         for item in missing if self.terminal.is_there else ():
@@ -228,13 +317,6 @@ class Installer:
         if texts:
             change_env(configuration_path(name), texts)
 
-    def _outcome(self, name: str, version: str, kind: str, path: str, *, is_new: bool) -> Installed:
-        entry = next(
-            (item for item in catalog().all_plugins if (item.name, item.path) == (name, path)), None
-        )
-        missing = read_configuration(name, {}, fields=entry.supply.config).missing if entry else ()
-        return Installed(name, version, kind, path, entry, missing, is_new)
-
     def _say(self, text: str) -> None:
         self.console.say(one_line(text))
 
@@ -244,19 +326,36 @@ def catalog() -> "Catalog":
     return own_sources().open(run_code=False).catalog
 
 
-def pairs(given: Sequence[str]) -> dict[str, str]:
-    """Take `KEY=VALUE` apart; the value '-' is read from stdin."""
-    found: dict[str, str] = {}
-    for item in given:
-        key, equals, value = item.partition("=")
-        if not equals or not key:
-            raise click.BadParameter("give KEY=VALUE", param_hint="--set")
-        if key.lower() in {known.lower() for known in found}:
-            raise click.BadParameter(f"{key!r} is given twice", param_hint="--set")
-        found[key] = value
-    if list(found.values()).count("-") > 1:
-        raise click.UsageError("stdin holds one value; give '-' once")
-    return {key: from_stdin() if value == "-" else value for key, value in found.items()}
+def _outcome(  # noqa: PLR0917
+    bag: "Catalog", name: str, version: str, kind: str, path: str, is_new: bool
+) -> Installed:
+    plugins = bag.all_plugins
+    entry = next((item for item in plugins if (item.name, item.path) == (name, path)), None)
+    missing = read_configuration(name, {}, fields=entry.supply.config).missing if entry else ()
+    skills = sum(item.source == name for item in bag.all_skills)
+    shadowed = tuple(
+        item
+        for part in KINDS
+        for item in entries_of(bag, part)
+        if part != "plugin" and item.source == name and item.state == "shadowed"
+    )
+    return Installed(name, version, kind, path, entry, missing, skills, shadowed, is_new)
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        return read_regular(path, MIB)[0]
+    except UnreadableFileError:
+        return None
+
+
+def _distributions() -> frozenset[str]:
+    """Return the names of all that is installed, also of what offers no plugin."""
+    # Lazy: most plugins are folders.
+    from importlib.metadata import distributions
+
+    names = (item.metadata["Name"] for item in distributions())
+    return frozenset(normalized(name) for name in names if name)
 
 
 def tell(console: Console, done: Installed, *, as_json: bool) -> None:
@@ -273,25 +372,24 @@ def tell(console: Console, done: Installed, *, as_json: bool) -> None:
         console.say(one_line(f"it is not used: {state}"))
         for problem in done.entry.diagnostics if done.entry else ():
             console.say(told(problem))
+    for entry in done.shadowed:
+        for problem in entry.diagnostics:
+            console.say(told(problem))
     console.say(one_line(f"next: satchel show {done.name} --kind plugin"))
 
 
-def _parts(found: Sequence[DistributionFinding]) -> list[PluginFinding]:
-    """Return what packages say of themselves, of those that do."""
+def _parts(found: Sequence[DistributionFinding]) -> dict[str, PluginFinding]:
+    """Return what packages say of themselves, by the plugin's name, of those that do."""
     packages = scan_packages(found, Limits(), lambda _: False, {}).values()
-    return [package.part for package in packages if package.part]
+    return {package.installed.name: package.part for package in packages if package.part}
 
 
 def _brings(done: Installed) -> str:
     if done.entry is None:
         return ""
     supply = done.entry.supply
-    skills = [item for item in catalog().all_skills if item.source == done.name]
-    parts = [
-        count(len(things), what)
-        for things, what in ((supply.tools, "tool"), (skills, "skill"), (supply.groups, "group"))
-        if things
-    ]
+    amounts = ((len(supply.tools), "tool"), (done.skills, "skill"), (len(supply.groups), "group"))
+    parts = [count(amount, what) for amount, what in amounts if amount]
     return f": {', '.join(parts)}" if parts else ""
 
 

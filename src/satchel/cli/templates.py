@@ -4,9 +4,10 @@ import json
 import keyword
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from satchel.names import SKILL_NAME_LENGTH
+from satchel.sources import normalized
 
 # To some reader of YAML each of these is no text.
 _YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
@@ -134,6 +135,7 @@ A plugin for Satchel.
 ```console
 $ satchel validate .
 $ satchel test .
+$ pip install pytest
 $ pytest
 $ pip install .
 $ satchel schema --entry-points {name}
@@ -166,12 +168,14 @@ def plugin_files(name: str, description: str, skill_description: str) -> dict[st
     }
 
 
-def package_files(name: str, description: str, skill_description: str) -> dict[str, str]:
+def package_files(
+    name: str, description: str, skill_description: str, taken: Collection[str] = ()
+) -> dict[str, str]:
     """Return the files of a package that brings a plugin, its tests included."""
-    package = package_name(name)
+    package = package_name(name, taken)
     words = {
         "name": name,
-        "distribution": name,
+        "distribution": distribution_name(name, taken),
         "package": package,
         "function": _function(name),
         "skill": short_name(name),
@@ -192,12 +196,29 @@ def short_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:SKILL_NAME_LENGTH].strip("-")
 
 
-def package_name(name: str) -> str:
-    """Return a plugin's name as a package of Python may have it."""
-    made = re.sub(r"^(?=\d)", "plugin_", short_name(name).replace("-", "_"))
-    # Python would import its own module in place of ours.
-    is_taken = keyword.iskeyword(made) or made in {"satchel", *sys.stdlib_module_names}
-    return f"{made}_plugin" if is_taken else made
+def package_name(name: str, taken: Collection[str] = ()) -> str:
+    """Return a plugin's name as a package of Python may have it.
+
+    `taken` are names of other packages and distributions, in the form of `normalized`.
+    """
+    made = _as_module(name)
+    return f"{made}_plugin" if _is_taken(name, taken) else made
+
+
+def distribution_name(name: str, taken: Collection[str] = ()) -> str:
+    """Return a plugin's name as a distribution may have it."""
+    return f"{name}-plugin" if _is_taken(name, taken) else name
+
+
+def _is_taken(name: str, taken: Collection[str]) -> bool:
+    """Tell whether Python would import another module, or pip install another distribution."""
+    made = _as_module(name)
+    is_python = keyword.iskeyword(made) or made in sys.stdlib_module_names
+    return is_python or not {normalized(made), normalized(name)}.isdisjoint({"satchel", *taken})
+
+
+def _as_module(name: str) -> str:
+    return re.sub(r"^(?=\d)", "plugin_", short_name(name).replace("-", "_"))
 
 
 def _function(name: str) -> str:

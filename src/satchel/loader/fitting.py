@@ -49,7 +49,7 @@ class Fitter:
         return fitted, last_good
 
     def _last_good(self, supply: Supply) -> Supply | None:
-        if supply.disabled:
+        if supply.disabled or supply.withdrawn:
             return None
         is_good = supply.is_sound and not supply.unsettled
         return supply if is_good else self.before.sound.get(unit_of(supply))

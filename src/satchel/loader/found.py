@@ -28,6 +28,10 @@ class Loading:
     digest: str
     work: Background[Supply]
 
+    def ended_with(self, digest: str) -> bool:
+        """Wait for the end, and tell whether it was of this content."""
+        return self.work.is_done_within(None) and self.digest == digest
+
 
 @dataclass(frozen=True, slots=True)
 class Look:

@@ -42,6 +42,8 @@ class Loader:
     something_installed: bool
     choices: Choices
     loading: dict[Unit, Loading] = field(default_factory=dict)
+    taken: dict[str, Scope] = field(default_factory=dict)
+    """The names of the folders that are served, with their scopes."""
 
     def folders(self, scans: Iterable[PluginScan]) -> Iterable[Supply]:
         """Load the plugin folders; of two of one name only the first sound one is imported."""
@@ -50,7 +52,6 @@ class Loader:
             for order, scan in enumerate(scans)
             for found in scan.findings.values()
         ]
-        taken: set[str] = set()
         limits = self.wanted.settings.limits
         for supply, found in sorted(read, key=lambda pair: (pair[0].scope, pair[0].rank)):
             texts = (f"{supply.source}:{supply.name}", supply.source)
@@ -58,14 +59,14 @@ class Loader:
                 yield _switched_off(supply, off)
             elif self._may_be_half_read(supply, found):
                 yield replace(supply, unsettled=True)
-            elif not self.wanted.run_code or supply.failed or supply.name in taken:
+            elif not self.wanted.run_code or supply.failed or supply.name in self.taken:
                 yield supply
             else:
                 alone = not self.asked.aside
                 load = partial(load_folder, found, supply.rank, limits, alone=alone)
                 loaded = self._loaded(supply, load)
                 if not loaded.failed:
-                    taken.add(loaded.name)
+                    self.taken.setdefault(loaded.name, loaded.scope)
                 yield loaded
 
     def packages(self, packages: Iterable[PackageFinding]) -> Iterable[Supply]:
@@ -86,15 +87,19 @@ class Loader:
                 told = _not_enabled(found, found.name if is_unique else found.distribution)
                 yield _switched_off(supply, told)
             elif len(rivals) > 1:
-                yield replace(supply, failed=True, diagnostics=(_contested(found, rivals),))
+                told = _contested(found, rivals)
+                yield replace(supply, failed=True, withdrawn=True, diagnostics=(told,))
             elif package.part and self._may_be_half_read(supply, package.part):
                 yield replace(supply, unsettled=True)
-            elif not self.wanted.run_code:
+            elif not self.wanted.run_code or self._is_shadowed(supply):
                 yield supply
             else:
                 limits, alone = self.wanted.settings.limits, not self.asked.aside
                 load = partial(load_package, package, rank, limits, alone=alone)
                 yield self._loaded(supply, load)
+
+    def _is_shadowed(self, supply: Supply) -> bool:
+        return supply.name in self.taken and self.taken[supply.name] < supply.scope
 
     def enables(self, found: DistributionFinding) -> bool:
         """Tell whether an installed plugin is to be used: the user's choice counts first."""
@@ -123,9 +128,12 @@ class Loader:
         """Import a plugin; one that takes long is left aside, if it may be."""
         if (known := self._known(supply)) is not None:
             return known
-        if not self.asked.aside:
-            return self._started(load)
         loading, wait = self.before.loading.get(unit_of(supply)), 0.0
+        if not self.asked.aside:
+            # Whoever began it may have stopped watching; twice it must not start.
+            if loading is not None and loading.ended_with(supply.digest):
+                return loading.work.result()
+            return self._started(load)
         # A folder that was edited meanwhile begins anew at once; the modules of a package have
         # public names, so there one import has to end before the next begins.
         is_folder = supply.scope is not Scope.PLUGIN
@@ -160,6 +168,8 @@ class Loader:
             self._configuration(known).values
         ):
             return None  # What it opened, or could not open, was opened with other values.
+        if known.withdrawn and not known.started_with:
+            return None  # It was contested, and not imported for that.
         if not known.failed and known.code is None and known.tools:
             return None  # It was shadowed, so it was only read.
         return replace(known, rank=supply.rank)

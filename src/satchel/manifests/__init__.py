@@ -13,7 +13,14 @@ from satchel.manifests.openplugin import (
     OpenManifest,
     read_open_plugin,
 )
-from satchel.manifests.plugin import ChosenTool, GroupManifest, PluginManifest, read_plugin
+from satchel.manifests.plugin import (
+    DEFAULT_TOOLS,
+    SKILLS_FOLDER,
+    ChosenTool,
+    GroupManifest,
+    PluginManifest,
+    read_plugin,
+)
 from satchel.manifests.reading import Reading
 from satchel.manifests.resolving import resolved
 from satchel.manifests.skill import SkillManifest, read_skill
@@ -21,9 +28,11 @@ from satchel.manifests.yamlbuilder import YamlValue
 from satchel.manifests.yamltext import YamlMap, read_yaml
 
 __all__ = [
+    "DEFAULT_TOOLS",
     "FIELD_NAME",
     "MCP_SCHEMAS",
     "PLUGIN_SCHEMAS",
+    "SKILLS_FOLDER",
     "Author",
     "ChosenTool",
     "ClaudeManifest",

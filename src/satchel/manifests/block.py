@@ -1,5 +1,6 @@
 """One mapping of a manifest, read key by key."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from satchel.manifests.reading import Problems, shown
@@ -100,13 +101,17 @@ class Block:
             self.misfit("name", f"a {noun} has no name", "Add 'name:'.")
         return name
 
-    def report_unknown(self, known: tuple[str, ...], later: frozenset[str] = frozenset()) -> None:
-        """Note the keys that are none of `known`; `later` are those of later versions."""
+    def report_unknown(
+        self, known: tuple[str, ...], special: Mapping[str, tuple[str, str]] | None = None
+    ) -> None:
+        """Note the keys that are none of `known`; `special` says why some are not, with a fix."""
+        special = special or {}
         for key in self.values:
             if key in known:
                 continue
-            if key in later:
-                message, fix = f"'{key}' is not read by this version", "Leave it, or remove it."
+            if key in special:
+                why, fix = special[key]
+                message = f"'{key}' {why}"
             else:
                 meant = near_misses(
                     key, [name for name in known if name not in self.values], most=1

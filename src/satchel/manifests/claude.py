@@ -4,12 +4,12 @@ Nothing is held to the letter: the format is another client's.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from satchel.manifests.freezing import frozen
-from satchel.manifests.jsontext import JsonText, JsonValue, kind_of_json, read_json
+from satchel.manifests.jsontext import JsonText, JsonValue, kind_of_json
 from satchel.manifests.mcp import McpServer
-from satchel.manifests.openplugin import Fields
+from satchel.manifests.openplugin import Fields, read_object
 from satchel.manifests.reading import Problems, Reading, shown
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
@@ -18,6 +18,9 @@ _TEXTS = ("version", "description", "homepage", "license")
 _READ = ("name", *_TEXTS, "author", "keywords", "skills", "mcpServers")
 _TOLD = ("$schema", "repository", "displayName", "category", "tags")
 """Fields that say something about the bundle, and that nobody misses."""
+
+_PACKED = (".mcpb", ".dxt")
+"""How the names of files end that hold a server together with its code."""
 
 _TRANSPORTS = {"http": "streamable-http", "streamable-http": "streamable-http", "sse": "sse"}
 
@@ -40,54 +43,51 @@ class ClaudeManifest:
     servers: tuple[McpServer, ...]
     """Those that stand in the manifest itself."""
     ignored: tuple[str, ...]
-    """The fields that mean something to Claude and nothing here."""
+    """What means something to Claude and nothing here: fields, and packed servers."""
+    lines: Mapping[str, int | None] = field(default_factory=dict, compare=False, repr=False)
 
 
 def read_claude_plugin(data: bytes, path: str, limits: Limits) -> Reading[ClaudeManifest]:
     """Read the plugin.json of a Claude bundle; `path` is what diagnostics print."""
-    read = read_json(data, path, "plugin-json-invalid", limits)
-    if read.value is None:
-        return Reading(None, read.diagnostics)
     problems = Problems(path)
-    if not isinstance(read.value.value, dict):
-        message = f"the top level is {kind_of_json(read.value.value)}, not an object"
-        problems.add("plugin-json-invalid", message, "Write an object.", 1)
+    top = read_object(data, path, "plugin-json-invalid", limits, problems)
+    if top is None:
         return Reading(None, problems.found)
-    top = Fields(read.value.value, (), read.value, problems)
     author = top.values.get("author")
-    servers = _listed(top.values.get("mcpServers"))
+    servers = _parts(top, "mcpServers", dict)
+    files = _texts(servers)
+    packed = [file for file in files if "://" in file or file.endswith(_PACKED)]
     manifest = ClaudeManifest(
         name=_name(top),
         **{key: top.text(key) for key in _TEXTS},
         author=str(author.get("name", "")) if isinstance(author, dict) else _text(author),
-        keywords=tuple(_texts(top.values.get("keywords"))),
-        skills=tuple(_texts(top.values.get("skills"))),
-        server_files=tuple(_texts(servers)),
+        keywords=tuple(_texts(_listed(top.values.get("keywords")))),
+        skills=tuple(_texts(_parts(top, "skills"))),
+        server_files=tuple(file for file in files if file not in packed),
         servers=tuple(
-            server for part in servers for server in _servers(part, read.value, problems)
+            server
+            for part in servers
+            if isinstance(part, dict)
+            for server in _servers(part, top.document, problems)
         ),
-        ignored=tuple(key for key in top.values if key not in (*_READ, *_TOLD)),
+        ignored=(*(key for key in top.values if key not in (*_READ, *_TOLD)), *packed),
+        lines={key: top.document.line((key,)) for key in top.values},
     )
     return Reading(None if problems.fatal else manifest, problems.found)
 
 
 def read_claude_servers(data: bytes, path: str, limits: Limits) -> Reading[tuple[McpServer, ...]]:
     """Read a `.mcp.json`, with or without `mcpServers` around the servers."""
-    read = read_json(data, path, "mcp-invalid", limits)
-    if read.value is None:
-        return Reading(None, read.diagnostics)
-    problems, top = Problems(path), read.value.value
-    if not isinstance(top, dict):
-        message = f"the top level is {kind_of_json(top)}, not an object"
-        problems.add("mcp-invalid", message, "Write an object.", 1)
+    problems = Problems(path)
+    top = read_object(data, path, "mcp-invalid", limits, problems)
+    if top is None:
         return Reading(None, problems.found)
-    inner = top.get("mcpServers", top)
-    if not isinstance(inner, dict):
+    inner = top.values.get("mcpServers", top.values)
+    if not isinstance(inner, Mapping):
         message = f"'mcpServers' is {kind_of_json(inner)}, not an object"
-        problems.add("mcp-invalid", message, "Write an object.", read.value.line(("mcpServers",)))
+        top.note("mcp-invalid", "mcpServers", message, "Write an object.")
         return Reading(None, problems.found)
-    servers = tuple(_servers(inner, read.value, problems))
-    return Reading(servers, problems.found)
+    return Reading(tuple(_servers(inner, top.document, problems)), problems.found)
 
 
 def _name(top: Fields) -> str:
@@ -100,29 +100,47 @@ def _name(top: Fields) -> str:
     return name
 
 
-def _servers(value: JsonValue, document: JsonText, problems: Problems) -> Iterable[McpServer]:
-    """Read servers by name; one that is of no known kind is left out."""
-    for name, entry in value.items() if isinstance(value, dict) else ():
-        server = _server(name, entry) if isinstance(entry, dict) else None
-        if server is not None:
-            yield server
-            continue
-        line = document.line(("mcpServers", name)) or document.line((name,))
-        message = f"server {shown(name)} has neither a command nor a URL of a kind that is known"
-        problems.add("mcp-server-invalid", message, "Mend or remove it.", line)
+def _parts(top: Fields, key: str, *kinds: type) -> list[JsonValue]:
+    """Return the paths, or the values of other kinds, that a field gives one or several of."""
+    found = []
+    for item in _listed(top.values.get(key)):
+        if isinstance(item, (str, *kinds)):
+            found.append(item)
+        else:
+            message = f"{shown(key)} is given {kind_of_json(item)}, not a path; it is ignored"
+            top.note("plugin-field-unknown", key, message, "Write a path inside the bundle.")
+    return found
 
 
-def _server(name: str, entry: Mapping[str, JsonValue]) -> McpServer | None:
-    command, url = _text(entry.get("command")), _text(entry.get("url"))
-    kind = _text(entry.get("type")) or ("stdio" if command else "http")
+def _servers(
+    values: Mapping[str, JsonValue], document: JsonText, problems: Problems
+) -> Iterable[McpServer]:
+    """Read servers by name; one that cannot be used is left out."""
+    for name, entry in values.items():
+        try:
+            yield _server(name, entry)
+        except _UnfitError as fault:
+            line = document.line(("mcpServers", name)) or document.line((name,))
+            message = f"server {shown(name)} has {fault}"
+            problems.add("mcp-server-invalid", message, "Mend or remove it.", line)
+
+
+class _UnfitError(Exception):
+    """A server cannot be used; the text says what it has."""
+
+
+def _server(name: str, entry: JsonValue) -> McpServer:
+    fields = entry if isinstance(entry, dict) else {}
+    command, url = _text(fields.get("command")), _text(fields.get("url"))
+    kind = _text(fields.get("type")) or ("stdio" if command else "http")
     if kind == "stdio" and command:
-        args, cwd = tuple(_texts(entry.get("args"))), _text(entry.get("cwd"))
-        env = frozen(_pairs(entry.get("env")))
+        args = tuple(_words("args", item) for item in _listed(fields.get("args")))
+        env, cwd = _pairs(fields, "env"), _text(fields.get("cwd"))
         return McpServer(name, "stdio", command, args, env, cwd, of_claude=True)
     if kind in _TRANSPORTS and url:
-        headers = frozen(_pairs(entry.get("headers")))
+        headers = _pairs(fields, "headers")
         return McpServer(name, _TRANSPORTS[kind], url=url, headers=headers, of_claude=True)
-    return None
+    raise _UnfitError("neither a command nor a URL of a kind that is known")
 
 
 def _text(value: JsonValue) -> str:
@@ -131,13 +149,30 @@ def _text(value: JsonValue) -> str:
 
 def _listed(value: JsonValue) -> list[JsonValue]:
     """Return a list as it is, and what stands alone in a list of its own."""
+    if value is None:
+        return []
     return value if isinstance(value, list) else [value]
 
 
-def _texts(value: JsonValue) -> Iterable[str]:
-    return (item for item in _listed(value) if isinstance(item, str))
+def _texts(values: Iterable[JsonValue]) -> list[str]:
+    return [item for item in values if isinstance(item, str)]
 
 
-def _pairs(value: JsonValue) -> dict[str, str]:
-    items = value.items() if isinstance(value, dict) else ()
-    return {key: item for key, item in items if isinstance(item, str)}
+def _pairs(fields: Mapping[str, JsonValue], key: str) -> Mapping[str, str]:
+    value = fields.get(key) or {}
+    if not isinstance(value, dict):
+        raise _UnfitError(f"{kind_of_json(value)} for {shown(key)}, not an object")
+    given = {name: item for name, item in value.items() if item is not None}
+    return MappingProxyType({name: _words(key, item) for name, item in given.items()})
+
+
+def _words(key: str, value: JsonValue) -> str:
+    """Return as text what a process or a request can only be given as that."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return str(int(value) if value.is_integer() else value)
+    raise _UnfitError(f"{kind_of_json(value)} among its {shown(key)}, not text")

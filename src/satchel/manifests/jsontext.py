@@ -26,12 +26,17 @@ _TOKEN = re.compile(
     |(?P<word>true|false|null)""",
     re.VERBOSE,
 )
+# No manifest has a key of ours deeper, and paths of all the others could fill the memory.
+_TOLD_DEPTH = 8
 _WORDS = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True, slots=True)
 class JsonText:
-    """The value of a text, with the line of each key and the keys that are given twice."""
+    """The value of a text, with the line of each key and the keys that are given twice.
+
+    Of what lies very deep only the line of the nearest key above it is known.
+    """
 
     value: JsonValue
     lines: Mapping[JsonPath, int]
@@ -52,7 +57,7 @@ def read_json(data: bytes, path: str, code: str, limits: Limits) -> Reading[Json
     problems = Problems(path)
     if len(data) > limits.json_file:
         message = f"it is larger than {limits.json_file // KIB} KiB (limit json_file)"
-        problems.add(code, message, "Shorten it, or raise the limit.")
+        problems.add(code, message, "Shorten it, or raise the limit json_file.")
         return Reading(None, problems.found)
     decoded = decode(data, path, code)
     if decoded.value is None:
@@ -61,7 +66,10 @@ def read_json(data: bytes, path: str, code: str, limits: Limits) -> Reading[Json
     try:
         value = reader.document()
     except _FaultError as fault:
-        problems.add(code, str(fault), "Write it as JSON.", fault.line)
+        problems.add(code, str(fault), fault.fix, fault.line)
+        return Reading(None, problems.found)
+    except RecursionError:  # whoever calls stands deep already
+        problems.add(code, "it is nested too deeply", "Simplify it.")
         return Reading(None, problems.found)
     return Reading(JsonText(value, reader.lines, tuple(dict.fromkeys(reader.twice))), ())
 
@@ -69,16 +77,16 @@ def read_json(data: bytes, path: str, code: str, limits: Limits) -> Reading[Json
 class _FaultError(Exception):
     """A text is not JSON from some line on."""
 
-    def __init__(self, message: str, line: int) -> None:
+    def __init__(self, message: str, line: int, fix: str = "Write it as JSON.") -> None:
         super().__init__(message)
-        self.line = line
+        self.line, self.fix = line, fix
 
 
 class _Reader:
     """One reading of one text, token by token."""
 
     def __init__(self, text: str, deepest: int) -> None:
-        self._text, self._deepest = text, deepest
+        self._text, self._deepest, self._depth = text, deepest, 0
         self._at, self._counted, self._line = 0, 0, 1
         self.lines: dict[JsonPath, int] = {(): 1}
         self.twice: list[JsonPath] = []
@@ -121,13 +129,14 @@ class _Reader:
         return token["mark"]
 
     def _value(self, token: re.Match[str], at: JsonPath) -> JsonValue:
-        if token["mark"] in ("{", "[") and len(at) >= self._deepest:
-            raise self._fault(f"it is nested deeper than {self._deepest} (limit json_depth)")
         match token.lastgroup, token[0]:
-            case "mark", "{":
-                return self._object(at)
-            case "mark", "[":
-                return self._array(at)
+            case "mark", "{" | "[" as mark:
+                if self._depth >= self._deepest:
+                    raise self._too_deep()
+                self._depth += 1
+                value = self._object(at) if mark == "{" else self._array(at)
+                self._depth -= 1
+                return value
             case "text", text:
                 return _text(text)
             case "number", number:
@@ -136,6 +145,18 @@ class _Reader:
                 return _WORDS[word]
         raise self._fault("expected a value")
 
+    def _too_deep(self) -> _FaultError:
+        message = f"it is nested deeper than {self._deepest} (limit json_depth)"
+        return _FaultError(message, self._here(), "Simplify it, or raise the limit json_depth.")
+
+    def _step(self, at: JsonPath, key: str) -> JsonPath:
+        """Return the path of a value, and note the line it stands on."""
+        if len(at) == _TOLD_DEPTH:
+            return at
+        below = (*at, key)
+        self.lines[below] = self._here()
+        return below
+
     def _object(self, at: JsonPath) -> JsonValue:
         values: dict[str, JsonValue] = {}
         token = self._next()
@@ -143,10 +164,9 @@ class _Reader:
             if token["text"] is None:
                 raise self._fault("expected a key in quotes")
             key = _text(token["text"])
-            below = (*at, key)
+            below = self._step(at, key)
             if key in values:
                 self.twice.append(below)
-            self.lines[below] = self._here()
             self._mark(":")
             values[key] = self._value(self._next(), below)
             if self._mark(",}") == "}":
@@ -158,8 +178,7 @@ class _Reader:
         values: list[JsonValue] = []
         token = self._next()
         while token["mark"] != "]" or values:
-            below = (*at, str(len(values)))
-            self.lines[below] = self._here()
+            below = self._step(at, str(len(values)))
             values.append(self._value(token, below))
             if self._mark(",]") == "]":
                 break

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from types import MappingProxyType
-from urllib.parse import urlsplit
+from typing import Any
 
 from satchel.manifests.freezing import frozen
 from satchel.manifests.jsontext import JsonPath, JsonText, JsonValue, kind_of_json, read_json
@@ -31,15 +31,27 @@ _FIELDS = {
     "sse": _REMOTE,
 }
 _CWD = re.compile(r"\./.*|\$\{PLUGIN_(?:ROOT|DATA)\}(?:/.*)?", re.DOTALL)
-_BARE_COMMAND = re.compile(r"[^\s/\\\x00-\x1f\x7f]+")
-_URL = re.compile(r"https?://[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=%]+", re.IGNORECASE)
+_BARE_COMMAND = re.compile(r"(?!\.\.?\Z)[^\s/\\\x00-\x1f\x7f]+")
+_LABEL = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
+# Every reader must see the same host, so nothing is left to a lenient one.
+_URL = re.compile(
+    rf"""(?P<scheme>https?)://
+    (?:(?P<name>{_LABEL}(?:\.{_LABEL})*)|\[(?P<six>[0-9a-f:.]+)\])
+    (?::(?P<port>[0-9]{{0,5}}))?
+    (?:[/?][a-z0-9\-._~:/?\[\]@!$&'()*+,;=%]*)?""",
+    re.IGNORECASE | re.VERBOSE | re.ASCII,
+)
+_USER = re.compile(r"https?://[^/?]*@", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"(?:[!-~\x80-\xff](?:[ \t!-~\x80-\xff]*[!-~\x80-\xff])?)?")
+
+_LAST_PORT = 65_535
+_SIX = 6
 
 _CODE = "mcp-server-invalid"
 
 
-def no_pairs() -> Mapping[str, str]:
+def no_pairs() -> Mapping[str, Any]:
     """Return a mapping without anything in it."""
     return MappingProxyType({})
 
@@ -61,6 +73,8 @@ class McpServer:
     headers: Mapping[str, str] = field(default_factory=no_pairs, hash=False)
     of_claude: bool = False
     """Whether it is of a Claude bundle, whose placeholders may name any variable."""
+    lines: Mapping[str, int | None] = field(default_factory=no_pairs, compare=False, repr=False)
+    """The lines of its keys, where they are known."""
 
 
 def read_mcp(data: bytes, path: str, limits: Limits, spec: str) -> Reading[tuple[McpServer, ...]]:
@@ -187,7 +201,8 @@ def _server(
         if key not in _FIELDS[transport]:
             note(key, f"has the field {shown(key)}, which is none of type {transport}")
     server = _stdio(name, entry) if transport == "stdio" else _remote(name, transport, entry)
-    return server if len(problems) == before else None
+    lines = {key: document.line(("mcpServers", name, key)) for key in ("command", "cwd")}
+    return replace(server, lines=lines) if len(problems) == before else None
 
 
 def _stdio(name: str, entry: _Entry) -> McpServer:
@@ -219,22 +234,25 @@ def _url_fault(url: str) -> str:
     """Say why a URL cannot be connected to, or `""` if it can."""
     if "#" in url:
         return "has a fragment"
-    try:
-        parts = urlsplit(url if _URL.fullmatch(url) else "")
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        host = None
-    if not host:
-        return "is no absolute URL of HTTP or HTTPS"
-    if "@" in parts.netloc:
+    if _USER.match(url):
         return "names a user"
-    if parts.scheme == "http" and not _is_loopback(host):
+    found = _URL.fullmatch(url)
+    if not found or int(found["port"] or 0) > _LAST_PORT or not _is_host(found):
+        return "is no absolute URL of HTTP or HTTPS"
+    if found["scheme"].lower() == "http" and not _is_loopback(found["name"] or found["six"]):
         return "is not HTTPS, which all but this machine must be"
     return ""
 
 
+def _is_host(found: re.Match[str]) -> bool:
+    try:
+        return bool(found["name"]) or ip_address(found["six"]).version == _SIX
+    except ValueError:
+        return False
+
+
 def _is_loopback(host: str) -> bool:
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False

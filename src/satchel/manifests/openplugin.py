@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from satchel.manifests.jsontext import JsonPath, JsonText, JsonValue, kind_of_json, read_json
@@ -45,24 +45,24 @@ class OpenManifest:
     keywords: tuple[str, ...]
     namespaces: tuple[str, ...]
     """The clients that it has extension data for; what the data says is theirs to read."""
+    document: JsonText | None = field(default=None, compare=False, repr=False)
+
+    def line(self, *at: str) -> int | None:
+        """Return the line of a field, or of the nearest that it lies in."""
+        return self.document.line(at) if self.document else None
 
 
 def read_open_plugin(data: bytes, path: str, limits: Limits) -> Reading[OpenManifest]:
     """Read a plugin.json; `path` is what diagnostics print. No schema is ever fetched."""
-    read = read_json(data, path, "plugin-json-invalid", limits)
-    if read.value is None:
-        return Reading(None, read.diagnostics)
     problems = Problems(path)
-    if not isinstance(read.value.value, dict):
-        message = f"the top level is {kind_of_json(read.value.value)}, not an object"
-        problems.add("plugin-json-invalid", message, "Write an object.", 1)
+    top = read_object(data, path, "plugin-json-invalid", limits, problems)
+    if top is None:
         return Reading(None, problems.found)
-    top = Fields(read.value.value, (), read.value, problems)
     spec = _spec(top)
     if spec is None:
         # Nobody knows what the other fields would mean.
         return Reading(None, problems.found)
-    _report_twice(read.value, problems)
+    _report_twice(top)
     manifest = OpenManifest(
         spec=spec,
         name=_name(top),
@@ -70,6 +70,7 @@ def read_open_plugin(data: bytes, path: str, limits: Limits) -> Reading[OpenMani
         author=_author(top),
         keywords=top.texts("keywords"),
         namespaces=_namespaces(top),
+        document=top.document,
     )
     _report_unknown(top)
     return Reading(None if problems.fatal else manifest, problems.found)
@@ -114,6 +115,21 @@ class Fields:
         if key in self.values:
             self.misfit(key, "a list of texts")
         return ()
+
+
+def read_object(
+    data: bytes, path: str, code: str, limits: Limits, problems: Problems
+) -> Fields | None:
+    """Read JSON that must be an object; `code` notes why it cannot be."""
+    read = read_json(data, path, code, limits)
+    problems.extend(read.diagnostics)
+    if read.value is None:
+        return None
+    if isinstance(read.value.value, dict):
+        return Fields(read.value.value, (), read.value, problems)
+    message = f"the top level is {kind_of_json(read.value.value)}, not an object"
+    problems.add(code, message, "Write an object.", 1)
+    return None
 
 
 def _spec(top: Fields) -> str | None:
@@ -193,13 +209,17 @@ def _report_unknown(top: Fields) -> None:
         top.note("plugin-field-unknown", key, message, fix)
 
 
-def _report_twice(document: JsonText, problems: Problems) -> None:
+def _report_twice(top: Fields) -> None:
     """Refuse a key that is given twice: two clients might read two plugins.
 
-    What stands in other clients' extension data is theirs to judge, and so are unknown fields.
+    Clients whose data is given twice are only told of, since nobody here goes by it. What the data
+    says is theirs to judge, and so are unknown fields.
     """
-    for path in document.twice:
-        is_of_others = path[0] == "extensions" and bool(path[2:])
-        if path[0] in _FIELDS and not is_of_others:
-            message = f"{shown('.'.join(path))} is given twice"
-            problems.add("plugin-json-invalid", message, "Keep one.", document.line(path))
+    for path in top.document.twice:
+        first, *below = path
+        if first not in _FIELDS or (first == "extensions" and below[1:]):
+            continue
+        is_of_others = first == "extensions" and bool(below)
+        code = "plugin-field-unknown" if is_of_others else "plugin-json-invalid"
+        message = f"{shown('.'.join(path))} is given twice"
+        top.problems.add(code, message, "Keep one.", top.document.line(path))

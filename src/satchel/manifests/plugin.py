@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from satchel.manifests.block import Block
@@ -10,11 +10,17 @@ from satchel.manifests.decoding import decode
 from satchel.manifests.fields import ConfigField, read_fields
 from satchel.manifests.reading import Problems, Reading, shown
 from satchel.manifests.repair import read_repairing
-from satchel.manifests.yamlbuilder import YamlValue
+from satchel.manifests.yamlbuilder import KeyPath, YamlValue
 from satchel.manifests.yamltext import kind_of
-from satchel.names import plugin_name_fault, tool_name_fault
+from satchel.names import near_misses, plugin_name_fault, tool_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden
+
+DEFAULT_TOOLS = "tools"
+"""The module that holds the tools where the manifest names none."""
+
+SKILLS_FOLDER = "skills"
+"""The folder that holds the skills where the manifest names none."""
 
 _TEXTS = ("version", "description", "author", "license", "homepage", "notes")
 _PARTS = ("keywords", "active", "groups", "tools", "skills", "config", "setup")
@@ -24,14 +30,22 @@ _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "r
 # Names that later versions will read; a manifest may carry them already.
 _LATER_FIELDS = frozenset({"requires", "contract"})
 _ISOLATIONS = ("none", "process")
-_DEFAULT_TOOLS = "tools"
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 # What an open plugin tells in its plugin.json is not its extension's to say.
-_CORE_FIELDS = {"name", *_TEXTS, "keywords", "skills"} - {"notes"}
-_EXTENSION_FIELDS = tuple(name for name in _FIELDS if name not in _CORE_FIELDS)
+_CORE_FIELDS = frozenset({"name", *_TEXTS, "keywords"}) - {"notes"}
 # The folder of a Python package bears its name in that form.
 _MODULE = re.compile(r"[._-]+")
 _STRUCTURED = (_LATER_FIELDS | {*_FIELDS}) - {"name", *_TEXTS}
+_WORD = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_VERSION = r"(?:===|~=|==|!=|<=|>=|<|>)\s*+[A-Za-z0-9._*+!-]+"
+_VERSIONS = rf"{_VERSION}(?:\s*+,\s*+{_VERSION})*"
+_MARKER = r";\s*+[^\n;]+"
+_REQUIREMENT = re.compile(
+    rf"{_WORD}\s*+(?:\[\s*+{_WORD}(?:\s*+,\s*+{_WORD})*\s*+\]\s*+)?"
+    rf"(?:(?:\(\s*+{_VERSIONS}\s*+\)|{_VERSIONS})?\s*+(?:{_MARKER})?"
+    rf"|@\s*+https://\S+(?:\s++{_MARKER})?)"
+)
+"""What PEP 508 writes, and no option of an installer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +62,8 @@ class GroupManifest:
     tools: tuple[str, ...]
     skills: tuple[str, ...]
     requires: tuple[str, ...]
+    at: KeyPath = field(default=(), compare=False)
+    """Where it stands in the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,27 +73,30 @@ class ChosenTool:
     name: str
     module: str
     function: str = ""
+    at: KeyPath = field(default=(), compare=False)
+    """Where it stands in the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginManifest:
     """What a toolkit.yaml says; `tools` is a module and `skills` a folder inside the plugin's.
 
-    `notes`, also those of a group, may be the name of a file; see `notes_files`.
+    `notes`, also those of a group, may be the name of a file; see `notes_files`. No module holds
+    the tools of a plugin that wants none to be served.
     """
 
     name: str
-    version: str
-    description: str
-    author: str
-    license: str
-    homepage: str
-    keywords: tuple[str, ...]
-    notes: str
-    active: bool
-    groups: tuple[GroupManifest, ...]
-    tools: str
-    skills: str
+    version: str = ""
+    description: str = ""
+    author: str = ""
+    license: str = ""
+    homepage: str = ""
+    keywords: tuple[str, ...] = ()
+    notes: str = ""
+    active: bool = False
+    groups: tuple[GroupManifest, ...] = ()
+    tools: str = DEFAULT_TOOLS
+    skills: str = SKILLS_FOLDER
     chosen: tuple[ChosenTool, ...] = ()
     """The tools that are served, if the manifest chooses some; they may be in other modules."""
     config: tuple[ConfigField, ...] = ()
@@ -87,6 +106,14 @@ class PluginManifest:
     """What that process has installed for it: requirements as PEP 508 writes them."""
     setup: str = ""
     """The module that is run when the plugin is installed, if the manifest names one."""
+    lines: Mapping[KeyPath, int] = field(default_factory=dict, compare=False, repr=False)
+    """The line of each key; an item of a list has its number as key."""
+
+    def line(self, *at: str) -> int | None:
+        """Return the line of a key, or of the nearest one around it; `None` if it is not given."""
+        while at and at not in self.lines:
+            at = at[:-1]
+        return self.lines.get(at)
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -94,10 +121,12 @@ class PluginManifest:
         return tuple(dict.fromkeys(tool.module for tool in self.chosen)) or (self.tools,)
 
     @property
-    def notes_files(self) -> tuple[str, ...]:
-        """Return the texts among the notes that may be names of files inside the folder."""
-        texts = (self.notes, *(group.notes for group in self.groups))
-        return tuple(dict.fromkeys(text for text in texts if _FILE_NAME.fullmatch(text)))
+    def notes_files(self) -> Mapping[str, int | None]:
+        """Return the texts among the notes that may be names of files here, with their lines."""
+        texts = {self.notes: self.line("notes")}
+        for group in self.groups:
+            texts.setdefault(group.notes, self.line(*group.at, "notes"))
+        return {text: line for text, line in texts.items() if _FILE_NAME.fullmatch(text)}
 
     def with_notes(self, files: Mapping[str, str]) -> "PluginManifest":
         """Return a manifest whose notes are the texts of these files where they name them."""
@@ -131,6 +160,7 @@ def read_plugin(
     problems.extend(reading.diagnostics)
     top = Block(dict(reading.value.values), (), reading.value, problems)
     module, chosen = _tools(top)
+    isolation = _isolation(top)
     manifest = PluginManifest(
         name=extends or _name(top, folder, entry_point),
         **{key: top.text(key) for key in _TEXTS},
@@ -141,12 +171,24 @@ def read_plugin(
         chosen=chosen,
         skills=_skills(top),
         config=read_fields(top),
-        isolation=_isolation(top),
-        dependencies=top.names("dependencies"),
+        isolation=isolation,
+        dependencies=_dependencies(top, isolation),
         setup=_setup(top),
+        lines=reading.value.lines,
     )
-    top.report_unknown(_EXTENSION_FIELDS if extends else _FIELDS, _LATER_FIELDS)
-    return Reading(None if problems.fatal else manifest, problems.found)
+    _report_undeclared(manifest, top)
+    known = tuple(key for key in _FIELDS if not extends or key not in (*_CORE_FIELDS, "skills"))
+    top.report_unknown(known, _unread(extends=bool(extends)))
+    return Reading(None if problems.fatal else manifest, problems.found, manifest)
+
+
+def _unread(*, extends: bool) -> Mapping[str, tuple[str, str]]:
+    """Return why some fields are not read, with what to do about it."""
+    later = ("is not read by this version", "Leave it, or remove it.")
+    core = ("is not read here: plugin.json tells it", "Remove it, or move it there.")
+    skills = ("is not read here: an open plugin has them in skills/", "Remove it.")
+    special = dict.fromkeys(_LATER_FIELDS, later)
+    return special | dict.fromkeys(_CORE_FIELDS, core) | {"skills": skills} if extends else special
 
 
 def _name(top: Block, folder: str, entry_point: str) -> str:
@@ -187,6 +229,7 @@ def _group(key: str, block: Block) -> GroupManifest:
         tools=block.names("tools"),
         skills=block.names("skills"),
         requires=block.names("requires"),
+        at=block.at,
     )
 
 
@@ -195,6 +238,40 @@ def _distinct(groups: list[GroupManifest], top: Block) -> tuple[GroupManifest, .
     for name in sorted({name for name in names if name and names.count(name) > 1}):
         top.misfit("groups", f"two groups are named {shown(name)}", "Make them one.")
     return tuple(groups)
+
+
+def _report_undeclared(manifest: PluginManifest, top: Block) -> None:
+    """Note what groups require and `config` lacks; without one, tools may say what they take."""
+    declared = {field.key: field.name for field in manifest.config}
+    for group in manifest.groups if declared else ():
+        for key in group.requires:
+            if key.lower() not in declared:
+                meant = near_misses(key, declared.values(), most=1)
+                message = f"group {shown(group.name)} requires {shown(key)}, no field of 'config'"
+                fix = f"Write '{meant[0]}'." if meant else "Declare it, or remove it."
+                line = top.yaml.lines.get((*group.at, "requires"))
+                top.problems.add("plugin-field-unknown", message, fix, line)
+
+
+def _dependencies(top: Block, isolation: str) -> tuple[str, ...]:
+    """Read what the process of the plugin has installed for it."""
+    key, given = "dependencies", top.values.get("dependencies")
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        top.misfit(key, f"'{key}' is {kind_of(given)}, not a list", "Write '[one, two]'.")
+        return ()
+    items = [item.strip() if isinstance(item, str) else "" for item in given]
+    for number, (item, text) in enumerate(zip(given, items, strict=True)):
+        if not _REQUIREMENT.fullmatch(text):
+            message = f"{shown(text) if isinstance(item, str) else kind_of(item)} is no requirement"
+            fix = "Write a name and versions, such as 'httpx>=0.28'."
+            line = top.yaml.lines.get((key, str(number)))
+            top.problems.add("plugin-field-type", message, fix, line)
+    if isolation != "process":
+        message = f"'{key}' mean nothing without 'isolation: process'"
+        top.note("plugin-field-unknown", key, message, "Add that, or remove them.")
+    return tuple(items)
 
 
 def _isolation(top: Block) -> str:
@@ -213,12 +290,14 @@ def _tools(top: Block) -> tuple[str, tuple[ChosenTool, ...]]:
         names = [tool.name for tool in blocks if tool]
         for name in sorted({name for name in names if names.count(name) > 1}):
             top.misfit("tools", f"two tools are named {shown(name)}", "Rename one of them.")
-        return _DEFAULT_TOOLS, tuple(tool for tool in blocks if tool)
-    module = top.text("tools", default=_DEFAULT_TOOLS).removesuffix(".py")
-    if not _is_dotted(module):
-        message = f"'tools' is {shown(module)}, which is no module of this folder"
-        top.misfit("tools", message, "Write a module's name, such as 'tools', or a list of names.")
-    return module, ()
+        # Whoever lists none wants none, also where there is a tools.py.
+        return DEFAULT_TOOLS if given else "", tuple(tool for tool in blocks if tool)
+    module = top.text("tools", default=DEFAULT_TOOLS).removesuffix(".py")
+    if _is_dotted(module):
+        return module, ()
+    message = f"'tools' is {shown(module)}, which is no module of this folder"
+    top.misfit("tools", message, "Write a module's name, such as 'tools', or a list of names.")
+    return DEFAULT_TOOLS, ()
 
 
 def _chosen(top: Block, number: int, item: YamlValue) -> ChosenTool | None:
@@ -234,9 +313,10 @@ def _chosen(top: Block, number: int, item: YamlValue) -> ChosenTool | None:
     block = Block(item, at, top.yaml, top.problems)
     block.report_unknown(("name", "function"))
     module, colon, function = block.text("function").rpartition(":")
-    module = module.removesuffix(".py") if colon else _DEFAULT_TOOLS
+    module = module.removesuffix(".py") if colon else DEFAULT_TOOLS
     name = block.text("name") or function
-    if function and not (_is_dotted(module) and function.isidentifier()):
+    is_function = not function or (_is_dotted(module) and function.isidentifier())
+    if not is_function:
         message = f"'function' is {shown(block.text('function'))}, which is no function"
         block.misfit("function", message, "Write 'module:function', such as 'tools:forecast'.")
     elif "function" in item and not function:
@@ -244,15 +324,16 @@ def _chosen(top: Block, number: int, item: YamlValue) -> ChosenTool | None:
     if fault := tool_name_fault(name):
         what = f"the tool's name {shown(name)} {fault}" if name else "a tool has no name"
         block.misfit("name", what, "Choose another name." if name else "Add 'name:'.")
-    return ChosenTool(name, module, function)
+    return ChosenTool(name, module, function, at) if is_function else None
 
 
 def _setup(top: Block) -> str:
     module = top.text("setup").removesuffix(".py")
-    if module and not _is_dotted(module):
-        message = f"'setup' is {shown(module)}, which is no module of this folder"
-        top.misfit("setup", message, "Write a module's name, such as 'setup'.")
-    return module
+    if not module or _is_dotted(module):
+        return module
+    message = f"'setup' is {shown(module)}, which is no module of this folder"
+    top.misfit("setup", message, "Write a module's name, such as 'setup'.")
+    return ""
 
 
 def _is_dotted(module: str) -> bool:
@@ -260,10 +341,11 @@ def _is_dotted(module: str) -> bool:
 
 
 def _skills(top: Block) -> str:
-    folder = top.text("skills", default="skills")
+    folder = top.text("skills", default=SKILLS_FOLDER)
     path = PurePosixPath(folder)
     leads_out = path.is_absolute() or ".." in path.parts or re.search(r"[\\:]", folder)
     if not folder or leads_out or has_hidden(folder):
         message = f"'skills' is {shown(folder)}, which is no folder inside this one"
         top.misfit("skills", message, "Write a folder's name, such as 'skills'.")
+        return SKILLS_FOLDER
     return str(path)

@@ -18,6 +18,8 @@ class Reading(Generic[T_co]):
 
     value: T_co | None
     diagnostics: tuple[Diagnostic, ...]
+    partial: T_co | None = None
+    """What could be read of a text that cannot be used: enough to find what else is wrong."""
 
 
 class Problems:

@@ -27,7 +27,7 @@ def with_manifest(supply: Supply, found: PluginFinding) -> Supply:
         version=manifest.version,
         description=manifest.description,
         # Without a part that is written for us there are no tools to switch.
-        groups=manifest_groups(manifest) if found.code else (),
+        groups=manifest_groups(manifest) if found.code and not found.is_flawed else (),
         skills=found.skills,
         servers=found.servers,
         diagnostics=(*supply.diagnostics, *_not_started(found), *_not_isolated(found)),

@@ -1,8 +1,10 @@
 """The typed host: asks a plugin what it brings, through pluggy and nothing else."""
 
+import inspect
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import pluggy
@@ -14,7 +16,10 @@ from satchel.names import plugin_name_fault
 from satchel.plugins import hookspecs
 from satchel.plugins.life import Life
 from satchel.runtime import Layer
-from satchel.settings import Limits
+from satchel.settings import KIB, Limits
+
+_MOST_ITEMS = 10_000
+_MOST_TEXT = 256 * KIB
 
 
 class HookError(Exception):
@@ -61,10 +66,11 @@ def ask(*modules: Any) -> Answers:
     version that nobody uses any more is then held by nothing, and one plugin's fault is never
     another's.
     """
-    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager = _Manager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     try:
         for module in modules:
+            _require_marked(module)
             manager.register(module)
         manager.check_pending()
     except pluggy.PluginValidationError as problem:
@@ -77,9 +83,35 @@ def ask(*modules: Any) -> Answers:
         skill_folders=tuple(map(_folder, _all(hook.satchel_skill_folders, (str, os.PathLike)))),
         config=_fields(_all(hook.satchel_config_fields, (ConfigField,))),
         layers=tuple(map(_layer, _all(hook.satchel_middleware, (Layer, Callable)))),
-        sections=tuple(_all(hook.satchel_prompt_sections, (str,))),
+        sections=tuple(map(_section, _all(hook.satchel_prompt_sections, (str,)))),
         commands=tuple(map(_command, _all(hook.satchel_commands))),
     )
+
+
+class _Manager(pluggy.PluginManager):
+    """Knows a function once, in however many modules of a plugin it stands."""
+
+    def __init__(self, project: str) -> None:
+        super().__init__(project)
+        self._functions: list[object] = []
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> pluggy.HookimplOpts | None:
+        """Return how a function implements a hook, `None` if it does not."""
+        options = super().parse_hookimpl_opts(plugin, name)
+        if options is not None:
+            function = getattr(plugin, name)
+            if any(function is known for known in self._functions):
+                return None
+            self._functions.append(function)
+        return options
+
+
+def _require_marked(module: Any) -> None:
+    """Refuse a function with the name of a hook that nobody would call."""
+    for name in vars(hookspecs):
+        function = vars(module).get(name) if name.startswith("satchel_") else None
+        if inspect.isfunction(function) and not hasattr(function, f"{hookspecs.PROJECT}_impl"):
+            raise HookError(f"{name} is not marked with satchel.hookimpl")
 
 
 def _folder(given: str | os.PathLike[str]) -> str:
@@ -121,6 +153,12 @@ def _layer(given: Any) -> Layer:
         raise HookError(f"satchel_middleware: {problem.message}; {problem.fix}") from None
 
 
+def _section(text: str) -> str:
+    if len(text) > _MOST_TEXT:
+        raise HookError(f"satchel_prompt_sections returned a text of {len(text):,} characters")
+    return text
+
+
 def _command(given: Any) -> Any:
     # Lazy: the library works without the command line.
     import click
@@ -134,9 +172,14 @@ def _all(hook: pluggy.HookCaller, kinds: tuple[Any, ...] = (object,)) -> list[An
     """Call a hook, and flatten the lists that its implementations return."""
     found: list[Any] = []
     for answer in hook():
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise HookError(f"{hook.name} must not be a coroutine function")
         if isinstance(answer, str) or not isinstance(answer, Iterable):
             raise HookError(f"{hook.name} must return a list, not {type(answer).__name__}")
-        found += answer
+        found += islice(answer, _MOST_ITEMS - len(found) + 1)
+    if len(found) > _MOST_ITEMS:
+        raise HookError(f"{hook.name} returned more than {_MOST_ITEMS:,} items")
     for item in found:
         if not isinstance(item, kinds):
             raise HookError(f"{hook.name} returned {type(item).__name__} among its items")

@@ -3,15 +3,19 @@
 import asyncio
 import inspect
 import logging
+import signal
 import threading
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pluggy
 
-from satchel.catalog import Catalog
-from satchel.sources import PluginCodeError, guarded
+from satchel.catalog import Catalog, PluginEntry
+from satchel.plugins.problems import without_secrets
+from satchel.sources import PluginCodeError, PluginTimeoutError, guarded
+from satchel.sources.guard import described
 
 _log = logging.getLogger("satchel")
 
@@ -25,7 +29,8 @@ class Life:
     def __init__(self, name: str, hooks: pluggy.HookRelay, limit: float) -> None:
         self._name, self._hooks, self._limit = name, hooks, limit
         self._loop: _Loop | None = None
-        self._has_begun = False
+        self._has_begun = self._is_deaf = False
+        self._values: Mapping[str, Any] = {}
         self._lock = threading.Lock()
 
     @property
@@ -49,7 +54,7 @@ class Life:
 
         Raises `PluginCodeError` whatever the code does.
         """
-        hook = self._hooks.satchel_startup
+        hook, self._values = self._hooks.satchel_startup, dict(config)
         try:
             _, meddled = guarded(
                 lambda: self._finish(hook(config=dict(config))), self._limit, "hook", alone=alone
@@ -61,9 +66,13 @@ class Life:
         return meddled
 
     def show(self, catalog: Catalog) -> None:
-        """Let the plugin look at a generation; what it raises is logged."""
+        """Let the plugin look at a generation; what it raises is logged.
+
+        One that once took too long is shown nothing more: whoever publishes waits for it.
+        """
         hook = self._hooks.satchel_catalog_built
-        self._tell(lambda: self._finish(hook(catalog=catalog)), "satchel_catalog_built")
+        if not self._is_deaf:
+            self._tell(lambda: self._finish(hook(catalog=catalog)), "satchel_catalog_built")
 
     def end(self) -> None:
         """Run the shutdown, unless there was no startup; faults are logged.
@@ -77,14 +86,23 @@ class Life:
                 self._tell(lambda: self._finish(hook()), "satchel_shutdown")
                 self._stop_loop()
 
-    def _tell(self, work: Any, hook: str) -> None:
+    def _tell(self, work: Callable[[], None], hook: str) -> None:
         try:
             if threading.main_thread().is_alive():
                 guarded(work, self._limit, "hook", alone=False)
             else:  # The interpreter ends, and starts no more threads.
-                work()
+                _in_time(work, self._limit)
+        except PluginTimeoutError as problem:
+            self._is_deaf = True
+            self._log(hook, problem)
+        except PluginCodeError as problem:
+            self._log(hook, problem)
         except BaseException as problem:
-            _log.exception("%s of plugin %s failed", hook, self._name, exc_info=problem)
+            self._log(hook, described(problem))
+
+    def _log(self, hook: str, problem: PluginCodeError) -> None:
+        told = without_secrets(problem, self._values)
+        _log.error("%s of plugin %s failed: %s", hook, self._name, told)
 
     def _finish(self, answers: Iterable[Any]) -> None:
         """Wait for the coroutines among what the implementations of a hook returned."""
@@ -101,11 +119,40 @@ class Life:
 
 
 def show_catalog(catalog: Catalog) -> None:
-    """Let the plugins that a generation serves look at it."""
-    for entry in catalog.plugins.values():
-        life = entry.supply.life
-        if life is not None and life.is_told_of_catalogs:
-            life.show(catalog)
+    """Let the plugins that a generation serves look at it.
+
+    What they keep of it must not keep old versions alive, their own among them.
+    """
+    lives = [entry.supply.life for entry in catalog.plugins.values() if entry.supply.life]
+    listeners = [life for life in lives if life.is_told_of_catalogs]
+    if listeners:
+        plugins = tuple(_without_handles(entry) for entry in catalog.all_plugins)
+        shown = replace(catalog, all_plugins=plugins)
+        for life in listeners:
+            life.show(shown)
+
+
+def _without_handles(entry: PluginEntry) -> PluginEntry:
+    supply = replace(entry.supply, code=None, life=None, layers=(), commands=())
+    return replace(entry, supply=supply)
+
+
+def _in_time(work: Callable[[], None], limit: float) -> None:
+    """Run something in the main thread for so long at most, where the system can interrupt it."""
+
+    def stop(*_: object) -> None:
+        raise PluginTimeoutError(f"took longer than {limit:g} seconds (limit hook)")
+
+    if not hasattr(signal, "setitimer"):
+        work()
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        work()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def fingerprint(values: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from satchel.sources import (
 Rank = tuple[Any, ...]
 
 
-_HOOK = b"hookimpl"
+_HOOKS = (b"hookimpl", b"def satchel_")
 
 
 def read_folder(found: PluginFinding, rank: Rank) -> Supply:
@@ -58,7 +58,7 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     except PluginCodeError as problem:
         return failed_supply(supply, import_failed(problem, file))
     # Reading costs nothing, and most folders have no hooks.
-    has_hooks = any(_HOOK in source for source in found.sources.values())
+    has_hooks = any(word in text for text in found.sources.values() for word in _HOOKS)
 
     def answered() -> Supply:
         offer = offered_by_part(found, code.modules)
@@ -68,17 +68,20 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
         return with_answers(supply, found.manifest, offer, answers, limits)
 
     try:
-        served, _ = guarded(answered, limits.hook, "hook", alone=alone)
+        served, changed = guarded(answered, limits.hook, "hook", alone=alone)
     except PluginCodeError as problem:
-        code.purge()
+        code.undo()
         trouble = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
         return failed_supply(supply, code_problem(trouble, problem, file))
-    return with_code(served, code)
+    return with_code(served, code, changed)
 
 
-def with_code(supply: Supply, code: ImportedCode) -> Supply:
-    """Keep the handle to the imported version, and say what looks wrong with what it brought."""
-    problems = list(meddling(supply, code.meddled))
+def with_code(supply: Supply, code: ImportedCode, changed: tuple[str, ...] = ()) -> Supply:
+    """Keep the handle to the imported version, and say what looks wrong with what it brought.
+
+    `changed` is what its hooks changed in the process, beside what its import did.
+    """
+    problems = list(meddling(supply, dict.fromkeys((*code.meddled, *changed))))
     names = {tool.name for tool in supply.tools}
     for group in supply.groups:
         problems += [
@@ -97,30 +100,35 @@ def with_code(supply: Supply, code: ImportedCode) -> Supply:
 def started(supply: Supply, config: Configuration, *, alone: bool = True) -> Supply:
     """Run the startup of a version that was just imported; one that fails is not served.
 
-    Without a value that it requires it is not started: then it has no tools, and the rest serves.
+    With a value that is missing or not allowed it is not started: then it has no tools, and the
+    rest serves. Only where the value is not allowed, an older version goes on.
     """
     life = supply.life
     if life is None or supply.failed:
         return supply
     supply = replace(supply, started_with=fingerprint(config.values) if life.has_startup else "")
-    if life.has_startup and config.missing:
-        problem = _not_ready(config)
+    if life.has_startup and (problem := _not_ready(config)):
         bare = replace(supply, tools=(), layers=(), commands=(), life=None, flawed=True)
-        return replace(bare, diagnostics=(*supply.diagnostics, problem))
+        diagnostics = (*supply.diagnostics, problem)
+        return replace(bare, withdrawn=bool(config.missing), diagnostics=diagnostics)
+    supply.code.claim()
     try:
-        meddled = life.begin(config.values, alone=alone)
-    except PluginCodeError as problem:
-        supply.code.purge()
-        return failed_supply(supply, code_problem("plugin-startup-failed", problem, supply.path))
+        changed = life.begin(config.values, alone=alone)
+    except PluginCodeError as fault:
+        supply.code.undo()
+        told = code_problem("plugin-startup-failed", fault, supply.path, config.values)
+        return failed_supply(supply, told)
     supply.code.at_end(life.end)
-    return replace(supply, diagnostics=(*supply.diagnostics, *meddling(supply, meddled)))
+    return replace(supply, diagnostics=(*supply.diagnostics, *meddling(supply, changed)))
 
 
-def _not_ready(config: Configuration) -> Diagnostic:
-    key = config.missing[0].name
-    return report(
-        "plugin-startup-failed",
-        Where(config.path),
-        f"it is not started, and its tools are left out: {key!r} has no value",
-        config.how_to_set(key),
-    )
+def _not_ready(config: Configuration) -> Diagnostic | None:
+    """Say which value the startup waits for."""
+    if config.missing:
+        name, fault, fix = config.missing[0].name, "has no value", config.how_to_set
+    elif config.invalid:
+        (name, fault), fix = next(iter(config.invalid.items())), config.mend
+    else:
+        return None
+    message = f"this version is not started, and brings no tools: {name!r} {fault}"
+    return report("plugin-startup-failed", Where(config.path), message, fix(name))

@@ -120,10 +120,14 @@ def _not_there(found: PluginFinding, wanted: ChosenTool) -> Diagnostic:
     what = f"the function {wanted.function!r}" if wanted.function else f"a tool {wanted.name!r}"
     return report(
         "plugin-group-unknown",
-        Where(os.path.join(found.path, MANIFEST_FILE)),
+        Where(os.path.join(found.code_path, MANIFEST_FILE), _line(found, wanted)),
         f"'tools' lists {what}, which {found.file_of(wanted.module)} does not hold",
         "correct the name, or define it there",
     )
+
+
+def _line(found: PluginFinding, wanted: ChosenTool) -> int | None:
+    return found.manifest.line(*wanted.at) if found.manifest else None
 
 
 def _tool(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolSupply:

@@ -58,14 +58,16 @@ def load_package(
 ) -> Supply:
     """Import what an installed plugin needs, and tell what it brings."""
     supply = read_package(found, rank)
-    modules, has_hooks = found.modules, found.may_have_hooks()
-    if supply.failed or is_isolated(found.part) or not (modules or has_hooks):
+    if supply.failed or is_isolated(found.part):
+        return supply
+    modules, has_entry = found.modules, found.may_have_hooks(limits)
+    if not (modules or has_entry):
         return supply
     try:
         code = import_distribution(
-            found.version,
+            found.installed_with_code,
             limits.plugin_import,
-            entry=has_hooks,
+            entry=has_entry,
             modules=modules.values(),
             edited=found.edited,
             alone=alone,
@@ -74,13 +76,13 @@ def load_package(
         return failed_supply(supply, import_failed(problem, supply.path))
     try:
         answered, _ = guarded(
-            lambda: _answered(supply, found, code, limits, has_hooks=has_hooks),
+            lambda: _answered(supply, found, code, limits, has_entry=has_entry),
             limits.hook,
             "hook",
             alone=alone,
         )
     except PluginCodeError as problem:
-        code.purge()
+        code.undo()
         return failed_supply(supply, code_problem("plugin-hook-failed", problem, supply.path))
     return with_code(answered, code)
 
@@ -96,12 +98,15 @@ def _completed(part: PluginFinding, found: PackageFinding) -> PluginFinding:
 
 
 def _answered(
-    supply: Supply, found: PackageFinding, code: ImportedCode, limits: Limits, *, has_hooks: bool
+    supply: Supply, found: PackageFinding, code: ImportedCode, limits: Limits, *, has_entry: bool
 ) -> Supply:
     """Add what the code brings; it runs foreign code, so it must be guarded."""
     modules = {name: code.modules[full] for name, full in found.modules.items()}
     offer: Offer = offered_by_part(found.part, modules) if found.part and modules else ([], [])
-    if not has_hooks:
+    hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in found.hooked())]
+    if not hooked:
         return with_offered(supply, offer)
     part = found.part and _completed(found.part, found)
-    return with_answers(supply, part.manifest if part else None, offer, ask(code.thing), limits)
+    # The entry point may be one of the modules.
+    answers = ask(*{id(module): module for module in hooked}.values())
+    return with_answers(supply, part.manifest if part else None, offer, answers, limits)

@@ -1,11 +1,13 @@
 """What is reported of plugin code."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from satchel.catalog import Supply
 from satchel.diagnostics import Diagnostic, Where, report
+from satchel.runtime.redaction import redacted
 from satchel.sources import PluginCodeError, PluginTimeoutError
 from satchel.sources.process import PRIVATE_PREFIX
 from satchel.text import one_line, shorten
@@ -27,21 +29,29 @@ def import_failed(problem: PluginCodeError, path: str) -> Diagnostic:
     return code_problem(code, problem, path)
 
 
-def code_problem(code: str, problem: PluginCodeError, path: str) -> Diagnostic:
-    """Report what foreign code raised, at the place where it did."""
+def code_problem(
+    code: str, problem: PluginCodeError, path: str, values: Mapping[str, Any] | None = None
+) -> Diagnostic:
+    """Report what foreign code raised, where it did, without the values that it was given."""
     fix = "do the slow work inside a tool" if isinstance(problem, PluginTimeoutError) else ""
     return report(
         code,
         Where(problem.path or path, problem.line),
-        shorten(one_line(_PRIVATE_NAME.sub(_own_name, problem.message)), 500),
+        without_secrets(problem, values or {}),
         fix or "mend the code; it is tried again when it changes",
     )
+
+
+def without_secrets(problem: PluginCodeError, values: Mapping[str, Any]) -> str:
+    """Return what foreign code raised as one line, without the values that it was given."""
+    told = _PRIVATE_NAME.sub(_own_name, problem.message)
+    return shorten(one_line(redacted(told, values)), 500)
 
 
 def meddling(supply: Supply, changed: Iterable[str]) -> Iterable[Diagnostic]:
     """Report what plugin code changed in the process and we put back."""
     for what in changed:
-        message = f"importing it changed {what}; it was put back"
+        message = f"loading it changed {what}; it was put back"
         yield report("plugin-meddled", Where(supply.path), message)
 
 

@@ -1,7 +1,7 @@
 """Taking archives of strangers apart: nothing leaves the folder, and nothing half is left.
 
-Files come first and links last, so that no file is written through a link. Sizes are counted
-as they come out, because what an archive says of itself may be a lie.
+Files come first and links last, and nothing is made through a link. Sizes are counted as they
+come out, because what an archive says of itself may be a lie.
 """
 
 import os
@@ -15,15 +15,17 @@ from typing import IO, Any
 from satchel.errors import SatchelError
 from satchel.settings import MIB
 from satchel.setup.placing import Placing, climbs_out, hidden_beside, removed
-from satchel.sources.files import is_inside, is_utf8
+from satchel.sources.files import is_inside, is_utf8, reason_of
 from satchel.text import one_line, shorten
 
 MOST_FILES = 100_000
 MOST_BYTES = 16 * 1024 * MIB
 _CHUNK = MIB
 _LONGEST_LINK = 4096
+_MOST_PARTS = 100
 # The names and records that stand between the files of a tar.
 _LARGEST_RECORD = 16 * MIB
+_END_OF_TAR = b"\0" * 512
 _DRIVE = re.compile(r"[A-Za-z]:")
 _ENDINGS = re.compile(r"\.(?:zip|tar(?:\.(?:gz|bz2|xz))?|tgz|tbz2?|txz)$", re.IGNORECASE)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -53,6 +55,9 @@ class Extraction:
 
     def run(self) -> None:
         """Take it apart. Raises `SatchelError`, and has then changed nothing."""
+        if is_inside(os.path.realpath(self.archive), os.path.realpath(self.target)):
+            fault = "lies where it would be extracted, which replaces what is there"
+            raise SatchelError(fault, where=self.archive, fix="give to= another folder")
         beside = hidden_beside(self.target)
         try:
             os.makedirs(beside)
@@ -63,7 +68,7 @@ class Extraction:
             raise SatchelError(problem.message, where=self.archive, fix=problem.fix) from None
         except Exception as problem:
             # What a broken archive makes the libraries raise is listed nowhere.
-            told = shorten(one_line(str(problem)), 200) or type(problem).__name__
+            told = shorten(one_line(reason_of(problem)), 200) or type(problem).__name__
             raise SatchelError(f"cannot be extracted: {told}", where=self.archive) from None
         finally:
             removed(beside)
@@ -128,6 +133,8 @@ def _checked(name: str) -> list[str]:
         raise _refused(name, "has a name that not every system reads alike")
     if name.startswith("/") or _DRIVE.match(name) or ".." in parts:
         raise _refused(name, "leads out of the folder")
+    if len(parts) > _MOST_PARTS:
+        raise _refused(name, f"lies more than {_MOST_PARTS} folders deep")
     return parts
 
 
@@ -142,14 +149,18 @@ def _linked(name: list[str], text: str) -> _Member:
 
 
 def _make_links(root: str, links: list[tuple[str, _Member]]) -> None:
+    real = os.path.realpath(root)
     for path, member in links:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        above = os.path.join(real, *member.name.split("/")[:-1])
+        # By the disk, which knows whether two spellings are one name.
+        if os.path.realpath(above) != above:
+            raise _refused(member.name, "lies below a link")
+        os.makedirs(above, exist_ok=True)
         try:
             os.symlink(member.link, path)
         except FileExistsError:
             raise _refused(member.name, "is in it twice") from None
     # Only now: a link may lead through others, in whatever order they stand.
-    real = os.path.realpath(root)
     for path, member in links:
         if not is_inside(os.path.realpath(path), real):
             raise _refused(member.name, "is a link that leads out of the folder")
@@ -184,7 +195,7 @@ def _opened(file: IO[bytes], most_bytes: int) -> Iterator["_Zip | _Tar"]:
     # Records of names may be about as large again as small files are.
     bounded: Any = _Bounded(plain, 2 * most_bytes + _LARGEST_RECORD)
     with tarfile.open(fileobj=bounded, mode="r:", errorlevel=2) as tar:
-        yield _Tar(tar)
+        yield _Tar(tar, bounded)
 
 
 class _Bounded:
@@ -192,6 +203,7 @@ class _Bounded:
 
     def __init__(self, file: Any, left: int) -> None:
         self._file, self._left = file, left
+        self._last = b""
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
@@ -201,7 +213,18 @@ class _Bounded:
         self._left -= len(data)
         if self._left < 0:
             raise SatchelError("holds more bytes than are allowed (most_bytes)")
+        self._last = data
         return data
+
+    def require_end(self) -> None:
+        """Read what is left, of which packers keep checksums. Raises `SatchelError`.
+
+        `tarfile` takes any block that it cannot read for the end; only one of zeros is it.
+        """
+        if self._last != _END_OF_TAR:
+            raise SatchelError("is damaged or cut off; nothing was extracted")
+        while self.read(_CHUNK):
+            pass
 
     def seek(self, at: int, whence: int = 0) -> int:
         """Go on elsewhere."""
@@ -257,6 +280,7 @@ class _Tar:
     """A tar archive."""
 
     archive: Any
+    file: _Bounded
 
     def members(self) -> Iterator[_Member]:
         """Yield what it holds."""
@@ -269,6 +293,7 @@ class _Tar:
             }
             kind = next((kind for kind, holds in tests.items() if holds), "special")
             yield _Member(info.name, kind, info.mode, info.size, info.linkname, info)
+        self.file.require_end()
 
     def reading(self, member: _Member) -> Any:
         """Open a file."""

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import unquote, urlsplit
 
 from satchel.errors import DefinitionError, SatchelError
 from satchel.manifests import ConfigField
 from satchel.setup.archives import MOST_BYTES, MOST_FILES, Extraction, stem_of
-from satchel.setup.downloads import Download
+from satchel.setup.downloads import Download, last_part
 from satchel.setup.values import as_text, field_of
 from satchel.sources.config import configuration_path, read_configuration
 from satchel.sources.envfile import change_env
@@ -141,11 +140,12 @@ class SetupContext:
     ) -> Path:
         """Fetch a file, and return its path once it is whole.
 
-        `to` is a path below `data`, by default the last part of the address. With `sha256` a file
+        `to` is a path below `data` or `folder`, by default the last part of the address below
+        `data`. With `sha256` a file
         that is there already is not fetched again, and another one never gets the name. What broke
         off goes on where it ended, also at the next installation. Raises `SatchelError`.
         """
-        name = os.fspath(to) or unquote(urlsplit(url).path).rpartition("/")[2]
+        name = os.fspath(to) or last_part(url)
         target = self._own(name)
         what = os.path.basename(target)
 
@@ -165,9 +165,10 @@ class SetupContext:
     ) -> Path:
         """Take a zip or tar archive apart, and return the folder that holds all of it.
 
-        `archive` and `to` are paths below `data`; `to` is by default the archive's name without its
-        ending. A folder that is there already is replaced once all is extracted. An archive with
-        something that would lead out of the folder is refused. Raises `SatchelError`.
+        A path that is not absolute is one below `data`; what `to` names is below that or `folder`,
+        by default the archive's name without its ending, below `data`. A folder that is there
+        already is replaced once all is extracted. A damaged archive is refused, and one with
+        something that would lead out of the folder. Raises `SatchelError`.
         """
         source = os.path.join(self.data, archive)
         target = self._own(os.fspath(to) or stem_of(source))

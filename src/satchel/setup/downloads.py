@@ -2,16 +2,18 @@
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from satchel.errors import DefinitionError, SatchelError
 from satchel.settings import MIB
 from satchel.sources.writing import write_whole
+from satchel.text import one_line, shorten
 
 _CHUNK = 256 * 1024
 _TIMEOUT = 30.0
@@ -19,6 +21,8 @@ _LONGEST_PAUSE = 30.0
 # What a server may answer now and not in a moment.
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 _PARTIAL, _RANGE_REFUSED = 206, 416
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_LONGEST_REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class Download:
 
     def run(self) -> None:
         """Fetch the file. Raises `SatchelError`; what came so far is kept for the next time."""
+        if self.sha256 and not _SHA256.fullmatch(self.sha256):
+            raise DefinitionError("sha256= is no SHA-256", fix="give 64 hexadecimal digits")
         _require_web(self.url)
         if self.sha256 and _digest(self.target) == self.sha256.lower():
             return
@@ -72,7 +78,8 @@ class Download:
                 failures = 1 if now > furthest else failures + 1
                 furthest = max(furthest, now)
                 if failures >= self.tries:
-                    told = f"{problem}; what came so far is kept, and the next time goes on there"
+                    kept = "; what came so far is kept, and the next time goes on there"
+                    told = f"{problem}{kept if _size(self.part) else ''}"
                     raise SatchelError(told, where=shown_url(self.url)) from None
                 wait = problem.wait or self.pause * 2 ** (failures - 1)
                 time.sleep(min(wait, _LONGEST_PAUSE))
@@ -93,8 +100,11 @@ class Download:
                     return  # the part is all of it
                 self._start_over("the server has no such part of the file")
             start, total = _extent(answer)
-            if start != have and answer.status == _PARTIAL:
-                self._start_over("the server sent another part of the file than was asked for")
+            if answer.status == _PARTIAL:
+                if start != have or total is None:
+                    self._start_over("the server sent another part of the file than was asked for")
+                if _is_other(answer, version):
+                    self._start_over("the file on the server is another one now")
             self._require_size(total or 0)
             if not start:
                 _remove(self.part)
@@ -105,11 +115,13 @@ class Download:
         done = start
         with open(self.part, "ab") as file:
             for chunk in _chunks(answer):
-                self._require_size(done + len(chunk))
-                file.write(chunk)
                 done += len(chunk)
+                self._require_size(done)
+                if total is not None and done > total:
+                    self._start_over("the server sent more than it said")
+                file.write(chunk)
                 self.told(done, total)
-        if total is not None and done != total:
+        if total is not None and done < total:
             raise _TransientError(f"the connection ended after {done} of {total} bytes")
 
     def _require_size(self, size: int) -> None:
@@ -175,24 +187,59 @@ def shown_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
+def last_part(url: str) -> str:
+    """Return the last part of an address. Raises `DefinitionError` for one that is not asked."""
+    _require_web(url)
+    return unquote(urlsplit(url).path).rpartition("/")[2]
+
+
 def _require_web(url: str) -> None:
+    if fault := _fault_of(url):
+        raise DefinitionError(fault)
+
+
+def _fault_of(url: str) -> str:
+    """Say why an address is not asked, without a word of it; `""` if it is."""
     try:
         parts = urlsplit(url)
-        is_fine = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        host = parts.hostname or ""
+        host.encode("idna")
+        is_fine = parts.scheme in {"http", "https"} and host != "" and parts.port != 0
     except ValueError:
         is_fine = False
     if not is_fine or not url.isascii() or any(letter <= " " for letter in url):
-        fault = "only http:// and https:// addresses are downloaded"
-        raise DefinitionError(fault, fix="write other letters than ASCII as %XX")
+        return "only http:// and https:// addresses are downloaded; write other letters as %XX"
+    if "@" in parts.netloc:
+        return "an address with a user's name or password in it is not downloaded; take them out"
+    return ""
+
+
+def _is_other(answer: Any, version: str) -> bool:
+    """Tell whether a part is of another version of the file than the one that was asked for."""
+    name = "ETag" if version.startswith('"') else "Last-Modified"
+    # A server may leave out what the client knows.
+    return bool(answer.headers.get(name, version) != version)
 
 
 def _opened(url: str, headers: dict[str, str]) -> Any:
     """Ask for an address; whatever the server answers comes back, 416 included."""
     # Lazy: most plugins download nothing.
+    from http.client import InvalidURL
     from urllib.error import HTTPError
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
     class Redirects(HTTPRedirectHandler):
+        def http_error_302(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any) -> Any:
+            try:
+                return super().http_error_302(req, fp, code, msg, headers)
+            except HTTPError:
+                told = "leads on in circles, or to what is neither http:// nor https://"
+                raise SatchelError(told, where=shown_url(url)) from None
+            finally:
+                fp.close()
+
+        http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
         def redirect_request(  # noqa: PLR0917 - the handler's protocol
             self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any
         ) -> Any:
@@ -200,6 +247,8 @@ def _opened(url: str, headers: dict[str, str]) -> Any:
             if new not in {"http", "https"} or (old, new) == ("https", "http"):
                 told = f"leads on to {new}://, which is not followed from {old}://"
                 raise SatchelError(told, where=shown_url(url))
+            if fault := _fault_of(newurl):
+                raise SatchelError(f"leads on elsewhere: {fault}", where=shown_url(url))
             return super().redirect_request(req, fp, code, msg, headers, newurl)
 
     request = Request(url, headers=headers)  # noqa: S310 - the scheme was looked at
@@ -209,6 +258,9 @@ def _opened(url: str, headers: dict[str, str]) -> Any:
         if answer.status == _RANGE_REFUSED and "Range" in headers:
             return answer
         raise
+    except (InvalidURL, ValueError):  # what it says may hold a secret of a proxy's address
+        told = "is or leads on to no address that can be asked, or a proxy's is none"
+        raise SatchelError(told, where=shown_url(url)) from None
 
 
 @contextmanager
@@ -223,7 +275,9 @@ def _faults_told(url: str) -> Iterator[None]:
         yield
     except HTTPError as answer:
         answer.close()
-        told = f"the server answers {answer.status} {answer.reason}"
+        # Not the reason that stands there: with some it is an address, and so maybe a secret.
+        phrase = http.client.responses.get(answer.code, "")
+        told = f"the server answers {answer.code} {phrase}".rstrip()
         if answer.status in _TRANSIENT:
             raise _TransientError(told, _seconds(answer.headers.get("Retry-After"))) from None
         raise SatchelError(told, where=where) from None
@@ -232,7 +286,8 @@ def _faults_told(url: str) -> Iterator[None]:
         if isinstance(cause, ssl.SSLCertVerificationError):
             told = f"the certificate is not trusted: {cause.verify_message}"
             raise SatchelError(told, where=where) from None
-        raise _TransientError(f"cannot be reached: {cause}") from None
+        reason = shorten(one_line(str(cause)), _LONGEST_REASON)
+        raise _TransientError(f"cannot be reached: {reason}") from None
 
 
 def _seconds(told: str | None) -> float:

@@ -1,17 +1,24 @@
 """Putting a folder into its place at one stroke, and taking it out again.
 
-What is under way has a hidden name beside its place, which no scan of plugins looks into.
+What is under way has a hidden name beside its place, which no scan of plugins looks into. The
+name says what it is, so that whoever finds it later knows what to do with it.
 """
 
 import os
+import re
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
 from satchel.errors import SatchelError
+from satchel.settings import MIB
 from satchel.sources.files import is_inside, reason_of
 from satchel.sources.folders import is_skipped
+
+_NEW, _OLD, _GONE = "new", "old", "gone"
+_HIDDEN = re.compile(rf"\.(.+)\.({_NEW}|{_OLD}|{_GONE})-[0-9a-f]{{12}}", re.DOTALL)
 
 
 class Placing:
@@ -23,19 +30,21 @@ class Placing:
 
     def __init__(self, staged: str, target: str) -> None:
         self._staged, self._target = staged, target
-        self._aside = ""
+        self._aside = hidden_beside(target, _OLD)
+        self._ours: tuple[int, int] | None = None
         self._is_kept = False
 
     def __enter__(self) -> Self:
         try:
             if os.path.lexists(self._target):
-                aside = hidden_beside(self._target)
-                os.rename(self._target, aside)
-                self._aside = aside
+                os.rename(self._target, self._aside)
+            self._ours = _identity(self._staged)
             os.rename(self._staged, self._target)
-        except OSError as problem:
-            self._put_back()
-            raise _unwritten(self._target, problem) from None
+        except BaseException as problem:
+            self._undo()
+            if isinstance(problem, OSError):
+                raise _unwritten(self._target, problem) from None
+            raise
         return self
 
     def keep(self) -> None:
@@ -48,22 +57,58 @@ class Placing:
         _problem: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        if self._is_kept:
-            with suppress(SatchelError):  # it is hidden, and nobody needs it any more
-                removed(self._aside)
-            return
-        removed(self._target)
-        self._put_back()
+        if not self._is_kept:
+            self._undo()
+        with suppress(SatchelError):  # it is hidden, and nobody needs it any more
+            removed(self._aside)
 
-    def _put_back(self) -> None:
-        if self._aside:
-            os.rename(self._aside, self._target)
+    def _undo(self) -> None:
+        gone = hidden_beside(self._target, _GONE)
+        try:
+            # What somebody else put there meanwhile is not ours to take away.
+            if self._ours and _identity(self._target) == self._ours:
+                os.rename(self._target, gone)
+            if os.path.lexists(self._aside) and not os.path.lexists(self._target):
+                os.rename(self._aside, self._target)
+        except OSError as problem:
+            raise _unwritten(self._target, problem) from None
+        with suppress(SatchelError):
+            removed(gone)
 
 
-def hidden_beside(path: str) -> str:
+def mended(target: str) -> list[str]:
+    """Put in order what a change of this place left that was killed, and say what was done.
+
+    Only for whoever knows that no change is under way. Raises `SatchelError`.
+    """
+    folder, name = os.path.split(target)
+    left: dict[str, list[str]] = {_OLD: [], _NEW: [], _GONE: []}
+    told = []
+    try:
+        for path in (os.path.join(folder, entry) for entry in os.listdir(folder)):
+            found = _HIDDEN.fullmatch(os.path.basename(path))
+            if found and found[1] == name:
+                left[found[2]].append(path)
+        for old in left[_OLD]:
+            removed(target)
+            os.rename(old, target)
+            told = [f"a change of {name} was broken off; what was there before it is back"]
+    except FileNotFoundError:
+        return told
+    except OSError as problem:
+        raise _unwritten(target, problem) from None
+    for path in (*left[_NEW], *left[_GONE]):
+        removed(path)
+        told = told or [f"a change of {name} was broken off; what it left is removed"]
+    return told
+
+
+def hidden_beside(path: str, what: str = _NEW) -> str:
     """Return a path that nobody has, in the same folder, with a name that is hidden."""
     folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
+    if found := _HIDDEN.fullmatch(name):
+        name = found[1]
+    return os.path.join(folder, f".{name}.{what}-{os.urandom(6).hex()}")
 
 
 def removed(path: str) -> bool:
@@ -73,19 +118,39 @@ def removed(path: str) -> bool:
     """
     if not path or not os.path.lexists(path):
         return False
-    # Lazy: it brings compression.
-    import shutil
-
     try:
         if os.path.islink(path) or not os.path.isdir(path):
             os.unlink(path)
         else:
-            hidden = hidden_beside(path)
+            hidden = hidden_beside(path, _GONE)
             os.rename(path, hidden)
-            shutil.rmtree(hidden)
+            _remove_folder(hidden)
     except OSError as problem:
         raise _unwritten(path, problem) from None
     return True
+
+
+def _remove_folder(folder: str) -> None:
+    """Remove a folder; those in it come up to it first, so that none is too deep."""
+    folders = [folder]
+    _let_change(folder)
+    for here in folders:  # it grows meanwhile
+        for entry in _entries(here):
+            if entry.is_dir(follow_symlinks=False):
+                _let_change(entry.path)
+                up = os.path.join(folder, os.urandom(12).hex())
+                os.rename(entry.path, up)
+                folders.append(up)
+            else:
+                os.unlink(entry.path)
+    for here in reversed(folders):
+        os.rmdir(here)
+
+
+def _let_change(folder: str) -> None:
+    """Take back what owners forbid themselves, as tools do with folders that they fetched."""
+    with suppress(OSError):  # whoever does not own it may be allowed to all the same
+        os.chmod(folder, stat.S_IRWXU)
 
 
 def staged_link(source: str, target: str) -> str:
@@ -110,11 +175,11 @@ def staged_copy(source: str, target: str) -> str:
     staged = hidden_beside(target)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        _copy(root, staged, root, 0)
+        _copy(root, staged)
     except BaseException as problem:
         removed(staged)
         if isinstance(problem, OSError):
-            raise _unwritten(problem.filename or source, problem) from None
+            raise _unwritten(target, problem) from None
         raise
     return staged
 
@@ -131,13 +196,15 @@ def climbs_out(text: str, depth: int) -> bool:
     return text.startswith("/")
 
 
-def _copy(folder: str, copy: str, root: str, depth: int) -> None:
-    import shutil
-
-    os.mkdir(copy)
-    with os.scandir(folder) as entries:
+def _copy(root: str, copy: str) -> None:
+    waiting = [(root, copy, 0)]
+    while waiting:
+        folder, made, depth = waiting.pop()
+        os.mkdir(made)
+        with _reading(folder):
+            entries = _entries(folder)
         for entry in entries:
-            there = os.path.join(copy, entry.name)
+            there = os.path.join(made, entry.name)
             if is_skipped(entry.name):
                 continue
             if entry.is_symlink():
@@ -148,12 +215,43 @@ def _copy(folder: str, copy: str, root: str, depth: int) -> None:
                     raise SatchelError(fault, where=entry.path, fix="copy its target in")
                 os.symlink(text, there)
             elif entry.is_dir():
-                _copy(entry.path, there, root, depth + 1)
+                waiting.append((entry.path, there, depth + 1))
             elif entry.is_file():
-                shutil.copyfile(entry.path, there)
-                os.chmod(there, stat.S_IMODE(entry.stat().st_mode) & 0o777 | stat.S_IWUSR)
+                _copy_file(entry.path, there)
             else:
                 raise SatchelError("is no regular file", where=entry.path, fix="remove it")
+
+
+def _copy_file(path: str, there: str) -> None:
+    with _reading(path):
+        file = open(path, "rb")  # noqa: SIM115 - closed below; only this is a fault of the source
+    with file, open(there, "xb") as copy:
+        while chunk := file.read(MIB):
+            copy.write(chunk)
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+    os.chmod(there, mode & 0o777 | stat.S_IWUSR)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return list(entries)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Name what has a path now, whoever gave it to it; `None` if nothing has."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise SatchelError(f"cannot be read: {reason_of(problem)}", where=path) from None
 
 
 def _unwritten(path: str, problem: OSError) -> SatchelError:

@@ -4,13 +4,15 @@ import inspect
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from satchel.errors import SatchelError
 from satchel.manifests import ConfigField, defines_setup
+from satchel.runtime.redaction import redacted
 from satchel.setup.context import Person, SetupContext
+from satchel.sources.config import read_configuration
 from satchel.sources.findings import PluginFinding
 from satchel.sources.guard import PluginCodeError, described
 from satchel.sources.importer import import_folder
@@ -45,30 +47,65 @@ class Hook:
     ) -> None:
         """Import the module within `limit` seconds, and run its `setup` for as long as it takes.
 
-        Raises `SatchelError`, whatever it does.
+        Raises `SatchelError`, whatever it does, and never with a secret of the plugin.
         """
-        ctx = SetupContext(plugin, Path(self.folder), person, fields)
+        confidant = _Confidant(person)
+        ctx = SetupContext(plugin, Path(self.folder), confidant, fields)
         before = Process.now()
         try:
             code = import_folder(self.folder, self.sources, self.module, limit)
             try:
-                _wait_for(code.thing.setup(ctx))
+                setup = getattr(code.thing, "setup", None)
+                if not callable(setup):
+                    raise SatchelError("its 'setup' is no function setup(ctx)")
+                _wait_for(setup(ctx))
             finally:
                 code.purge()
                 before.put_back(self.folder)
         except KeyboardInterrupt:
             raise SatchelError("was interrupted", where=self.path) from None
-        except PluginCodeError as problem:
-            raise self._failed(problem) from problem
         except BaseException as problem:
-            raise self._failed(described(problem)) from problem
+            told = problem if isinstance(problem, PluginCodeError) else described(problem)
+            secrets = {**_secrets(plugin, fields), "answers": confidant.secrets}
+            raise self._failed(told, secrets) from problem
 
-    def _failed(self, problem: PluginCodeError) -> SatchelError:
+    def _failed(self, problem: PluginCodeError, secrets: Mapping[str, Any]) -> SatchelError:
         place = f"{problem.path or self.path}:{problem.line}" if problem.line else self.path
         cause = problem.__cause__
         # What our own functions raise is a sentence already.
         told = str(cause) if isinstance(cause, SatchelError) else problem.message
-        return SatchelError(_PRIVATE_NAME.sub("", told), where=place)
+        return SatchelError(redacted(_PRIVATE_NAME.sub("", told), secrets), where=place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Confidant:
+    """Asks a person, and remembers the secrets that they told."""
+
+    person: Person
+    secrets: list[str] = field(default_factory=list)
+
+    @property
+    def is_there(self) -> bool:
+        return self.person.is_there
+
+    def say(self, text: str) -> None:
+        self.person.say(text)
+
+    def answer(self, question: str, *, secret: bool) -> str:
+        given = self.person.answer(question, secret=secret)
+        if secret:
+            self.secrets.append(given)
+        return given
+
+    def progress(self, what: str, done: int, total: int | None) -> None:
+        self.person.progress(what, done, total)
+
+
+def _secrets(plugin: str, fields: tuple[ConfigField, ...]) -> dict[str, Any]:
+    """Return the values that must not be told; what nobody declared may be a secret, too."""
+    written = read_configuration(plugin, {}, fields=fields).written
+    is_open = {item.key for item in fields if not item.is_secret}
+    return {key: value for key, value in written.items() if key not in is_open}
 
 
 def hook_of(found: PluginFinding) -> Hook | None:

@@ -31,7 +31,7 @@ def as_text(fields: tuple[ConfigField, ...], key: str, value: Any) -> str:
     if not FIELD_NAME.fullmatch(key):
         raise DefinitionError(f"{key!r} is no key: letters, digits and '_' only")
     is_path = item is not None and item.type == "path"
-    text = _plain(os.fspath(value) if isinstance(value, os.PathLike) else value)
+    text = _plain(key, os.fspath(value) if isinstance(value, os.PathLike) else value)
     if not text:
         raise DefinitionError(f"the value of {key!r} is empty, which counts as none")
     if is_path and not text.startswith("~"):
@@ -45,10 +45,15 @@ def as_text(fields: tuple[ConfigField, ...], key: str, value: Any) -> str:
     return text
 
 
-def _plain(value: Any) -> str:
+def _plain(key: str, value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return "" if value is None else str(value)
+    if not isinstance(value, (str, int, float)):
+        fault = f"the value of {key!r} is a {type(value).__name__}, which a file cannot hold"
+        raise DefinitionError(fault, fix="give a text, a number, true or false, or a path")
+    return str(value)
 
 
 def _names(fields: Iterable[ConfigField]) -> str:

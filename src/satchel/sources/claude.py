@@ -2,21 +2,20 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.manifests import (
+    SKILLS_FOLDER,
     ClaudeManifest,
     McpServer,
     PluginManifest,
-    Reading,
     read_claude_plugin,
     read_claude_servers,
 )
 from satchel.manifests.reading import shown
 from satchel.settings import Limits
-from satchel.sources.findings import Format, PluginFinding, silent, unreadable
-from satchel.sources.openplugins import SKILLS_FOLDER
+from satchel.sources.findings import Format, Parts, PluginFinding, unreadable
 from satchel.text import one_line, shorten
 
 CLAUDE_MCP_FILE = ".mcp.json"
@@ -35,29 +34,6 @@ _PARTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ClaudeFiles:
-    """The files of a bundle that are read: those of every bundle, and those that it names."""
-
-    manifest: Reading[ClaudeManifest] | None = None
-
-    @property
-    def servers(self) -> tuple[str, ...]:
-        """Return the files with servers, by their path inside the bundle."""
-        named = self.manifest.value.server_files if self.manifest and self.manifest.value else ()
-        inside = (path for name in named if (path := inside_path(name)))
-        return tuple(dict.fromkeys((CLAUDE_MCP_FILE, *inside)))
-
-    def is_wanted(self, name: str) -> bool:
-        """Tell whether a file is read, by its path inside the bundle."""
-        return name == Format.CLAUDE or name in self.servers
-
-    @property
-    def folders(self) -> frozenset[str]:
-        """Return the names directly in the bundle below which there is something to read."""
-        return frozenset(name.split("/")[0] for name in (Format.CLAUDE, *self.servers))
-
-
 def inside_path(text: str) -> str:
     """Return a path of a manifest as a plain one inside the bundle, `""` if it leads out."""
     path = os.path.normpath(text).replace(os.sep, "/")
@@ -65,47 +41,47 @@ def inside_path(text: str) -> str:
     return "" if not text or leads_out or "\0" in text else path
 
 
-def claude_files(found: PluginFinding, limits: Limits) -> ClaudeFiles:
-    """Return what else is to be read of a bundle whose manifest was read."""
+def judge_claude(found: PluginFinding, limits: Limits) -> PluginFinding:
+    """Take skills and servers of a bundle, and say once what is left."""
     file = found.folder.get(Format.CLAUDE)
     if file is None or file.data is None:
-        return ClaudeFiles()
-    path = os.path.join(found.path, *Format.CLAUDE.split("/"))
-    return ClaudeFiles(read_claude_plugin(file.data, path, limits))
-
-
-def judge_claude(found: PluginFinding, files: ClaudeFiles, limits: Limits) -> PluginFinding:
-    """Take skills and servers of a bundle, and say once what is left."""
-    if files.manifest is None:
         return replace(found, diagnostics=(unreadable(found, Format.CLAUDE),))
-    manifest = files.manifest.value
-    if manifest is None:
-        return replace(found, diagnostics=files.manifest.diagnostics)
+    path = os.path.join(found.path, *Format.CLAUDE.split("/"))
+    reading = read_claude_plugin(file.data, path, limits)
+    if (manifest := reading.value) is None:
+        return replace(found, diagnostics=reading.diagnostics)
+    files = _server_files(manifest)
     servers, problems = _servers(found, files, limits)
     # Claude lets a server of the manifest take the place of one of the same name.
     named = {server.name: server for server in (*servers, *manifest.servers)}
+    skills = [os.path.normpath(os.path.join(found.path, name)) for name in _skills(manifest)]
     return replace(
         found,
+        parts=Parts(frozenset({Format.CLAUDE, *files})),
         manifest=_as_plugin(manifest),
         servers=tuple(named.values()),
-        skills=tuple(
-            os.path.normpath(os.path.join(found.path, name)) for name in _skills(manifest)
-        ),
+        skills=tuple(skills),
         diagnostics=(
-            *files.manifest.diagnostics,
+            *reading.diagnostics,
             *problems,
-            *_outside(found, manifest),
+            *_wrong_paths(found, manifest),
             *_ignored(found, manifest),
         ),
     )
 
 
+def _server_files(manifest: ClaudeManifest) -> tuple[str, ...]:
+    """Return the files with servers, by their path inside the bundle."""
+    named = (path for name in manifest.server_files if (path := inside_path(name)))
+    return tuple(dict.fromkeys((CLAUDE_MCP_FILE, *named)))
+
+
 def _servers(
-    found: PluginFinding, files: ClaudeFiles, limits: Limits
+    found: PluginFinding, files: tuple[str, ...], limits: Limits
 ) -> tuple[list[McpServer], list[Diagnostic]]:
     servers: list[McpServer] = []
     problems: list[Diagnostic] = []
-    for name in files.servers:
+    for name in files:
         file = found.folder.get(name)
         if file is not None and file.data is not None:
             path = os.path.join(found.path, *name.split("/"))
@@ -129,10 +105,9 @@ def _is_below(name: str, other: str) -> bool:
     return other == "." or name.startswith(f"{other}/")
 
 
-def _as_plugin(manifest: ClaudeManifest) -> PluginManifest | None:
-    silence = silent(manifest.name)
-    return silence and replace(
-        silence,
+def _as_plugin(manifest: ClaudeManifest) -> PluginManifest:
+    return PluginManifest(
+        manifest.name,
         version=manifest.version,
         description=manifest.description,
         author=manifest.author,
@@ -142,15 +117,19 @@ def _as_plugin(manifest: ClaudeManifest) -> PluginManifest | None:
     )
 
 
-def _outside(found: PluginFinding, manifest: ClaudeManifest) -> Iterable[Diagnostic]:
-    for name in (*manifest.skills, *manifest.server_files):
-        if not inside_path(name):
-            yield report(
-                "source-link-outside",
-                Where(os.path.join(found.path, *Format.CLAUDE.split("/"))),
-                f"the path {shown(name)} leaves the bundle; it is not followed",
-                "name a path inside the bundle",
-            )
+def _wrong_paths(found: PluginFinding, manifest: ClaudeManifest) -> Iterable[Diagnostic]:
+    """Report what the manifest names and where nothing is read."""
+    path = os.path.join(found.path, *Format.CLAUDE.split("/"))
+    for key, names in (("skills", manifest.skills), ("mcpServers", manifest.server_files)):
+        where = Where(path, manifest.lines.get(key))
+        for name in names:
+            inside = inside_path(name)
+            if not inside:
+                told = f"the path {shown(name)} leaves the bundle; it is not followed"
+                yield report("source-link-outside", where, told, "name a path inside the bundle")
+            elif key == "skills" and not os.path.isdir(os.path.join(found.path, inside)):
+                told = f"'skills' names a folder, but there is no {shown(name)}"
+                yield report("source-missing", where, told, "create it, or remove it there")
 
 
 def _ignored(found: PluginFinding, manifest: ClaudeManifest) -> Iterable[Diagnostic]:

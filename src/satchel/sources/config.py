@@ -17,6 +17,7 @@ from satchel.manifests import ConfigField
 from satchel.sources.envfile import read_env
 
 FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"
+DATA_VARIABLE = "SATCHEL_DATA_DIR"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -113,7 +114,7 @@ def read_configuration(
     layers: dict[str, Mapping[str, Any]] = {
         "project": allowed,
         "file": in_file,
-        "environment": _environment(plugin),
+        "environment": _environment(plugin, fields),
         "code": _of_code(given, fields),
     }
     written = {item.key: item.default for item in fields if item.default is not None}
@@ -167,24 +168,35 @@ def _of_code(given: Mapping[str, Any], fields: Iterable[ConfigField]) -> dict[st
     return {key: value for key, value in said if value is not None or key.lower() not in declared}
 
 
-def _environment(plugin: str) -> dict[str, str]:
-    prefix = _prefix(plugin)
-    return {
+def _environment(plugin: str, fields: Iterable[ConfigField]) -> dict[str, str]:
+    """Return what the environment says of a plugin.
+
+    Of one that declares fields only those count: `SATCHEL_ACME_MAPS_KEY` may be meant for another,
+    `acme-maps`.
+    """
+    prefix, declared = _prefix(plugin), {item.key for item in fields}
+    found = {
         name.removeprefix(prefix).lower(): value
         for name, value in os.environ.items()
         # An empty value is how shells and files say that there is none.
-        if name.startswith(prefix) and value
+        if name.startswith(prefix) and value and name not in {FOLDER_VARIABLE, DATA_VARIABLE}
     }
+    return {key: value for key, value in found.items() if not declared or key in declared}
 
 
 def _without_secrets(
-    project: ProjectLayer, fields: Iterable[ConfigField]
+    project: ProjectLayer, fields: tuple[ConfigField, ...]
 ) -> tuple[dict[str, Any], list[ConfigField]]:
     """Return what a project may say, and the secrets that it says all the same."""
     said = {key.lower(): value for key, value in _said(project.values).items()}
     refused = [item for item in fields if item.is_secret and item.key in said]
     for item in refused:
         del said[item.key]
+    for item in fields:
+        text = said.get(item.key)
+        if item.type == "path" and isinstance(text, str) and not text.startswith("~"):
+            # It is meant as it is seen from the file, wherever a program runs.
+            said[item.key] = os.path.join(os.path.dirname(project.path), text)
     return said, refused
 
 

@@ -6,6 +6,7 @@ Format: packaging.python.org/specifications/entry-points and recording-installed
 """
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -74,6 +75,8 @@ class _Listing:
     """What one folder of `sys.path` held when it had this stamp."""
 
     stamp: tuple[int, int, int]
+    names: frozenset[str]
+    """Every distribution that is installed there, whether it is a plugin or not."""
     findings: tuple[DistributionFinding, ...]
     diagnostics: tuple[Diagnostic, ...]
     unfinished: tuple[str, ...]
@@ -91,13 +94,10 @@ class DistributionScan:
     def findings(self) -> tuple[DistributionFinding, ...]:
         """Return every plugin entry point; of a distribution found twice, the one that imports."""
         found: list[DistributionFinding] = []
-        owner: dict[str, str] = {}
+        hidden: set[str] = set()
         for listing in self.listings.values():
-            found += [
-                item
-                for item in listing.findings
-                if owner.setdefault(normalized(item.distribution), item.path) == item.path
-            ]
+            found += [item for item in listing.findings if _name_of(item.path) not in hidden]
+            hidden |= listing.names
         return tuple(sorted(found, key=lambda item: (item.name, item.distribution)))
 
     @property
@@ -164,26 +164,53 @@ def _list(folder: str) -> _Listing:
     stamp = _stamp(folder)
     try:
         with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries)
+            # "~" is what pip puts before the name of what it could not remove.
+            names = sorted(entry.name for entry in entries if entry.name[0] != "~")
     except OSError:
         names = []
     infos = [os.path.join(folder, name) for name in names if name.endswith(".dist-info")]
     findings: list[DistributionFinding] = []
     problems: list[Diagnostic] = []
-    unfinished: list[str] = []
-    skills = owners(shipped_skills(folder, names), infos, recorded_files)
-    for info in infos:
-        if _is_installing(info):
-            unfinished.append(os.path.join(info, "RECORD"))
-        else:
-            try:
-                findings += _with_skills(_findings(info), info, skills.get(info, ()))
-            except (UnreadableFileError, Error, UnicodeDecodeError) as problem:
-                problems.append(
-                    report("plugin-unreadable", Where(info), f"its metadata is damaged: {problem}")
-                )
+    installing = [info for info in infos if _is_installing(info)]
+    whole = list(_newest(info for info in infos if info not in installing))
+    skills = owners(shipped_skills(folder, names), whole, recorded_files)
+    for info in whole:
+        try:
+            findings += _with_skills(_findings(info), info, skills.get(info, ()))
+        except (UnreadableFileError, Error, UnicodeDecodeError) as problem:
+            problems.append(
+                report("plugin-unreadable", Where(info), f"its metadata is damaged: {problem}")
+            )
     settled = time.time() - stamp[0] / 1e9 > RACY_SECONDS
-    return _Listing(stamp, tuple(findings), tuple(problems), tuple(unfinished), settled)
+    return _Listing(
+        stamp,
+        frozenset(map(_name_of, infos)),
+        tuple(findings),
+        tuple(problems),
+        tuple(os.path.join(info, "RECORD") for info in installing),
+        settled,
+    )
+
+
+def _newest(infos: Iterable[str]) -> Iterable[str]:
+    """Return one metadata folder of each distribution: an upgrade may have left an older one."""
+    of_name: dict[str, list[str]] = {}
+    for info in infos:
+        of_name.setdefault(_name_of(info), []).append(info)
+    return (
+        max(same, key=_when_installed) if len(same) > 1 else same[0] for same in of_name.values()
+    )
+
+
+def _when_installed(info: str) -> tuple[int, tuple[int, ...]]:
+    """Return what is greater for a later installation; of two in one moment the version tells."""
+    written, *_ = _stamp(os.path.join(info, "RECORD"))
+    return written, tuple(map(int, re.findall(r"\d+", os.path.basename(info))))
+
+
+def _name_of(info: str) -> str:
+    """Return the normalized name of a distribution, from its metadata folder."""
+    return normalized(os.path.basename(info).removesuffix(".dist-info").rpartition("-")[0])
 
 
 def _is_installing(info: str) -> bool:
@@ -204,7 +231,8 @@ def _findings(info: str) -> list[DistributionFinding]:
     # Nearly every distribution ends here: a test on bytes is all it costs.
     if ENTRY_POINT_GROUP.encode() not in points:
         return []
-    parser = ConfigParser(delimiters=("=",), interpolation=None, strict=False)
+    # No section gives defaults to the others here; none can have the name "".
+    parser = ConfigParser(delimiters=("=",), interpolation=None, strict=False, default_section="")
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
     parser.read_string(points.decode())
     if not parser.has_section(ENTRY_POINT_GROUP):

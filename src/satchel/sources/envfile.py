@@ -9,7 +9,7 @@ from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import SatchelError
 from satchel.settings import KIB
 from satchel.sources.files import UnreadableFileError, read_regular
-from satchel.sources.writing import write_whole
+from satchel.sources.writing import alone, write_whole
 
 LIMIT = 256 * KIB
 """Largest file that is read, in bytes."""
@@ -49,8 +49,15 @@ def change_env(path: str, changes: Mapping[str, str | None]) -> bool:
     and only its owner may read it. Raises `SatchelError`, also for a value that the file could
     not give back.
     """
-    before = _text(path) if os.path.exists(path) else ""
     wanted = {key.lower(): value for key, value in changes.items()}
+    if not os.path.exists(path) and not any(value is not None for value in wanted.values()):
+        return False
+    with alone(path, private=True):
+        return _change(path, wanted)
+
+
+def _change(path: str, wanted: Mapping[str, str | None]) -> bool:
+    before = _text(path) if os.path.exists(path) else ""
     known, odd = parse_env(before, path)
     if all(known.get(key) == value for key, value in wanted.items()):
         return False
@@ -63,6 +70,18 @@ def change_env(path: str, changes: Mapping[str, str | None]) -> bool:
         raise SatchelError(fault, where=path)
     write_env(path, after)
     return True
+
+
+def replace_env(path: str, before: str, text: str) -> bool:
+    """Replace the whole file if its text is still the one `before`; tell whether it was.
+
+    Raises `SatchelError`.
+    """
+    with alone(path, private=True):
+        if env_text(path) != before:
+            return False
+        write_env(path, text)
+        return True
 
 
 def write_env(path: str, text: str) -> None:

@@ -1,14 +1,14 @@
 """A plugin folder as it was read, whichever of the formats it is in."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from satchel.diagnostics import Diagnostic, Where, has_error, report
-from satchel.manifests import DeclaredTool, McpServer, PluginManifest, read_plugin
-from satchel.settings import Limits
-from satchel.sources.files import UnitFile, digest_of
+from satchel.manifests import DeclaredTool, McpServer, PluginManifest
+from satchel.sources.files import UnitFile, digest_of, is_inside
 from satchel.sources.folders import Folder
 from satchel.sources.places import Place
 
@@ -38,6 +38,16 @@ def format_of(folder: str) -> Format | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """Which files of a plugin are read: the named ones, and Python that does not lie apart."""
+
+    named: frozenset[str]
+    """Files by their path inside the plugin, whether they are there or not."""
+    apart: frozenset[str] = frozenset()
+    """Folders by their path inside the plugin."""
+
+
+@dataclass(frozen=True)
 class PluginFinding:
     """One plugin folder as it was read, its code included but not run."""
 
@@ -49,13 +59,14 @@ class PluginFinding:
     declared: tuple[DeclaredTool, ...]
     diagnostics: tuple[Diagnostic, ...]
     format: Format = Format.TOOLKIT
+    parts: Parts = field(default=Parts(frozenset()), compare=False)
     names: frozenset[str] = field(default=frozenset(), compare=False)
-    """What stands directly in the folder; known of other formats than our own."""
+    """What stands directly in the folder."""
     servers: tuple[McpServer, ...] = ()
     skills: tuple[str, ...] = ()
     """Folders to search for the skills it brings."""
-    notes_files: tuple[str, ...] = ()
-    """The files that the manifest may mean by its notes, as it names them."""
+    missing: tuple[str, ...] = ()
+    """Those of these folders that are not there."""
     entry_point: str = ""
     """The name that an installed package has, whatever its manifest says."""
     is_edited: bool = True
@@ -78,21 +89,25 @@ class PluginFinding:
         return digest_of("\0".join(found).encode("utf-8", "surrogatepass"))
 
     @property
+    def prefix(self) -> str:
+        """Return what the path of a file begins with that is written for us."""
+        return "" if self.format is Format.TOOLKIT else f"{NAMESPACE}/"
+
+    @property
     def code_path(self) -> str:
         """Return the folder that the Python files lie in."""
         return self.path if self.format is Format.TOOLKIT else os.path.join(self.path, NAMESPACE)
 
-    @property
+    @cached_property
     def code(self) -> Mapping[str, UnitFile]:
         """Return the files of the part that is written for us, by their path inside it."""
-        prefix = "" if self.format is Format.TOOLKIT else f"{NAMESPACE}/"
         return {
-            file.name.removeprefix(prefix): file
+            file.name.removeprefix(self.prefix): file
             for file in self.folder.files
-            if file.name.startswith(prefix)
+            if file.name.startswith(self.prefix)
         }
 
-    @property
+    @cached_property
     def sources(self) -> Mapping[str, bytes]:
         """Return the Python files, by their path inside the folder that they lie in."""
         return {
@@ -108,9 +123,7 @@ class PluginFinding:
 
     def file_of(self, module: str) -> str:
         """Return the file that holds a module, by its path among the code; `""` if none does."""
-        stem = module.replace(".", "/")
-        names = (f"{stem}.py", f"{stem}/__init__.py")
-        return next((name for name in names if name in self.sources), "")
+        return next((name for name in files_of(module) if name in self.sources), "")
 
     @property
     def is_sound(self) -> bool:
@@ -125,18 +138,22 @@ class PluginFinding:
         return is_open and has_error(self.diagnostics)
 
 
-def silent(name: str) -> PluginManifest | None:
-    """Return the manifest of a plugin that tells its name elsewhere, and nothing more."""
-    return read_plugin(b"{}", name, "", Limits(), extends=name).value
+def files_of(module: str) -> tuple[str, ...]:
+    """Return the files that may hold a module, the first of which counts; `""` is none."""
+    stem = module.replace(".", "/")
+    return (f"{stem}.py", f"{stem}/__init__.py") if module else ()
+
+
+def not_there(folders: Iterable[str]) -> tuple[str, ...]:
+    """Return those that are no folders."""
+    return tuple(folder for folder in folders if not os.path.isdir(folder))
 
 
 def unreadable(found: PluginFinding, name: str, code: str = "plugin-unreadable") -> Diagnostic:
     """Report a file of a plugin that could not be read, with the reason if one is known."""
     path = os.path.join(found.path, *name.split("/"))
-    reasons = [item.message for item in found.folder.diagnostics if item.where.path == path]
-    return report(
-        code,
-        Where(path),
-        reasons[0] if reasons else "cannot be read",
-        f"make {name} a regular file inside the plugin",
-    )
+    why = "cannot be read" if os.path.lexists(path) else "does not exist"
+    for item in found.folder.diagnostics:
+        if item.where.path != found.path and is_inside(path, item.where.path):
+            why = item.message
+    return report(code, Where(path), why, f"make {name} a regular file inside the plugin")

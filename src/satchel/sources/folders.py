@@ -20,6 +20,7 @@ from satchel.sources.files import (
 from satchel.sources.places import Place
 
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
+_MARK_OF_ENVIRONMENT = "pyvenv.cfg"
 
 # Deeper folders inside one unit are not read; a real skill has two or three levels.
 _UNIT_DEPTH = 24
@@ -57,7 +58,8 @@ class FolderReader:
     `root` is the resolved folder that the user named: links are followed while they stay
     inside it. `wanted` chooses files by their name inside the unit; `keep` says of which
     the bytes are kept. Files larger than `largest` are not read: their stamp stands in. `apart`
-    are folders inside the unit that do not belong to it.
+    are folders inside the unit that do not belong to it. The `named` files are read and kept
+    whatever the others are, and are not counted.
     """
 
     root: str
@@ -66,23 +68,47 @@ class FolderReader:
     wanted: Callable[[str], bool] = lambda _name: True
     keep: Callable[[str], bool] = lambda _name: False
     apart: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
 
     def read(self, folder: str, before: Folder | None = None) -> Folder:
         """Read a unit; files that `before` vouches for are taken from it unread."""
         seen = _Seen()
         known = {file.name: file for file in before.files} if before else {}
+        named = [self._named(folder, name, known, seen) for name in sorted(self.named)]
         files: list[UnitFile] = []
         for name, path in self._walk(folder, "", (os.path.realpath(folder),), seen):
+            if name in self.named:
+                continue
             if len(files) == self.most_files:
                 seen.problems.append(_too_many(folder, self.most_files, "files"))
                 break
             if (file := self._file(name, path, known, seen.problems)) is not None:
                 files.append(file)
         return Folder(
-            tuple(sorted(files, key=lambda file: file.name)),
-            tuple(seen.problems),
+            tuple(sorted((*filter(None, named), *files), key=lambda file: file.name)),
+            tuple(dict.fromkeys(seen.problems)),
             frozenset(seen.links),
         )
+
+    def _named(
+        self, folder: str, name: str, known: Mapping[str, UnitFile], seen: "_Seen"
+    ) -> UnitFile | None:
+        """Read a file by its name, through links that stay inside."""
+        path, home = folder, os.path.realpath(folder)
+        for part in name.split("/"):
+            path = os.path.join(path, part)
+            if not part or is_skipped(part) or not os.path.lexists(path):
+                return None
+            if not os.path.islink(path):
+                continue
+            target = os.path.realpath(path)
+            seen.links.add((path, target))
+            if not is_inside(target, self.root):
+                seen.problems.append(link_outside(path))
+                return None
+            if is_inside(home, target):
+                return None  # a loop, which the walk tells of
+        return self._file(name, path, known, seen.problems)
 
     def _walk(
         self, folder: str, prefix: str, above: tuple[str, ...], seen: "_Seen"
@@ -97,7 +123,10 @@ class FolderReader:
             if seen.folders == self.most_files + 1:
                 seen.problems.append(_too_many(folder, self.most_files, "folders"))
             return
-        for entry in list_folder(folder, seen.problems):
+        entries = list_folder(folder, seen.problems)
+        if prefix and any(entry.name == _MARK_OF_ENVIRONMENT for entry in entries):
+            return  # an environment of Python's, whatever its name
+        for entry in entries:
             name = prefix + entry.name
             folder_there = is_folder(entry)
             if not self._belongs(entry, name, seen) or not (folder_there or self.wanted(name)):
@@ -152,7 +181,7 @@ class FolderReader:
     def _read_file(
         self, name: str, path: str, status: os.stat_result, problems: list[Diagnostic]
     ) -> UnitFile | None:
-        kept = self.keep(name)
+        kept = name in self.named or self.keep(name)
         if status.st_size > self.largest and not kept:
             stamp = Stamp.of(status)
             return UnitFile(name, status.st_size, f"{stamp.size}-{stamp.modified}", stamp)

@@ -1,21 +1,50 @@
-"""Packages that are edited where they lie: imported from their source, never from a `.pyc`.
+"""Packages that are edited where they lie: imported from there, from their source.
 
-Python believes a `.pyc` whose whole-second time and size match its source, so of two edits of one
-length within a second the second would not run.
+The import path may still lead to where they lay before. And Python believes a `.pyc` whose
+whole-second time and size match its source, so of two edits of one length within a second the
+second would not run.
 """
 
 import importlib.abc
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
 
+from satchel.sources.modules import Located
 
-def import_from_source(package: str) -> None:
-    """Let a module, and all below it, be compiled anew whenever it is imported."""
-    _fresh.packages.add(package)
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Route:
+    """A way to modules that one import of a distribution laid; each is only equal to itself."""
+
+    owner: str
+    """The distribution."""
+    package: Located | None = None
+    """The package, or the module, that is compiled anew whenever it is imported."""
+    entries: tuple[str, ...] = ()
+    """What was added to `sys.path`."""
+
+
+def lay(*routes: Route) -> None:
+    """Let imports go these ways; of two for one name the last counts."""
+    _fresh.routes = (*reversed(routes), *_fresh.routes)
     if _fresh not in sys.meta_path:
         sys.meta_path.insert(0, _fresh)
+
+
+def lift(routes: Iterable[Route]) -> None:
+    """Let imports go these ways no more."""
+    gone = set(routes)
+    _fresh.routes = tuple(route for route in _fresh.routes if route not in gone)
+
+
+def routes_of(owner: str) -> tuple[Route, ...]:
+    """Return the ways that lead to the modules of a distribution, the last first."""
+    return tuple(route for route in _fresh.routes if route.owner == owner)
 
 
 class _SourceLoader(SourceFileLoader):
@@ -29,10 +58,11 @@ class _SourceLoader(SourceFileLoader):
 
 
 class _Fresh(importlib.abc.MetaPathFinder):
-    """Find the modules that the other finders find, and load those of some packages anew."""
+    """Find edited packages where they lie, and load what is in them anew."""
 
     def __init__(self) -> None:
-        self.packages: set[str] = set()
+        self.routes: tuple[Route, ...] = ()
+        """Never changed but replaced: other threads import meanwhile."""
 
     def find_spec(
         self,
@@ -40,9 +70,13 @@ class _Fresh(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        """Return the spec of another finder with a loader of ours."""
-        if not any(f"{fullname}.".startswith(f"{package}.") for package in self.packages):
+        """Return a spec of our own, or that of another finder with a loader of ours."""
+        packages = [route.package for route in self.routes if route.package]
+        package = next((it for it in packages if f"{fullname}.".startswith(f"{it.name}.")), None)
+        if package is None:
             return None
+        if package.name == fullname and package.file:
+            return _spec(package)
         for finder in tuple(sys.meta_path):
             find = None if finder is self else getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = find(fullname, path, target) if find else None
@@ -51,6 +85,16 @@ class _Fresh(importlib.abc.MetaPathFinder):
                     spec.loader = _SourceLoader(spec.loader.name, spec.loader.path)
                 return spec
         return None
+
+
+def _spec(package: Located) -> ModuleSpec | None:
+    is_package = package.is_regular_package
+    return spec_from_file_location(
+        package.name,
+        package.file,
+        loader=_SourceLoader(package.name, package.file),
+        submodule_search_locations=[os.path.abspath(package.path)] if is_package else None,
+    )
 
 
 _fresh = _Fresh()

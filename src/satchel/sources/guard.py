@@ -27,15 +27,15 @@ class Background(Generic[R]):
     """Work that goes on in a thread of its own; it may raise, and be waited for again and again."""
 
     def __init__(self, work: Callable[[], R]) -> None:
-        self._work = work
         self._outcome: list[R] = []
         self._problem: BaseException | None = None
         self._done = threading.Event()
-        threading.Thread(target=self._run, name="satchel-load", daemon=True).start()
+        # The work is not kept: it may hold what the outcome is to take the place of.
+        threading.Thread(target=self._run, args=(work,), name="satchel-load", daemon=True).start()
 
-    def _run(self) -> None:
+    def _run(self, work: Callable[[], R]) -> None:
         try:
-            self._outcome.append(self._work())
+            self._outcome.append(work())
         except BaseException as problem:
             self._problem = problem
         finally:

@@ -5,13 +5,17 @@ bears our namespace, so the same folder is a plugin for every other client.
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, has_error, report
 from satchel.manifests import (
+    DEFAULT_TOOLS,
+    SKILLS_FOLDER,
     McpServer,
     OpenManifest,
     PluginManifest,
+    declared_tools,
     read_mcp,
     read_open_plugin,
     read_plugin,
@@ -25,32 +29,28 @@ from satchel.sources.findings import (
     MANIFEST_FILE,
     NAMESPACE,
     Format,
+    Parts,
     PluginFinding,
-    silent,
     unreadable,
 )
-from satchel.sources.parts import is_code, too_large, with_part
+from satchel.sources.parts import parts_of, too_large, with_part
 
 MCP_FILE = "mcp.json"
-SKILLS_FOLDER = "skills"
 
-_NOTES = (".md", ".txt")
+_TOOLS_FILE = f"{DEFAULT_TOOLS}.py"
+
+ALWAYS_READ = frozenset({Format.OPEN, MCP_FILE, _TOOLS_FILE})
+"""The files that are looked for beside our own folder."""
 
 # Nobody made the folder for data yet; what matters is only that it is not inside the plugin.
 _DATA = f"{os.sep}plugin-data"
-
-
-def is_wanted(name: str) -> bool:
-    """Tell whether a file of an open plugin is read, by its path inside the plugin."""
-    if name.startswith(f"{NAMESPACE}/"):
-        return is_code(name.removeprefix(f"{NAMESPACE}/")) or name.endswith(_NOTES)
-    return name in (Format.OPEN, MCP_FILE)
 
 
 def judge_open(found: PluginFinding, limits: Limits) -> PluginFinding:
     """Read the manifest, the servers, and what is written for us; nothing of it is run."""
     path = os.path.join(found.path, Format.OPEN)
     file = found.folder.get(Format.OPEN)
+    found = replace(found, skills=(os.path.join(found.path, SKILLS_FOLDER),))
     if file is None or file.data is None:
         return replace(found, diagnostics=(unreadable(found, Format.OPEN),))
     reading = read_open_plugin(file.data, path, limits)
@@ -61,7 +61,6 @@ def judge_open(found: PluginFinding, limits: Limits) -> PluginFinding:
     return replace(
         extended,
         servers=servers,
-        skills=(os.path.join(found.path, SKILLS_FOLDER),),
         diagnostics=(*reading.diagnostics, *of_servers, *of_extension, *_misplaced(found)),
     )
 
@@ -80,19 +79,16 @@ def _servers(
         return (), (unreadable(found, MCP_FILE, "mcp-invalid"),)
     reading = read_mcp(file.data, path, limits, spec)
     root = os.path.realpath(found.path)
-    faults = {server.name: _escape(server, root) for server in reading.value or ()}
-    escapes = tuple(
-        report(
-            "mcp-server-invalid",
-            Where(path),
-            f"server {shown(name)} has a '{what}' that leads out of the folder it belongs to",
-            "keep to files of the plugin",
-        )
-        for name, what in faults.items()
-        if what
-    )
-    inside = tuple(server for server in reading.value or () if not faults[server.name])
-    return inside, (*reading.diagnostics, *escapes)
+    inside, problems = [], list(reading.diagnostics)
+    for server in reading.value or ():
+        if what := _escape(server, root):
+            where = Where(path, server.lines.get(what))
+            told = f"server {shown(server.name)} has a '{what}' that leads out of its folder"
+            fix = "keep to files of the plugin"
+            problems.append(report("mcp-server-invalid", where, told, fix))
+        else:
+            inside.append(server)
+    return tuple(inside), tuple(problems)
 
 
 def _escape(server: McpServer, root: str) -> str:
@@ -118,28 +114,43 @@ def _extension(
     """Read our own folder; what is wrong there takes nothing else of the plugin along."""
     path = os.path.join(found.code_path, MANIFEST_FILE)
     file = found.code.get(MANIFEST_FILE)
+    problems = list(_inline(found, core))
     # A folder with tools and nothing to say about them needs no toolkit.yaml.
-    data = file.data if file is not None and file.data is not None else b"{}"
-    reading = read_plugin(data, core.name, path, limits, extends=core.name)
-    manifest = _with_core(reading.value or silent(core.name), core)
-    problems = [*_inline(found, core), *reading.diagnostics]
-    if file is None and MANIFEST_FILE in _names_in(found.code_path):
+    written: PluginManifest | None = PluginManifest(core.name)
+    if file is not None and file.data is not None:
+        reading = read_plugin(file.data, core.name, path, limits, extends=core.name)
+        problems += reading.diagnostics
+        written = reading.value or reading.partial
+    elif MANIFEST_FILE in _names_in(found.code_path):
         problems.append(unreadable(found, f"{NAMESPACE}/{MANIFEST_FILE}"))
+    if written is not None:
+        named = parts_of(found.prefix, written).named | ALWAYS_READ
+        found = replace(found, parts=Parts(named))
+    problems += _unfit_name(found, core)
+    manifest = _with_core(written or PluginManifest(core.name), core)
+    if large := tuple(too_large(found, limits.plugin_source)):
+        extended, of_part = found, large
+    else:
+        extended, of_part = with_part(found, manifest, limits)
+    problems += of_part
+    if has_error(problems):
+        # None of it will be served, so nobody hears of groups without their tools.
+        silent = replace(manifest, notes="", active=False, groups=())
+        return replace(found, manifest=silent), tuple(problems)
+    return extended, tuple(problems)
+
+
+def _unfit_name(found: PluginFinding, core: OpenManifest) -> Iterable[Diagnostic]:
+    """Report a name that the open format allows and under which we cannot serve tools."""
     if found.code and (fault := plugin_name_fault(core.name)):
-        message = f"the name {core.name!r} {fault}, so its tools are not used"
-        where = Where(os.path.join(found.path, Format.OPEN))
-        problems.append(report("plugin-name-shape", where, message, "choose another name"))
-    if (large := too_large(found, limits.plugin_source)) is not None:
-        problems.append(large)
-    if manifest is None or has_error(problems):
-        return replace(found, manifest=manifest), tuple(problems)
-    extended, of_part = with_part(found, manifest, limits)
-    return extended, (*problems, *of_part)
+        message = f"the name {shown(core.name)} {fault}, so its tools are not used"
+        where = Where(os.path.join(found.path, Format.OPEN), core.line("name"))
+        yield report("plugin-name-shape", where, message, "choose another name")
 
 
-def _with_core(manifest: PluginManifest | None, core: OpenManifest) -> PluginManifest | None:
+def _with_core(manifest: PluginManifest, core: OpenManifest) -> PluginManifest:
     """Let plugin.json have the last word on what it tells."""
-    return manifest and replace(
+    return replace(
         manifest,
         name=core.name,
         version=core.version,
@@ -166,22 +177,34 @@ def _inline(found: PluginFinding, core: OpenManifest) -> tuple[Diagnostic, ...]:
     return (
         report(
             "plugin-field-unknown",
-            Where(os.path.join(found.path, Format.OPEN)),
+            Where(os.path.join(found.path, Format.OPEN), core.line("extensions", NAMESPACE)),
             f"'extensions' has data for {NAMESPACE!r}, and nobody reads it there",
             f"write it into {NAMESPACE}/{MANIFEST_FILE}",
         ),
     )
 
 
-def _misplaced(found: PluginFinding) -> tuple[Diagnostic, ...]:
-    """Report a toolkit.yaml of ours where the open format gives it no place."""
-    if MANIFEST_FILE not in found.names:
-        return ()
-    return (
-        report(
-            "plugin-toolkit-ignored",
-            Where(os.path.join(found.path, MANIFEST_FILE)),
-            "is not read, because plugin.json makes the folder an open plugin",
-            f"move it and the code into {NAMESPACE}/",
-        ),
-    )
+def _misplaced(found: PluginFinding) -> Iterable[Diagnostic]:
+    """Report what its author meant for us or for every client, where nobody looks for it."""
+
+    def misplaced(code: str, name: str, why: str, fix: str) -> Diagnostic:
+        where = Where(os.path.join(found.path, name), 1)
+        return report(code, where, f"is not read, because {why}", fix)
+
+    if MANIFEST_FILE in found.names:
+        why = "plugin.json makes the folder an open plugin"
+        fix = f"move it and the code into {NAMESPACE}/"
+        yield misplaced("plugin-toolkit-ignored", MANIFEST_FILE, why, fix)
+    elif NAMESPACE not in found.names and _has_tools(found):
+        why = f"the code of an open plugin is in {NAMESPACE}/"
+        yield misplaced("plugin-toolkit-ignored", _TOOLS_FILE, why, "move it there")
+    # Beside the manifest of another client it is that client's.
+    hidden = f".{MCP_FILE}"
+    if hidden in found.names and not {MCP_FILE, ".claude-plugin"} & found.names:
+        why = f"the servers of an open plugin are in {MCP_FILE}"
+        yield misplaced("mcp-invalid", hidden, why, f"write them into {MCP_FILE}")
+
+
+def _has_tools(found: PluginFinding) -> bool:
+    file = found.folder.get(_TOOLS_FILE)
+    return bool(file and file.data and declared_tools(file.data, _TOOLS_FILE).value)

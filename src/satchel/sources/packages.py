@@ -5,6 +5,7 @@ installed editably lies somewhere else and may change at any time, like a plugin
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -19,7 +20,7 @@ from satchel.sources.places import Holds, Place, Scope
 from satchel.sources.plugins import read_toolkit
 from satchel.sources.shipped import SHIPPED_SKILLS
 
-_HOOKS = b"hookimpl"
+_HOOKS = rb"hookimpl|\bsatchel_[a-z]|^\s*from\s+(?:\.|%s\b)[\w.]*\s+import\s*\*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class PackageFinding:
         return digest_of("\0".join(found).encode("utf-8", "surrogatepass"))
 
     @property
-    def version(self) -> DistributionFinding:
+    def installed_with_code(self) -> DistributionFinding:
         """Return what is installed, with a digest that differs when any of its code does.
 
         It is the same for all plugins of the distribution that have this code.
@@ -98,17 +99,30 @@ class PackageFinding:
         """Return the folders in which it is edited."""
         return (self.edited.path,) if self.edited and os.path.isdir(self.edited.path) else ()
 
-    def may_have_hooks(self) -> bool:
+    def may_have_hooks(self, limits: Limits) -> bool:
         """Tell whether the module of its entry point has to be imported for its hooks."""
         if not self.installed.value:
             return not self.installed.skills
         if self.part is None or self.installed.attribute or not self.entry:
             return True
         try:
-            source, _ = read_regular(self.entry, Limits().plugin_source)
+            source, _ = read_regular(self.entry, limits.plugin_source)
         except UnreadableFileError:
             return True
-        return _HOOKS in source
+        return len(source) > limits.plugin_source or self._mentions_hooks(source)
+
+    def hooked(self) -> tuple[str, ...]:
+        """Return those of the modules of its manifest that may have hooks, by their full names."""
+        part = self.part
+        if part is None:
+            return ()
+        sources = {full: part.sources[part.file_of(name)] for name, full in self.modules.items()}
+        return tuple(full for full, source in sources.items() if self._mentions_hooks(source))
+
+    def _mentions_hooks(self, source: bytes) -> bool:
+        """Tell whether a module may have hooks of its own, or all those of a module beside it."""
+        top = re.escape(self.installed.module.partition(".")[0].encode())
+        return re.search(_HOOKS % top, source, re.MULTILINE) is not None
 
 
 Key = tuple[str, str]

@@ -2,23 +2,32 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.manifests import DeclaredTool, PluginManifest, declared_tools, defines_setup
+from satchel.manifests import (
+    DEFAULT_TOOLS,
+    DeclaredTool,
+    PluginManifest,
+    declared_tools,
+    defines_setup,
+)
 from satchel.manifests.decoding import decode
+from satchel.manifests.reading import shown
 from satchel.settings import Limits
-from satchel.sources.findings import MANIFEST_FILE, PluginFinding
-from satchel.text import one_line, shorten
+from satchel.sources.findings import MANIFEST_FILE, Parts, PluginFinding, files_of
 
-DEFAULT_TOOLS = "tools"
 DEFAULT_SETUP = "setup"
 
 
-def is_code(name: str) -> bool:
-    """Tell whether a file is part of what we import, or says what that is."""
-    return name == MANIFEST_FILE or name.endswith(".py")
+def parts_of(prefix: str, manifest: PluginManifest) -> Parts:
+    """Return what a toolkit.yaml, whose folder is `prefix` in the plugin, says of its files."""
+    modules = (*manifest.modules, manifest.setup or DEFAULT_SETUP)
+    skills = os.path.normpath(manifest.skills).replace(os.sep, "/")
+    notes = (name for name in map(plain, manifest.notes_files) if not name.startswith(f"{skills}/"))
+    files = (MANIFEST_FILE, *notes, *(name for module in modules for name in files_of(module)))
+    return Parts(frozenset(prefix + name for name in files), frozenset({skills, ".agents"}))
 
 
 def with_part(
@@ -28,12 +37,12 @@ def with_part(
 
     Nothing of it is run.
     """
-    notes, odd_notes = _notes(found, manifest, limits)
-    declared, odd_code = _declared(found, manifest)
-    odd_setup = _odd_setup(found, manifest.setup)
-    told = manifest.with_notes(notes)
-    full = replace(found, manifest=told, declared=declared, notes_files=manifest.notes_files)
-    return full, (*odd_notes, *odd_code, *odd_setup)
+    part = _Part(found, manifest)
+    notes = part.notes(limits)
+    declared = part.declared()
+    part.check_setup()
+    full = replace(found, manifest=manifest.with_notes(notes), declared=declared)
+    return full, tuple(part.problems)
 
 
 def plain(name: str) -> str:
@@ -41,101 +50,94 @@ def plain(name: str) -> str:
     return os.path.normpath(name).replace(os.sep, "/")
 
 
-def too_large(found: PluginFinding, limit: int) -> Diagnostic | None:
-    """Report a file of code that is larger than the limit."""
-    if large := [file for file in found.folder.files if file.size > limit]:
-        return _too_large(os.path.join(found.path, large[0].name), limit)
-    return None
+def too_large(found: PluginFinding, limit: int) -> Iterable[Diagnostic]:
+    """Report the files of code that are larger than the limit."""
+    for name, file in found.code.items():
+        if name.endswith(".py") and file.size > limit:
+            yield report(
+                "plugin-unreadable",
+                Where(os.path.join(found.code_path, name)),
+                f"is larger than {limit} bytes (limit plugin_source)",
+                "move what is no code into a file of its own, or raise the limit",
+            )
 
 
-def _notes(
-    found: PluginFinding, manifest: PluginManifest, limits: Limits
-) -> tuple[dict[str, str], list[Diagnostic]]:
-    """Return the texts of the files that are the notes, by the names that the manifest gives."""
-    texts: dict[str, str] = {}
-    problems: list[Diagnostic] = []
-    for name in manifest.notes_files:
-        path = os.path.join(found.code_path, name)
-        file = found.code.get(plain(name))
-        if file is None or file.data is None:
-            # With blanks it may be a sentence.
-            if not re.search(r"\s", name):
-                problems.append(_no_notes(found.code_path, name))
-        elif file.size > limits.skill_file:
-            problems.append(_too_large(path, limits.skill_file, "skill_file"))
-        else:
-            reading = decode(file.data, path, "plugin-unreadable")
-            problems.extend(reading.diagnostics)
-            texts[name] = (reading.value or "").strip()
-    return texts, problems
+class _Part:
+    """One look at what a manifest names; it lives as long as the call that made it."""
 
+    def __init__(self, found: PluginFinding, manifest: PluginManifest) -> None:
+        self._found, self._manifest = found, manifest
+        self.problems: list[Diagnostic] = []
 
-def _declared(
-    found: PluginFinding, manifest: PluginManifest
-) -> tuple[tuple[DeclaredTool, ...], list[Diagnostic]]:
-    """Read what the modules declare."""
-    manifest_path = os.path.join(found.code_path, MANIFEST_FILE)
-    problems: list[Diagnostic] = []
-    tools: list[DeclaredTool] = []
-    for module in manifest.modules:
-        name = found.file_of(module)
-        if name:
-            path = os.path.join(found.code_path, *name.split("/"))
-            wanted = (tool.function for tool in manifest.chosen if tool.module == module)
-            code = declared_tools(found.sources[name], path, frozenset(wanted) - {""})
-            problems.extend(code.diagnostics)
-            tools += _chosen(manifest, module, path, code.value or ())
-        elif module != DEFAULT_TOOLS or manifest.chosen:
-            problems.append(_no_module(manifest_path, module.replace(".", "/")))
-    return tuple(tools), problems
+    def notes(self, limits: Limits) -> Mapping[str, str]:
+        """Return the texts of the files that are the notes, by the names that it gives."""
+        texts: dict[str, str] = {}
+        for name, line in self._manifest.notes_files.items():
+            path = os.path.join(self._found.code_path, name)
+            file = self._found.code.get(plain(name))
+            if file is None or file.data is None:
+                # With blanks it may be a sentence.
+                if not re.search(r"\s", name):
+                    told = f"'notes' names a file, but there is no {shown(name)} inside this folder"
+                    self._misfit(line, told, "create it, or write the notes themselves")
+            elif file.size > limits.skill_file:
+                told = f"is larger than {limits.skill_file} bytes (limit skill_file)"
+                fix = "shorten the notes, or raise the limit"
+                self.problems.append(report("plugin-unreadable", Where(path), told, fix))
+            else:
+                reading = decode(file.data, path, "plugin-unreadable")
+                self.problems.extend(reading.diagnostics)
+                texts[name] = (reading.value or "").strip()
+        return texts
 
+    def declared(self) -> tuple[DeclaredTool, ...]:
+        """Read what the modules declare."""
+        tools: list[DeclaredTool] = []
+        for module in self._manifest.modules:
+            chosen = [tool for tool in self._manifest.chosen if tool.module == module]
+            if name := self._found.file_of(module):
+                path = os.path.join(self._found.code_path, *name.split("/"))
+                wanted = frozenset(tool.function for tool in chosen) - {""}
+                code = declared_tools(self._found.sources[name], path, wanted)
+                self.problems.extend(code.diagnostics)
+                tools += self._served(module, path, code.value or ())
+            elif chosen:
+                file = f"{module.replace('.', '/')}.py"
+                told = f"'tools' lists {shown(chosen[0].name)}, but there is no {file}"
+                fix = f"create {file}, or name the module that holds it"
+                self._misfit(self._manifest.line(*chosen[0].at), told, fix)
+            elif module not in {"", DEFAULT_TOOLS}:
+                self._no_module("tools", module, "the tools")
+        return tuple(tools)
 
-def _chosen(
-    manifest: PluginManifest, module: str, path: str, declared: tuple[DeclaredTool, ...]
-) -> Iterable[DeclaredTool]:
-    """Return those tools of a module that the manifest serves, named as it names them."""
-    if not manifest.chosen:
-        yield from declared
-    for wanted in manifest.chosen:
-        for tool in declared if wanted.module == module else ():
-            if (tool.function == wanted.function) if wanted.function else tool.name == wanted.name:
-                yield replace(tool, name=wanted.name, path=path)
+    def _served(
+        self, module: str, path: str, declared: tuple[DeclaredTool, ...]
+    ) -> Iterable[DeclaredTool]:
+        """Return those tools of a module that the manifest serves, named as it names them."""
+        if not self._manifest.chosen:
+            yield from declared
+        for wanted in self._manifest.chosen:
+            for tool in declared if wanted.module == module else ():
+                known = tool.function if wanted.function else tool.name
+                if known == (wanted.function or wanted.name):
+                    yield replace(tool, name=wanted.name, path=path)
 
+    def check_setup(self) -> None:
+        """Report a setup that the manifest names and that cannot be run."""
+        module = self._manifest.setup
+        file = self._found.file_of(module)
+        if module and not file:
+            self._no_module("setup", module, "setup(ctx)")
+        elif module and not defines_setup(self._found.sources[file]):
+            told = f"'setup' names a module, but {file} defines no function setup(ctx)"
+            self._misfit(self._manifest.line("setup"), told, "define it, or remove 'setup:'")
 
-def _odd_setup(found: PluginFinding, module: str) -> list[Diagnostic]:
-    """Report a setup that the manifest names and that cannot be run."""
-    path, file = os.path.join(found.code_path, MANIFEST_FILE), found.file_of(module)
-    if module and not file:
-        return [_no_module(path, module.replace(".", "/"), "setup")]
-    if module and not defines_setup(found.sources[file]):
-        told = f"'setup' names a module, but {file} defines no function setup(ctx)"
-        return [report("plugin-field-type", Where(path), told, "define it, or remove 'setup:'")]
-    return []
+    def _no_module(self, key: str, module: str, holds: str) -> None:
+        file = f"{module.replace('.', '/')}.py"
+        told = f"{key!r} names a module, but there is no {file}"
+        fix = f"create {file}, or name the module that holds {holds}"
+        self._misfit(self._manifest.line(key), told, fix)
 
-
-def _no_module(path: str, module: str, key: str = "tools") -> Diagnostic:
-    holds = "the tools" if key == "tools" else "setup(ctx)"
-    return report(
-        "plugin-field-type",
-        Where(path),
-        f"'{key}' names a module, but there is no {module}.py",
-        f"create {module}.py, or name the module that holds {holds}",
-    )
-
-
-def _no_notes(folder: str, name: str) -> Diagnostic:
-    return report(
-        "plugin-field-type",
-        Where(os.path.join(folder, MANIFEST_FILE)),
-        f"'notes' names a file, but there is no {shorten(one_line(name), 100)} inside this folder",
-        "create it, or write the notes themselves",
-    )
-
-
-def _too_large(path: str, most: int, limit: str = "plugin_source") -> Diagnostic:
-    return report(
-        "plugin-unreadable",
-        Where(path),
-        f"is larger than {most} bytes (limit {limit}), so the plugin is not loaded",
-        "move what is no code into a file of its own, or raise the limit",
-    )
+    def _misfit(self, line: int | None, message: str, fix: str) -> None:
+        where = Where(os.path.join(self._found.code_path, MANIFEST_FILE), line)
+        self.problems.append(report("plugin-field-type", where, message, fix))

@@ -5,16 +5,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.manifests import read_plugin
+from satchel.manifests import PluginManifest, read_plugin
+from satchel.manifests.reading import shown
 from satchel.settings import Limits
-from satchel.sources.claude import ClaudeFiles, claude_files, judge_claude
+from satchel.sources.claude import CLAUDE_MCP_FILE, judge_claude
 from satchel.sources.files import is_inside, is_utf8
 from satchel.sources.findings import (
     MANIFEST_FILE,
     NAMESPACE,
     Format,
+    Parts,
     PluginFinding,
     format_of,
+    not_there,
     unreadable,
 )
 from satchel.sources.folders import (
@@ -27,11 +30,20 @@ from satchel.sources.folders import (
     missing,
     not_utf8,
 )
-from satchel.sources.openplugins import MCP_FILE, is_wanted, judge_open
-from satchel.sources.parts import DEFAULT_SETUP, DEFAULT_TOOLS, is_code, plain, too_large, with_part
+from satchel.sources.openplugins import ALWAYS_READ, judge_open
+from satchel.sources.parts import parts_of, too_large, with_part
 from satchel.sources.places import Place
 
-DEFAULT_SKILLS = "skills"
+# In lower case; the first that is there counts.
+_NEARLY = {
+    Format.OPEN.value: f"rename it {Format.OPEN}",
+    MANIFEST_FILE: f"rename it {MANIFEST_FILE}",
+    "toolkit.yml": f"rename it {MANIFEST_FILE}",
+    "tools.py": f"add {MANIFEST_FILE}",
+}
+
+_Judge = Callable[[PluginFinding, Limits], PluginFinding]
+"""Reads the manifest, and what it names as far as that was read; nothing of it is run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,52 +120,15 @@ class _Search:
         if before is not None and before.format is not form:
             before = None
         found = PluginFinding(self._place, key, Folder((), ()), None, (), (), form)
+        inside = os.path.realpath(found.path)
         match form:
             case Format.OPEN:
-                return self._open(found, before)
+                return _read(found, inside, self._limits, before, judge_open)
             case Format.CLAUDE:
-                return self._claude(found, before)
-        inside = os.path.realpath(found.path)
+                return _read(found, inside, self._limits, before, judge_claude)
         # What a link out of the place leads to is bounded by itself.
         root = self._root if is_inside(inside, self._root) else inside
         return read_toolkit(found, root, self._limits, before)
-
-    def _open(self, found: PluginFinding, before: PluginFinding | None) -> PluginFinding:
-        tops = frozenset({Format.OPEN, MCP_FILE, NAMESPACE})
-        return judge_open(self._some_files(found, before, tops, is_wanted), self._limits)
-
-    def _claude(self, found: PluginFinding, before: PluginFinding | None) -> PluginFinding:
-        """Read the manifest of a bundle, and then the files that it names."""
-        first = ClaudeFiles()
-        found = self._some_files(found, before, first.folders, first.is_wanted)
-        files = claude_files(found, self._limits)
-        if files.servers != first.servers:
-            found = self._some_files(found, found, files.folders, files.is_wanted)
-        return judge_claude(found, files, self._limits)
-
-    def _some_files(
-        self,
-        found: PluginFinding,
-        before: PluginFinding | None,
-        tops: frozenset[str],
-        wanted: Callable[[str], bool],
-    ) -> PluginFinding:
-        """Read the wanted files, of which all lie below some names directly in the folder.
-
-        What else is there may be large, and links in it are nobody's trouble. Those that are
-        followed stay inside the plugin.
-        """
-        names = frozenset(entry.name for entry in list_folder(found.path, []))
-        reader = FolderReader(
-            os.path.realpath(found.path),
-            self._limits.files_per_skill,
-            self._limits.plugin_source,
-            wanted=wanted,
-            keep=wanted,
-            apart=names - tops,
-        )
-        folder = reader.read(found.path, before.folder if before else None)
-        return replace(found, folder=folder, names=names)
 
 
 def read_toolkit(
@@ -163,95 +138,110 @@ def read_toolkit(
 
     Links are followed inside the resolved folder `root`.
     """
-    parts = _parts_of(before)
-    read = _toolkit(found, root, limits, parts, before)
-    named = _parts_of(read) if read.manifest else parts
-    return read if named == parts else _toolkit(found, root, limits, named, None)
+    return _read(found, root, limits, before, _judge)
 
 
-def _toolkit(
-    found: PluginFinding,
-    root: str,
-    limits: Limits,
-    parts: "_Parts",
-    before: PluginFinding | None,
+def _read(
+    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None, judge: _Judge
 ) -> PluginFinding:
-    def belongs(name: str) -> bool:
-        is_part = is_code(name) if found.is_edited else name in parts.needed
-        return is_part or name in parts.notes
+    """Read a folder, and once more if its manifest names other files than were looked for."""
+    parts = before.parts if before else _usual_parts(found)
+    read = _read_parts(replace(found, parts=parts), root, limits, before, judge)
+    if read.parts == parts:
+        return read
+    return _read_parts(replace(found, parts=read.parts), root, limits, read, judge)
 
+
+def _usual_parts(found: PluginFinding) -> Parts:
+    """Return what is read of a plugin whose manifest nobody knows yet."""
+    usual = parts_of(found.prefix, PluginManifest(""))
+    match found.format:
+        case Format.OPEN:
+            return Parts(usual.named | ALWAYS_READ)
+        case Format.CLAUDE:
+            return Parts(frozenset({Format.CLAUDE, CLAUDE_MCP_FILE}))
+    return usual
+
+
+def _read_parts(
+    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None, judge: _Judge
+) -> PluginFinding:
+    names = frozenset(entry.name for entry in list_folder(found.path, []))
     reader = FolderReader(
         root,
         limits.files_per_skill,
         limits.plugin_source,
-        wanted=belongs,
-        keep=belongs,
-        apart=frozenset({os.path.normpath(parts.skills), ".agents"}),
+        wanted=_is_python,
+        keep=_is_python,
+        apart=found.parts.apart | _foreign(found, names),
+        named=found.parts.named,
     )
     folder = reader.read(found.path, before.folder if before else None)
-    same = before is not None and folder.digest == before.folder.digest
-    if before is not None and same and folder.diagnostics == before.folder.diagnostics:
-        return replace(before, folder=folder)
-    return _judge(replace(found, folder=folder), limits)
+    if before is not None and found.format is Format.TOOLKIT and _is_same(before, found, folder):
+        return replace(before, folder=folder, names=names)
+    return judge(replace(found, folder=folder, names=names), limits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """What a toolkit.yaml says of the folder's other files."""
-
-    skills: str = DEFAULT_SKILLS
-    notes: frozenset[str] = frozenset()
-    modules: frozenset[str] = frozenset({DEFAULT_TOOLS, DEFAULT_SETUP})
-
-    @property
-    def needed(self) -> frozenset[str]:
-        """Return the files without which nobody knows what the plugin declares."""
-        stems = [module.replace(".", "/") for module in self.modules]
-        files = (f"{stem}{end}" for stem in stems for end in (".py", "/__init__.py"))
-        return frozenset({MANIFEST_FILE, *files})
+def _is_python(name: str) -> bool:
+    return name.endswith(".py")
 
 
-def _parts_of(found: PluginFinding | None) -> _Parts:
-    if found is None or found.manifest is None:
-        return _Parts()
-    manifest = found.manifest
-    parts = _Parts(manifest.skills, frozenset(map(plain, found.notes_files)))
-    # Where all code counts, it does not matter which of it holds the tools.
-    named = frozenset({*manifest.modules, manifest.setup or DEFAULT_SETUP})
-    return parts if found.is_edited else replace(parts, modules=named)
+def _foreign(found: PluginFinding, names: frozenset[str]) -> frozenset[str]:
+    """Return what stands in the folder and is not searched for Python.
+
+    It may be large, and links in it are nobody's trouble.
+    """
+    if found.format is Format.OPEN:
+        return names - {NAMESPACE}
+    return frozenset() if found.format is Format.TOOLKIT and found.is_edited else names
+
+
+def _is_same(before: PluginFinding, found: PluginFinding, folder: Folder) -> bool:
+    """Tell whether another judgement would be that of before."""
+    return (
+        before.parts == found.parts
+        and before.folder.digest == folder.digest
+        and before.folder.diagnostics == folder.diagnostics
+        and not_there(before.skills) == before.missing
+    )
 
 
 def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
-    """Read the manifest, and what the code declares, without running it."""
     path = os.path.join(found.path, MANIFEST_FILE)
     file = found.folder.get(MANIFEST_FILE)
     if file is None or file.data is None:
         return replace(found, diagnostics=(unreadable(found, MANIFEST_FILE),))
-    if (large := too_large(found, limits.plugin_source)) is not None:
-        return replace(found, diagnostics=(large,))
     name = found.entry_point
     reading = read_plugin(file.data, found.folder_name, path, limits, entry_point=name)
-    if reading.value is None:
-        return replace(found, diagnostics=reading.diagnostics)
-    full, of_part = with_part(found, reading.value, limits)
-    return replace(
-        full,
-        skills=(os.path.join(found.path, reading.value.skills),),
-        diagnostics=(*reading.diagnostics, *of_part),
-    )
+    if written := reading.value or reading.partial:
+        found = replace(found, parts=parts_of(found.prefix, written))
+    if large := tuple(too_large(found, limits.plugin_source)):
+        return replace(found, diagnostics=(*reading.diagnostics, *large))
+    # Whatever its manifest says, code that does not compile is told at once.
+    full, of_part = with_part(found, written or PluginManifest(found.folder_name), limits)
+    if (manifest := reading.value) is None:
+        return replace(found, diagnostics=(*reading.diagnostics, *of_part))
+    skills = (os.path.join(found.path, manifest.skills),)
+    missing = not_there(skills)
+    problems = (*reading.diagnostics, *of_part, *_no_skills(path, manifest, missing))
+    return replace(full, skills=skills, missing=missing, diagnostics=problems)
+
+
+def _no_skills(path: str, manifest: PluginManifest, missing: tuple[str, ...]) -> list[Diagnostic]:
+    """Report a folder of skills that the manifest names and that is not there."""
+    line = manifest.line("skills")
+    if not missing or line is None:
+        return []
+    told = f"'skills' names a folder, but there is no {shown(manifest.skills)}"
+    return [report("source-missing", Where(path, line), told, "create it, or remove 'skills:'")]
 
 
 def _nearly_a_plugin(folder: str) -> list[Diagnostic]:
     """Report a folder that looks as if its author meant it to be a plugin."""
-    for name in ("toolkit.yml", "tools.py"):
-        path = os.path.join(folder, name)
-        if os.path.isfile(path):
-            return [
-                report(
-                    "plugin-manifest-missing",
-                    Where(path),
-                    f"stands in a folder without {MANIFEST_FILE}, which makes a folder a plugin",
-                    f"add {MANIFEST_FILE}" if name == "tools.py" else f"rename it {MANIFEST_FILE}",
-                )
-            ]
+    names = {entry.name.casefold(): entry.name for entry in list_folder(folder, [])}
+    for name, fix in _NEARLY.items():
+        if (there := names.get(name)) and os.path.isfile(os.path.join(folder, there)):
+            told = f"stands in a folder that has neither {MANIFEST_FILE} nor {Format.OPEN}"
+            where = Where(os.path.join(folder, there))
+            return [report("plugin-manifest-missing", where, told, fix)]
     return []

@@ -1,6 +1,8 @@
 """Fixtures: `pytest_plugins = ["satchel.testing.fixtures"]` in a conftest.py brings them."""
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,13 @@ from satchel.sources.scratch import scratch_world
 
 @pytest.fixture
 def make_satchel() -> Iterator[Callable[..., Satchel]]:
-    """Return `Satchel`, to be called in a world in which the user has configured nothing."""
-    with scratch_world():
-        yield Satchel
+    """Return `Satchel`, to be called in a world in which the user has configured nothing.
+
+    Each that is made is closed when the test ends.
+    """
+    with scratch_world(), ExitStack() as made:
+
+        def make(*args: Any, **options: Any) -> Satchel:
+            return made.enter_context(Satchel(*args, **options))
+
+        yield make

@@ -23,7 +23,10 @@ def scratch_satchel(
     """Yield a `Satchel` with these sources; `options` are its other parameters.
 
     Until the block ends the user's configuration folder is an empty one, which is deleted then,
-    and the process has no other variable that begins with `SATCHEL_`.
+    and the process has no other variable that begins with `SATCHEL_`. It is closed then, too.
     """
-    with scratch_world():
-        yield Satchel(skills, plugins, entry_points, config=config, **options)
+    with (
+        scratch_world(),
+        Satchel(skills, plugins, entry_points, config=config, **options) as bag,
+    ):
+        yield bag

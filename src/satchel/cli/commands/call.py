@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from satchel.cli.calling import called, pairs, run_to_end
+from satchel.cli.calling import called, run_to_end
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
 from satchel.cli.console import Console
+from satchel.cli.pairs import pairs
 from satchel.errors import SatchelError
 
 if TYPE_CHECKING:

@@ -2,29 +2,24 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import click
 
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
-from satchel.cli.configuring import (
-    Plugin,
-    absolute,
-    asked_for,
-    faults_of,
-    from_stdin,
-    open_plugin,
-    rows,
-)
+from satchel.cli.configuring import Plugin, as_texts, asked_for, open_plugin, rows
 from satchel.cli.console import Console
+from satchel.cli.pairs import pairs, require_apart, with_stdin
 from satchel.cli.render import relative, table, told
+from satchel.diagnostics import has_error
 from satchel.errors import SatchelError
 from satchel.manifests import FIELD_NAME
 from satchel.sources.config import configuration_path
-from satchel.sources.envfile import change_env, env_text, parse_env, write_env
+from satchel.sources.envfile import change_env, env_text, parse_env, replace_env, write_env
 from satchel.text import one_line
 
 
@@ -73,16 +68,16 @@ def set_(console: Console, name: str, given: tuple[str, ...], sources: Sources) 
     The VALUE '-' is read from stdin. Without a VALUE you are asked for it, and what may be a
     secret is not shown while you type: so it is in no history and no list of processes.
     """
-    pairs = _pairs(given)
-    for key in pairs:
+    wanted = _wanted(given)
+    for key in wanted:
         _require_key(key)
     plugin = open_plugin(name, sources)
-    if list(pairs.values()).count("-") > 1:
-        raise click.UsageError("stdin holds one value; give '-' once")
-    plugin.warn_if_unknown(console, pairs)
-    values = {key: absolute(plugin, key, _value(plugin, key, pairs[key])) for key in pairs}
-    if faults := faults_of(plugin, values):
-        raise SatchelError("; ".join(faults), where=name)
+    plugin.warn_if_unknown(console, wanted)
+    given_now = {
+        key: asked_for(plugin, key) if value is None else value for key, value in wanted.items()
+    }
+    read = with_stdin(given_now) if None not in wanted.values() else given_now
+    values = as_texts(name, plugin.config.fields, read, any_key=True)
     path = plugin.config.path
     word = "set" if change_env(path, values) else "unchanged"
     for key in values:
@@ -122,17 +117,28 @@ def edit(console: Console, name: str, sources: Sources) -> None:
     """Open the file of PLUGIN in your editor, $VISUAL or $EDITOR.
 
     You edit a copy; it is taken over when every line can be read and every value is allowed.
+    Relative paths are made absolute then.
     """
     plugin = open_plugin(name, sources)
     plugin.warn_if_unknown(console)
     path = plugin.config.path
     before = env_text(path)
-    text = _edited(console, plugin, before)
-    if text == before:
-        console.out(one_line(f"unchanged ({relative(path)})"))
-        return
-    write_env(path, text)
-    console.out(one_line(f"written ({relative(path)})"))
+    # A folder of its own, which only its owner may enter.
+    folder = tempfile.mkdtemp(prefix="satchel-")
+    copy, is_lost = os.path.join(folder, f"{name}.env"), False
+    try:
+        write_env(copy, before)
+        _edit(console, plugin, copy)
+        text = env_text(copy)
+        is_lost = text != before and not replace_env(path, before, text)
+    finally:
+        if not is_lost:
+            shutil.rmtree(folder, ignore_errors=True)
+    if is_lost:
+        fault = "was changed meanwhile; nothing was taken over"
+        raise SatchelError(fault, where=path, fix=f"what you wrote is in {copy}")
+    word = "unchanged" if text == before else "written"
+    console.out(one_line(f"{word} ({relative(path)})"))
 
 
 @command.command("validate", cls=Command)
@@ -144,7 +150,7 @@ def edit(console: Console, name: str, sources: Sources) -> None:
 def validate(
     console: Console, ctx: click.Context, name: str, sources: Sources, as_json: bool
 ) -> None:
-    """Say what is wrong with the values of PLUGIN; exit code 1 if anything is."""
+    """Say what is wrong with the values of PLUGIN; exit code 1 if there is an error."""
     plugin = open_plugin(name, sources)
     plugin.require_known()
     problems = plugin.problems()
@@ -152,7 +158,7 @@ def validate(
         console.json([item.as_dict() for item in problems])
     for item in () if as_json else problems:
         console.out(told(item))
-    ctx.exit(1 if problems else 0)
+    ctx.exit(1 if has_error(problems) else 0)
 
 
 @command.command("path", cls=Command)
@@ -171,26 +177,16 @@ def _tell(console: Console, plugin: Plugin) -> None:
         console.say(told(item))
 
 
-def _pairs(given: tuple[str, ...]) -> dict[str, str | None]:
+def _wanted(given: tuple[str, ...]) -> Mapping[str, str | None]:
     """Return the value of each key, `None` where it has to be asked for."""
     match given:
         case (key,) if "=" not in key:
             return {key: None}
         case (key, value) if "=" not in key:
             return {key: value}
-    pairs: dict[str, str | None] = {}
-    for item in given:
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise click.UsageError("give KEY VALUE, or KEY=VALUE for each of several")
-        pairs[key] = value
-    return pairs
-
-
-def _value(plugin: Plugin, key: str, given: str | None) -> str:
-    if given is None:
-        return asked_for(plugin, key)
-    return from_stdin() if given == "-" else given
+    found = pairs(given)
+    require_apart(found)
+    return found
 
 
 def _require_key(key: str) -> None:
@@ -198,25 +194,28 @@ def _require_key(key: str) -> None:
         raise click.BadParameter("a key has letters, digits and '_' only", param_hint="KEY")
 
 
-def _edited(console: Console, plugin: Plugin, text: str) -> str:
-    """Let the user edit a text until it can be read. Raises `SatchelError` if that is not so."""
+def _edit(console: Console, plugin: Plugin, copy: str) -> None:
+    """Let the user edit a copy until it can be taken over. Raises `SatchelError` if it cannot."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise SatchelError("neither VISUAL nor EDITOR is set", fix=f"edit {plugin.config.path}")
-    # A folder of its own, which only its owner may enter.
-    with tempfile.TemporaryDirectory(prefix="satchel-") as folder:
-        copy = os.path.join(folder, f"{plugin.name}.env")
-        write_env(copy, text)
-        while True:
-            _run(editor, copy)
-            found = env_text(copy)
-            faults = tuple(_faults(plugin, found))
-            for fault in faults:
-                console.say(one_line(fault))
-            if not faults:
-                return found
-            if not (sys.stdin.isatty() and click.confirm("Edit it again?", err=True)):
-                raise SatchelError("nothing was taken over", where=plugin.config.path)
+    while True:
+        _run(editor, copy)
+        if not os.path.lexists(copy):
+            raise SatchelError("the editor left no file; nothing was taken over")
+        values, odd = parse_env(env_text(copy), plugin.config.path)
+        for item in odd:
+            console.say(told(item))
+        try:
+            texts = as_texts(plugin.name, plugin.config.fields, values, any_key=True)
+        except SatchelError as problem:
+            console.say(one_line(str(problem)))
+        else:
+            if not odd:
+                change_env(copy, texts)
+                return
+        if not (sys.stdin.isatty() and click.confirm("Edit it again?", err=True)):
+            raise SatchelError("nothing was taken over", where=plugin.config.path)
 
 
 def _run(editor: str, path: str) -> None:
@@ -226,9 +225,3 @@ def _run(editor: str, path: str) -> None:
         raise SatchelError(f"the editor cannot be run: {problem}") from None
     if done.returncode:
         raise SatchelError("the editor failed; nothing was taken over")
-
-
-def _faults(plugin: Plugin, text: str) -> Iterable[str]:
-    values, odd = parse_env(text, plugin.config.path)
-    yield from map(told, odd)
-    yield from faults_of(plugin, values)

@@ -5,7 +5,8 @@ import click
 from satchel.cli.asking import Terminal
 from satchel.cli.command import Command, as_json, pass_console
 from satchel.cli.console import Console
-from satchel.cli.installing import Installer, pairs, tell
+from satchel.cli.installing import Installer, tell
+from satchel.cli.pairs import field_values
 
 
 @click.command("install", cls=Command)
@@ -34,7 +35,8 @@ def command(
     terminal you are asked for the values that it requires. Its setup.py is run if it has one:
     install only what you trust.
     """
-    installer = Installer(console, Terminal(console, no_input=no_input), pairs(given), editable)
+    terminal = Terminal(console, no_input=no_input)
+    installer = Installer(console, terminal, field_values(given), editable)
     done = installer.install(what)
     if as_json:
         console.json([item.as_dict() for item in done])

@@ -8,10 +8,17 @@ import click
 
 from satchel.cli.command import Command, pass_console
 from satchel.cli.console import Console
-from satchel.cli.templates import package_files, plugin_files, short_name, skill_files
+from satchel.cli.templates import (
+    distribution_name,
+    package_files,
+    plugin_files,
+    short_name,
+    skill_files,
+)
 from satchel.errors import SatchelError
 from satchel.names import plugin_name_fault, skill_name_fault
 from satchel.settings import Limits
+from satchel.sources import normalized
 from satchel.text import one_line
 
 _DEFAULT = "Says what {name} does. Use when a task mentions {name}."
@@ -47,8 +54,14 @@ def plugin(
 ) -> None:
     """Write a plugin: a folder with toolkit.yaml, tools.py and a skill, or a package."""
     _require("plugin", name, plugin_name_fault(name))
-    made = package_files if package else plugin_files
-    files = made(name, _described(name, description), _described(short_name(name), None))
+    texts = (_described(name, description), _described(short_name(name), None))
+    if package:
+        taken = _taken()
+        files = package_files(name, *texts, taken)
+        if (named := distribution_name(name, taken)) != name:
+            console.say(one_line(f"the distribution is {named!r}: {name!r} is somebody else's"))
+    else:
+        files = plugin_files(name, *texts)
     parent = ("." if package else "plugins") if parent is None else parent
     folder = os.path.normpath(os.path.join(parent, name))
     _write(folder, files, console, "validate", "test")
@@ -57,6 +70,15 @@ def plugin(
 def _require(kind: str, name: str, fault: str) -> None:
     if fault:
         raise SatchelError(f"the name {name!r} {fault}", where=f"new {kind}")
+
+
+def _taken() -> frozenset[str]:
+    """Return the names of everything that is installed, in the form of `normalized`."""
+    # Lazy: it reads what every distribution says of itself.
+    from importlib.metadata import packages_distributions
+
+    names = packages_distributions().items()
+    return frozenset(normalized(name) for module, owners in names for name in (module, *owners))
 
 
 def _described(name: str, description: str | None) -> str:

@@ -5,17 +5,18 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import satchel
-from satchel.cli.calling import called, pairs, run_to_end
+from satchel.cli.calling import called, run_to_end
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
-from satchel.cli.configuring import Plugin, absolute, faults_of
+from satchel.cli.configuring import Plugin, as_texts
 from satchel.cli.console import Console, log_visibly
+from satchel.cli.pairs import field_values
 from satchel.cli.render import count, relative, told
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.errors import SatchelError
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 _SHOWN_LENGTH = 120
 # The catalog says it in words only.
 _NO_VALUE = re.compile(r"tool '(?P<tool>.+)' is left out: '(?P<field>.+)' has no value")
-_MARK = re.compile(r"\(id [0-9a-f]{8}\)")
 _FRAME = re.compile(r'^ *File "(?P<path>.+)", line (?P<line>\d+), in (?P<name>.+)$', re.MULTILINE)
 _RAISED = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.MULTILINE)
 _EXAMPLES = 'write @tool(examples=[{"parameter": "value"}])'
@@ -69,6 +69,7 @@ class Outcome:
     left_out: tuple[LeftOut, ...] = ()
     problems: tuple[Diagnostic, ...] = ()
     """What is wrong with it, beside values that nobody gave."""
+    is_interrupted: bool = False
 
     @property
     def failures(self) -> tuple[Attempt, ...]:
@@ -79,14 +80,16 @@ class Outcome:
     def passed(self) -> bool:
         """Tell whether everything that was tried went well."""
         is_broken = any(item.severity is Severity.ERROR for item in self.problems)
-        return self.plugin.is_served and not is_broken and not self.failures
+        is_whole = self.plugin.is_served and not is_broken and not self.is_interrupted
+        return is_whole and not self.failures
 
 
 @click.command("test", cls=Command)
 @click.argument("name", metavar="PLUGIN")
 @click.option(
-    "--set", "values", multiple=True, metavar="KEY=VALUE", help="Configure the plugin. Repeatable."
-)
+    "--set", "values", multiple=True, metavar="KEY=VALUE",
+    help="Configure the plugin; '-' reads the value from stdin. Repeatable.",
+)  # fmt: skip
 @reads_sources
 @as_json
 @click.pass_context
@@ -105,22 +108,21 @@ def command(
     PLUGIN is the plugin's folder, or the name of one that the usual options find. Its code is run,
     in an empty current folder, and with nothing configured but defaults and what --set says.
     """
-    given = pairs(values)
+    given = field_values(values)
     wanted = _wanted(name, sources)
     log_visibly()
     with scratch_world() as folder:
-        plugin = _configured(wanted, given)
-        if faults := faults_of(plugin, given):
-            raise SatchelError("; ".join(faults), where=wanted.name)
+        plugin = _configured(wanted, {})
         plugin.warn_if_unknown(console, given)
-        given = {key: absolute(plugin, key, value) for key, value in given.items()}
+        texts = as_texts(wanted.name, plugin.config.fields, given, any_key=True)
         with contextlib.chdir(_made(folder, "here")):
-            outcome = _tried(wanted, _configured(wanted, given), given)
-    if as_json:
+            plugin = _configured(wanted, texts)
+            outcome = _tried(wanted, plugin, texts, None if as_json else console)
+    if as_json and not outcome.is_interrupted:
         console.json(_shape(outcome))
-    else:
-        _tell(outcome, console)
     _sum_up(outcome, console)
+    if outcome.is_interrupted:
+        raise click.Abort
     ctx.exit(0 if outcome.passed else 1)
 
 
@@ -157,14 +159,44 @@ def _configured(wanted: "PluginEntry", given: Mapping[str, str]) -> Plugin:
     return Plugin(read_configuration(wanted.name, given, fields=wanted.supply.config), None)
 
 
-def _tried(wanted: "PluginEntry", plugin: Plugin, given: Mapping[str, str]) -> Outcome:
-    """Load the plugin alone, and call each of its tools with each of its examples."""
+def _tried(
+    wanted: "PluginEntry", plugin: Plugin, given: Mapping[str, str], console: Console | None
+) -> Outcome:
+    """Load the plugin alone, and call each of its tools with each of its examples.
+
+    What comes of it is told on the console as it comes.
+    """
     is_package = wanted.scope is Scope.PLUGIN
-    bag = satchel.Satchel(
+    attempts: list[Attempt] = []
+
+    def done(attempt: Attempt) -> None:
+        attempts.append(attempt)
+        if console:
+            _tell_attempt(attempt, console)
+
+    with satchel.Satchel(
         plugins=() if is_package else [wanted.path],
         entry_points=[wanted.name] if is_package else (),
         config={wanted.name: given},
-    )
+    ) as bag:
+        outcome, tools, unavailable = _loaded(bag, wanted, plugin)
+        if console:
+            for item in outcome.problems:
+                console.out(told(item))
+        try:
+            run_to_end(_attempts(bag, tools, unavailable, outcome.plugin.path, done))
+        except click.Abort:
+            outcome = replace(outcome, is_interrupted=True)
+    if console:
+        for tool in outcome.left_out:
+            console.out("-       " + one_line(f"{tool.tool}: {tool.reason} -> {tool.fix}"))
+    return replace(outcome, attempts=tuple(attempts))
+
+
+def _loaded(
+    bag: satchel.Satchel, wanted: "PluginEntry", plugin: Plugin
+) -> "tuple[Outcome, list[ToolEntry], Mapping[str, tuple[str, ...]]]":
+    """Return what is known before any call, the tools to call, and the groups that cannot be."""
     found = next(item for item in bag.catalog.all_plugins if item.unit == wanted.unit)
     tools = [item for item in bag.catalog.all_tools if item.source == found.name and item.is_served]
     unavailable = {
@@ -177,16 +209,10 @@ def _tried(wanted: "PluginEntry", plugin: Plugin, given: Mapping[str, str]) -> O
         *(_without_group(item, unavailable) for item in tools if item not in reachable),
         *(LeftOut(i.name, "no examples", _EXAMPLES) for i in reachable if i not in callable_ones),
     )
-    with _tracebacks() as tracebacks:
-        attempts = run_to_end(_attempts(bag, callable_ones, unavailable, found.path, tracebacks))
     waiting = {plugin.config.without_value(item) for item in plugin.config.missing}
     problems = (item for item in found.diagnostics if item not in waiting)
-    return Outcome(
-        found,
-        tuple(attempts),
-        left_out,
-        tuple(item for item in problems if not _is_left_out(item)),
-    )
+    told = tuple(item for item in problems if not _is_left_out(item))
+    return Outcome(found, (), left_out, told), callable_ones, unavailable
 
 
 def _is_left_out(item: Diagnostic) -> bool:
@@ -211,9 +237,8 @@ async def _attempts(
     tools: Iterable["ToolEntry"],
     unavailable: Mapping[str, tuple[str, ...]],
     folder: str,
-    tracebacks: Mapping[str, str],
-) -> list[Attempt]:
-    attempts = []
+    done: Callable[[Attempt], None],
+) -> None:
     for entry in tools:
         for example in good_examples(entry.tool.examples if entry.tool else (), entry.path):
             # One conversation each: no call knows of the one before.
@@ -221,26 +246,26 @@ async def _attempts(
             session.activate(*(group for group in entry.groups if group not in unavailable))
             arguments = thawed(example)
             begun = time.perf_counter()
-            result = await called(session, entry.name, arguments, None)
+            with _tracebacks() as tracebacks:
+                result = await called(session, entry.name, arguments, None)
             seconds = time.perf_counter() - begun
-            mark = _MARK.search(result.text) if result.error_code == "tool_failed" else None
-            location = _location(tracebacks.get(mark[0], ""), folder) if mark else ""
-            attempts.append(Attempt(entry.name, arguments, result, seconds, location))
-    return attempts
+            has_raised = result.error_code == "tool_failed" and bool(tracebacks)
+            location = _location(tracebacks[-1], folder) if has_raised else ""
+            done(Attempt(entry.name, arguments, result, seconds, location))
 
 
 @contextlib.contextmanager
-def _tracebacks() -> Iterator[dict[str, str]]:
-    """Yield the tracebacks that calls log, by the id under which the model is told of them."""
+def _tracebacks() -> Iterator[list[str]]:
+    """Yield the tracebacks of tools that are logged until the block ends."""
     # Lazy: only what runs code has anything to log.
     import logging
 
-    found: dict[str, str] = {}
+    found: list[str] = []
 
     class Keeping(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if mark := _MARK.search(record.getMessage()):
-                found[mark[0]] = record.getMessage()
+            if _FRAME.search(record.getMessage()):
+                found.append(record.getMessage())
 
     handler, log = Keeping(), logging.getLogger("satchel.runtime")
     log.addHandler(handler)
@@ -263,15 +288,6 @@ def _location(traceback: str, folder: str) -> str:
 
 def _path(frame: re.Match[str]) -> str:
     return os.path.expanduser(frame["path"])
-
-
-def _tell(outcome: Outcome, console: Console) -> None:
-    for item in outcome.problems:
-        console.out(told(item))
-    for attempt in outcome.attempts:
-        _tell_attempt(attempt, console)
-    for tool in outcome.left_out:
-        console.out("-       " + one_line(f"{tool.tool}: {tool.reason} -> {tool.fix}"))
 
 
 def _tell_attempt(attempt: Attempt, console: Console) -> None:
@@ -300,6 +316,8 @@ def _sum_up(outcome: Outcome, console: Console) -> None:
         parts.append(f"{count(others, 'tool')} left out")
     if not outcome.plugin.is_served:
         parts.append("the plugin did not load")
+    if outcome.is_interrupted:
+        parts.append("interrupted")
     console.say(one_line(f"{outcome.plugin.name}: {', '.join(parts)}"))
 
 

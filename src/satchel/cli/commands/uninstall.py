@@ -1,15 +1,18 @@
 """`satchel uninstall`: take out what `satchel install` put in."""
 
 import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import click
 
-from satchel.cli.choosing import forget, shown_path
+from satchel.cli.choosing import forget, require_sound_choices, shown_path
 from satchel.cli.command import Command, as_json, pass_console
 from satchel.cli.console import Console
 from satchel.cli.installing import catalog
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses, plugin_name_fault
+from satchel.setup.changing import changing
 from satchel.setup.context import data_folder
 from satchel.setup.packages import installed, uninstall
 from satchel.setup.placing import removed
@@ -33,38 +36,59 @@ def command(console: Console, name: str, purge: bool, as_json: bool) -> None:
     """
     if fault := plugin_name_fault(name):
         raise click.BadParameter(f"a plugin's name {fault}", param_hint="NAME")
-    kind, path, names = _removed(console, name)
-    kept: list[str] = []
-    for gone in names:
-        forget(gone)
-        kept += _left(gone, purge=purge)
-    record = {"name": name, "kind": kind, "path": path, "kept": kept}
+    require_sound_choices()
+    try:
+        gone = _removed(console, name)
+    except NotFoundError as problem:
+        if not (left := _left(name, purge=False)):
+            raise
+        if not purge:
+            raise SatchelError(problem.message, fix=f"--purge removes {_shown(left)}") from None
+        gone = Gone("values", left[0], (name,))
+    forget([name, *gone.names, *gone.distribution])
+    kept = [path for plugin in gone.names for path in _left(plugin, purge=purge)]
     if as_json:
-        console.json(record)
+        console.json({"name": name, "kind": gone.kind, "path": gone.path, "kept": kept})
     else:
-        console.out(one_line(f"uninstalled {name} ({shown_path(path)})"))
-    for left in kept:
-        console.say(one_line(f"kept {shown_path(left)}; --purge removes it"))
+        console.out(one_line(f"uninstalled {name} ({shown_path(gone.path)})"))
+    for left_over in kept:
+        console.say(one_line(f"kept {shown_path(left_over)}; --purge removes it"))
 
 
-def _removed(console: Console, name: str) -> tuple[str, str, list[str]]:
-    """Remove a plugin; return what it was, where, and the names of all plugins that went."""
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What was removed: its kind, where it was, and the plugins that went with it."""
+
+    kind: str
+    path: str
+    names: tuple[str, ...]
+    distribution: tuple[str, ...] = ()
+    """The names of its distribution, if it had one."""
+
+
+def _removed(console: Console, name: str) -> Gone:
     path = os.path.join(own_plugins(), name)
+    known = installed()
     if os.path.islink(path) or format_of(path) is not None:
         kind = "link" if os.path.islink(path) else "folder"
-        removed(path)
-        return kind, path, [name]
-    found = _package(name)
-    names = [item.name for item in installed() if item.path == found.path]
+        with changing(path, console.say):
+            removed(path)
+        for item in known:
+            if item.name == name:
+                also = f"{item.distribution} offers a plugin {name}, too, which stays installed"
+                console.say(one_line(f"{also}; to remove it say this again"))
+        return Gone(kind, path, (name,))
+    found = _package(name, known)
+    names = tuple(item.name for item in known if item.path == found.path)
     if others := [other for other in names if other != name]:
         console.say(one_line(f"{found.distribution} brings {', '.join(others)}, too"))
     uninstall(found.distribution)
-    return "package", found.path, names
+    distribution = (found.distribution, normalized(found.distribution))
+    return Gone("package", found.path, names, distribution)
 
 
-def _package(name: str) -> DistributionFinding:
+def _package(name: str, known: Sequence[DistributionFinding]) -> DistributionFinding:
     """Return the installed plugin of a name. Raises `SatchelError` if there is no such one."""
-    known = installed()
     found = [item for item in known if name == item.name or _same(name, item.distribution)]
     owners = sorted({item.distribution for item in found})
     if not found:
@@ -90,6 +114,10 @@ def _not_ours(name: str, packages: list[str]) -> SatchelError:
     folder = own_plugins()
     folders = os.listdir(folder) if os.path.isdir(folder) else []
     return NotFoundError("installed plugin", name, near_misses(name, {*folders, *packages}))
+
+
+def _shown(paths: Iterable[str]) -> str:
+    return " and ".join(map(shown_path, paths))
 
 
 def _left(name: str, *, purge: bool) -> list[str]:

@@ -15,7 +15,7 @@ from satchel.settings import Limits
 from satchel.text import visible
 
 if TYPE_CHECKING:  # The command line stays light: whoever has a finding has loaded its room.
-    from satchel.sources import PluginFinding
+    from satchel.sources import PluginFinding, SkillScan
 
 _NAMES = frozenset({"SKILL.md", "toolkit.yaml", "plugin.json", "mcp.json", ".mcp.json"})
 
@@ -56,7 +56,8 @@ def command(console: Console, ctx: click.Context, paths: tuple[str, ...], form: 
 def check(path: str) -> tuple[int, list[Diagnostic]]:
     """Return how many skills and plugins a path holds, and what was found, not yet strict."""
     # Lazy: the rooms that read manifests are not needed for `--help`.
-    from satchel.sources import NAMESPACE, Holds, format_of, place, scan_plugins, scan_skills
+    from satchel.sources import NAMESPACE, Format, Holds, place, scan_skills
+    from satchel.sources.files import is_inside
 
     # A manifest in one of these is a part of the plugin around it.
     parts = (".claude-plugin", NAMESPACE)
@@ -71,40 +72,73 @@ def check(path: str) -> tuple[int, list[Diagnostic]]:
     # Who names a folder to check means all of it.
     limits = Limits(find_depth=64, find_folders=100_000)
     scan = scan_skills(place(path, Holds.SKILLS), limits)
+    plugins = _plugins(scan, parts, limits)
     problems = list(scan.diagnostics)
-    units = len(scan.findings)
-    for skill in scan.findings.values():
+    for plugin in plugins:
+        problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
+    closed = [plugin.path for plugin in plugins if plugin.format is Format.OPEN]
+    skills = {
+        skill.path: skill
+        for skill in scan.findings.values()
+        if not any(is_inside(skill.path, folder) for folder in closed)
+    }
+    for part in (part for plugin in plugins for part in _skills_of(plugin, limits)):
+        skills |= {skill.path: skill for skill in part.findings.values()}
+        problems += (*part.diagnostics, *_never_loaded(part, limits))
+    for skill in skills.values():
         problems += (*skill.diagnostics, *skill.folder.diagnostics)
-    # A plugin may lie at any depth, so each folder that is no skill may be one.
-    for key in sorted(scan.walked):
-        # Other clients keep a plugin.json of their own in a hidden folder.
-        if os.path.basename(key).startswith(".") or os.path.basename(key) in parts:
-            continue
-        below = os.path.join(scan.place.path, *key.split("/"))
-        if format_of(below) is not None:
-            for plugin in scan_plugins(place(below, Holds.PLUGINS), limits).findings.values():
-                units += 1
-                problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
-                problems += _of_skill_folders(plugin, limits)
+    units = len(skills) + len(plugins)
     if not units and not has_error(strictly(problems)):
         problems.append(_nothing(path))
     return units, problems
 
 
-def _of_skill_folders(plugin: "PluginFinding", limits: Limits) -> list[Diagnostic]:
-    """Return what is wrong with where a plugin's skills are; each skill was looked at already."""
+def _plugins(scan: "SkillScan", parts: tuple[str, ...], limits: Limits) -> "list[PluginFinding]":
+    """Return the plugins among the folders that were looked into, whatever else they are."""
+    from satchel.sources import Holds, format_of, place, scan_plugins
+
+    found: list[PluginFinding] = []
+    for key in sorted(scan.walked.union(scan.findings)):
+        # Other clients keep a plugin.json of their own in a hidden folder.
+        if os.path.basename(key).startswith(".") or os.path.basename(key) in parts:
+            continue
+        folder = os.path.join(scan.place.path, *key.split("/"))
+        if format_of(folder) is not None:
+            found += scan_plugins(place(folder, Holds.PLUGINS), limits).findings.values()
+    return found
+
+
+def _skills_of(plugin: "PluginFinding", limits: Limits) -> "Iterable[SkillScan]":
+    """Look for the skills of a plugin where loading it looks, and by the same rules."""
     from satchel.sources import Format, Holds, Place, Scope, scan_skills
 
-    if plugin.format is Format.TOOLKIT:
-        return []
-    beside = Place(plugin.path, Holds.SKILLS, Scope.PLUGIN, "", optional=True, within=plugin.path)
-    return [
-        item
-        for folder in plugin.skills
-        for item in scan_skills(
-            replace(beside, path=folder, is_open=plugin.format is Format.OPEN), limits
-        ).diagnostics
-    ]
+    for folder in plugin.skills:
+        there = Place(
+            folder,
+            Holds.SKILLS,
+            Scope.PLUGIN,
+            "",
+            optional=True,
+            within="" if plugin.format is Format.TOOLKIT else plugin.path,
+            is_open=plugin.format is Format.OPEN,
+        )
+        yield scan_skills(there, limits)
+
+
+def _never_loaded(scan: "SkillScan", limits: Limits) -> Iterable[Diagnostic]:
+    """Report the skills of an open plugin that do not lie where the format looks for them."""
+    from satchel.sources import SKILL_FILE, scan_skills
+
+    for key in sorted(scan.walked) if scan.place.is_open else ():
+        folder = os.path.join(scan.place.path, key) if key else scan.place.path
+        for skill in scan_skills(replace(scan.place, path=folder, is_open=False), limits).findings:
+            if key or not skill:
+                yield report(
+                    "source-too-deep",
+                    Where(os.path.join(folder, *skill.split("/"), SKILL_FILE)),
+                    "is never loaded: a skill of an open plugin is a folder directly in skills/",
+                    "move its folder there",
+                )
 
 
 def _nothing(path: str) -> Diagnostic:
