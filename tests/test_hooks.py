@@ -1,11 +1,13 @@
 """Plugins with hooks, as a host and its users meet them."""
 
 import asyncio
+import builtins
 import gc
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 from click.testing import CliRunner
@@ -27,14 +29,21 @@ def hello(name: str) -> str:
 '''
 
 
-@pytest.fixture
-def log(monkeypatch) -> list:
-    """What the plugins under test did, in their order."""
-    import builtins
+@pytest.fixture(scope="module")
+def shared_log() -> Iterator[list]:
+    """One list for all tests: what is put back after a plugin would bring an older one back."""
+    builtins.satchel_test_log = []
+    yield builtins.satchel_test_log
+    del builtins.satchel_test_log
 
-    seen: list = []
-    monkeypatch.setattr(builtins, "satchel_test_log", seen, raising=False)
-    return seen
+
+@pytest.fixture
+def log(shared_log) -> list:
+    """What the plugins under test did, in their order."""
+    gc.collect()
+    wait_for_ends()
+    shared_log.clear()
+    return shared_log
 
 
 @pytest.fixture
