@@ -500,3 +500,28 @@ def test_what_a_shutdown_prints_is_no_data(log, home, write_plugin):
     ran = CliRunner().invoke(cli, ["plugins", "--json"])
     assert "NOISE" not in ran.stdout
     assert "NOISE" in ran.stderr
+
+
+def test_what_a_command_of_a_plugin_raises_is_one_line_without_secrets(
+    log, home, write_plugin, monkeypatch
+):
+    monkeypatch.setenv("SATCHEL_DEMO_KEY", "hunter2")
+    source = COMMAND.format(name="shout").replace(
+        "click.echo(word.upper())", "raise RuntimeError('no login with hunter2')"
+    )
+    write_plugin(home, "demo", FIELD, tools=TOOLS.format(version="one") + source)
+    ran = CliRunner().invoke(cli, ["shout", "oh"])
+    assert (ran.exit_code, ran.output) == (1, "Error: RuntimeError: no login with [redacted]\n")
+
+
+def test_a_shutdown_runs_in_whatever_thread_lets_go_last(tmp_path, write, log):
+    write("@hookimpl\ndef satchel_shutdown():\n    print('ended', flush=True)\n")
+    host = (
+        "import builtins, satchel, threading; builtins.satchel_test_log = []\n"
+        f"bag = satchel.Satchel(plugins={str(tmp_path)!r})\n"
+        "def late():\n    threading.main_thread().join()\n    bag.close()\n"
+        "threading.Thread(target=late).start()\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", host]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.stdout, ran.stderr) == ("ended\n", "")

@@ -34,6 +34,7 @@ IMPORTED_LATE = {
     "asyncio": "whoever awaits has it already; listing skills does without",
     "logging": "needed when a tool fails",
     "mimetypes": "needed when a file of a skill is served",
+    "zlib": "needed when a damaged wheel is read",
     "shutil": "needed when a script is run; it brings compression",
     "subprocess": "needed when a program is run",
     "sqlite3": "needed when somebody searches; some Pythons are without",

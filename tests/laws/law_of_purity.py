@@ -128,6 +128,7 @@ EXCEPTIONS = {
             *("asyncio.run_coroutine_threadsafe", "asyncio.set_event_loop"),
             *("contextlib.suppress", "inspect.isawaitable", "logging.getLogger"),
             *("threading.Lock", "threading.Thread", "threading.main_thread", "pluggy"),
+            "threading.current_thread",
             "signal",
             "satchel.sources",
         },

@@ -477,3 +477,40 @@ def test_each_life_of_a_package_has_modules_of_its_own(site, monkeypatch):
         assert look_at(first) == "open"
         first.close()
         assert look_at(second) == "open"
+
+
+WAITING = """
+import waiting_state
+from satchel import ConfigField, hookimpl
+
+@hookimpl
+def satchel_config_fields():
+    return [ConfigField("size", "integer", default=1, max=5)]
+
+@hookimpl
+def satchel_startup(config):
+    waiting_state.seen.append(config["size"])
+
+def look() -> str:
+    "Look into the state, as it is imported now."
+    from waiting_state import seen
+    return str(seen)
+
+@hookimpl
+def satchel_tools():
+    return [look]
+"""
+
+
+def test_a_value_that_is_not_allowed_leaves_the_code_that_serves_alone(site, monkeypatch):
+    from satchel import Satchel
+
+    (site / "waiting_state.py").write_text("seen = []\n")
+    install(site, "living", "1.0", "waiting_module", WAITING)
+    record = site / "living-1.0.dist-info" / "RECORD"
+    record.write_text("waiting_module.py,,\nwaiting_state.py,,\n")
+    with Satchel(entry_points="living") as bag:
+        monkeypatch.setenv("SATCHEL_LIVING_SIZE", "9")
+        bag.refresh()
+        assert bag.catalog.plugin("living").state == "stale"
+        assert look_at(bag) == "[1]"

@@ -31,6 +31,10 @@ COMMANDS = {
 """Each command with its one line of help; its code is in `satchel.cli.commands`."""
 
 
+_PLUGIN = "satchel.plugin"
+"""Where the context keeps the plugin whose command is run."""
+
+
 class LazyGroup(click.Group):
     """A group that imports the module of a command when that command is run."""
 
@@ -55,15 +59,21 @@ class LazyGroup(click.Group):
         """Run a command; what one of a plugin raises is one line."""
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (
+            click.ClickException,
+            click.exceptions.Exit,
+            click.Abort,
+            EOFError,
+            BrokenPipeError,
+        ):
             raise
         except Exception as fault:
-            if ctx.params.get("debug"):
+            if ctx.params.get("debug") or _PLUGIN not in ctx.meta:
                 raise
             # Lazy: needed for a fault only.
-            from satchel.text import one_line
+            from satchel.cli.extending import fault_of
 
-            raise click.ClickException(one_line(f"{type(fault).__name__}: {fault}")) from fault
+            raise click.ClickException(fault_of(ctx.meta[_PLUGIN], fault)) from fault
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -81,10 +91,11 @@ class LazyGroup(click.Group):
             near = near_misses(name, {*COMMANDS, *found})
             hint = f" Did you mean {', '.join(near)}?" if near else ""
             ctx.fail(f"No such command {name!r}.{hint}")
-        (_, command), *others = found[name]
+        (owner, command), *others = found[name]
         if others:
-            owners = " and ".join(plugin for plugin, _ in found[name])
+            owners = " and ".join(supply.name for supply, _ in found[name])
             ctx.fail(f"{name!r} is a command of {owners}; 'satchel disable' one of them.")
+        ctx.meta[_PLUGIN] = owner
         return name, command, args[1:]
 
 

@@ -62,6 +62,7 @@ def _of_project(folder: str) -> Fields:
 
 def _of_wheel(path: str) -> Fields:
     import zipfile
+    import zlib
 
     try:
         with zipfile.ZipFile(path) as wheel:
@@ -74,7 +75,7 @@ def _of_wheel(path: str) -> Fields:
             points = [name for name in known if name.endswith(".dist-info/entry_points.txt")]
             text = (read(points[0]) if points else None) or b""
             return _fields(_points(text.decode()), read)
-    except (OSError, ValueError, zipfile.BadZipFile):
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return {}  # pip will say what is wrong with it
 
 

@@ -143,7 +143,8 @@ def _in_time(work: Callable[[], None], limit: float) -> None:
     def stop(*_: object) -> None:
         raise PluginTimeoutError(f"took longer than {limit:g} seconds (limit hook)")
 
-    if not hasattr(signal, "setitimer"):
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not hasattr(signal, "setitimer"):
         work()
         return
     before = signal.signal(signal.SIGALRM, stop)

@@ -108,7 +108,8 @@ def started(supply: Supply, config: Configuration, *, alone: bool = True) -> Sup
         return supply
     supply = replace(supply, started_with=fingerprint(config.values) if life.has_startup else "")
     if life.has_startup and (problem := _not_ready(config)):
-        bare = replace(supply, tools=(), layers=(), commands=(), life=None, flawed=True)
+        supply.code.undo()  # A version that goes on keeps its own modules.
+        bare = replace(supply, tools=(), layers=(), commands=(), life=None, code=None, flawed=True)
         diagnostics = (*supply.diagnostics, problem)
         return replace(bare, withdrawn=bool(config.missing), diagnostics=diagnostics)
     supply.code.claim()

@@ -223,8 +223,9 @@ class _Bounded:
         """
         if self._last != _END_OF_TAR:
             raise SatchelError("is damaged or cut off; nothing was extracted")
-        while self.read(_CHUNK):
-            pass
+        while data := self.read(_CHUNK):
+            if data.strip(b"\0"):
+                raise SatchelError("is damaged in the middle; nothing was extracted")
 
     def seek(self, at: int, whence: int = 0) -> int:
         """Go on elsewhere."""

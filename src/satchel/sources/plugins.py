@@ -218,12 +218,13 @@ def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
     if large := tuple(too_large(found, limits.plugin_source)):
         return replace(found, diagnostics=(*reading.diagnostics, *large))
     # Whatever its manifest says, code that does not compile is told at once.
-    full, of_part = with_part(found, written or PluginManifest(found.folder_name), limits)
-    if (manifest := reading.value) is None:
-        return replace(found, diagnostics=(*reading.diagnostics, *of_part))
+    manifest = written or PluginManifest(found.folder_name)
+    full, of_part = with_part(found, manifest, limits)
     skills = (os.path.join(found.path, manifest.skills),)
     missing = not_there(skills)
     problems = (*reading.diagnostics, *of_part, *_no_skills(path, manifest, missing))
+    if reading.value is None:
+        return replace(found, diagnostics=problems)
     return replace(full, skills=skills, missing=missing, diagnostics=problems)
 
 
