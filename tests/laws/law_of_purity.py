@@ -332,7 +332,7 @@ EXCEPTIONS = {
     ),
     "cli.packaged": (
         "it reads a project's pyproject.toml, and what is in a wheel",
-        {"configparser", "tomllib", "zipfile"},
+        {"configparser", "tomllib", "zipfile", "zlib"},
     ),
     "cli.templates": (
         "a package must not bear a name that Python keeps for itself",
