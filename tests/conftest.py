@@ -81,3 +81,11 @@ def write_plugin() -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture
+def site(tmp_path) -> Path:
+    """A folder to install distributions in, which is not on the import path."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    return folder

@@ -212,11 +212,9 @@ def satchel_tools():
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    monkeypatch.syspath_prepend(str(folder))
-    return folder
+def site(site, monkeypatch):
+    monkeypatch.syspath_prepend(site)
+    return site
 
 
 def activate_and_say(bag) -> str:

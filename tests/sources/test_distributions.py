@@ -13,13 +13,6 @@ from satchel.sources.distributions import (
 
 
 @pytest.fixture
-def site(tmp_path):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def parsed(monkeypatch):
     """The paths of the metadata folders that are looked into from now on."""
     real, seen = distributions._findings, []

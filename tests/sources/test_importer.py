@@ -310,11 +310,9 @@ def test_code_runs_on_an_event_loop_as_ever(load):
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    monkeypatch.syspath_prepend(folder)
-    return folder
+def site(site, monkeypatch):
+    monkeypatch.syspath_prepend(site)
+    return site
 
 
 def found_in(site) -> DistributionFinding:

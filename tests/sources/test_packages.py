@@ -11,13 +11,6 @@ POINTS = "[satchel.plugins]\nacme = acme.weather.plugin\n"
 
 
 @pytest.fixture
-def site(tmp_path):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def write():
     """Write a package `acme.weather` whose modules end the process if they are imported."""
 

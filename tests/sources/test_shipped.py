@@ -4,13 +4,6 @@ from satchel.sources.distributions import recorded_files, scan_distributions
 from satchel.sources.shipped import owners, shipped_skills
 
 
-@pytest.fixture
-def site(tmp_path):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    return folder
-
-
 def ship(site, below=""):
     folder = site / below / ".agents" / "skills" / "a-skill"
     folder.mkdir(parents=True)

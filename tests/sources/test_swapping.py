@@ -18,11 +18,9 @@ STATE = "from acme import state\ndef late():\n    from acme import state\n    re
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    monkeypatch.syspath_prepend(folder)
-    return folder
+def site(site, monkeypatch):
+    monkeypatch.syspath_prepend(site)
+    return site
 
 
 @pytest.fixture
