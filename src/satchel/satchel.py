@@ -20,6 +20,7 @@ from satchel.catalog import (
     ToolSupply,
     diff,
 )
+from satchel.contracts import PlanPolicy, ToolContract, bind
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import Asked, Look, Wanted, look
 from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
@@ -124,15 +125,17 @@ class Satchel:
         scripts: bool = False,
         search: bool | None = None,
         notes: Literal["prompt", "answer", "both"] = "both",
+        plan_policy: PlanPolicy | None = None,
     ) -> Session:
         """Begin a conversation.
 
         The first four say which tools of its own it offers to the model: to choose tool groups,
         to load skills, to run their scripts, and to search; `None` searches only where much is
         out of sight. `notes` says where the notes of active groups go: into the prompt, into the
-        answer of the meta tool, or both.
+        answer of the meta tool, or both. `plan_policy` is `Session.plan_policy`.
         """
-        return Session(self._shared, SessionOptions(meta_tool, skill_tools, scripts, search, notes))
+        options = SessionOptions(meta_tool, skill_tools, scripts, search, notes)
+        return Session(self._shared, options, plan_policy)
 
     # ---- what the host adds in code -------------------------------------------------------
 
@@ -234,6 +237,41 @@ class Satchel:
                 )
 
         return undo
+
+    def register_contract(self, contract: ToolContract) -> None:
+        """Hold the tool of the contract's name to it, whoever brings that tool, now or later.
+
+        It takes the place of a contract that came with the tool. Raises `ConflictError` if the
+        host already gave one for that name, and `DefinitionError` if the tool that is served now
+        does not fit it; one that comes later and does not is left out.
+        """
+        if not isinstance(contract, ToolContract):
+            raise DefinitionError(
+                f"{type(contract).__name__} is no contract", fix="make a ToolContract"
+            )
+        with self._lock:
+            if contract.name in self._wanted.contracts:
+                raise ConflictError(
+                    f"the host already gave a contract of the tool {contract.name!r}",
+                    fix="call remove_contract first",
+                )
+            entry = self.catalog.tools.get(contract.name)
+            if entry is not None and entry.tool is not None:
+                bind(entry.tool, contract)
+            self._hold({**self._wanted.contracts, contract.name: contract})
+
+    def remove_contract(self, name: str) -> None:
+        """Take away the contract that the host gave for a tool; the tool's own counts again.
+
+        Raises `NotFoundError` with the near misses.
+        """
+        with self._lock:
+            self._require("contract", name, list(self._wanted.contracts))
+            self._hold(_without(self._wanted.contracts, name))
+
+    def _hold(self, contracts: Mapping[str, ToolContract]) -> None:
+        self._wanted = replace(self._wanted, contracts=contracts)
+        self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
 
     def set_extended_model(self, tool: str | Tool, model: Any) -> None:
         """Let a tool that takes `**kwargs` also take the fields of a pydantic model.

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 FLOORS = [
     {"errors", "text", "settings"},
     {"diagnostics", "names"},
-    {"tools", "manifests", "contracts"},
+    {"tools", "manifests"},
+    {"contracts"},
     {"sources"},
     {"catalog"},
     {"groups"},

@@ -35,11 +35,15 @@ PURE = {
         "griffe.DocstringSectionOtherParameters",
         "griffe.DocstringSectionParameters",
         "griffe.DocstringSectionText",
-        *("pydantic", "pydantic_core.to_jsonable_python"),
+        *("pydantic", "pydantic_core.from_json", "pydantic_core.to_jsonable_python"),
     },
     "manifests": {
         *("ast", "hashlib.blake2b", "pathlib.PurePath", "pathlib.PurePosixPath", "re", "yaml"),
         *("ipaddress.ip_address", "json.loads"),
+    },
+    "contracts": {
+        *("ast", "inspect.Signature", "inspect.isawaitable", "inspect.iscoroutine"),
+        *("inspect.iscoroutinefunction", "inspect.signature", "json.dumps", "re.compile"),
     },
     "catalog": {
         "satchel.sources.files.UnitFile",
@@ -50,7 +54,7 @@ PURE = {
     "prompt": {"re.IGNORECASE", "re.compile", "string.Formatter"},
     "runtime": {
         *("inspect.isawaitable", "inspect.iscoroutinefunction", "inspect.signature"),
-        *("json.dumps", "pydantic_core.from_json", "fnmatch.fnmatchcase", "math.ceil"),
+        *("json.dumps", "fnmatch.fnmatchcase", "math.ceil"),
         *("itertools.dropwhile", "heapq.heappop", "heapq.heappush", "collections.deque"),
     },
     "search": {"itertools.pairwise", "re.compile", "unicodedata.normalize"},

@@ -15,6 +15,7 @@ from satchel.catalog.entries import (
     State,
     ToolEntry,
 )
+from satchel.contracts import Contracts
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
@@ -46,6 +47,11 @@ class Catalog:
     def __post_init__(self) -> None:
         for name in ("skills", "tools", "groups", "plugins"):
             object.__setattr__(self, name, _served(getattr(self, f"all_{name}")))
+
+    @cached_property
+    def contracts(self) -> Contracts:
+        """Return the contracts of the served tools."""
+        return Contracts(entry.contract for entry in self.tools.values() if entry.contract)
 
     @cached_property
     def skills_by_folder(self) -> Mapping[str, SkillEntry]:

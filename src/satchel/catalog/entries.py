@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic
 from satchel.manifests import ConfigField, McpServer, SkillManifest
 from satchel.sources.files import UnitFile
@@ -113,6 +114,8 @@ class ToolEntry(Entry):
     version: str
     """Differs when the tool does: its schema, its code, or the host's registration of it."""
     tool: Tool | None = field(default=None, compare=False)
+    contract: ToolContract | None = field(default=None, compare=False, repr=False)
+    """What calls of it are held to."""
 
     @property
     def group(self) -> str:
@@ -232,6 +235,8 @@ class ToolSupply:
     groups: tuple[str, ...] = ()
     """The groups that it names itself."""
     tool: Tool | None = field(default=None, compare=False)
+    contract: ToolContract | None = field(default=None, compare=False, repr=False)
+    """What the tool is bound to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

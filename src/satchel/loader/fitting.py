@@ -56,7 +56,10 @@ class Fitter:
 
     def _fitted(self, supply: Supply) -> Fitted:
         known = self.before.fitted.get(unit_of(supply))
-        return fit(self._without_off(supply), self._configured, self.wanted.models, known)
+        wanted = self.wanted
+        return fit(
+            self._without_off(supply), self._configured, wanted.models, known, wanted.contracts
+        )
 
     def _without_off(self, supply: Supply) -> Supply:
         """Take the code from tools that the user switched off: they need no values."""

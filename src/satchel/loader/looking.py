@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from satchel.catalog import Catalog, PluginEntry, Supply, build, build_plugins
 from satchel.diagnostics import Diagnostic, Where, report
+from satchel.loader.checking import contract_problems
 from satchel.loader.fitting import Fitter, refitted
 from satchel.loader.found import Look
 from satchel.loader.loading import Loader
@@ -78,6 +79,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         *_absent(wanted, installed),
         # The host is no plugin that is listed, so nobody else would tell of these.
         *fitted[unit_of(wanted.host)].problems,
+        *contract_problems(wanted, plugins),
         *asked.trouble,
     )
     return now, build(ranked, plugins, previous, odd, choices.disabled)

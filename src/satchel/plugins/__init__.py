@@ -1,5 +1,6 @@
 """Plugins: the page of hooks, the host that calls them, and what a plugin brings."""
 
+from satchel.plugins.contracting import contract_without_tool
 from satchel.plugins.fitting import Fitted, fit
 from satchel.plugins.hookspecs import hookimpl
 from satchel.plugins.life import fingerprint, show_catalog
@@ -8,6 +9,7 @@ from satchel.plugins.packages import load_package, read_package
 
 __all__ = [
     "Fitted",
+    "contract_without_tool",
     "fingerprint",
     "fit",
     "hookimpl",

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from satchel.catalog import Group, Supply, ToolSupply
+from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.manifests import ConfigField
+from satchel.plugins.contracting import contracted, unfit
 from satchel.plugins.life import fingerprint
 from satchel.sources import Configuration
 from satchel.tools import FunctionTool, MissingStateError, set_extended_model
+from satchel.tools.nothing import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,8 @@ class Fitting:
     raw: ToolSupply
     values: Mapping[str, Any] = field(repr=False)
     model: Any
+    contract: ToolContract | None
+    """What the host holds it to, in place of what its plugin does."""
     served: ToolSupply | None
     problem: Diagnostic | None = None
     invalid: tuple[str, ...] = ()
@@ -42,10 +47,11 @@ def fit(
     configured: Callable[[str, tuple[ConfigField, ...]], Configuration],
     models: Mapping[str, Any],
     before: Fitted | None,
+    contracts: Mapping[str, ToolContract] = NOTHING,
 ) -> Fitted:
-    """Bind the state fields of a plugin's tools, each on a copy, and add the host's models.
+    """Bind the state fields of a plugin's tools, each on a copy, and add what the host says.
 
-    `models` are by `plugin:tool`. A tool that cannot be bound is left out, with a diagnostic; the
+    `models` are by `plugin:tool`, and `contracts` by the names of tools. A tool that cannot be bound is left out, with a diagnostic; the
     others serve. The same tool with the same values is that of `before`. A group whose required
     keys have no value is told so, and what is wrong with a value that the manifest declares. Of a
     plugin that is switched off nothing is told.
@@ -56,13 +62,16 @@ def fit(
     has_state = any(_fields(tool) for tool in supply.tools)
     requires = any(group.requires for group in supply.groups)
     needs_config = has_state or requires or bool(supply.config or supply.started_with)
-    if not needs_config and not any(model is not None for model in wanted.values()):
+    has_wishes = any(model is not None or name in contracts for name, model in wanted.items())
+    if not (needs_config or has_wishes):
         return Fitted(supply)
     config = configured(supply.name, supply.config) if needs_config else None
     groups = tuple(_checked(group, config) for group in supply.groups)
     known = before.fittings if before else {}
     fittings = {
-        tool.name: _fitting(tool, wanted[tool.name], config, known.get(tool.name))
+        tool.name: _fitting(
+            tool, wanted[tool.name], contracts.get(tool.name), config, known.get(tool.name)
+        )
         for tool in supply.tools
     }
     found = tuple(item.problem for item in fittings.values() if item.problem)
@@ -137,7 +146,11 @@ def _own(tool: FunctionTool, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fitting(
-    tool: ToolSupply, model: Any, config: Configuration | None, before: Fitting | None
+    tool: ToolSupply,
+    model: Any,
+    contract: ToolContract | None,
+    config: Configuration | None,
+    before: Fitting | None,
 ) -> Fitting:
     made = tool.tool
     has_state = bool(_fields(tool)) and config is not None
@@ -147,6 +160,7 @@ def _fitting(
         before is not None
         and before.raw is tool
         and before.model is model
+        and before.contract is contract
         and before.invalid == invalid
         and _same(before.values, values)
         # What goes on with an older value may do so only while the reason for that lasts.
@@ -154,10 +168,11 @@ def _fitting(
     ):
         return before
     # As with code, what worked goes on while a later edit is broken.
-    last_good = before.served if before and before.raw is tool and before.model is model else None
+    is_same = before is not None and before.raw is tool and before.model is model
+    last_good = before.served if before and is_same and before.contract is contract else None
     try:
         _require_allowed(invalid, config)
-        return Fitting(tool, values, model, _fitted(tool, values, model, has_state=has_state))
+        served = _fitted(tool, values, model, has_state=has_state)
     except MissingStateError as problem:
         # Who takes a value away means it; but in a file that cannot be read it may still be.
         if config is None or not config.is_unreadable:
@@ -165,7 +180,22 @@ def _fitting(
         told = _missing(tool, problem, config, last_good)
     except DefinitionError as problem:
         told = _unfit(tool, problem, config, last_good)
-    return Fitting(tool, values, model, last_good, told, invalid)
+    else:
+        return _held(Fitting(tool, values, model, contract, served))
+    return Fitting(tool, values, model, contract, last_good, told, invalid)
+
+
+def _held(fitting: Fitting) -> Fitting:
+    """Hold a tool that fits to the host's contract; one that does not fit that is left out."""
+    contract, served = fitting.contract, fitting.served
+    if contract is None or served is None:
+        return fitting
+    try:
+        held = contracted(served, contract)
+    except DefinitionError as problem:
+        return replace(fitting, served=None, problem=unfit(contract, problem, served.path))
+    # Two contracts may say the same and check something else.
+    return replace(fitting, served=replace(held, version=f"{held.version}.{id(contract):x}"))
 
 
 def _require_allowed(invalid: tuple[str, ...], config: Configuration | None) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 from satchel.catalog import Catalog, Group
+from satchel.contracts import ToolContract
 from satchel.manifests import ConfigField
 from satchel.runtime import Layer, Middleware
 from satchel.tools import Tool
@@ -33,6 +34,11 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 @hookspec
 def satchel_tools() -> Iterable[Tool | Callable[..., Any]]:  # type: ignore[empty-body]
     """Return the tools that the plugin brings: `Tool`s, or functions with `@tool` or without."""
+
+
+@hookspec
+def satchel_contracts() -> Iterable[ToolContract]:  # type: ignore[empty-body]
+    """Return what the calls of the plugin's tools are held to, by the tools' names."""
 
 
 @hookspec

@@ -10,6 +10,7 @@ from typing import Any
 import pluggy
 
 from satchel.catalog import Group, Supply
+from satchel.contracts import ToolContract
 from satchel.errors import DefinitionError
 from satchel.manifests import ConfigField, field_fault
 from satchel.names import plugin_name_fault
@@ -33,6 +34,7 @@ class Answers:
     hooks: pluggy.HookRelay = field(repr=False, compare=False)
     tools: tuple[Any, ...]
     """`Tool`s and functions, as they came: one that is no tool costs no other."""
+    contracts: tuple[ToolContract, ...]
     groups: tuple[Group, ...]
     skill_folders: tuple[str, ...]
     config: tuple[ConfigField, ...]
@@ -79,6 +81,7 @@ def ask(*modules: Any) -> Answers:
     return Answers(
         hook,
         tools=tuple(_all(hook.satchel_tools)),
+        contracts=tuple(_all(hook.satchel_contracts, (ToolContract,))),
         groups=tuple(map(_group, _all(hook.satchel_groups, (Group,)))),
         skill_folders=tuple(map(_folder, _all(hook.satchel_skill_folders, (str, os.PathLike)))),
         config=_fields(_all(hook.satchel_config_fields, (ConfigField,))),

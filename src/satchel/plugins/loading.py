@@ -5,6 +5,7 @@ from typing import Any
 
 from satchel.catalog import Supply
 from satchel.diagnostics import Diagnostic, Where, report
+from satchel.plugins.contracting import with_contracts
 from satchel.plugins.declaring import code_path, is_isolated, with_manifest
 from satchel.plugins.host import ask
 from satchel.plugins.life import fingerprint
@@ -63,9 +64,10 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     def answered() -> Supply:
         offer = offered_by_part(found, code.modules)
         if not has_hooks:
-            return with_offered(supply, offer)
+            return with_contracts(with_offered(supply, offer), found, code.modules, ())
         answers = ask(*code.modules.values())
-        return with_answers(supply, found.manifest, offer, answers, limits)
+        answered = with_answers(supply, found.manifest, offer, answers, limits)
+        return with_contracts(answered, found, code.modules, answers.contracts)
 
     try:
         served, changed = guarded(answered, limits.hook, "hook", alone=alone)

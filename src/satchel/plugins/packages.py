@@ -5,6 +5,7 @@ from dataclasses import replace
 from satchel.catalog import Supply
 from satchel.diagnostics import Where, report
 from satchel.names import plugin_name_fault
+from satchel.plugins.contracting import with_contracts
 from satchel.plugins.declaring import is_isolated, with_manifest
 from satchel.plugins.host import ask
 from satchel.plugins.loading import Rank, with_code
@@ -105,8 +106,9 @@ def _answered(
     offer: Offer = offered_by_part(found.part, modules) if found.part and modules else ([], [])
     hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in found.hooked())]
     if not hooked:
-        return with_offered(supply, offer)
+        return with_contracts(with_offered(supply, offer), found.part, modules, ())
     part = found.part and _completed(found.part, found)
     # The entry point may be one of the modules.
     answers = ask(*{id(module): module for module in hooked}.values())
-    return with_answers(supply, part.manifest if part else None, offer, answers, limits)
+    answered = with_answers(supply, part.manifest if part else None, offer, answers, limits)
+    return with_contracts(answered, found.part, modules, answers.contracts)

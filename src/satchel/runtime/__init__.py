@@ -3,8 +3,8 @@
 from satchel.runtime.background import TaskBook, task_tools
 from satchel.runtime.onion import Handler, Layer, Middleware, layers_for, wrap
 from satchel.runtime.pipeline import begin, run_call
-from satchel.runtime.reading import read_arguments
 from satchel.runtime.run import Run
+from satchel.tools.reading import read_arguments
 
 __all__ = [
     "Handler",

@@ -7,9 +7,9 @@ from typing import Any
 
 from satchel.errors import ToolError
 from satchel.runtime.messages import wrong_arguments
-from satchel.runtime.reading import read_arguments
 from satchel.runtime.redaction import redacted
 from satchel.tools import ArgumentError, ArgumentFault, FunctionTool, Tool, ToolResult, failure
+from satchel.tools.reading import read_arguments
 
 _OURS = ("satchel.runtime.", "satchel.tools.")
 

@@ -11,8 +11,8 @@ from weakref import ref
 
 from satchel.runtime.onion import Handler, Middleware
 from satchel.runtime.opening import opened
-from satchel.runtime.reading import read_arguments
 from satchel.tools import Item, Tool, ToolCall, ToolResult
+from satchel.tools.reading import read_arguments
 from satchel.tools.results import to_json
 
 if TYPE_CHECKING:

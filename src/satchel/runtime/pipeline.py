@@ -7,10 +7,10 @@ from satchel.runtime.background import TaskBook
 from satchel.runtime.once import Answers, once
 from satchel.runtime.onion import Find, Handler, Middleware, Note, nowhere, redirected, wrap
 from satchel.runtime.postprocess import postprocess
-from satchel.runtime.reading import read_arguments
 from satchel.runtime.run import LayeredRun, Run, ToolRun
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolResult
+from satchel.tools.reading import read_arguments
 
 LayersOf = Callable[[str, Collection[str]], Sequence[Middleware]]
 """Tells what stands around a tool, by its name and groups."""

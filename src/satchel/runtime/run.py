@@ -15,9 +15,9 @@ from satchel.runtime.explain import explain
 from satchel.runtime.messages import interruption, too_slow
 from satchel.runtime.onion import Find, Handler, Note, redirected
 from satchel.runtime.opening import first_of
-from satchel.runtime.reading import read_arguments
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure, to_result
+from satchel.tools.reading import read_arguments
 
 Layered = Callable[[Handler, Note], Handler]
 """Puts layers around a handler, and notes what each of them opens."""

@@ -1,8 +1,10 @@
 """What sessions and steps have in common: the calls that can be made of both."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
 
+from satchel.contracts import Validation
 from satchel.runtime.executors import Executor
 from satchel.session.calls import Arguments, Calls
 from satchel.shared import Scene
@@ -50,6 +52,16 @@ class Caller(ABC):
         """
         return self._calls.stream(self._scene(), name, arguments, call_id, context)
 
+    def validate(
+        self, plan: Iterable[ToolCall], *, config: Mapping[str, Any] | None = None
+    ) -> Validation:
+        """Hold a plan to its tools, their contracts and the policy; nothing is run.
+
+        Returns what is to be run, and what would be corrected, pruned and rejected. `config` is
+        that of every call; without it each call's own context has it.
+        """
+        return self._calls.validate(self._scene(), plan, config)
+
     async def execute(
         self,
         calls: Iterable[ToolCall],
@@ -60,6 +72,8 @@ class Caller(ABC):
         """Run several calls and return their results in the order of the calls.
 
         Ten run at once unless an `executor` says otherwise. One that fails disturbs no other.
+        Calls of tools with contracts are one plan: what is pruned or rejected of it is answered
+        and not run, and what the others write goes into the state in the order of the calls.
         """
         return await self._calls.execute(self._scene, calls, executor, context)
 

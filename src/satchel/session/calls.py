@@ -1,31 +1,39 @@
 """The calls of one session: how each begins, and how those that run are ended."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
 from satchel.catalog import Catalog
-from satchel.names import BASIC_GROUP, near_misses
-from satchel.runtime import Middleware, Run, TaskBook, begin, layers_for
-from satchel.runtime.executors import Concurrent, Executor, in_order
+from satchel.contracts import PlanPolicy, Validation
+from satchel.runtime import Handler, Middleware, Run, TaskBook, begin, layers_for
+from satchel.runtime.background import BackgroundTask
+from satchel.runtime.executors import Concurrent, Executor, RunCall, in_order
 from satchel.runtime.messages import interruption
 from satchel.runtime.once import Answers
-from satchel.runtime.reading import readable
 from satchel.runtime.run import ToolRun
 from satchel.session.conversation import Conversation
-from satchel.session.desk import HIDDEN, Desk
-from satchel.session.grouping import MetaTool
-from satchel.session.showing import OwnTool, Showing, show
+from satchel.session.planning import Ledger, write_effects
+from satchel.session.plans import Plans
+from satchel.session.toolbox import Toolbox, contract_of
 from satchel.shared import Scene
-from satchel.text import one_line, shorten
-from satchel.tools import Item, Tool, ToolCall, ToolContext, ToolResult, failure
+from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.quick import quick
+from satchel.tools.reading import readable
 
 _NOTHING: Final = ToolContext()
-_NAME_SHOWN: Final = 80
 
 Arguments = Mapping[str, Any] | str | None
 """What a model wants a tool called with; it may be JSON text."""
@@ -38,19 +46,28 @@ Scenes = Callable[[], Scene]
 class Calls:
     """The calls of one conversation, each made with what a scene shows."""
 
-    __slots__ = ("_answers", "_conversation", "_queues", "_running", "_shared", "_tasks")
+    __slots__ = (
+        "_answers",
+        "_conversation",
+        "_plans",
+        "_queues",
+        "_running",
+        "_shared",
+        "_toolbox",
+    )
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation, self._shared = conversation, conversation.shared
+        self._toolbox = Toolbox(conversation)
+        self._plans = Plans(conversation, self._toolbox)
         self._running: dict[int, Run] = {}
         self._answers: Answers | None = None
-        self._tasks: TaskBook | None = None
         self._queues: WeakSet[_Queue] | None = None
 
     @property
     def has_tasks(self) -> bool:
         """Tell whether anything was ever begun in the background."""
-        return self._tasks is not None
+        return self._toolbox.tasks is not None
 
     async def call(
         self,
@@ -60,7 +77,32 @@ class Calls:
         call_id: str,
         context: ToolContext | None,
     ) -> ToolResult:
-        """Run a tool; whatever goes wrong is told in the result."""
+        """Run a tool as a plan of one; whatever goes wrong is told in the result."""
+        if not self._plans.concern(scene, (name,)):  # as most are not
+            return await self._call(scene, name, arguments, call_id, context)
+        return await self._held(scene, _call_of(name, arguments, call_id, context), self._plans.policy)
+
+    async def _held(
+        self, scene: Scene, call: ToolCall, policy: PlanPolicy | None
+    ) -> ToolResult:
+        """Run a call if the contract of its tool, and the policy, let it pass."""
+        plan = self._plans.judged(scene, [call], policy)
+        if not plan.calls:
+            return plan.answers[0]
+        result = await self._run(scene, plan.calls[0])
+        return self._plans.written(scene, call.name, result)
+
+    async def _run(self, scene: Scene, call: ToolCall) -> ToolResult:
+        return await self._call(scene, call.name, call.arguments, call.id, call.context)
+
+    async def _call(
+        self,
+        scene: Scene,
+        name: str,
+        arguments: Arguments,
+        call_id: str,
+        context: ToolContext | None,
+    ) -> ToolResult:
         # The scene is held until the call has ended: the modules of a plugin's version live as
         # long as a catalog that serves it, so a reload takes nothing away from this call.
         run = self._begin(scene, name, arguments, call_id, context)
@@ -75,7 +117,7 @@ class Calls:
         finally:
             del self._running[key]
 
-    async def stream(
+    def stream(
         self,
         scene: Scene,
         name: str,
@@ -84,6 +126,29 @@ class Calls:
         context: ToolContext | None,
     ) -> AsyncIterator[Item]:
         """Run a tool and yield each chunk as it comes, last of all the result."""
+        if not self._plans.concern(scene, (name,)):
+            return self._stream(scene, name, arguments, call_id, context)
+        return self._stream_held(scene, _call_of(name, arguments, call_id, context))
+
+    async def _stream_held(self, scene: Scene, call: ToolCall) -> AsyncIterator[Item]:
+        plan = self._plans.judged(scene, [call], self._plans.policy)
+        for answer in plan.answers.values():
+            yield answer
+        for call in plan.calls:
+            items = self._stream(scene, call.name, call.arguments, call.id, call.context)
+            async with aclosing(items):
+                async for item in items:
+                    is_last = isinstance(item, ToolResult)
+                    yield self._plans.written(scene, call.name, item) if is_last else item
+
+    async def _stream(
+        self,
+        scene: Scene,
+        name: str,
+        arguments: Arguments,
+        call_id: str,
+        context: ToolContext | None,
+    ) -> AsyncGenerator[Item, None]:
         run = self._begin(scene, name, arguments, call_id, context)
         if isinstance(run, ToolResult):
             yield run
@@ -107,8 +172,12 @@ class Calls:
     ) -> list[ToolResult]:
         """Run several calls and return their results in the order of the calls."""
         several = _several(calls)
-        one = self._one(scene, several, context)
-        return await in_order(executor or Concurrent(), several, one)
+        executor = executor or Concurrent()
+        if not self._plans.concern(scene(), _names(several)):
+            return await in_order(executor, several, self._one(scene, several, context))
+        async with aclosing(self._executed_as_plan(scene, several, executor, context)) as answers:
+            results = {index: result async for index, result in answers}
+        return [results[index] for index in range(len(several))]
 
     def execute_streaming(
         self,
@@ -119,11 +188,55 @@ class Calls:
     ) -> AsyncIterator[tuple[int, ToolResult]]:
         """Run several calls and yield `(index, result)` as each completes."""
         several = _several(calls)
-        return (executor or Concurrent()).stream(several, self._one(scene, several, context))
+        executor = executor or Concurrent()
+        if self._plans.concern(scene(), _names(several)):
+            return self._executed_as_plan(scene, several, executor, context)
+        return executor.stream(several, self._one(scene, several, context))
+
+    def validate(
+        self, scene: Scene, calls: Iterable[ToolCall], config: Mapping[str, Any] | None
+    ) -> Validation:
+        """Hold a plan to the contracts of its tools and the policy, and run nothing."""
+        given = None if config is None else ToolContext(config=config)
+        several = [_with_context(call, given) for call in _several(calls)]
+        return self._plans.validate(scene, several)
+
+    async def _executed_as_plan(
+        self,
+        scene: Scenes,
+        calls: list[ToolCall],
+        executor: Executor,
+        context: ToolContext | None,
+    ) -> AsyncGenerator[tuple[int, ToolResult], None]:
+        """Run what contracts and the policy leave of a plan; effects go by the order of calls."""
+        first = scene()
+        plan = self._plans.judged(first, [_with_context(call, context) for call in calls], self._plans.policy)
+        for index, result in sorted(plan.answers.items()):
+            yield index, result
+        contracts = [contract_of(first, call.name) for call in plan.calls]
+        ledger = Ledger(contracts, self._conversation.state)
+        numbers = {id(call): number for number, call in enumerate(plan.calls)}
+
+        async def run(call: ToolCall) -> ToolResult:
+            now, number = scene(), numbers[id(call)]
+            if contract_of(now, call.name) is not contracts[number]:
+                # It was reloaded meanwhile: what its calls are held to now is something else.
+                return await self._held(now, call, None)
+            result = await self._run(now, call)
+            if not result.is_error:
+                ledger.end(number, result)
+            return result
+
+        one = self._unless_interrupted(plan.calls, run)
+        async with aclosing(executor.stream(plan.calls, one)) as answers:
+            async for number, result in answers:
+                for known, final in ledger.arrive(number, result):
+                    yield plan.places[known], final
 
     def interrupt(self, call_id: str | None) -> int:
         """End the calls of that id, or all; return how many there were."""
-        background = self._tasks.running() if self._tasks else []
+        tasks = self._toolbox.tasks
+        background = tasks.running() if tasks else []
         runs = [
             run
             for run in (*tuple(self._running.values()), *background)
@@ -137,6 +250,15 @@ class Calls:
     def _one(
         self, scene: Scenes, calls: list[ToolCall], context: ToolContext | None
     ) -> Callable[[ToolCall], Any]:
+
+        async def run(call: ToolCall) -> ToolResult:
+            return await self.call(
+                scene(), call.name, call.arguments, call.id, context or call.context
+            )
+
+        return self._unless_interrupted(calls, run)
+
+    def _unless_interrupted(self, calls: Sequence[ToolCall], run: RunCall) -> RunCall:
         """Return what runs one of several calls, unless it was interrupted in the queue."""
         queue = _Queue(calls)
         if self._queues is None:
@@ -146,9 +268,7 @@ class Calls:
         async def one(call: ToolCall) -> ToolResult:
             if queue.leave(call):
                 return interruption(call.name, call.id or None)
-            return await self.call(
-                scene(), call.name, call.arguments, call.id, context or call.context
-            )
+            return await run(call)
 
         return one
 
@@ -162,9 +282,9 @@ class Calls:
     ) -> Run | ToolResult:
         """Return a run, or the result that says why there is none."""
         # Models make up names; some are no text.
-        found = self._find(name, scene) if isinstance(name, str) else None
+        found = self._toolbox.find(name, scene) if isinstance(name, str) else None
         if found is None:
-            text = _unavailable(name, self._showing(scene), self._desk(scene))
+            text = self._toolbox.unavailable(name, scene)
             return failure("tool_not_found", text, call_id or None)
         tool, groups = found
         if layers := self._layers_of(scene, name, groups):
@@ -196,10 +316,10 @@ class Calls:
             tool,
             self._shared.limits,
             layers=layers,
-            layers_of=partial(self._layers_of, scene),
-            find=lambda other: self._find(other, scene),
+            layers_of=partial(self._layers_of_another, scene),
+            find=lambda other: self._toolbox.find(other, scene),
             answers=self._answers,
-            tasks=_Keeping(self._book(), scene.catalog) if tool.background else None,
+            tasks=self._keeping(scene) if tool.background else None,
         )
 
     def _layers_of(
@@ -209,33 +329,45 @@ class Calls:
         layers = self._shared.layers + scene.generation.layers
         return layers_for(layers, tool, groups) if layers else ()
 
-    def _find(self, name: str, scene: Scene) -> tuple[Tool, tuple[str, ...]] | None:
-        entry = scene.view.by_name.get(name)
-        if entry is not None and entry.tool is not None:
-            return entry.tool, entry.groups
-        own = self._showing(scene).own_tools.get(name)
-        if own is None:
-            return None
-        return self._bound(own, scene), (BASIC_GROUP,)
+    def _layers_of_another(
+        self, scene: Scene, tool: str, groups: Collection[str]
+    ) -> tuple[Middleware, ...]:
+        """Return what stands around a tool that a layer sends a call to: its contract, too."""
+        layers = self._layers_of(scene, tool, groups)
+        return layers if contract_of(scene, tool) is None else (*layers, self._holding(scene))
 
-    def _bound(self, own: OwnTool, scene: Scene) -> Tool:
-        """Return a tool of the session's own that works for this one."""
-        if isinstance(own, MetaTool):
-            return own.at(self._desk(scene))
-        if HIDDEN in own.hidden:
-            return own.with_injected({HIDDEN: self._desk(scene)})
-        return own.with_injected({"book": self._book()})
+    def _holding(self, scene: Scene) -> Middleware:
+        async def held(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+            plan = self._plans.judged(scene, [call], None)
+            for answer in plan.answers.values():
+                yield answer
+            for passed in plan.calls:
+                async for item in inner(passed):
+                    is_last = isinstance(item, ToolResult)
+                    yield self._plans.written(scene, call.name, item) if is_last else item
 
-    def _showing(self, scene: Scene) -> Showing:
-        return show(scene, self._conversation, self.has_tasks)
+        return held
 
-    def _desk(self, scene: Scene) -> Desk:
-        return Desk(self._conversation, scene)
+    def _keeping(self, scene: Scene) -> TaskBook:
+        def ended(tool: str, result: ToolResult) -> None:
+            if (contract := contract_of(scene, tool)) is not None:
+                write_effects(contract, result, self._conversation.state)
 
-    def _book(self) -> TaskBook:
-        if self._tasks is None:
-            self._tasks = TaskBook()
-        return self._tasks
+        return _Keeping(self._toolbox.book, scene.catalog, ended)
+
+def _names(calls: Iterable[ToolCall]) -> Iterable[str]:
+    return (call.name for call in calls)
+
+
+def _call_of(
+    name: str, arguments: Arguments, call_id: str, context: ToolContext | None
+) -> ToolCall:
+    arguments = {} if arguments is None else arguments
+    return ToolCall(name, arguments, call_id, context=context or _NOTHING)
+
+
+def _with_context(call: ToolCall, context: ToolContext | None) -> ToolCall:
+    return call if context is None else replace(call, context=context)
 
 
 def _several(calls: Iterable[ToolCall]) -> list[ToolCall]:
@@ -276,37 +408,19 @@ class _Keeping(TaskBook):
     The call itself has its answer, and lets go of the catalog, long before that.
     """
 
-    def __init__(self, book: TaskBook, catalog: Catalog) -> None:
+    def __init__(
+        self, book: TaskBook, catalog: Catalog, ended: Callable[[str, ToolResult], None]
+    ) -> None:
         super().__init__()
-        self._book, self._catalog = book, catalog
+        self._book, self._catalog, self._tell = book, catalog, ended
 
     async def start(self, run: Run) -> AsyncIterator[Item]:
         async for item in self._book.start(run):
             task = self._book.get(item.metadata["task_id"])
             # A task forgets its callbacks, and what they hold, once it has called them.
-            task.work.add_done_callback(partial(_let_go, self._catalog))
+            task.work.add_done_callback(partial(self._end, task))
             yield item
 
-
-def _let_go(_catalog: Catalog, _work: object) -> None:
-    """Do nothing: that it is called no more is what counts."""
-
-
-def _unavailable(name: str, showing: Showing, desk: Desk) -> str:
-    """Tell the model why there is no such tool, and what to do."""
-    if not isinstance(name, str):
-        return "The name of a tool must be text."
-    catalog = desk.catalog
-    hidden = catalog.tools.get(name)
-    if hidden is not None and name not in showing.names and hidden.tool is not None:
-        return f"Tool {name!r} is in group {desk.group_of(hidden)!r}, " + desk.how_to_use(
-            hidden.groups
-        )
-    name = shorten(one_line(name), _NAME_SHOWN)
-    callable_ones = [other for other, entry in catalog.tools.items() if entry.tool is not None]
-    near = near_misses(name, {*showing.names, *callable_ones})
-    meant = [
-        other if other in showing.names else f"{other} (in a tool group that is not active)"
-        for other in near
-    ]
-    return f"There is no tool {name!r}." + (f" Did you mean {', '.join(meant)}?" if meant else "")
+    def _end(self, task: BackgroundTask, _work: object) -> None:
+        if task.result is not None:
+            self._tell(task.tool, task.result)

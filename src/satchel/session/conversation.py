@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from satchel.catalog import Catalog, GroupEntry, SkillEntry, State
+from satchel.contracts import PlanPolicy
 from satchel.errors import ConflictError, NotFoundError
 from satchel.groups import Activation
 from satchel.names import BASIC_GROUP
@@ -36,10 +37,20 @@ class SkillContent:
 class Conversation:
     """One conversation's memory."""
 
-    __slots__ = ("activation", "loaded", "options", "shared", "skill_style", "state")
+    __slots__ = (
+        "activation",
+        "loaded",
+        "options",
+        "plan_policy",
+        "shared",
+        "skill_style",
+        "state",
+    )
 
-    def __init__(self, shared: Shared, options: SessionOptions) -> None:
-        self.shared, self.options = shared, options
+    def __init__(
+        self, shared: Shared, options: SessionOptions, plan_policy: PlanPolicy | None = None
+    ) -> None:
+        self.shared, self.options, self.plan_policy = shared, options, plan_policy
         self.skill_style: SkillPrompt = shared.skill_style
         self.activation = Activation()
         self.loaded = LoadedSkills()

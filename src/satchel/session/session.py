@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from satchel.contracts import PlanPolicy
 from satchel.diagnostics import Diagnostic
 from satchel.groups import Activation, Sight, changes_between
 from satchel.prompt import SkillPrompt
@@ -26,8 +27,10 @@ class Session(Caller):
 
     __slots__ = ("__weakref__", "_conversation", "_past")
 
-    def __init__(self, shared: Shared, options: SessionOptions) -> None:
-        self._conversation = Conversation(shared, options)
+    def __init__(
+        self, shared: Shared, options: SessionOptions, plan_policy: PlanPolicy | None = None
+    ) -> None:
+        self._conversation = Conversation(shared, options, plan_policy)
         super().__init__(Calls(self._conversation))
         self._past = Past()
 
@@ -44,6 +47,18 @@ class Session(Caller):
     @skill_style.setter
     def skill_style(self, style: SkillPrompt) -> None:
         self._conversation.skill_style = style.within(self._conversation.shared.limits)
+
+    @property
+    def plan_policy(self) -> PlanPolicy | None:
+        """Return what judges each plan as a whole, after the contracts; it may be set.
+
+        `policy(plan, state)` returns why a plan is not acceptable, or `None`.
+        """
+        return self._conversation.plan_policy
+
+    @plan_policy.setter
+    def plan_policy(self, policy: PlanPolicy | None) -> None:
+        self._conversation.plan_policy = policy
 
     @property
     def active_groups(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from satchel.tools.examples import good_examples
 from satchel.tools.parameters import Arguments
 from satchel.tools.schema import output_schema
 from satchel.tools.signature import (
+    Parameter,
     held_by,
     innermost,
     is_context,
@@ -31,6 +32,9 @@ from satchel.tools.validator import Validator
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+Supply = Callable[[ToolContext], Mapping[str, Any]]
+"""Gives values that only one call has."""
 
 
 class FunctionTool(Tool):
@@ -104,6 +108,8 @@ class FunctionTool(Tool):
         self._texts = texts
         self._includes = (include_var_positional, include_var_keyword)
         self._model: type[BaseModel] | None = None
+        self._supplied: frozenset[str] = frozenset()
+        self._supply: Supply | None = None
         self._given_schema = parameters
         self._describe()
 
@@ -116,7 +122,7 @@ class FunctionTool(Tool):
     def hidden(self) -> frozenset[str]:
         """The names of the parameters that only the host sets."""
         fields = (field.name for field in self._fields)
-        return self._signature.bound.union(self._injected, self._contexts, fields)
+        return self._signature.bound.union(self._injected, self._contexts, fields, self._supplied)
 
     @property
     def injected(self) -> Mapping[str, Any]:
@@ -126,8 +132,19 @@ class FunctionTool(Tool):
 
     @property
     def wants_context(self) -> bool:
-        """Whether the function has a parameter for the context of its call."""
-        return bool(self._contexts)
+        """Whether it has a use for the context of its call."""
+        return bool(self._contexts) or self._supply is not None
+
+    @property
+    def open_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that have no value yet which holds for every call."""
+        taken = self.hidden - self._supplied
+        return tuple(item for item in self._signature.parameters if item.name not in taken)
+
+    @property
+    def takes_further(self) -> bool:
+        """Whether the function has `**kwargs`."""
+        return self._signature.var_keyword is not None
 
     @property
     def missing(self) -> tuple[StateField, ...]:
@@ -158,13 +175,17 @@ class FunctionTool(Tool):
 
         A function that is not async runs in a thread of its own.
         """
-        filled_in = self._injected or self._contexts or self._made_defaults
+        filled_in = (
+            self._injected or self._contexts or self._made_defaults or self._supply is not None
+        )
         if self._is_async and not (filled_in or self._has_places):  # as most are
             outcome = await self.fn(**arguments)
             return drawn(outcome) if isinstance(outcome, GeneratorType) else outcome
         if self._made_defaults:
             made = {field.name: field.made_default() for field in self._made_defaults}
             arguments = {**arguments, **made}
+        if self._supply is not None:
+            arguments = {**arguments, **self._supply(context)}
         if filled_in:
             arguments = {**arguments, **dict.fromkeys(self._contexts, context), **self._injected}
         positional: list[Any] = []
@@ -194,6 +215,29 @@ class FunctionTool(Tool):
         """Return a copy that hands over further values, which no model can set."""
         made = copy(self)
         made._inject(values)  # noqa: SLF001
+        return made
+
+    def supplied(
+        self,
+        names: Iterable[str],
+        supply: Supply,
+        *,
+        description: str,
+        parameters: Mapping[str, Any],
+    ) -> "FunctionTool":
+        """Return a copy that is described anew, and handed values which each call has of its own.
+
+        `supply` is asked, when a call begins, for the values of `names`, which no model can set.
+        """
+        made = copy(self)
+        made._supplied, made._supply = frozenset(names), supply  # noqa: SLF001
+        made._given_schema = parameters  # noqa: SLF001
+        made.description = visible(description)
+        if made.idempotent:
+            # A value that it is handed may change, so no answer can be given from memory.
+            made.idempotent = not made._supplied  # noqa: SLF001
+            made.annotations = {"idempotentHint": True, **(self.annotations or {})}
+        made._describe()  # noqa: SLF001
         return made
 
     def extended(self, model: "type[BaseModel] | None") -> "FunctionTool":

@@ -30,6 +30,11 @@ class Parameter:
     holds: type | None = None
     """`list` for `*args` and `dict` for `**kwargs`: what the annotation is about an item of."""
 
+    @property
+    def is_required(self) -> bool:
+        """Whether there is no default."""
+        return self.default is REQUIRED
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:

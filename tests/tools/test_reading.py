@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.runtime.reading import read_arguments
 from satchel.tools import ArgumentError
+from satchel.tools.reading import read_arguments
 
 
 @pytest.mark.parametrize("nothing", ["", " \n", "{}", "null", {}, None])

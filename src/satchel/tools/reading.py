@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from satchel.tools import ArgumentError, ArgumentFault
+from satchel.tools.arguments import ArgumentError, ArgumentFault
 
 _PLAIN = frozenset({int, float, bool, type(None)})
 

@@ -1,0 +1,46 @@
+"""Contracts: a tool's whole interface as one record, and what follows from it."""
+
+from satchel.contracts.binding import bind
+from satchel.contracts.configuring import SettledConfig, settle
+from satchel.contracts.contract import ToolContract
+from satchel.contracts.contracts import Contracts
+from satchel.contracts.effects import effects_of, kept_keys
+from satchel.contracts.errors import ContractError
+from satchel.contracts.plan import Plan, PlanPolicy, Validation, Verdict
+from satchel.contracts.records import (
+    DROP_STEP,
+    ToolConfigParam,
+    ToolInvariant,
+    ToolStateEffect,
+    ToolStateRead,
+)
+from satchel.contracts.validating import validate
+from satchel.contracts.variables import as_prompt_text, filled, keys_of, variables_in
+from satchel.contracts.words import declared_of, fingerprint_of
+
+__all__ = [
+    "DROP_STEP",
+    "ContractError",
+    "Contracts",
+    "Plan",
+    "PlanPolicy",
+    "SettledConfig",
+    "ToolConfigParam",
+    "ToolContract",
+    "ToolInvariant",
+    "ToolStateEffect",
+    "ToolStateRead",
+    "Validation",
+    "Verdict",
+    "as_prompt_text",
+    "bind",
+    "declared_of",
+    "effects_of",
+    "filled",
+    "fingerprint_of",
+    "kept_keys",
+    "keys_of",
+    "settle",
+    "validate",
+    "variables_in",
+]

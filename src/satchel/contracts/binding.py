@@ -1,0 +1,90 @@
+"""Fitting a tool to its contract: what the model is shown, and what it is handed beside."""
+
+from typing import Any
+
+from satchel.contracts.configuring import settle
+from satchel.contracts.contract import ToolContract
+from satchel.contracts.errors import ContractError
+from satchel.contracts.records import ToolStateRead
+from satchel.errors import DefinitionError
+from satchel.tools import FunctionTool, Tool, ToolContext
+
+
+def bind(tool: Tool, contract: ToolContract) -> FunctionTool:
+    """Return a copy of a tool that is described by a contract and handed what that names.
+
+    Raises `DefinitionError` if the two do not fit.
+    """
+    made = tool if isinstance(tool, FunctionTool) else _of_execute(tool)
+    parameters = {item.name: item for item in made.open_parameters}
+    is_open = made.takes_further
+    place = f"contract {contract.name!r}"
+    unknown = [key for key in contract.supplied if key not in parameters and not is_open]
+    if unknown and not made.wants_context:
+        raise DefinitionError(
+            f"nothing takes {unknown[0]!r}",
+            where=place,
+            fix=f"add a parameter {unknown[0]!r} to the function, or one of type ToolContext",
+        )
+    names = tuple(key for key in contract.supplied if key in parameters or is_open)
+    properties = contract.parameters.get("properties", {})
+    if extra := [name for name in properties if name not in parameters and not is_open]:
+        raise DefinitionError(
+            f"its schema has {extra[0]!r}, which the function does not take", where=place
+        )
+    needed = {item.name for item in parameters.values() if item.is_required}
+    if left := sorted(needed.difference(names, contract.parameters.get("required", ()))):
+        raise DefinitionError(
+            f"the function needs {left[0]!r}, which its schema lets the model leave out",
+            where=place,
+            fix="require it in the schema, or give the parameter a default",
+        )
+
+    def supply(context: ToolContext) -> dict[str, Any]:
+        values = handed(contract, context)
+        return {name: values[name] for name in names}
+
+    return made.supplied(
+        names, supply, description=contract.description, parameters=contract.parameters
+    )
+
+
+def handed(contract: ToolContract, context: ToolContext) -> dict[str, Any]:
+    """Return what a contract's tool is handed in one call. Raises `ContractError`."""
+    config = settle(contract, context.config, context.state)
+    values = {item.key: config[item.key] for item in contract.config_params}
+    return values | {item.key: _read(contract, item, context) for item in contract.state_reads}
+
+
+def _read(contract: ToolContract, item: ToolStateRead, context: ToolContext) -> Any:
+    if item.key in context.state:
+        return context.state[item.key]
+    if item.is_required:
+        told = f"it needs {item.key!r} from the session's state, which is not there yet"
+        raise ContractError(contract.name, item.key, told)
+    return item.default
+
+
+def _of_execute(tool: Tool) -> FunctionTool:
+    """Return a tool that calls the `execute` of an object."""
+    if type(tool).start is not Tool.start or type(tool).check is not Tool.check:
+        raise DefinitionError(
+            f"tool {tool.name!r} of class {type(tool).__name__} runs itself",
+            where=f"contract {tool.name!r}",
+            fix="let its class write only execute()",
+        )
+    made = FunctionTool(
+        tool.execute,
+        name=tool.name,
+        description=tool.description,
+        group=tool.group,
+        timeout=tool.timeout,
+        idempotent=tool.idempotent,
+        background=tool.background,
+        annotations=tool.annotations,
+        examples=tool.examples,
+        postprocess=tool.postprocess,
+    )
+    if tool.output is not None:
+        made.output = tool.output
+    return made

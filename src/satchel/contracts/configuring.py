@@ -1,0 +1,61 @@
+"""The one cascade of a tool's configuration: the call, the session's state, the default."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from satchel.contracts.contract import ToolContract
+from satchel.contracts.errors import ContractError
+from satchel.contracts.records import ToolConfigParam
+
+STATE_CONFIG = "config"
+"""The key of the state under which a session keeps its configuration."""
+
+_CONFIGURABLE = "configurable"
+"""The key under which some frameworks keep what can be configured for a call."""
+
+
+class SettledConfig(dict[str, Any]):
+    """The configuration of a call in which the values of one contract are settled."""
+
+    __slots__ = ("contract", "given")
+
+    def __init__(
+        self, contract: ToolContract, given: Mapping[str, Any], values: Mapping[str, Any]
+    ) -> None:
+        super().__init__({**given, **values})
+        self.contract, self.given = contract, given
+
+
+def settle(
+    contract: ToolContract, config: Mapping[str, Any], state: Mapping[str, Any]
+) -> SettledConfig:
+    """Choose and normalise each value, once: what is settled already stays as it is.
+
+    A value of `None` counts as none. Raises `ContractError`, which names the tool and the key.
+    """
+    if isinstance(config, SettledConfig):
+        if config.contract is contract:
+            return config
+        config = config.given
+    ways = (config, _mapping(config.get(_CONFIGURABLE)), _mapping(state.get(STATE_CONFIG)))
+    values = {item.key: _value(contract, item, ways) for item in contract.config_params}
+    return SettledConfig(contract, config, values)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _value(
+    contract: ToolContract, param: ToolConfigParam, ways: tuple[Mapping[str, Any], ...]
+) -> Any:
+    said = (way[param.key] for way in ways if way.get(param.key) is not None)
+    value = next(said, param.default)
+    if param.normalizer is None or value is None:
+        return value
+    try:
+        return param.normalizer(value)
+    except (Exception, SystemExit) as problem:
+        raise ContractError(
+            contract.name, param.key, f"the host's value for {param.key!r} is refused"
+        ) from problem

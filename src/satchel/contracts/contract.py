@@ -1,0 +1,139 @@
+"""A tool's whole interface as one record."""
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from satchel.contracts.records import (
+    ToolConfigParam,
+    ToolInvariant,
+    ToolStateEffect,
+    ToolStateRead,
+    require_text,
+)
+from satchel.contracts.shortform import is_short_form, read_short_form
+from satchel.errors import DefinitionError
+from satchel.names import tool_name_fault
+from satchel.tools import pydantic_to_json_schema
+from satchel.tools.validator import Validator
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+T = TypeVar("T")
+
+Schema = "Mapping[str, Any] | type[BaseModel]"
+"""JSON Schema of type object, a pydantic model, or the short form."""
+
+
+@dataclass(frozen=True)
+class ToolContract:
+    """What a tool takes, which rules its calls keep, and what it reads and writes.
+
+    `schema` is JSON Schema of type object, a pydantic model, or the short form
+    `{"query": "str - the search query", "ids": "Optional[list[str]] - ..."}`. The description
+    reaches the model word for word. Raises `DefinitionError` for what cannot be.
+    """
+
+    name: str
+    schema: "Mapping[str, Any] | type[BaseModel]" = field(hash=False)
+    description: str
+    invariants: tuple[ToolInvariant, ...] = ()
+    config_params: tuple[ToolConfigParam, ...] = ()
+    state_reads: tuple[ToolStateRead, ...] = ()
+    state_effects: tuple[ToolStateEffect, ...] = ()
+    parameters: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+    """The schema as JSON Schema."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise DefinitionError("the name of a contract's tool must be text")
+        place = f"contract {self.name!r}"
+        if fault := tool_name_fault(self.name):
+            raise DefinitionError(f"the tool name {self.name!r} {fault}", where=place)
+        require_text(place, "description", self.description)
+        self._set("invariants", _several(self.invariants, ToolInvariant, "id", place))
+        for part, kind in _KEYED.items():
+            self._set(part, _several(getattr(self, part), kind, "key", place))
+        self._set("parameters", _parameters(self.schema, place))
+        _refuse_clashes(self, place)
+        self.validator  # noqa: B018 - compiling is the check
+
+    def _set(self, part: str, value: Any) -> None:
+        object.__setattr__(self, part, value)
+
+    @cached_property
+    def validator(self) -> Validator:
+        """Return what judges arguments by the schema."""
+        return Validator(self.parameters, f"contract {self.name!r}", self.supplied)
+
+    @cached_property
+    def supplied(self) -> tuple[str, ...]:
+        """Return the names of the values that the tool is handed beside its arguments."""
+        return tuple(item.key for item in (*self.config_params, *self.state_reads))
+
+    @cached_property
+    def sees_plan(self) -> bool:
+        """Tell whether some rule concerns the siblings of a call."""
+        return any(item.sees_plan for item in self.invariants)
+
+
+_KEYED: Mapping[str, type[Any]] = {
+    "config_params": ToolConfigParam,
+    "state_reads": ToolStateRead,
+    "state_effects": ToolStateEffect,
+}
+
+
+def _several(given: Iterable[T] | T, kind: type[T], name: str, place: str) -> tuple[T, ...]:
+    """Return the parts of one kind; one may be given alone."""
+    items = (given,) if isinstance(given, kind) else tuple(given) if _is_many(given) else None
+    for item in (given,) if items is None else items:
+        if not isinstance(item, kind):
+            told = f"{type(item).__name__} is no {kind.__name__}"
+            raise DefinitionError(told, where=place, fix=f"give a list of {kind.__name__}")
+    names = [getattr(item, name) for item in items or ()]
+    for twice in names:
+        if names.count(twice) > 1:
+            raise DefinitionError(
+                f"two of its {kind.__name__} have the {name} {twice!r}", where=place
+            )
+    return items or ()
+
+
+def _is_many(given: Any) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+
+
+def _parameters(schema: Any, place: str) -> dict[str, Any]:
+    """Return the JSON Schema of whatever describes the arguments."""
+    if isinstance(schema, type) and hasattr(schema, "model_fields"):
+        return pydantic_to_json_schema(schema)
+    if not isinstance(schema, Mapping):
+        raise DefinitionError(
+            f"its schema is {type(schema).__name__}",
+            where=place,
+            fix="give JSON Schema, a pydantic model, or {'query': 'str - the search query'}",
+        )
+    if is_short_form(schema):
+        return read_short_form(schema, place)
+    made = deepcopy(dict(schema))
+    if made.setdefault("type", "object") != "object":
+        raise DefinitionError("its schema is not of type object", where=place)
+    return made
+
+
+def _refuse_clashes(contract: ToolContract, place: str) -> None:
+    """Refuse names that would let the model set what only the host sets."""
+    names = contract.supplied
+    both = sorted({name for name in names if names.count(name) > 1})
+    if both:
+        told = f"{both[0]!r} is both a config param and a state read"
+        raise DefinitionError(told, where=place, fix="rename one of them")
+    properties = contract.parameters.get("properties")
+    open_ones = [name for name in names if isinstance(properties, Mapping) and name in properties]
+    if open_ones:
+        told = f"its schema lets the model set {open_ones[0]!r}, which only the host sets"
+        raise DefinitionError(told, where=place, fix="take it out of the schema")

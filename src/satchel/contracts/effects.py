@@ -1,0 +1,84 @@
+"""What a tool writes back into the session's state, and what a new turn clears of it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from satchel.contracts.contract import ToolContract
+from satchel.contracts.errors import ContractError
+from satchel.contracts.records import ToolStateEffect
+from satchel.tools import ToolResult
+
+EFFECTS = "effects"
+"""The key of a result's metadata under which a tool may write more than the model is told."""
+
+
+def effects_of(
+    contract: ToolContract, result: ToolResult, state: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the new values of the state after one call; the old ones are not touched.
+
+    A call that failed, or was interrupted, writes nothing. Raises `ContractError`, naming the
+    key, for a value that cannot be merged: then nothing is written of the whole call.
+    """
+    if result.is_error or result.is_interrupted:
+        return {}
+    written = _written(contract, result)
+    effects = (item for item in contract.state_effects if item.key in written)
+    return {item.key: _merged(contract, item, written[item.key], state) for item in effects}
+
+
+def kept_keys(contracts: Iterable[ToolContract]) -> dict[str, bool]:
+    """Return each key that some tool writes, with whether a new turn keeps it."""
+    keys: dict[str, bool] = {}
+    for contract in contracts:
+        for item in contract.state_effects:
+            keys[item.key] = keys.get(item.key, False) or item.preserve_across_turns
+    return keys
+
+
+def _written(contract: ToolContract, result: ToolResult) -> Mapping[str, Any]:
+    """Return the values by key: those the tool names, or else its one value."""
+    apart = result.metadata.get(EFFECTS)
+    if isinstance(apart, Mapping):
+        return apart
+    keys = [item.key for item in contract.state_effects]
+    value = result.structured
+    if isinstance(value, Mapping) and any(key in value for key in keys):
+        return value
+    if value is None:
+        value = result.text or None
+    return {keys[0]: value} if len(keys) == 1 and value is not None else {}
+
+
+def _merged(
+    contract: ToolContract, effect: ToolStateEffect, value: Any, state: Mapping[str, Any]
+) -> Any:
+    before, value = state.get(effect.key), _copied(value)
+    if effect.merge == "append":
+        if before is not None and not isinstance(before, list):
+            raise _misfit(contract, effect, f"the state holds {_kind(before)}, not a list")
+        return [*(before or ()), *(value if isinstance(value, list) else [value])]
+    if effect.merge == "merge_dict":
+        if before is not None and not isinstance(before, dict):
+            raise _misfit(contract, effect, f"the state holds {_kind(before)}, not a dict")
+        if not isinstance(value, Mapping):
+            raise _misfit(contract, effect, f"the tool gave {_kind(value)}, not a dict")
+        return {**(before or {}), **value}
+    return value
+
+
+def _misfit(contract: ToolContract, effect: ToolStateEffect, why: str) -> ContractError:
+    return ContractError(contract.name, effect.key, f"{effect.key!r} cannot be written: {why}")
+
+
+def _kind(value: Any) -> str:
+    return f"a value of type {type(value).__name__}"
+
+
+def _copied(value: Any) -> Any:
+    """Return a value that shares no list and no dict with the result that it came in."""
+    if isinstance(value, Mapping):
+        return {key: _copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+    return value

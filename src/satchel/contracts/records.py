@@ -1,0 +1,211 @@
+"""The parts of a contract: rules, configuration, and what a tool reads of the state and writes."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, Literal, get_args
+
+from satchel.errors import DefinitionError
+from satchel.tools import ToolCall
+
+Merge = Literal["replace", "append", "merge_dict"]
+"""How a value joins what the state holds."""
+
+VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+"""What the name of a prompt variable looks like."""
+
+
+class _Drop(Enum):
+    STEP = "DROP_STEP"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+DROP_STEP: Final = _Drop.STEP
+"""What a corrector returns to take the call out of the plan."""
+
+Check = Callable[..., bool]
+"""`check(call, state, config)` or `check(call, state, config, plan)`: whether the rule is kept."""
+
+Correct = Callable[..., "tuple[ToolCall, bool] | _Drop"]
+"""As a check; returns the call with whether it was corrected, or `DROP_STEP`."""
+
+
+class _Required(Enum):
+    REQUIRED = "required"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+REQUIRED: Final = _Required.REQUIRED
+"""Stands as the default of a state read that has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolConfigParam:
+    """A value that the host chooses: for one call, for a session, or the declared default.
+
+    `normalizer` is given the value that was chosen, unless that is `None`.
+    """
+
+    key: str
+    default: Any = None
+    normalizer: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        require_text("a config param", "key", self.key)
+        if self.normalizer is not None and not callable(self.normalizer):
+            raise DefinitionError(
+                "its normalizer cannot be called", where=f"config param {self.key!r}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInvariant:
+    """A rule that every call of a tool keeps; `rule` is told to the model before and after.
+
+    Both functions get the call, the state and the configuration; a fourth argument, or one named
+    `plan`, is the `Plan` around the call. They must be quick, and change nothing. Without
+    `correct` a call that breaks the rule is refused.
+    """
+
+    id: str
+    rule: str
+    check: Check
+    correct: Correct | None = None
+    sees_plan: bool = field(init=False, repr=False, compare=False)
+    """Whether the rule concerns the siblings of a call."""
+    _checked: Callable[..., Any] = field(init=False, repr=False, compare=False)
+    _corrected: Callable[..., Any] | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        require_text("an invariant", "id", self.id)
+        place = f"invariant {self.id!r}"
+        require_text(place, "rule", self.rule)
+        checked, sees_plan = _with_plan(self.check, "check", place)
+        object.__setattr__(self, "_checked", checked)
+        corrected = None
+        if self.correct is not None:
+            corrected, also = _with_plan(self.correct, "corrector", place)
+            sees_plan = sees_plan or also
+        object.__setattr__(self, "_corrected", corrected)
+        object.__setattr__(self, "sees_plan", sees_plan)
+
+    def is_kept(
+        self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any
+    ) -> bool:
+        """Tell whether a call keeps the rule; raises what the check raises."""
+        return bool(_at_once(self._checked(call, state, config, plan)))
+
+    def corrected(
+        self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any
+    ) -> Any:
+        """Return what the corrector makes of a call; raises what it raises."""
+        return _at_once(self._corrected(call, state, config, plan)) if self._corrected else None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStateRead:
+    """A value of the session's state that the tool is handed, and the model neither sees nor sets.
+
+    Without a default the call fails where the state has no such key.
+    """
+
+    key: str
+    default: Any = REQUIRED
+
+    def __post_init__(self) -> None:
+        require_text("a state read", "key", self.key)
+
+    @property
+    def is_required(self) -> bool:
+        """Tell whether there is no default."""
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStateEffect:
+    """A value that the tool writes back into the session's state.
+
+    `append` adds one item to a list, or the items of a list; `merge_dict` sets the keys of a
+    dict. A new turn clears it unless it is to be preserved. `type_hint` is for readers.
+    """
+
+    key: str
+    type_hint: Any = dict
+    merge: Merge = "replace"
+    preserve_across_turns: bool = False
+    prompt_template_var: str | None = None
+    """Where the value enters the system prompt: at `{{NAME}}`."""
+
+    def __post_init__(self) -> None:
+        require_text("a state effect", "key", self.key)
+        place = f"state effect {self.key!r}"
+        if self.merge not in get_args(Merge):
+            told = ", ".join(get_args(Merge))
+            raise DefinitionError(
+                f"merge is {self.merge!r}", where=place, fix=f"write one of {told}"
+            )
+        variable = self.prompt_template_var
+        if variable is not None and not (
+            isinstance(variable, str) and VARIABLE.fullmatch(variable)
+        ):
+            raise DefinitionError(
+                f"{variable!r} is no name of a prompt variable",
+                where=place,
+                fix="use capital letters, digits and '_', with a letter first",
+            )
+
+
+def require_text(place: str, part: str, given: Any) -> None:
+    """Raise `DefinitionError` for what is no text, or an empty one."""
+    if not isinstance(given, str) or not given.strip():
+        what = "is empty" if isinstance(given, str) else f"is {type(given).__name__}, not text"
+        raise DefinitionError(f"its {part} {what}", where=place, fix=f"give {part}=")
+
+
+def _with_plan(function: Any, what: str, place: str) -> tuple[Callable[..., Any], bool]:
+    """Return a function of four arguments, and whether it makes use of the fourth, the plan."""
+    if not callable(function) or inspect.iscoroutinefunction(function):
+        kind = "a coroutine function" if callable(function) else type(function).__name__
+        raise DefinitionError(f"its {what} is {kind}, not a function", where=place)
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some callables of C tell nothing
+        return _without_plan(function), False
+    if "plan" in signature.parameters and _takes(signature, 3, plan=None):
+        return lambda call, state, config, plan: function(call, state, config, plan=plan), True
+    if _takes(signature, 3):
+        return _without_plan(function), False
+    if _takes(signature, 4):
+        return function, True
+    raise DefinitionError(
+        f"its {what} does not take (call, state, config)",
+        where=place,
+        fix="a fourth argument is the plan, and there are no others",
+    )
+
+
+def _without_plan(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda call, state, config, _: function(call, state, config)
+
+
+def _takes(signature: inspect.Signature, count: int, **named: Any) -> bool:
+    try:
+        signature.bind(*range(count), **named)
+    except TypeError:
+        return False
+    return True
+
+
+def _at_once(value: Any) -> Any:
+    """Return a value, unless it is one to be waited for: that would count as true."""
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise TypeError("it must not be a coroutine")
+    return value

@@ -1,0 +1,108 @@
+"""The contracts that the code of a plugin brings, each bound to its tool."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from satchel.catalog import Supply, ToolSupply
+from satchel.contracts import ToolContract, bind, declared_of, fingerprint_of
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.errors import DefinitionError
+from satchel.names import near_misses
+from satchel.plugins.problems import failed_supply
+from satchel.sources import PluginFinding
+
+
+def with_contracts(
+    supply: Supply, found: PluginFinding | None, modules: Mapping[str, Any], more: Iterable[Any]
+) -> Supply:
+    """Bind tools to the contracts that a manifest names and to those `more` of the hooks.
+
+    A tool that does not fit its contract is left out. It runs foreign code, so it must be guarded.
+    """
+    contracts: dict[str, ToolContract] = {}
+    tools = {tool.name: tool for tool in supply.tools}
+    problems: list[Diagnostic] = []
+    try:
+        named = [item for chosen in _named(found) for item in _chosen(chosen, modules)]
+    except DefinitionError as problem:
+        told = report("contract-invalid", Where(supply.path), problem.message, problem.fix)
+        return failed_supply(supply, told)
+    for item in dict.fromkeys((*named, *more)):
+        if item.name not in tools:
+            problems.append(contract_without_tool(item.name, tools, supply.path))
+        elif contracts.setdefault(item.name, item) is not item:
+            problems.append(_second(item, supply.path))
+    misfits = []
+    for name, contract in contracts.items():
+        try:
+            tools[name] = contracted(tools[name], contract)
+        except DefinitionError as problem:
+            misfits.append(unfit(contract, problem, tools.pop(name).path))
+    return replace(
+        supply,
+        tools=tuple(tools.values()),
+        flawed=supply.flawed or bool(misfits),
+        diagnostics=(*supply.diagnostics, *problems, *misfits),
+    )
+
+
+def contracted(tool: ToolSupply, contract: ToolContract) -> ToolSupply:
+    """Return a tool that is bound to a contract. Raises `DefinitionError` if they do not fit."""
+    if tool.tool is None:
+        return replace(tool, contract=contract, declared=declared_of(contract))
+    return replace(
+        tool,
+        tool=bind(tool.tool, contract),
+        contract=contract,
+        declared=declared_of(contract),
+        description=contract.description,
+        version=f"{tool.version}+{fingerprint_of(contract)}",
+    )
+
+
+def unfit(contract: ToolContract, problem: DefinitionError, path: str) -> Diagnostic:
+    """Report a tool that is left out since it does not fit its contract."""
+    told = f"tool {contract.name!r} does not fit its contract: {problem.message}"
+    return report("contract-unfit", Where(path), told, problem.fix or "correct one of the two")
+
+
+def contract_without_tool(name: str, known: Iterable[str], path: str) -> Diagnostic:
+    """Report a contract of a tool that there is not."""
+    near = near_misses(name, known)
+    return report(
+        "contract-tool-unknown",
+        Where(path),
+        f"there is a contract of the tool {name!r}, and no such tool",
+        f"did you mean {', '.join(near)}?" if near else "define the tool, or remove the contract",
+    )
+
+
+def _second(contract: ToolContract, path: str) -> Diagnostic:
+    return report(
+        "contract-shadowed",
+        Where(path),
+        f"there are two contracts of the tool {contract.name!r}; the first counts",
+        "remove one of them",
+    )
+
+
+def _named(found: PluginFinding | None) -> Iterable[Any]:
+    return found.manifest.contracts if found is not None and found.manifest is not None else ()
+
+
+def _chosen(chosen: Any, modules: Mapping[str, Any]) -> list[ToolContract]:
+    """Return the contracts that a manifest names, one or a list. Raises `DefinitionError`."""
+    named = f"'contract' names {chosen.module}:{chosen.name}"
+    thing = getattr(modules[chosen.module], chosen.name, None)
+    several = [thing] if isinstance(thing, ToolContract) else thing
+    if not isinstance(several, list | tuple) or not all(
+        isinstance(item, ToolContract) for item in several
+    ):
+        raise DefinitionError(f"{named}, which is no ToolContract", fix="correct the name")
+    if chosen.tool and any(item.name != chosen.tool for item in several):
+        raise DefinitionError(
+            f"{named} for the tool {chosen.tool!r}, and it is of another tool",
+            fix="give the tool and its contract one name",
+        )
+    return list(several)

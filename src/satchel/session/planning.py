@@ -1,0 +1,137 @@
+"""Plans: what contracts, and after them the host's policy, make of the calls of one step."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from satchel.contracts import (
+    ContractError,
+    PlanPolicy,
+    ToolContract,
+    Validation,
+    Verdict,
+    effects_of,
+)
+from satchel.tools import Text, ToolCall, ToolResult, failure
+
+REFUSED = "plan_refused"
+"""The `error_code` of the calls of a plan that the policy refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What is to be run of a plan, and the answers to the rest of it."""
+
+    calls: tuple[ToolCall, ...]
+    places: tuple[int, ...]
+    """Where each of the calls stood."""
+    answers: Mapping[int, ToolResult]
+    """By where the call stood."""
+
+
+def planned(found: Validation) -> Planned:
+    """Sort a plan that was validated into what is run and what is answered at once."""
+    verdicts = (*found.pruned, *found.rejected)
+    answers = {item.index: _answer(item) for item in verdicts}
+    places = (at for at in range(len(found.plan) + len(answers)) if at not in answers)
+    return Planned(found.plan, tuple(places), answers)
+
+
+def with_policy(
+    found: Validation, policy: PlanPolicy | None, state: Mapping[str, Any]
+) -> Validation:
+    """Ask the policy about what contracts left of a plan; it accepts or refuses the whole."""
+    if policy is None or not found.plan:
+        return found
+    try:
+        told = policy(found.plan, state)
+        told = told if told is None or isinstance(told, str) else _nonsense(told)
+    except Exception as problem:
+        _log().warning("the plan policy failed", exc_info=problem)
+        told = "whether it is acceptable could not be told"
+    return found if told is None else _refused(found, f"The plan was refused: {told}")
+
+
+def tell(found: Validation) -> None:
+    """Log what was corrected, which no model is told, and what checks and correctors raised."""
+    for item in found.corrected:
+        _log().info("%s was corrected by %s", item.sent.name, ", ".join(item.ids))
+    for item in found.rejected:
+        if item.problem:
+            ids = ", ".join(item.ids) or "its configuration"
+            _log().warning("%s was refused: %s raised %s", item.sent.name, ids, item.problem)
+
+
+def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, Any]) -> ToolResult:
+    """Write what a call brought into the state; if that cannot be, the result says so."""
+    try:
+        state.update(effects_of(contract, result, state))
+    except ContractError as problem:
+        told = f"the tool ran, but nothing of it was kept; {problem.message}; do not retry"
+        return failure("effect_failed", told, result.call_id)
+    return result
+
+
+class Ledger:
+    """Writes what the calls of a plan bring into the state, in the order of the calls."""
+
+    def __init__(self, contracts: Sequence[ToolContract | None], state: dict[str, Any]) -> None:
+        self._contracts, self._state = contracts, state
+        self._ended: dict[int, ToolResult] = {}
+        self._arrived: dict[int, ToolResult] = {}
+        self._failed: dict[int, ToolResult] = {}
+        self._next = 0
+        """The first call that has not ended; what those behind it bring has to wait."""
+
+    def end(self, index: int, result: ToolResult) -> None:
+        """Note the result of a call; what it brings is there for the calls that begin now."""
+        if index >= self._next:
+            self._ended.setdefault(index, result)
+        while (at := self._next) in self._ended:
+            contract, ended = self._contracts[at], self._ended.pop(at)
+            written = write_effects(contract, ended, self._state) if contract else ended
+            if written is not ended:
+                self._failed[at] = written
+            self._next += 1
+
+    def arrive(self, index: int, result: ToolResult) -> Iterator[tuple[int, ToolResult]]:
+        """Take a result from the executor, and yield those that nothing can change any more."""
+        self.end(index, result)
+        self._arrived[index] = result
+        for at in sorted(self._arrived):
+            contract = self._contracts[at]
+            if at < self._next or contract is None or not contract.state_effects:
+                arrived = self._arrived.pop(at)
+                yield at, self._failed.get(at, arrived)
+
+
+def _answer(verdict: Verdict) -> ToolResult:
+    """Return the result of a call that is not run."""
+    call_id = verdict.sent.id or None
+    if not verdict.code:
+        text = (Text(verdict.message),)
+        return ToolResult(text, call_id=call_id, metadata={"pruned": verdict.ids})
+    told = failure(verdict.code, verdict.message, call_id)
+    return replace(told, metadata={"rejected": verdict.ids}) if verdict.ids else told
+
+
+def _refused(found: Validation, message: str) -> Validation:
+    """Reject all that is left of a plan."""
+    sent = {item.index: item.sent for item in found.corrected}
+    left = planned(found)
+    refused = [
+        Verdict(at, sent.get(at, call), None, (), message, REFUSED)
+        for at, call in zip(left.places, left.calls, strict=True)
+    ]
+    rejected = sorted((*found.rejected, *refused), key=lambda item: item.index)
+    return Validation((), (), found.pruned, tuple(rejected))
+
+
+def _nonsense(told: object) -> str:
+    raise TypeError(f"a plan policy returns None or a text, not {type(told).__name__}")
+
+
+def _log() -> Any:
+    import logging
+
+    return logging.getLogger("satchel.contracts")

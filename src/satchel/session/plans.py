@@ -1,0 +1,86 @@
+"""Plans: the calls of one step, held to the contracts of their tools and then to the policy."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from satchel.contracts import PlanPolicy, ToolContract, Validation, settle, validate
+from satchel.session.conversation import Conversation
+from satchel.session.planning import Planned, planned, tell, with_policy, write_effects
+from satchel.session.toolbox import Toolbox, contract_of
+from satchel.shared import Scene
+from satchel.tools import ToolCall, ToolResult
+
+Configs = dict[int, Mapping[str, Any]]
+"""The configuration of each call of a plan, settled once."""
+
+
+class Plans:
+    """Judges the plans of one conversation, and keeps what its calls bring."""
+
+    __slots__ = ("_conversation", "_toolbox")
+
+    def __init__(self, conversation: Conversation, toolbox: Toolbox) -> None:
+        self._conversation, self._toolbox = conversation, toolbox
+
+    @property
+    def policy(self) -> PlanPolicy | None:
+        """Return what judges the whole of a plan."""
+        return self._conversation.plan_policy
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Return what effects are written into."""
+        return self._conversation.state
+
+    def concern(self, scene: Scene, names: Iterable[str]) -> bool:
+        """Tell whether calls of these tools have to be judged before they are run."""
+        return self.policy is not None or any(contract_of(scene, name) for name in names)
+
+    def judged(
+        self, scene: Scene, calls: Sequence[ToolCall], policy: PlanPolicy | None
+    ) -> Planned:
+        """Return what is to be run of a plan; its calls know their configuration."""
+        configs: Configs = {}
+        found = self._validated(scene, calls, configs, all_of_it=False)
+        tell(found)
+        plan = planned(with_policy(found, policy, self.state))
+        # Each is a call of its own, also where a host sends the same one twice.
+        ready = (
+            replace(call, context=replace(call.context, config=configs.get(at, call.context.config)))
+            for at, call in zip(plan.places, plan.calls, strict=True)
+        )
+        return replace(plan, calls=tuple(ready))
+
+    def validate(self, scene: Scene, calls: Sequence[ToolCall]) -> Validation:
+        """Return what would become of a plan."""
+        return with_policy(
+            self._validated(scene, calls, {}, all_of_it=True), self.policy, self.state
+        )
+
+    def written(self, scene: Scene, name: str, result: ToolResult) -> ToolResult:
+        """Write what a call brought into the state; if that cannot be, the result says so."""
+        contract = contract_of(scene, name)
+        if contract is None or "task_id" in result.metadata:  # it goes on, and brings it later
+            return result
+        return write_effects(contract, result, self.state)
+
+    def _validated(
+        self, scene: Scene, calls: Sequence[ToolCall], configs: Configs, *, all_of_it: bool
+    ) -> Validation:
+        contracts: dict[str, ToolContract] = {}
+        for call in calls:
+            if (contract := contract_of(scene, call.name)) is not None:
+                contracts[call.name] = contract
+
+        def config_of(at: int, call: ToolCall) -> Mapping[str, Any]:
+            configs[at] = settle(contracts[call.name], call.context.config, self.state)
+            return configs[at]
+
+        def misfit(call: ToolCall) -> tuple[str, str] | None:
+            # What no contract concerns is refused where it is run, inside its layers.
+            if all_of_it or call.name in contracts:
+                return self._toolbox.misfit(call, scene)
+            return None
+
+        return validate(calls, contracts, self.state, config_of, misfit)
