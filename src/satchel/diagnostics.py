@@ -145,6 +145,18 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-not-installed": Rule("A plugin was named but is not installed.", _E, _E),
         "plugin-contested": Rule("Two distributions offer one plugin; neither is used.", _E, _E),
         "plugin-shadowed": Rule("Another plugin of the same name is used instead.", _W, _W),
+        "contract-invalid": Rule("A contract is not as a contract must be.", _E, _E),
+        "contract-tool-unknown": Rule("A contract names no tool of its plugin.", _W, _E),
+        "contract-shadowed": Rule("A tool has two contracts; the first counts.", _W, _W),
+        "contract-unfit": Rule("A contract does not fit its tool; the tool is left out.", _E, _E),
+        "prompt-variable-unknown": Rule(
+            "Notes, or a section, name a {{VARIABLE}} that no contract fills; it is left empty.",
+            _W,
+            _W,
+        ),
+        "prompt-variable-contested": Rule(
+            "Two contracts fill one {{VARIABLE}} from different keys; the first counts.", _W, _W
+        ),
         "tool-example-unfit": Rule("An example is no call that a model could make.", _I, _E),
         "tool-state-missing": Rule("A tool needs a value that nobody configured.", _E, _E),
         "tool-unfit": Rule("A configured value, or an added model, does not fit a tool.", _E, _E),

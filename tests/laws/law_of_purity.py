@@ -40,6 +40,7 @@ PURE = {
     "manifests": {
         *("ast", "hashlib.blake2b", "pathlib.PurePath", "pathlib.PurePosixPath", "re", "yaml"),
         *("ipaddress.ip_address", "json.loads"),
+        *("contextlib.contextmanager", "inspect.cleandoc", "textwrap.dedent"),
     },
     "contracts": {
         *("ast", "inspect.Signature", "inspect.isawaitable", "inspect.iscoroutine"),

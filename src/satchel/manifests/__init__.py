@@ -2,10 +2,20 @@
 
 from satchel.manifests.claude import ClaudeManifest, read_claude_plugin, read_claude_servers
 from satchel.manifests.code import DeclaredTool, declared_tools, defines_setup
+from satchel.manifests.contractcode import declared_contracts
+from satchel.manifests.contracts import (
+    DeclaredConfig,
+    DeclaredContract,
+    DeclaredEffect,
+    DeclaredRead,
+    DeclaredRule,
+    arguments_of,
+)
 from satchel.manifests.editables import mapped_modules
 from satchel.manifests.fields import FIELD_NAME, ConfigField, field_fault
 from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
+from satchel.manifests.literals import may_hold
 from satchel.manifests.mcp import MCP_SCHEMAS, McpServer, read_mcp
 from satchel.manifests.openplugin import (
     PLUGIN_SCHEMAS,
@@ -37,6 +47,11 @@ __all__ = [
     "ChosenTool",
     "ClaudeManifest",
     "ConfigField",
+    "DeclaredConfig",
+    "DeclaredContract",
+    "DeclaredEffect",
+    "DeclaredRead",
+    "DeclaredRule",
     "DeclaredTool",
     "Frontmatter",
     "GroupManifest",
@@ -47,10 +62,13 @@ __all__ = [
     "SkillManifest",
     "YamlMap",
     "YamlValue",
+    "arguments_of",
+    "declared_contracts",
     "declared_tools",
     "defines_setup",
     "field_fault",
     "mapped_modules",
+    "may_hold",
     "read_claude_plugin",
     "read_claude_servers",
     "read_mcp",

@@ -4,17 +4,21 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from satchel.manifests.examples import example_faults
+from satchel.manifests.python import (
+    Function,
+    full_name,
+    is_ours,
+    names_in,
+    read_python,
+    statements_of,
+)
 from satchel.manifests.reading import Problems, Reading, shown
 from satchel.names import group_names
 from satchel.text import one_line
 
-_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _EXAMPLE_FIX = 'Write the arguments of each as a model would, such as [{"city": "Oslo"}].'
-# What a bare `@tool` means where a star import, or nothing, says where it is from.
-_ASSUMED = {"satchel": "satchel", "tool": "satchel.tool"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +50,21 @@ def declared_tools(
 
     `chosen` are functions that count without a decorator; they are named as their `def` is.
     """
-    problems = Problems(path)
-    try:
-        statements = list(_module_statements(ast.parse(source, filename=path)))
-        names = _ASSUMED | dict(_imports(statements))
-        tools = tuple(_tools(statements, names, chosen))
+
+    def read(statements: list[ast.stmt], problems: Problems) -> tuple[DeclaredTool, ...]:
+        tools = tuple(_tools(statements, names_in(statements, ["tool"]), chosen))
         for tool in tools:
             for fault in tool.example_faults:
                 told = f"tool {shown(tool.name)}: {fault}"
                 problems.add("tool-example-unfit", told, _EXAMPLE_FIX, tool.line)
-        return Reading(tools, problems.found)
-    except SyntaxError as error:
-        # Python says 0 or -1 where it knows no place, as for an unknown encoding.
-        line, column = (at if at and at > 0 else None for at in (error.lineno, error.offset))
-        problems.add("plugin-syntax", one_line(error.msg), "Mend the Python code.", line, column)
-    except ValueError as error:  # a number too long to print; NUL in some versions
-        problems.add("plugin-syntax", one_line(str(error)), "Mend the Python code.")
-    except (RecursionError, MemoryError):
-        problems.add("plugin-syntax", "the code is nested too deeply", "Split long expressions.")
-    return Reading(None, problems.found)
+        return tools
+
+    return read_python(source, path, read)
 
 
 def defines_setup(source: bytes) -> bool:
     """Tell whether a module defines `setup(ctx)`: a function that one argument is enough for."""
-    try:
-        statements = list(_module_statements(ast.parse(source)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    functions = [node for node in statements if isinstance(node, _Function)]
+    functions = [node for node in statements_of(source) if isinstance(node, Function)]
     last = next((node for node in reversed(functions) if node.name == "setup"), None)
     if last is None:
         return False
@@ -84,41 +75,17 @@ def defines_setup(source: bytes) -> bool:
     return takes_one and None not in given.kw_defaults
 
 
-def _module_statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yield what runs at import in the order of the text: also inside `if`, `try` and `with`."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.stmt):
-            yield node
-        if not isinstance(node, (_Function, ast.ClassDef, ast.expr)):
-            waiting += reversed(list(ast.iter_child_nodes(node)))
-
-
-def _imports(statements: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """Yield each imported name with the full name of what it stands for."""
-    for node in statements:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first = alias.name.partition(".")[0]
-                yield (alias.asname, alias.name) if alias.asname else (first, first)
-        elif isinstance(node, ast.ImportFrom):
-            origin = "." * node.level + (node.module or "")
-            for alias in node.names:
-                yield alias.asname or alias.name, f"{origin}.{alias.name}"
-
-
 def _tools(
     statements: list[ast.stmt], names: dict[str, str], chosen: frozenset[str]
 ) -> Iterable[DeclaredTool]:
     # Like the namespace of the module: a later definition takes the place of an earlier one.
-    functions = {node.name: node for node in statements if isinstance(node, _Function)}
+    functions = {node.name: node for node in statements if isinstance(node, Function)}
     public = {name: node for name, node in functions.items() if name[0] != "_" or name in chosen}
     tools = (_tool(node, names, is_chosen=name in chosen) for name, node in public.items())
     return [tool for tool in tools if tool]
 
 
-def _tool(function: _Function, names: dict[str, str], *, is_chosen: bool) -> DeclaredTool | None:
+def _tool(function: Function, names: dict[str, str], *, is_chosen: bool) -> DeclaredTool | None:
     """Return what the function declares, or None if it is not decorated as a tool."""
     for decorator in function.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else None
@@ -127,7 +94,7 @@ def _tool(function: _Function, names: dict[str, str], *, is_chosen: bool) -> Dec
     return _declared(function, None) if is_chosen else None
 
 
-def _declared(function: _Function, call: ast.Call | None) -> DeclaredTool:
+def _declared(function: Function, call: ast.Call | None) -> DeclaredTool:
     given = dict(_literals(call)) if call else {}
     return DeclaredTool(
         name=given.get("name", function.name),
@@ -143,14 +110,7 @@ def _declared(function: _Function, call: ast.Call | None) -> DeclaredTool:
 
 def _is_tool(decorator: ast.expr, names: dict[str, str]) -> bool:
     """Tell whether an expression names Satchel's decorator, by whatever way it was imported."""
-    rest = ""
-    while isinstance(decorator, ast.Attribute):
-        rest = f".{decorator.attr}{rest}"
-        decorator = decorator.value
-    if not isinstance(decorator, ast.Name):
-        return False
-    full = names.get(decorator.id, "") + rest
-    return full.startswith("satchel.") and full.endswith(".tool")
+    return is_ours(full_name(decorator, names), "tool")
 
 
 def _literals(call: ast.Call) -> Iterator[tuple[str, str]]:
@@ -171,10 +131,10 @@ def _groups(call: ast.Call | None) -> tuple[str, ...]:
     return ()
 
 
-def _first_paragraph(function: _Function) -> str:
+def _first_paragraph(function: Function) -> str:
     return one_line((ast.get_docstring(function) or "").split("\n\n")[0])
 
 
-def _signature(function: _Function) -> str:
+def _signature(function: Function) -> str:
     returns = f" -> {ast.unparse(function.returns)}" if function.returns else ""
     return f"({ast.unparse(function.args)}){returns}"
