@@ -51,6 +51,11 @@ def xml(text: str) -> str:
     return _escaped(one_line(text))
 
 
+def xml_text(text: str) -> str:
+    """Escape a text for an XML element; its lines are kept."""
+    return _escaped(visible(text))
+
+
 def xml_path(path: str) -> str:
     """Escape a path for an XML element; blanks in it are kept, because it must still open."""
     return _escaped(visible(path).replace("\n", " ").replace("\t", " "))

@@ -43,7 +43,13 @@ PURE = {
         *("contextlib.contextmanager", "inspect.cleandoc", "textwrap.dedent"),
     },
     "contracts": {
-        *("ast", "inspect.Signature", "inspect.isawaitable", "inspect.iscoroutine"),
+        *(
+            "ast",
+            "hashlib.blake2b",
+            "inspect.Signature",
+            "inspect.isawaitable",
+            "inspect.iscoroutine",
+        ),
         *("inspect.iscoroutinefunction", "inspect.signature", "json.dumps", "re.compile"),
     },
     "catalog": {
@@ -68,7 +74,13 @@ PURE = {
         *("inspect.iscoroutine", "inspect.isfunction", "itertools.islice"),
     },
     "loader": {"satchel.sources"},
-    "session": {"collections.Counter", "satchel.sources", "weakref.WeakSet", "weakref.ref"},
+    "session": {
+        "collections.Counter",
+        "contextlib.aclosing",
+        "satchel.sources",
+        "weakref.WeakSet",
+        "weakref.ref",
+    },
     "__main__": set(),
 }
 """What a pure room may use beside the values. `satchel.sources` is how it asks for the world."""
@@ -160,6 +172,10 @@ EXCEPTIONS = {
             *("asyncio.create_task", "asyncio.get_running_loop", "asyncio.wait"),
             *("functools.cache", "itertools.count"),
         },
+    ),
+    "session.planning": (
+        "no model is told what was corrected, so the log is",
+        {"logging.getLogger"},
     ),
     "session.searching": ("its tools are described once", {"functools.cache"}),
     "session.skilltools": ("its tools are described once", {"functools.cache"}),

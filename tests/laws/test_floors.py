@@ -76,7 +76,7 @@ def test_the_bare_import_loads_no_room_at_all():
 
 
 def test_the_front_door_is_what_it_says():
-    assert satchel.__all__ == sorted(satchel.__all__)
+    assert satchel.__all__ == sorted(satchel.__all__, key=lambda name: (not name.isupper(), name))
     assert set(satchel.__all__) <= set(dir(satchel))
     for name in satchel.__all__:
         assert getattr(satchel, name).__doc__

@@ -224,6 +224,7 @@ def _tool(plugin: PluginEntry, tool: ToolSupply, position: int) -> ToolEntry:
         version=tool.version,
         tool=tool.tool,
         contract=tool.contract,
+        declared=tool.declared,
         diagnostics=_replacing(plugin, tool) if tool.name in SESSION_TOOLS else (),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic
-from satchel.manifests import ConfigField, McpServer, SkillManifest
+from satchel.manifests import ConfigField, DeclaredContract, McpServer, SkillManifest
 from satchel.sources.files import UnitFile
 from satchel.sources.places import Scope
 from satchel.sources.skills import SkillFinding
@@ -116,6 +116,8 @@ class ToolEntry(Entry):
     tool: Tool | None = field(default=None, compare=False)
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
     """What calls of it are held to."""
+    declared: DeclaredContract | None = None
+    """What that says, also where it was read but not run."""
 
     @property
     def group(self) -> str:
@@ -237,6 +239,8 @@ class ToolSupply:
     tool: Tool | None = field(default=None, compare=False)
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
     """What the tool is bound to."""
+    declared: DeclaredContract | None = None
+    """What that says, also where it was read but not run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,13 +15,20 @@ from satchel.contracts.records import (
     ToolStateRead,
 )
 from satchel.contracts.validating import validate
-from satchel.contracts.variables import as_prompt_text, filled, keys_of, variables_in
+from satchel.contracts.variables import (
+    Filled,
+    filled,
+    unknown_variable,
+    values_of,
+    variables_in,
+)
 from satchel.contracts.words import declared_of, fingerprint_of
 
 __all__ = [
     "DROP_STEP",
     "ContractError",
     "Contracts",
+    "Filled",
     "Plan",
     "PlanPolicy",
     "SettledConfig",
@@ -32,15 +39,15 @@ __all__ = [
     "ToolStateRead",
     "Validation",
     "Verdict",
-    "as_prompt_text",
     "bind",
     "declared_of",
     "effects_of",
     "filled",
     "fingerprint_of",
     "kept_keys",
-    "keys_of",
     "settle",
+    "unknown_variable",
     "validate",
+    "values_of",
     "variables_in",
 ]

@@ -72,7 +72,10 @@ class ToolContract:
     @cached_property
     def supplied(self) -> tuple[str, ...]:
         """Return the names of the values that the tool is handed beside its arguments."""
-        return tuple(item.key for item in (*self.config_params, *self.state_reads))
+        return (
+            *(item.key for item in self.config_params),
+            *(item.key for item in self.state_reads),
+        )
 
     @cached_property
     def sees_plan(self) -> bool:
@@ -87,24 +90,21 @@ _KEYED: Mapping[str, type[Any]] = {
 }
 
 
-def _several(given: Iterable[T] | T, kind: type[T], name: str, place: str) -> tuple[T, ...]:
+def _several(given: Any, kind: type[T], name: str, place: str) -> tuple[T, ...]:
     """Return the parts of one kind; one may be given alone."""
-    items = (given,) if isinstance(given, kind) else tuple(given) if _is_many(given) else None
-    for item in (given,) if items is None else items:
+    is_many = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    items: tuple[T, ...] = tuple(given) if is_many else (given,)
+    for item in items:
         if not isinstance(item, kind):
             told = f"{type(item).__name__} is no {kind.__name__}"
             raise DefinitionError(told, where=place, fix=f"give a list of {kind.__name__}")
-    names = [getattr(item, name) for item in items or ()]
+    names = [getattr(item, name) for item in items]
     for twice in names:
         if names.count(twice) > 1:
             raise DefinitionError(
                 f"two of its {kind.__name__} have the {name} {twice!r}", where=place
             )
-    return items or ()
-
-
-def _is_many(given: Any) -> bool:
-    return isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    return items
 
 
 def _parameters(schema: Any, place: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The contracts of several tools, as one value that a planner works with."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -17,8 +18,6 @@ from satchel.tools.nothing import NOTHING
 
 class Contracts(Mapping[str, ToolContract]):
     """The contracts of several tools, by the tool's name; it never changes."""
-
-    __slots__ = ("_by_name",)
 
     def __init__(self, contracts: Iterable[ToolContract] = ()) -> None:
         """Gather contracts. Raises `ConflictError` for two of one tool."""
@@ -80,10 +79,14 @@ class Contracts(Mapping[str, ToolContract]):
 
     def new_turn(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return a state without what a new turn clears."""
-        kept = kept_keys(self.values())
-        return {key: value for key, value in state.items() if kept.get(key, True)}
+        return {key: value for key, value in state.items() if key not in self.cleared}
 
-    @property
-    def prompt_variables(self) -> Mapping[str, Sequence[str]]:
+    @cached_property
+    def cleared(self) -> frozenset[str]:
+        """Return the keys that a new turn clears."""
+        return frozenset(key for key, is_kept in kept_keys(self.values()).items() if not is_kept)
+
+    @cached_property
+    def prompt_variables(self) -> Mapping[str, tuple[str, ...]]:
         """Return each prompt variable with the keys that want to fill it; the first does."""
         return keys_of(self.values())

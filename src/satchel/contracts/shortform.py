@@ -2,24 +2,21 @@
 
 import ast
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from satchel.errors import DefinitionError
 from satchel.names import near_misses
 
-_PLAIN: Mapping[str, dict[str, Any]] = {
-    "str": {"type": "string"},
-    "int": {"type": "integer"},
-    "float": {"type": "number"},
-    "bool": {"type": "boolean"},
-    "list": {"type": "array"},
-    "dict": {"type": "object"},
-    "None": {"type": "null"},
-    "Any": {},
-    "string": {"type": "string"}, "integer": {"type": "integer"}, "number": {"type": "number"},
-    "boolean": {"type": "boolean"}, "array": {"type": "array"}, "object": {"type": "object"},
-    "any": {}, "List": {"type": "array"}, "Dict": {"type": "object"},
-}
+_TYPES = MappingProxyType(
+    {
+        "str": "string", "int": "integer", "float": "number", "bool": "boolean",
+        "list": "array", "List": "array", "dict": "object", "Dict": "object",
+        # As JSON Schema calls them.
+        "string": "string", "integer": "integer", "number": "number", "boolean": "boolean",
+        "array": "array", "object": "object",
+    }
+)
 _FIX = 'write it as "str - what it is", with a type such as int, list[str] or Optional[bool]'
 
 
@@ -98,10 +95,12 @@ def _one(node: ast.expr, place: str) -> dict[str, Any]:
             return {"type": "array", "items": _type(item, place)[0]}
         case (("dict" | "Dict" | "Mapping"), [_, item]):
             return {"type": "object", "additionalProperties": _type(item, place)[0]}
-        case _, [] if name in _PLAIN:
-            return dict(_PLAIN[name])
+        case (("Any" | "any"), []):
+            return {}
+        case _, [] if name in _TYPES:
+            return {"type": _TYPES[name]}
     told = ast.unparse(node)
-    near = near_misses(name, _PLAIN, most=1)
+    near = near_misses(name, _TYPES, most=1)
     fix = f"did you mean {near[0]}?" if near and near[0] != name else _FIX
     raise DefinitionError(f"{told!r} is no type of the short form", where=place, fix=fix)
 

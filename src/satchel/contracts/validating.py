@@ -108,9 +108,7 @@ class _Step:
     def sees_plan(self) -> bool:
         return self._contract is not None and self._contract.sees_plan
 
-    def prepare(
-        self, config: Config, state: Mapping[str, Any], misfit: Misfit | None
-    ) -> None:
+    def prepare(self, config: Config, state: Mapping[str, Any], misfit: Misfit | None) -> None:
         """Read the arguments, and settle the configuration; either may reject the call."""
         self._misfit = misfit
         if misfit is not None and (fault := misfit(self.sent)):

@@ -2,16 +2,25 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from satchel.contracts.contract import ToolContract
 from satchel.contracts.records import VARIABLE
+from satchel.diagnostics import Diagnostic, Where, report
 from satchel.text import visible
 
 _PLACE = re.compile(r"\{\{(" + VARIABLE.pattern + r")\}\}")
-# Inside JSON, so that a value can neither close a tag nor open a variable.
-_ESCAPES = {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"}
+# So that a value can neither close a tag nor open a variable; it stays the same JSON.
+_ESCAPES = (("<", r"\u003c"), (">", r"\u003e"), ("&", r"\u0026"), ("{{", r"{\u007b"))
+_UNFIT = "(a value that JSON cannot carry)"
+
+
+class Filled(NamedTuple):
+    """A text whose variables have their values, and what could not be filled in."""
+
+    text: str
+    diagnostics: tuple[Diagnostic, ...]
 
 
 def variables_in(text: str) -> tuple[str, ...]:
@@ -20,7 +29,7 @@ def variables_in(text: str) -> tuple[str, ...]:
 
 
 def keys_of(contracts: Iterable[ToolContract]) -> dict[str, tuple[str, ...]]:
-    """Return each prompt variable with the keys that it stands for: of several the first counts."""
+    """Return each prompt variable with the keys that want to fill it; the first of them does."""
     found: dict[str, dict[str, None]] = {}
     for contract in contracts:
         for item in contract.state_effects:
@@ -29,33 +38,42 @@ def keys_of(contracts: Iterable[ToolContract]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(keys) for name, keys in found.items()}
 
 
-def filled(text: str, value_of: Callable[[str], str]) -> str:
+def values_of(
+    names: Iterable[str], keys: Mapping[str, tuple[str, ...]], state: Mapping[str, Any], most: int
+) -> dict[str, str]:
+    """Return what stands for variables now, each of `most` characters; for unknown ones nothing."""
+    return {name: as_prompt_text(state.get(keys[name][0]), most) for name in names if name in keys}
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
     """Put values in their places, once: what looks like a place in a value is left as it is."""
-    return _PLACE.sub(lambda found: value_of(found[1]), text)
+    return _PLACE.sub(lambda found: values.get(found[1], ""), text) if "{{" in text else text
+
+
+def unknown_variable(name: str, path: str) -> Diagnostic:
+    """Report a place that nothing is put into."""
+    return report(
+        "prompt-variable-unknown",
+        Where(path),
+        f"no contract fills {{{{{name}}}}}; it is left empty",
+        "name it in a ToolStateEffect, or put blanks around the name to show it as it is",
+    )
 
 
 def as_prompt_text(value: Any, most: int) -> str:
-    """Write a value as JSON that can stand in a prompt, of `most` characters; `None` is `""`.
-
-    Raises `ValueError` for a value that contains itself or is nested too deeply.
-    """
+    """Write a value as JSON that can stand in a prompt; `None` is `""`."""
     if value is None:
         return ""
     try:
         text = json.dumps(value, ensure_ascii=False, default=_named)
-    except (RecursionError, TypeError) as problem:
-        raise ValueError("it cannot be written as JSON") from problem
-    text = _escaped(visible(text))
+    except (RecursionError, TypeError, ValueError):
+        return _UNFIT
+    text = visible(text)
+    for letters, escape in _ESCAPES:
+        text = text.replace(letters, escape)
     if len(text) > most:
         return f"{text[:most]} [cut: {len(text) - most} of {len(text)} characters left out]"
     return text
-
-
-def _escaped(text: str) -> str:
-    for letter, escape in _ESCAPES.items():
-        text = text.replace(letter, escape)
-    # JSON itself never has two braces in a row that open, so these stand in a text.
-    return text.replace("{{", r"{\u007b")
 
 
 def _named(value: Any) -> str:

@@ -13,6 +13,7 @@ from satchel.manifests import (
     DeclaredRule,
 )
 from satchel.text import shorten
+from satchel.tools.schema import kind_of
 
 
 def declared_of(contract: ToolContract) -> DeclaredContract:
@@ -50,7 +51,9 @@ def declared_of(contract: ToolContract) -> DeclaredContract:
 
 def fingerprint_of(contract: ToolContract) -> str:
     """Return what differs when the words of a contract do."""
-    return hashlib.blake2b(repr(declared_of(contract)).encode(errors="replace"), digest_size=8).hexdigest()
+    return hashlib.blake2b(
+        repr(declared_of(contract)).encode(errors="replace"), digest_size=8
+    ).hexdigest()
 
 
 def _arguments(parameters: Mapping[str, Any]) -> str:
@@ -60,26 +63,6 @@ def _arguments(parameters: Mapping[str, Any]) -> str:
         f"{name}: {kind_of(about)}{'' if name in required else ', optional'}"
         for name, about in properties.items()
     )
-
-
-def kind_of(about: Any) -> str:
-    """Name the type of an argument in a word or two."""
-    match about:
-        case {"enum": [*values]}:
-            return " | ".join(map(repr, values))
-        case {"const": value}:
-            return repr(value)
-        case {"type": "array", "items": inside}:
-            return f"array of {kind_of(inside)}"
-        case {"type": str(kind)}:
-            return kind
-        case {"type": [*kinds]}:
-            return " | ".join(map(str, kinds))
-        case {"anyOf": [*members]} | {"oneOf": [*members]}:
-            return " | ".join(map(kind_of, members))
-        case {"$ref": str(reference)}:
-            return reference.rpartition("/")[2]
-    return "any"
 
 
 def _written(value: Any) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from satchel.catalog import HOST, PluginEntry
-from satchel.contracts import variables_in
+from satchel.contracts import unknown_variable, variables_in
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.wanted import Wanted
 from satchel.plugins import contract_without_tool
@@ -33,22 +33,10 @@ def contract_problems(wanted: Wanted, plugins: Sequence[PluginEntry]) -> Iterabl
                 yield unknown_variable(name, path)
 
 
-def unknown_variable(name: str, path: str) -> Diagnostic:
-    """Report a place in the prompt that nothing is put into."""
-    return report(
-        "prompt-variable-unknown",
-        Where(path),
-        f"no contract fills {{{{{name}}}}}; it is left empty",
-        f"name it in a ToolStateEffect, or write {{{{ {name} }}}}, with blanks, to show it as it is",
-    )
-
-
 def _filled(plugins: Iterable[PluginEntry]) -> dict[str, dict[str, str]]:
     """Return for each prompt variable the keys that fill it, with the path of each tool."""
     found: dict[str, dict[str, str]] = {}
-    declared = (
-        (tool.declared, tool.path) for plugin in plugins for tool in plugin.supply.tools
-    )
+    declared = ((tool.declared, tool.path) for plugin in plugins for tool in plugin.supply.tools)
     for contract, path in sorted(
         ((item, path) for item, path in declared if item), key=lambda pair: pair[0].tool
     ):

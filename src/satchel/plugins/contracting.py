@@ -88,7 +88,11 @@ def _second(contract: ToolContract, path: str) -> Diagnostic:
 
 
 def _named(found: PluginFinding | None) -> Iterable[Any]:
-    return found.manifest.contracts if found is not None and found.manifest is not None else ()
+    return (
+        getattr(found.manifest, "contracts", ())
+        if found is not None and found.manifest is not None
+        else ()
+    )
 
 
 def _chosen(chosen: Any, modules: Mapping[str, Any]) -> list[ToolContract]:

@@ -51,10 +51,10 @@ def fit(
 ) -> Fitted:
     """Bind the state fields of a plugin's tools, each on a copy, and add what the host says.
 
-    `models` are by `plugin:tool`, and `contracts` by the names of tools. A tool that cannot be bound is left out, with a diagnostic; the
-    others serve. The same tool with the same values is that of `before`. A group whose required
-    keys have no value is told so, and what is wrong with a value that the manifest declares. Of a
-    plugin that is switched off nothing is told.
+    `models` are by `plugin:tool`, and `contracts` by the names of tools. A tool that cannot be
+    bound is left out, with a diagnostic; the others serve. The same tool with the same values is
+    that of `before`. A group whose required keys have no value is told so, and what is wrong with
+    a value that the manifest declares. Of a plugin that is switched off nothing is told.
     """
     if supply.disabled:
         return Fitted(supply)

@@ -2,6 +2,7 @@
 
 from satchel.prompt.changes import render_changes
 from satchel.prompt.content import render_content
+from satchel.prompt.guide import GuidedTool, render_guide
 from satchel.prompt.notes import render_notes, render_sections
 from satchel.prompt.skills import (
     DEFAULT_BUDGET,
@@ -14,12 +15,14 @@ from satchel.prompt.tokens import about_tokens
 
 __all__ = [
     "DEFAULT_BUDGET",
+    "GuidedTool",
     "Listing",
     "SkillLine",
     "SkillPrompt",
     "about_tokens",
     "render_changes",
     "render_content",
+    "render_guide",
     "render_notes",
     "render_sections",
     "render_skills",

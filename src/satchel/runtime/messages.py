@@ -6,6 +6,7 @@ from typing import Any
 
 from satchel.text import one_line, shorten
 from satchel.tools import ArgumentFault, ToolResult, failure
+from satchel.tools.schema import kind_of
 
 _FAULTS_SHOWN = 3
 _FAULT_LENGTH = 200
@@ -38,24 +39,8 @@ def _takes(parameters: Mapping[str, Any]) -> str:
     required = parameters.get("required", ())
     return (
         ", ".join(
-            f"{name} ({_kind(schema)}{', required' if name in required else ''})"
+            f"{name} ({kind_of(schema)}{', required' if name in required else ''})"
             for name, schema in parameters.get("properties", {}).items()
         )
         or "no arguments"
     )
-
-
-def _kind(schema: Any) -> str:
-    """Name the type of a value in a word or two."""
-    match schema:
-        case {"enum": [*values]}:
-            return " | ".join(map(repr, values))
-        case {"const": value}:
-            return repr(value)
-        case {"type": str(kind)}:
-            return kind
-        case {"anyOf": [*members]} | {"oneOf": [*members]}:
-            return " | ".join(map(_kind, members))
-        case {"$ref": str(reference)}:
-            return reference.rpartition("/")[2]
-    return "any"

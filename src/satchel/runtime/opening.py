@@ -22,7 +22,7 @@ async def opened(inner: Handler, call: ToolCall) -> AsyncIterator[AsyncIterator[
         await close(items)
 
 
-async def close(items: AsyncIterator[Item]) -> None:
+async def close(items: AsyncIterator[Any]) -> None:
     """Close what a handler gave, if it can be closed."""
     if aclose := getattr(items, "aclose", None):
         await aclose()

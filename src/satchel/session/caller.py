@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
-from satchel.contracts import Validation
+from satchel.catalog import ToolEntry
+from satchel.contracts import Contracts, Validation
+from satchel.prompt import GuidedTool, render_guide
 from satchel.runtime.executors import Executor
 from satchel.session.calls import Arguments, Calls
 from satchel.shared import Scene
@@ -52,6 +54,17 @@ class Caller(ABC):
         """
         return self._calls.stream(self._scene(), name, arguments, call_id, context)
 
+    @property
+    def contracts(self) -> Contracts:
+        """Return the contracts of the tools that can be called now."""
+        entries = self._scene().view.tools
+        return Contracts(entry.contract for entry in entries if entry.tool and entry.contract)
+
+    def tool_guide(self) -> str:
+        """Return a block for a planner: the tools of the active groups, and the rules they keep."""
+        scene = self._scene()
+        return scene.once("guide", lambda: render_guide(map(_guided, scene.view.tools)))
+
     def validate(
         self, plan: Iterable[ToolCall], *, config: Mapping[str, Any] | None = None
     ) -> Validation:
@@ -89,3 +102,13 @@ class Caller(ABC):
         Leaving the loop early ends what still runs.
         """
         return self._calls.execute_streaming(self._scene, calls, executor, context)
+
+
+def _guided(entry: ToolEntry) -> GuidedTool:
+    rules = entry.contract.invariants if entry.contract else ()
+    return GuidedTool(
+        entry.name,
+        entry.tool.description if entry.tool else entry.description,
+        entry.tool.parameters if entry.tool else {},
+        tuple((rule.id, rule.rule) for rule in rules),
+    )

@@ -8,7 +8,6 @@ from collections.abc import (
     Collection,
     Iterable,
     Mapping,
-    Sequence,
 )
 from contextlib import aclosing
 from dataclasses import replace
@@ -23,6 +22,7 @@ from satchel.runtime.background import BackgroundTask
 from satchel.runtime.executors import Concurrent, Executor, RunCall, in_order
 from satchel.runtime.messages import interruption
 from satchel.runtime.once import Answers
+from satchel.runtime.opening import close, opened
 from satchel.runtime.run import ToolRun
 from satchel.session.conversation import Conversation
 from satchel.session.planning import Ledger, write_effects
@@ -80,11 +80,11 @@ class Calls:
         """Run a tool as a plan of one; whatever goes wrong is told in the result."""
         if not self._plans.concern(scene, (name,)):  # as most are not
             return await self._call(scene, name, arguments, call_id, context)
-        return await self._held(scene, _call_of(name, arguments, call_id, context), self._plans.policy)
+        return await self._held(
+            scene, _call_of(name, arguments, call_id, context), self._plans.policy
+        )
 
-    async def _held(
-        self, scene: Scene, call: ToolCall, policy: PlanPolicy | None
-    ) -> ToolResult:
+    async def _held(self, scene: Scene, call: ToolCall, policy: PlanPolicy | None) -> ToolResult:
         """Run a call if the contract of its tool, and the policy, let it pass."""
         plan = self._plans.judged(scene, [call], policy)
         if not plan.calls:
@@ -134,12 +134,11 @@ class Calls:
         plan = self._plans.judged(scene, [call], self._plans.policy)
         for answer in plan.answers.values():
             yield answer
-        for call in plan.calls:
-            items = self._stream(scene, call.name, call.arguments, call.id, call.context)
-            async with aclosing(items):
-                async for item in items:
-                    is_last = isinstance(item, ToolResult)
-                    yield self._plans.written(scene, call.name, item) if is_last else item
+        for passed in plan.calls:
+            stream = self._stream(scene, passed.name, passed.arguments, passed.id, passed.context)
+            async with aclosing(stream) as items:
+                async for item in self._plans.keeping(scene, passed.name, items):
+                    yield item
 
     async def _stream(
         self,
@@ -210,7 +209,9 @@ class Calls:
     ) -> AsyncGenerator[tuple[int, ToolResult], None]:
         """Run what contracts and the policy leave of a plan; effects go by the order of calls."""
         first = scene()
-        plan = self._plans.judged(first, [_with_context(call, context) for call in calls], self._plans.policy)
+        plan = self._plans.judged(
+            first, [_with_context(call, context) for call in calls], self._plans.policy
+        )
         for index, result in sorted(plan.answers.items()):
             yield index, result
         contracts = [contract_of(first, call.name) for call in plan.calls]
@@ -227,11 +228,21 @@ class Calls:
                 ledger.end(number, result)
             return result
 
-        one = self._unless_interrupted(plan.calls, run)
-        async with aclosing(executor.stream(plan.calls, one)) as answers:
+        one = self._unless_interrupted(list(plan.calls), run)
+        left = dict(enumerate(plan.calls))
+        answers = executor.stream(plan.calls, one)
+        try:
             async for number, result in answers:
+                left.pop(number, None)
                 for known, final in ledger.arrive(number, result):
                     yield plan.places[known], final
+        finally:
+            await close(answers)
+        # A model waits for an answer to each call, also where somebody's own executor forgot one.
+        for number, call in left.items():
+            forgotten = failure("tool_failed", "tool failed", call.id or None)
+            for known, final in ledger.arrive(number, forgotten):
+                yield plan.places[known], final
 
     def interrupt(self, call_id: str | None) -> int:
         """End the calls of that id, or all; return how many there were."""
@@ -258,7 +269,7 @@ class Calls:
 
         return self._unless_interrupted(calls, run)
 
-    def _unless_interrupted(self, calls: Sequence[ToolCall], run: RunCall) -> RunCall:
+    def _unless_interrupted(self, calls: list[ToolCall], run: RunCall) -> RunCall:
         """Return what runs one of several calls, unless it was interrupted in the queue."""
         queue = _Queue(calls)
         if self._queues is None:
@@ -342,9 +353,9 @@ class Calls:
             for answer in plan.answers.values():
                 yield answer
             for passed in plan.calls:
-                async for item in inner(passed):
-                    is_last = isinstance(item, ToolResult)
-                    yield self._plans.written(scene, call.name, item) if is_last else item
+                async with opened(inner, passed) as items:
+                    async for item in self._plans.keeping(scene, call.name, items):
+                        yield item
 
         return held
 
@@ -354,6 +365,7 @@ class Calls:
                 write_effects(contract, result, self._conversation.state)
 
         return _Keeping(self._toolbox.book, scene.catalog, ended)
+
 
 def _names(calls: Iterable[ToolCall]) -> Iterable[str]:
     return (call.name for call in calls)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from satchel.catalog import Catalog, GroupEntry, SkillEntry, State
-from satchel.contracts import PlanPolicy
+from satchel.contracts import PlanPolicy, filled, values_of, variables_in
 from satchel.errors import ConflictError, NotFoundError
 from satchel.groups import Activation
 from satchel.names import BASIC_GROUP
@@ -65,6 +65,18 @@ class Conversation:
             if group.name in activation.on:
                 _require_usable(group)
         self.activation = activation
+
+    def values_of(self, names: Iterable[str], catalog: Catalog) -> dict[str, str]:
+        """Return what stands for prompt variables now."""
+        keys = catalog.contracts.prompt_variables
+        return values_of(names, keys, self.state, self.shared.limits.result_text)
+
+    def notes_in_answer(self, groups: Iterable[GroupEntry], catalog: Catalog) -> str:
+        """Return the notes of groups that were just switched on, if they go into answers."""
+        if not self.options.notes_in_answer:
+            return ""
+        notes = render_notes((group.name, group.notes) for group in groups)
+        return filled(notes, self.values_of(variables_in(notes), catalog))
 
     def active_in(self, catalog: Catalog) -> tuple[GroupEntry, ...]:
         """Return the groups that are active now, but for `basic`."""
@@ -138,10 +150,7 @@ class Conversation:
         return "\n\n".join(filter(None, (*map(one_line, remarks), notes)))
 
     def _notes_of(self, groups: tuple[str, ...], catalog: Catalog) -> str:
-        """Return the notes of groups that were just switched on, if they go into answers."""
-        if not self.options.notes_in_answer:
-            return ""
-        return render_notes((name, catalog.groups[name].notes) for name in groups)
+        return self.notes_in_answer((catalog.groups[name] for name in groups), catalog)
 
     def _switched_on(
         self, names: Iterable[str], catalog: Catalog

@@ -7,7 +7,6 @@ from typing import Any
 from satchel.catalog import Catalog, GroupEntry
 from satchel.errors import ToolError
 from satchel.names import BASIC_GROUP, near_misses
-from satchel.prompt import render_notes
 from satchel.session.conversation import why_unavailable
 from satchel.session.desk import META_TOOL, SAME_CONVERSATION, Desk
 from satchel.text import one_line, shorten
@@ -86,10 +85,8 @@ class MetaTool(Tool):
         if not active:
             return "No tool group is active; only the tools that are always there are."
         told = f"Active tool groups: {', '.join(group.name for group in active)}."
-        if conversation.options.notes_in_answer:
-            notes = render_notes((group.name, group.notes) for group in active)
-            told = f"{told}\n\n{notes}" if notes else told
-        return told
+        notes = conversation.notes_in_answer(active, catalog)
+        return f"{told}\n\n{notes}" if notes else told
 
 
 def meta_tool(catalog: Catalog) -> MetaTool | None:

@@ -1,6 +1,6 @@
 """Plans: the calls of one step, held to the contracts of their tools and then to the policy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from satchel.session.conversation import Conversation
 from satchel.session.planning import Planned, planned, tell, with_policy, write_effects
 from satchel.session.toolbox import Toolbox, contract_of
 from satchel.shared import Scene
-from satchel.tools import ToolCall, ToolResult
+from satchel.tools import Item, ToolCall, ToolResult
 
 Configs = dict[int, Mapping[str, Any]]
 """The configuration of each call of a plan, settled once."""
@@ -37,9 +37,7 @@ class Plans:
         """Tell whether calls of these tools have to be judged before they are run."""
         return self.policy is not None or any(contract_of(scene, name) for name in names)
 
-    def judged(
-        self, scene: Scene, calls: Sequence[ToolCall], policy: PlanPolicy | None
-    ) -> Planned:
+    def judged(self, scene: Scene, calls: Sequence[ToolCall], policy: PlanPolicy | None) -> Planned:
         """Return what is to be run of a plan; its calls know their configuration."""
         configs: Configs = {}
         found = self._validated(scene, calls, configs, all_of_it=False)
@@ -47,7 +45,9 @@ class Plans:
         plan = planned(with_policy(found, policy, self.state))
         # Each is a call of its own, also where a host sends the same one twice.
         ready = (
-            replace(call, context=replace(call.context, config=configs.get(at, call.context.config)))
+            replace(
+                call, context=replace(call.context, config=configs.get(at, call.context.config))
+            )
             for at, call in zip(plan.places, plan.calls, strict=True)
         )
         return replace(plan, calls=tuple(ready))
@@ -64,6 +64,13 @@ class Plans:
         if contract is None or "task_id" in result.metadata:  # it goes on, and brings it later
             return result
         return write_effects(contract, result, self.state)
+
+    async def keeping(
+        self, scene: Scene, name: str, items: AsyncIterator[Item]
+    ) -> AsyncIterator[Item]:
+        """Yield what a call tells; what it brings is written before its result is told."""
+        async for item in items:
+            yield self.written(scene, name, item) if isinstance(item, ToolResult) else item
 
     def _validated(
         self, scene: Scene, calls: Sequence[ToolCall], configs: Configs, *, all_of_it: bool

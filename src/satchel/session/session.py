@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from satchel.contracts import PlanPolicy
+from satchel.contracts import Filled, PlanPolicy, filled, unknown_variable, variables_in
 from satchel.diagnostics import Diagnostic
 from satchel.groups import Activation, Sight, changes_between
 from satchel.prompt import SkillPrompt
@@ -103,6 +103,21 @@ class Session(Caller):
         """Return what plugins end the prompt with, or `""`."""
         return self.step().prompt_sections()
 
+    def fill(self, template: str) -> Filled:
+        """Put what tools keep in the state into a prompt of the host's, at `{{VARIABLE}}`.
+
+        Values are JSON. A variable that no contract fills is left empty, with a diagnostic.
+        """
+        catalog, names = self._conversation.shared.catalog, variables_in(template)
+        values = self._conversation.values_of(names, catalog)
+        unknown = (unknown_variable(name, "the template") for name in names if name not in values)
+        return Filled(filled(template, values), tuple(unknown))
+
+    def prompt_variables(self) -> dict[str, str]:
+        """Return every prompt variable with what stands for it now, `""` for nothing yet."""
+        catalog = self._conversation.shared.catalog
+        return self._conversation.values_of(catalog.contracts.prompt_variables, catalog)
+
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
         """Return the tools of the active groups, and the session's own, as a provider wants them.
 
@@ -126,6 +141,11 @@ class Session(Caller):
     def deactivate(self, *groups: str) -> None:
         """Switch groups off, all or none. Raises `NotFoundError`; `ConflictError` for `basic`."""
         self._conversation.switch(groups, Activation.deactivate)
+
+    def new_turn(self) -> None:
+        """Begin a turn of the user: what tools wrote goes, unless it is to be preserved."""
+        for key in self._conversation.shared.catalog.contracts.cleared:
+            self._conversation.state.pop(key, None)
 
     def load_skill(self, name: str) -> SkillContent:
         """Load a skill for the host, such as for a slash command: also one hidden from the model.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from satchel.catalog import Catalog, SkillEntry
+from satchel.contracts import variables_in
 from satchel.errors import NotFoundError
 from satchel.groups import Sight, View, sight_of
 from satchel.names import BASIC_GROUP, near_misses
@@ -42,6 +43,8 @@ class Showing:
     notes: str
     sections: str
     """What plugins end the prompt with."""
+    variables: tuple[str, ...]
+    """The variables that notes and sections have places for."""
     sight: Sight
     schemas: Known = field(default_factory=Known)
     """The schemas that were asked for, packed."""
@@ -99,7 +102,8 @@ def _shown(scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Beg
     groups = ((group.name, group.notes) for group in scene.view.groups)
     sight = sight_of(scene.catalog, scene.view, own, scene.generation.traits)
     notes, sections = render_notes(groups), scene.generation.sections
-    return Showing(scene.view, own, names, listing.text, notes, sections, sight)
+    variables = variables_in(notes + sections)
+    return Showing(scene.view, own, names, listing.text, notes, sections, variables, sight)
 
 
 def _alike(

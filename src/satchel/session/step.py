@@ -3,6 +3,7 @@
 from typing import Any
 
 from satchel.catalog import Change
+from satchel.contracts import filled
 from satchel.groups import Sight, changes_between
 from satchel.prompt import render_changes
 from satchel.session.caller import Caller
@@ -29,7 +30,7 @@ class Step(Caller):
     Made by `Session.step()`. Groups that are switched meanwhile count from the next step on.
     """
 
-    __slots__ = ("_before", "_conversation", "_handout", "_shown")
+    __slots__ = ("_before", "_conversation", "_handout", "_shown", "_values")
 
     def __init__(
         self,
@@ -43,6 +44,8 @@ class Step(Caller):
         self._conversation = conversation
         self._shown, self._handout = scene, handout
         self._before = before
+        # As the state is now: what the calls of this step write is for the next one.
+        self._values = conversation.values_of(handout.showing.variables, scene.catalog)
 
     @property
     def generation(self) -> int:
@@ -71,11 +74,11 @@ class Step(Caller):
 
     def activated_notes(self) -> str:
         """Return the notes of the active groups, each under its heading, or `""`."""
-        return self._handout.showing.notes
+        return filled(self._handout.showing.notes, self._values)
 
     def prompt_sections(self) -> str:
         """Return what plugins end the prompt with, or `""`."""
-        return self._handout.showing.sections
+        return filled(self._handout.showing.sections, self._values)
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
         """Return the tools as `Session.schemas` does, each time the same list.

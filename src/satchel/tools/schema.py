@@ -45,6 +45,22 @@ def output_schema(fn: Callable[..., Any]) -> dict[str, Any] | None:
     return schema if target.get("type") == "object" else None
 
 
+def kind_of(schema: Any) -> str:
+    """Name the type that a schema asks for in a word or two."""
+    match schema:
+        case {"enum": [*values]}:
+            return " | ".join(map(repr, values))
+        case {"const": value}:
+            return repr(value)
+        case {"type": str(kind)}:
+            return kind
+        case {"anyOf": [*members]} | {"oneOf": [*members]}:
+            return " | ".join(map(kind_of, members))
+        case {"$ref": str(reference)}:
+            return reference.rpartition("/")[2]
+    return "any"
+
+
 def _generated(kind: Any, place: str, mode: Any) -> dict[str, Any]:
     from pydantic import TypeAdapter
 
