@@ -223,6 +223,7 @@ def _tool(plugin: PluginEntry, tool: ToolSupply, position: int) -> ToolEntry:
         groups=groups_of(tool, plugin.supply),
         version=tool.version,
         tool=tool.tool,
+        declared=tool.declared,
         diagnostics=_replacing(plugin, tool) if tool.name in SESSION_TOOLS else (),
     )
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
-from satchel.manifests import ConfigField, McpServer, SkillManifest
+from satchel.manifests import ConfigField, DeclaredContract, McpServer, SkillManifest
 from satchel.sources.files import UnitFile
 from satchel.sources.places import Scope
 from satchel.sources.skills import SkillFinding
@@ -113,6 +113,8 @@ class ToolEntry(Entry):
     version: str
     """Differs when the tool does: its schema, its code, or the host's registration of it."""
     tool: Tool | None = field(default=None, compare=False)
+    declared: DeclaredContract | None = None
+    """What its contract says, if it has one; where its code was not run, as far as it was read."""
 
     @property
     def group(self) -> str:
@@ -232,6 +234,8 @@ class ToolSupply:
     groups: tuple[str, ...] = ()
     """The groups that it names itself."""
     tool: Tool | None = field(default=None, compare=False)
+    declared: DeclaredContract | None = None
+    """What its contract says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,7 @@ def load_package(
             found.installed_with_code,
             limits.plugin_import,
             entry=has_entry,
-            modules=modules.values(),
+            modules=dict.fromkeys((*modules.values(), *found.contract_modules.values())),
             edited=found.edited,
             alone=alone,
         )
