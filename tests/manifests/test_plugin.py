@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.diagnostics import has_error
-from satchel.manifests import GroupManifest, PluginManifest, read_plugin
+from satchel.manifests import ChosenContract, GroupManifest, PluginManifest, read_plugin
 from satchel.settings import Limits
 
 
@@ -163,9 +163,8 @@ def test_a_field_that_nobody_reads_is_reported_and_a_typo_is_recognised():
     assert fixes == ["Write 'version:'.", "Remove it.", "Write 'tools:'.", "Remove it."]
 
 
-@pytest.mark.parametrize("key", ["requires", "contract"])
-def test_a_field_of_a_later_version_says_so(key):
-    reading = read(f"name: maps\n{key}: {{a: b}}\n")
+def test_a_field_of_a_later_version_says_so():
+    reading = read("name: maps\nrequires: {a: b}\n")
     assert reading.value
     assert places(reading) == [("plugin-field-unknown", 2)]
     assert "not read by this version" in reading.diagnostics[0].message
@@ -354,3 +353,68 @@ def test_the_lines_of_what_a_manifest_names_are_known():
     assert manifest.notes_files == {"a.md": 2, "b.md": 5}
     assert manifest.line(*manifest.chosen[0].at) == 7
     assert (manifest.line("tools", "5", "name"), manifest.line("skills")) == (6, None)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "contract: contracts:SEARCH",
+        "contract: 'contracts.py:SEARCH'",
+        "contract: ['contracts:SEARCH']",
+        "contract:\n- contracts:SEARCH\n- contracts:SEARCH",
+        "tools: contracts\ncontract: SEARCH",
+    ],
+)
+def test_contracts_are_named_by_module_and_name(written):
+    reading = read(f"name: maps\n{written}\n")
+    assert reading.diagnostics == ()
+    assert reading.value.contracts == (ChosenContract("contracts", "SEARCH"),)
+    assert reading.value.contract_modules == ("contracts",)
+
+
+def test_the_modules_of_contracts_are_none_of_tools():
+    reading = read("name: maps\ncontract: [rules:A, more.rules:B, rules:C]\n")
+    assert reading.value.modules == ("tools",)
+    assert reading.value.contract_modules == ("rules", "more.rules")
+    assert [reading.value.line(*it.at) for it in reading.value.contracts] == [2, 2, 2]
+
+
+def test_a_contract_beside_a_tool_is_that_of_the_tool():
+    reading = read(
+        "name: maps\ncontract: [rules:FAR, NEAR]\ntools:\n"
+        "- {name: far, contract: rules:FAR}\n- name: route\n"
+        "- function: geo:near\n  contract: NEAR\n"
+    )
+    assert reading.diagnostics == ()
+    assert reading.value.contracts == (
+        ChosenContract("rules", "FAR", "far"),
+        ChosenContract("geo", "NEAR", "near"),
+        ChosenContract("tools", "NEAR"),
+    )
+    assert [reading.value.line(*it.at) for it in reading.value.contracts] == [4, 7, 2]
+
+
+@pytest.mark.parametrize(
+    ("written", "line"),
+    [
+        ("contract: {a: b}", 2),
+        ("contract: [[a]]", 2),
+        ("contract: a b:C", 2),
+        ("contract: ../rules:C", 2),
+        ("contract: 'rules:'", 2),
+        ("contract:\n- rules:A\n- rules:a-b", 4),
+        ("tools:\n- name: a\n  contract: rules:a.b", 4),
+        ("tools:\n- name: a\n  contract: ''", 4),
+        ("tools:\n- name: a\n  contract: [rules:A]", 4),
+    ],
+)
+def test_what_names_no_contract_is_refused_on_its_line(written, line):
+    reading = read(f"name: maps\n{written}\n")
+    assert reading.value is None
+    assert places(reading) == [("plugin-field-type", line)]
+
+
+def test_an_open_plugin_names_its_contracts_in_its_extension():
+    reading = read_plugin(b"contract: rules:A\n", "maps", "toolkit.yaml", Limits(), extends="maps")
+    assert reading.diagnostics == ()
+    assert reading.value.contracts == (ChosenContract("rules", "A"),)

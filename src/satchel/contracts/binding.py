@@ -1,5 +1,6 @@
 """Fitting a tool to its contract: what the model is shown, and what it is handed beside."""
 
+from copy import deepcopy
 from typing import Any
 
 from satchel.contracts.configuring import settle
@@ -62,7 +63,7 @@ def _read(contract: ToolContract, item: ToolStateRead, context: ToolContext) -> 
     if item.is_required:
         told = f"it needs {item.key!r} from the session's state, which is not there yet"
         raise ContractError(contract.name, item.key, told)
-    return item.default
+    return deepcopy(item.default)
 
 
 def _of_execute(tool: Tool) -> FunctionTool:

@@ -1,6 +1,7 @@
 """The one cascade of a tool's configuration: the call, the session's state, the default."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from satchel.contracts.contract import ToolContract
@@ -50,7 +51,9 @@ def _value(
     contract: ToolContract, param: ToolConfigParam, ways: tuple[Mapping[str, Any], ...]
 ) -> Any:
     said = (way[param.key] for way in ways if way.get(param.key) is not None)
-    value = next(said, param.default)
+    value = next(said, None)
+    if value is None:
+        value = deepcopy(param.default)
     if param.normalizer is None or value is None:
         return value
     try:

@@ -53,7 +53,7 @@ class ToolConfigParam:
     """
 
     key: str
-    default: Any = None
+    default: Any = field(default=None, hash=False)
     normalizer: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class ToolStateRead:
     """
 
     key: str
-    default: Any = REQUIRED
+    default: Any = field(default=REQUIRED, hash=False)
 
     def __post_init__(self) -> None:
         require_text("a state read", "key", self.key)

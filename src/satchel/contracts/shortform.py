@@ -10,11 +10,21 @@ from satchel.names import near_misses
 
 _TYPES = MappingProxyType(
     {
-        "str": "string", "int": "integer", "float": "number", "bool": "boolean",
-        "list": "array", "List": "array", "dict": "object", "Dict": "object",
+        "str": "string",
+        "int": "integer",
+        "float": "number",
+        "bool": "boolean",
+        "list": "array",
+        "List": "array",
+        "dict": "object",
+        "Dict": "object",
         # As JSON Schema calls them.
-        "string": "string", "integer": "integer", "number": "number", "boolean": "boolean",
-        "array": "array", "object": "object",
+        "string": "string",
+        "integer": "integer",
+        "number": "number",
+        "boolean": "boolean",
+        "array": "array",
+        "object": "object",
     }
 )
 _FIX = 'write it as "str - what it is", with a type such as int, list[str] or Optional[bool]'

@@ -1,5 +1,6 @@
 """From text to checked values: what a source declares, read without running any of it."""
 
+from satchel.manifests.chosen import DEFAULT_TOOLS, ChosenContract, ChosenTool
 from satchel.manifests.claude import ClaudeManifest, read_claude_plugin, read_claude_servers
 from satchel.manifests.code import DeclaredTool, declared_tools, defines_setup
 from satchel.manifests.contractcode import declared_contracts
@@ -24,9 +25,7 @@ from satchel.manifests.openplugin import (
     read_open_plugin,
 )
 from satchel.manifests.plugin import (
-    DEFAULT_TOOLS,
     SKILLS_FOLDER,
-    ChosenTool,
     GroupManifest,
     PluginManifest,
     read_plugin,
@@ -44,6 +43,7 @@ __all__ = [
     "PLUGIN_SCHEMAS",
     "SKILLS_FOLDER",
     "Author",
+    "ChosenContract",
     "ChosenTool",
     "ClaudeManifest",
     "ConfigField",

@@ -6,29 +6,33 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from satchel.manifests.block import Block
+from satchel.manifests.chosen import (
+    DEFAULT_TOOLS,
+    ChosenContract,
+    ChosenTool,
+    is_dotted,
+    read_choice,
+)
 from satchel.manifests.decoding import decode
 from satchel.manifests.fields import ConfigField, read_fields
 from satchel.manifests.reading import Problems, Reading, shown
 from satchel.manifests.repair import read_repairing
-from satchel.manifests.yamlbuilder import KeyPath, YamlValue
+from satchel.manifests.yamlbuilder import KeyPath
 from satchel.manifests.yamltext import kind_of
-from satchel.names import near_misses, plugin_name_fault, tool_name_fault
+from satchel.names import near_misses, plugin_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden
-
-DEFAULT_TOOLS = "tools"
-"""The module that holds the tools where the manifest names none."""
 
 SKILLS_FOLDER = "skills"
 """The folder that holds the skills where the manifest names none."""
 
 _TEXTS = ("version", "description", "author", "license", "homepage", "notes")
-_PARTS = ("keywords", "active", "groups", "tools", "skills", "config", "setup")
+_PARTS = ("keywords", "active", "groups", "tools", "skills", "config", "setup", "contract")
 _PROCESS = ("isolation", "dependencies")
 _FIELDS = ("name", *_TEXTS, *_PARTS, *_PROCESS)
 _GROUP_FIELDS = ("name", "description", "notes", "active", "tools", "skills", "requires")
 # Names that later versions will read; a manifest may carry them already.
-_LATER_FIELDS = frozenset({"requires", "contract"})
+_LATER_FIELDS = frozenset({"requires"})
 _ISOLATIONS = ("none", "process")
 _FILE_NAME = re.compile(r"[^\n]+\.(?:md|txt)")
 # What an open plugin tells in its plugin.json is not its extension's to say.
@@ -67,17 +71,6 @@ class GroupManifest:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenTool:
-    """One tool that a manifest chooses: `function` of `module`, or what has the name there."""
-
-    name: str
-    module: str
-    function: str = ""
-    at: KeyPath = field(default=(), compare=False)
-    """Where it stands in the manifest."""
-
-
-@dataclass(frozen=True, slots=True)
 class PluginManifest:
     """What a toolkit.yaml says; `tools` is a module and `skills` a folder inside the plugin's.
 
@@ -99,6 +92,8 @@ class PluginManifest:
     skills: str = SKILLS_FOLDER
     chosen: tuple[ChosenTool, ...] = ()
     """The tools that are served, if the manifest chooses some; they may be in other modules."""
+    contracts: tuple[ChosenContract, ...] = ()
+    """The contracts that it names; hooks may bring others."""
     config: tuple[ConfigField, ...] = ()
     isolation: str = "none"
     """Where its code runs: in the host's process, or in a `process` of its own."""
@@ -119,6 +114,11 @@ class PluginManifest:
     def modules(self) -> tuple[str, ...]:
         """Return the modules that hold the tools, each once."""
         return tuple(dict.fromkeys(tool.module for tool in self.chosen)) or (self.tools,)
+
+    @property
+    def contract_modules(self) -> tuple[str, ...]:
+        """Return the modules that hold the contracts that it names, each once."""
+        return tuple(dict.fromkeys(contract.module for contract in self.contracts))
 
     @property
     def notes_files(self) -> Mapping[str, int | None]:
@@ -159,7 +159,7 @@ def read_plugin(
     problems = Problems(path)
     problems.extend(reading.diagnostics)
     top = Block(dict(reading.value.values), (), reading.value, problems)
-    module, chosen = _tools(top)
+    choice = read_choice(top)
     isolation = _isolation(top)
     manifest = PluginManifest(
         name=extends or _name(top, folder, entry_point),
@@ -167,8 +167,9 @@ def read_plugin(
         keywords=top.names("keywords"),
         active=top.switch("active", default=False),
         groups=_groups(top),
-        tools=module,
-        chosen=chosen,
+        tools=choice.module,
+        chosen=choice.tools,
+        contracts=choice.contracts,
         skills=_skills(top),
         config=read_fields(top),
         isolation=isolation,
@@ -282,62 +283,13 @@ def _isolation(top: Block) -> str:
     return word
 
 
-def _tools(top: Block) -> tuple[str, tuple[ChosenTool, ...]]:
-    """Read the module that holds the tools, or the list of those that are served."""
-    given = top.values.get("tools")
-    if isinstance(given, list):
-        blocks = [_chosen(top, number, item) for number, item in enumerate(given)]
-        names = [tool.name for tool in blocks if tool]
-        for name in sorted({name for name in names if names.count(name) > 1}):
-            top.misfit("tools", f"two tools are named {shown(name)}", "Rename one of them.")
-        # Whoever lists none wants none, also where there is a tools.py.
-        return DEFAULT_TOOLS if given else "", tuple(tool for tool in blocks if tool)
-    module = top.text("tools", default=DEFAULT_TOOLS).removesuffix(".py")
-    if _is_dotted(module):
-        return module, ()
-    message = f"'tools' is {shown(module)}, which is no module of this folder"
-    top.misfit("tools", message, "Write a module's name, such as 'tools', or a list of names.")
-    return DEFAULT_TOOLS, ()
-
-
-def _chosen(top: Block, number: int, item: YamlValue) -> ChosenTool | None:
-    """Read one item of the list: a tool's name, or a mapping of `name` and `function`."""
-    at = ("tools", str(number))
-    if isinstance(item, str):
-        item = {"name": item}
-    if not isinstance(item, dict):
-        message = f"a tool is {kind_of(item)}, not a name"
-        fix = "Write a name, or 'name:' and 'function: module:function'."
-        top.problems.add("plugin-field-type", message, fix, top.yaml.lines.get(at))
-        return None
-    block = Block(item, at, top.yaml, top.problems)
-    block.report_unknown(("name", "function"))
-    module, colon, function = block.text("function").rpartition(":")
-    module = module.removesuffix(".py") if colon else DEFAULT_TOOLS
-    name = block.text("name") or function
-    is_function = not function or (_is_dotted(module) and function.isidentifier())
-    if not is_function:
-        message = f"'function' is {shown(block.text('function'))}, which is no function"
-        block.misfit("function", message, "Write 'module:function', such as 'tools:forecast'.")
-    elif "function" in item and not function:
-        block.misfit("function", "'function' is empty", "Write 'module:function', or remove it.")
-    if fault := tool_name_fault(name):
-        what = f"the tool's name {shown(name)} {fault}" if name else "a tool has no name"
-        block.misfit("name", what, "Choose another name." if name else "Add 'name:'.")
-    return ChosenTool(name, module, function, at) if is_function else None
-
-
 def _setup(top: Block) -> str:
     module = top.text("setup").removesuffix(".py")
-    if not module or _is_dotted(module):
+    if not module or is_dotted(module):
         return module
     message = f"'setup' is {shown(module)}, which is no module of this folder"
     top.misfit("setup", message, "Write a module's name, such as 'setup'.")
     return ""
-
-
-def _is_dotted(module: str) -> bool:
-    return all(part.isidentifier() for part in module.split("."))
 
 
 def _skills(top: Block) -> str:

@@ -8,9 +8,12 @@ from satchel.catalog import Supply, ToolSupply
 from satchel.contracts import ToolContract, bind, declared_of, fingerprint_of
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
+from satchel.manifests import ChosenContract
 from satchel.names import near_misses
 from satchel.plugins.problems import failed_supply
 from satchel.sources import PluginFinding
+
+_TOLD_ANEW = frozenset({"contract-tool-unknown", "contract-shadowed"})
 
 
 def with_contracts(
@@ -20,6 +23,8 @@ def with_contracts(
 
     A tool that does not fit its contract is left out. It runs foreign code, so it must be guarded.
     """
+    # What was read of the code is told again, now that it was run, if it still holds.
+    diagnostics = [item for item in supply.diagnostics if item.code not in _TOLD_ANEW]
     contracts: dict[str, ToolContract] = {}
     tools = {tool.name: tool for tool in supply.tools}
     problems: list[Diagnostic] = []
@@ -28,7 +33,7 @@ def with_contracts(
     except DefinitionError as problem:
         told = report("contract-invalid", Where(supply.path), problem.message, problem.fix)
         return failed_supply(supply, told)
-    for item in dict.fromkeys((*named, *more)):
+    for item in {id(item): item for item in (*named, *more)}.values():
         if item.name not in tools:
             problems.append(contract_without_tool(item.name, tools, supply.path))
         elif contracts.setdefault(item.name, item) is not item:
@@ -43,7 +48,7 @@ def with_contracts(
         supply,
         tools=tuple(tools.values()),
         flawed=supply.flawed or bool(misfits),
-        diagnostics=(*supply.diagnostics, *problems, *misfits),
+        diagnostics=(*diagnostics, *problems, *misfits),
     )
 
 
@@ -87,7 +92,7 @@ def _second(contract: ToolContract, path: str) -> Diagnostic:
     )
 
 
-def _named(found: PluginFinding | None) -> Iterable[Any]:
+def _named(found: PluginFinding | None) -> Iterable[ChosenContract]:
     return (
         getattr(found.manifest, "contracts", ())
         if found is not None and found.manifest is not None
@@ -95,7 +100,7 @@ def _named(found: PluginFinding | None) -> Iterable[Any]:
     )
 
 
-def _chosen(chosen: Any, modules: Mapping[str, Any]) -> list[ToolContract]:
+def _chosen(chosen: ChosenContract, modules: Mapping[str, Any]) -> list[ToolContract]:
     """Return the contracts that a manifest names, one or a list. Raises `DefinitionError`."""
     named = f"'contract' names {chosen.module}:{chosen.name}"
     thing = getattr(modules[chosen.module], chosen.name, None)

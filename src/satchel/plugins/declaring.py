@@ -33,6 +33,7 @@ def with_manifest(supply: Supply, found: PluginFinding) -> Supply:
         diagnostics=(*supply.diagnostics, *_not_started(found), *_not_isolated(found)),
         config=manifest.config,
     )
+    contracts = {contract.tool: contract for contract in found.contracts}
     return with_tools(
         supply,
         [
@@ -42,6 +43,7 @@ def with_manifest(supply: Supply, found: PluginFinding) -> Supply:
                 tool.path or code_path(found),
                 tool.digest,
                 tool.groups,
+                declared=contracts.get(tool.name),
             )
             for tool in found.declared
             if not is_isolated(found)

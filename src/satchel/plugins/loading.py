@@ -52,7 +52,8 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     if supply.failed or supply.flawed or not file or is_isolated(found):
         return supply
     try:
-        first, *more = found.modules
+        first, *others = found.modules
+        more = (*others, *found.contract_modules)
         code = import_folder(
             found.code_path, found.sources, first, limits.plugin_import, more=more, alone=alone
         )
@@ -61,11 +62,14 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     # Reading costs nothing, and most folders have no hooks.
     has_hooks = any(word in text for text in found.sources.values() for word in _HOOKS)
 
+    # Modules of contracts alone bring neither tools nor hooks.
+    modules = {name: code.modules[name] for name in found.modules}
+
     def answered() -> Supply:
-        offer = offered_by_part(found, code.modules)
+        offer = offered_by_part(found, modules)
         if not has_hooks:
             return with_contracts(with_offered(supply, offer), found, code.modules, ())
-        answers = ask(*code.modules.values())
+        answers = ask(*modules.values())
         answered = with_answers(supply, found.manifest, offer, answers, limits)
         return with_contracts(answered, found, code.modules, answers.contracts)
 

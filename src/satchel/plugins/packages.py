@@ -69,7 +69,7 @@ def load_package(
             found.installed_with_code,
             limits.plugin_import,
             entry=has_entry,
-            modules=modules.values(),
+            modules=dict.fromkeys((*modules.values(), *found.contract_modules.values())),
             edited=found.edited,
             alone=alone,
         )
@@ -103,12 +103,13 @@ def _answered(
 ) -> Supply:
     """Add what the code brings; it runs foreign code, so it must be guarded."""
     modules = {name: code.modules[full] for name, full in found.modules.items()}
+    holders = {name: code.modules[full] for name, full in found.contract_modules.items()}
     offer: Offer = offered_by_part(found.part, modules) if found.part and modules else ([], [])
     hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in found.hooked())]
     if not hooked:
-        return with_contracts(with_offered(supply, offer), found.part, modules, ())
+        return with_contracts(with_offered(supply, offer), found.part, holders, ())
     part = found.part and _completed(found.part, found)
     # The entry point may be one of the modules.
     answers = ask(*{id(module): module for module in hooked}.values())
     answered = with_answers(supply, part.manifest if part else None, offer, answers, limits)
-    return with_contracts(answered, found.part, modules, answers.contracts)
+    return with_contracts(answered, found.part, holders, answers.contracts)

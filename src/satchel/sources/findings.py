@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from satchel.diagnostics import Diagnostic, Where, has_error, report
-from satchel.manifests import DeclaredTool, McpServer, PluginManifest
+from satchel.manifests import DeclaredContract, DeclaredTool, McpServer, PluginManifest
 from satchel.sources.files import UnitFile, digest_of, is_inside
 from satchel.sources.folders import Folder
 from satchel.sources.places import Place
@@ -62,6 +62,8 @@ class PluginFinding:
     parts: Parts = field(default=Parts(frozenset()), compare=False)
     names: frozenset[str] = field(default=frozenset(), compare=False)
     """What stands directly in the folder."""
+    contracts: tuple[DeclaredContract, ...] = ()
+    """Those of its tools, one for each at most."""
     servers: tuple[McpServer, ...] = ()
     skills: tuple[str, ...] = ()
     """Folders to search for the skills it brings."""
@@ -120,6 +122,11 @@ class PluginFinding:
     def modules(self) -> tuple[str, ...]:
         """Return the modules that hold the tools."""
         return self.manifest.modules if self.manifest else ()
+
+    @property
+    def contract_modules(self) -> tuple[str, ...]:
+        """Return the modules that hold contracts which the manifest names."""
+        return self.manifest.contract_modules if self.manifest else ()
 
     def file_of(self, module: str) -> str:
         """Return the file that holds a module, by its path among the code; `""` if none does."""

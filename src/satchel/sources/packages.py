@@ -76,11 +76,12 @@ class PackageFinding:
     @property
     def modules(self) -> Mapping[str, str]:
         """Return the modules that hold its tools: their names in the manifest, and their own."""
-        part = self.part
-        if part is None or part.manifest is None:
-            return {}
-        names = (name for name in part.manifest.modules if part.file_of(name))
-        return {name: f"{self.home}.{name}" for name in names}
+        return self._full_names(self.part.modules) if self.part else {}
+
+    @property
+    def contract_modules(self) -> Mapping[str, str]:
+        """Return the modules that hold the contracts of its manifest, as above."""
+        return self._full_names(self.part.contract_modules) if self.part else {}
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -118,6 +119,11 @@ class PackageFinding:
             return ()
         sources = {full: part.sources[part.file_of(name)] for name, full in self.modules.items()}
         return tuple(full for full, source in sources.items() if self._mentions_hooks(source))
+
+    def _full_names(self, modules: Iterable[str]) -> Mapping[str, str]:
+        """Return those modules of the part that are there, with their full names."""
+        there = (name for name in modules if self.part and self.part.file_of(name))
+        return {name: f"{self.home}.{name}" for name in there}
 
     def _mentions_hooks(self, source: bytes) -> bool:
         """Tell whether a module may have hooks of its own, or all those of a module beside it."""

@@ -16,6 +16,7 @@ from satchel.manifests import (
 from satchel.manifests.decoding import decode
 from satchel.manifests.reading import shown
 from satchel.settings import Limits
+from satchel.sources.contracts import contracts_of
 from satchel.sources.findings import MANIFEST_FILE, Parts, PluginFinding, files_of
 
 DEFAULT_SETUP = "setup"
@@ -23,7 +24,8 @@ DEFAULT_SETUP = "setup"
 
 def parts_of(prefix: str, manifest: PluginManifest) -> Parts:
     """Return what a toolkit.yaml, whose folder is `prefix` in the plugin, says of its files."""
-    modules = (*manifest.modules, manifest.setup or DEFAULT_SETUP)
+    setup = manifest.setup or DEFAULT_SETUP
+    modules = (*manifest.modules, *manifest.contract_modules, setup)
     skills = os.path.normpath(manifest.skills).replace(os.sep, "/")
     notes = (name for name in map(plain, manifest.notes_files) if not name.startswith(f"{skills}/"))
     files = (MANIFEST_FILE, *notes, *(name for module in modules for name in files_of(module)))
@@ -33,16 +35,19 @@ def parts_of(prefix: str, manifest: PluginManifest) -> Parts:
 def with_part(
     found: PluginFinding, manifest: PluginManifest, limits: Limits
 ) -> tuple[PluginFinding, tuple[Diagnostic, ...]]:
-    """Add a manifest to a finding, with its notes and the tools that its code declares.
+    """Add a manifest to a finding, with its notes, and what its code declares.
 
     Nothing of it is run.
     """
     part = _Part(found, manifest)
     notes = part.notes(limits)
     declared = part.declared()
+    contracts, problems = contracts_of(found, manifest, declared)
     part.check_setup()
-    full = replace(found, manifest=manifest.with_notes(notes), declared=declared)
-    return full, tuple(part.problems)
+    full = replace(
+        found, manifest=manifest.with_notes(notes), declared=declared, contracts=contracts
+    )
+    return full, tuple(dict.fromkeys((*part.problems, *problems)))
 
 
 def plain(name: str) -> str:

@@ -1,0 +1,136 @@
+"""The contracts of a plugin's tools, as its manifest and its code declare them; nothing is run."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.manifests import (
+    ChosenContract,
+    DeclaredContract,
+    DeclaredTool,
+    PluginManifest,
+    declared_contracts,
+    may_hold,
+)
+from satchel.manifests.reading import shown
+from satchel.names import near_misses
+from satchel.sources.findings import MANIFEST_FILE, PluginFinding
+
+_HOOK = re.compile(rb"\bsatchel_contracts\b")
+
+
+def contracts_of(
+    found: PluginFinding, manifest: PluginManifest, tools: tuple[DeclaredTool, ...]
+) -> tuple[tuple[DeclaredContract, ...], tuple[Diagnostic, ...]]:
+    """Return the contract of each tool that has one, and what is wrong with the others."""
+    part = _Contracts(found, manifest, frozenset(tool.name for tool in tools))
+    contracts = part.of_tools((*part.named(), *part.of_hooks()))
+    return contracts, tuple(part.problems)
+
+
+class _Contracts:
+    """One look at the contracts of a plugin; it lives as long as the call that made it."""
+
+    def __init__(
+        self, found: PluginFinding, manifest: PluginManifest, tools: frozenset[str]
+    ) -> None:
+        self._found, self._manifest, self._tools = found, manifest, tools
+        self.problems: list[Diagnostic] = []
+        modules = dict.fromkeys((*manifest.modules, *manifest.contract_modules))
+        self._read: Mapping[str, tuple[DeclaredContract, ...] | None] = {
+            module: self._declared(module) for module in modules if found.file_of(module)
+        }
+
+    def named(self) -> Iterable[DeclaredContract]:
+        """Yield the contracts that the manifest names."""
+        for wanted in self._manifest.contracts:
+            if wanted.module not in self._read:
+                self._no_module(wanted)
+            elif contract := self._one(wanted):
+                yield contract
+
+    def of_hooks(self) -> Iterable[DeclaredContract]:
+        """Yield all contracts of the modules of tools, if one of these has the hook for them."""
+        modules = [module for module in self._manifest.modules if module in self._read]
+        if any(_HOOK.search(self._source(module)) for module in modules):
+            for module in modules:
+                yield from (it for it in self._read[module] or () if it.tool)
+
+    def of_tools(self, contracts: Iterable[DeclaredContract]) -> tuple[DeclaredContract, ...]:
+        """Return the contracts that count: of two for one tool the first."""
+        first: dict[str, DeclaredContract] = {}
+        for contract in contracts:
+            before = first.setdefault(contract.tool, contract)
+            if (before.path, before.name) != (contract.path, contract.name):
+                self._add(
+                    "contract-shadowed",
+                    Where(contract.path, contract.line),
+                    f"tool {contract.tool!r} has another contract, {before.name}, which counts",
+                    "remove one of the two",
+                )
+        for contract in first.values():
+            if contract.tool not in self._tools and self._are_all_known(contract.tool):
+                near = near_misses(contract.tool, self._tools)
+                self._add(
+                    "contract-tool-unknown",
+                    Where(contract.path, contract.line),
+                    f"{contract.name} is the contract of {shown(contract.tool)}, which is no tool "
+                    "of the plugin",
+                    f"did you mean {', '.join(near)}?" if near else "correct the name",
+                )
+        return tuple(it for it in first.values() if it.tool in self._tools)
+
+    def _declared(self, module: str) -> tuple[DeclaredContract, ...] | None:
+        """Return the contracts of a module, `None` if it cannot be read."""
+        path = os.path.join(self._found.code_path, *self._found.file_of(module).split("/"))
+        reading = declared_contracts(self._source(module), path)
+        self.problems.extend(reading.diagnostics)
+        return reading.value
+
+    def _one(self, wanted: ChosenContract) -> DeclaredContract | None:
+        """Return the contract that the manifest means, if its source says it."""
+        declared = self._read[wanted.module]
+        contract = next((it for it in declared or () if it.name == wanted.name), None)
+        if contract is None:
+            if declared is not None and not may_hold(self._source(wanted.module), wanted.name):
+                file = self._found.file_of(wanted.module)
+                told = f"'contract' names {shown(wanted.name)}, which {file} does not hold"
+                fix = "correct the name, or define it there"
+                self._add("contract-invalid", self._where(wanted), told, fix)
+            return None
+        if wanted.tool and contract.tool not in {"", wanted.tool}:
+            told = f"'contract' of {shown(wanted.tool)} names that of {shown(contract.tool)}"
+            fix = "name the contract of this tool"
+            self._add("contract-invalid", self._where(wanted), told, fix)
+            return None
+        contract = replace(contract, tool=contract.tool or wanted.tool)
+        return contract if contract.tool else None
+
+    def _are_all_known(self, tool: str) -> bool:
+        """Tell whether no tool of this name can come from what the code does when it runs."""
+        if self._found.entry_point or any(
+            b"satchel_tools" in source for source in self._found.sources.values()
+        ):
+            return False
+        if self._manifest.chosen:
+            return True
+        files = filter(None, map(self._found.file_of, self._manifest.modules))
+        return not any(may_hold(self._found.sources[file], tool) for file in files)
+
+    def _no_module(self, wanted: ChosenContract) -> None:
+        file = f"{wanted.module.replace('.', '/')}.py"
+        told = f"'contract' names a module, but there is no {file}"
+        fix = f"create {file}, or name the module that holds {wanted.name}"
+        self._add("plugin-field-type", self._where(wanted), told, fix)
+
+    def _source(self, module: str) -> bytes:
+        return self._found.sources[self._found.file_of(module)]
+
+    def _where(self, wanted: ChosenContract) -> Where:
+        path = os.path.join(self._found.code_path, MANIFEST_FILE)
+        return Where(path, self._manifest.line(*wanted.at))
+
+    def _add(self, code: str, where: Where, message: str, fix: str) -> None:
+        self.problems.append(report(code, where, message, fix))

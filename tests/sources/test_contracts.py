@@ -1,0 +1,230 @@
+"""The contracts of a plugin's tools as its files declare them; none of its code is run."""
+
+import pytest
+
+from satchel.settings import Limits
+from satchel.sources import scan_plugins
+from satchel.sources.distributions import scan_distributions
+from satchel.sources.packages import scan_packages
+
+TOOLS = """
+    raise SystemExit(3)
+    from satchel import ToolContract, hookimpl, tool
+
+    @tool
+    def look(city: str) -> str:
+        "Look."
+
+    @tool
+    def ring(times: int) -> str:
+        "Ring."
+"""
+HOOK = TOOLS + "\n    @hookimpl\n    def satchel_contracts():\n        return [C]\n"
+RULES = """
+    raise SystemExit(3)
+    from satchel import ToolContract
+    LOOK = ToolContract("look", {}, "Look far.")
+    RING = ToolContract("ring", {}, "Ring loud.")
+"""
+
+
+@pytest.fixture
+def read(tmp_path, plugin_place, limits, write_plugin):
+    """Write the plugin `demo` and read it; its problems are told with their lines."""
+
+    def read(manifest, before=None, **modules):
+        write_plugin(tmp_path, "demo", manifest, **modules)
+        return scan_plugins(plugin_place(tmp_path), limits, before).findings["demo"]
+
+    return read
+
+
+def told(found):
+    return [(contract.tool, contract.description) for contract in found.contracts]
+
+
+def problems(found):
+    return [
+        (item.code, item.where.path.rpartition("/")[2], item.where.line)
+        for item in found.diagnostics
+    ]
+
+
+def test_the_contracts_that_the_manifest_names_count(read, tmp_path):
+    found = read("contract: [rules:LOOK, rules:RING]\n", tools=TOOLS, rules=RULES)
+    assert told(found) == [("look", "Look far."), ("ring", "Ring loud.")]
+    assert found.diagnostics == ()
+    assert found.contracts[0].path == str(tmp_path / "demo/rules.py")
+    assert (found.modules, found.contract_modules) == (("tools",), ("rules",))
+
+
+def test_a_contract_that_nobody_names_does_not_count(read):
+    found = read("contract: rules:LOOK\n", tools=TOOLS + RULES, rules=RULES)
+    assert told(found) == [("look", "Look far.")]
+    assert found.diagnostics == ()
+
+
+def test_a_tool_of_a_list_names_its_own_contract(read):
+    manifest = "tools:\n- {name: look, contract: rules:LOOK}\n- ring\n"
+    found = read(manifest, tools=TOOLS, rules=RULES)
+    assert told(found) == [("look", "Look far.")]
+    assert [tool.name for tool in found.declared] == ["look", "ring"]
+
+
+def test_the_tool_of_a_contract_may_be_told_by_the_manifest_alone(read):
+    rules = RULES.replace('"look"', "NAME").replace('"ring"', "NAME")
+    manifest = "contract: rules:RING\ntools: [{name: look, contract: rules:LOOK}, ring]\n"
+    found = read(manifest, tools=TOOLS, rules=rules)
+    assert [(it.tool, it.unread) for it in found.contracts] == [("look", ("name",))]
+    assert found.diagnostics == ()
+
+
+def test_with_a_hook_the_contracts_of_the_modules_of_tools_count(read):
+    hooked = read("", tools=HOOK + RULES, rules=RULES)
+    assert told(hooked) == [("look", "Look far."), ("ring", "Ring loud.")]
+    assert told(read("", tools=TOOLS + RULES)) == []
+
+
+def test_what_the_manifest_names_and_a_hook_returns_counts_once(read):
+    found = read("contract: tools:RING\n", tools=HOOK + RULES)
+    assert told(found) == [("ring", "Ring loud."), ("look", "Look far.")]
+    assert found.diagnostics == ()
+
+
+def test_of_two_contracts_for_one_tool_the_first_counts(read):
+    rules = RULES + '    AGAIN = ToolContract("look", {}, "Look again.")\n'
+    found = read("contract: [rules:AGAIN, rules:LOOK]\n", tools=TOOLS, rules=rules)
+    assert told(found) == [("look", "Look again.")]
+    assert problems(found) == [("contract-shadowed", "rules.py", 4)]
+    assert found.is_sound
+
+
+def test_a_contract_of_no_tool_of_the_plugin_is_told_with_what_was_meant(read):
+    rules = RULES.replace('"look"', '"lok"').replace('"ring"', '"xyz"')
+    found = read("contract: [rules:LOOK, rules:RING]\n", tools=TOOLS, rules=rules)
+    assert (found.contracts, found.is_sound) == ((), True)
+    assert problems(found) == [
+        ("contract-tool-unknown", "rules.py", 4),
+        ("contract-tool-unknown", "rules.py", 5),
+    ]
+    assert [it.fix for it in found.diagnostics] == ["did you mean look?", "correct the name"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        TOOLS + "\n    ring2 = make()\n",
+        TOOLS + "\n    from elsewhere import *\n",
+        TOOLS + "\n    @hookimpl\n    def satchel_tools(): ...\n",
+    ],
+)
+def test_a_tool_that_the_code_may_make_when_it_runs_is_not_called_unknown(read, source):
+    rules = RULES.replace('"ring"', '"ring2"')
+    assert read("contract: rules:RING\n", tools=source, rules=rules).diagnostics == ()
+
+
+def test_a_tool_that_is_not_among_the_chosen_is_unknown_whatever_the_code_makes(read):
+    found = read("tools: [look]\ncontract: rules:RING\n", tools=TOOLS, rules=RULES)
+    assert problems(found) == [("contract-tool-unknown", "rules.py", 5)]
+
+
+def test_a_module_of_contracts_must_be_there(read):
+    found = read(
+        "active: true\ncontract:\n- rules:LOOK\n- gone.far:RING\n", tools=TOOLS, rules=RULES
+    )
+    assert problems(found) == [("plugin-field-type", "toolkit.yaml", 5)]
+    assert "there is no gone/far.py" in found.diagnostics[0].message
+    assert not found.is_sound
+
+
+def test_a_name_that_its_module_does_not_hold_is_an_error(read):
+    found = read("contract: rules:LOKO\n", tools=TOOLS, rules=RULES)
+    assert problems(found) == [("contract-invalid", "toolkit.yaml", 2)]
+    assert not found.is_sound
+
+
+@pytest.mark.parametrize("line", ["MADE = make()", "from elsewhere import MADE", "def MADE(): ..."])
+def test_a_contract_that_only_running_the_code_can_tell_is_no_error(read, line):
+    found = read("contract: rules:MADE\n", tools=TOOLS, rules=line)
+    assert (found.contracts, found.diagnostics) == ((), ())
+
+
+def test_a_tool_that_names_the_contract_of_another_is_told(read):
+    manifest = "tools:\n- {name: look, contract: rules:RING}\n- ring\n"
+    found = read(manifest, tools=TOOLS, rules=RULES)
+    assert problems(found) == [("contract-invalid", "toolkit.yaml", 3)]
+    assert found.diagnostics[0].message == "'contract' of 'look' names that of 'ring'"
+
+
+def test_what_is_wrong_in_a_contract_is_told_wherever_the_plugin_brings_it(read):
+    bad = "from satchel import ToolContract\nC = ToolContract('a b', {}, 'F.')\n"
+    assert problems(read("", tools=bad)) == [("contract-invalid", "tools.py", 2)]
+    named = read("contract: rules:C\n", tools=TOOLS, rules=bad)
+    assert problems(named)[0] == ("contract-invalid", "rules.py", 2)
+    assert read("", tools=TOOLS, rules=bad).diagnostics == ()
+
+
+def test_code_that_does_not_compile_is_told_once(read):
+    found = read("contract: tools:LOOK\n", tools="def f(:")
+    assert problems(found) == [("plugin-syntax", "tools.py", 1)]
+
+
+def test_an_edit_of_a_rule_is_seen(read, plugin_place, tmp_path, limits):
+    first = read("contract: rules:LOOK\n", tools=TOOLS, rules=RULES)
+    scan = scan_plugins(plugin_place(tmp_path), limits)
+    (tmp_path / "demo/rules.py").write_text("from satchel import ToolContract\nLOOK = make()\n")
+    second = scan_plugins(plugin_place(tmp_path), limits, scan).findings["demo"]
+    assert told(first) == [("look", "Look far.")]
+    assert told(second) == []
+    assert first.digest != second.digest
+
+
+def test_an_open_plugin_names_its_contracts_beside_its_tools(tmp_path, plugin_place, limits):
+    folder = tmp_path / "demo"
+    ours = folder / "dev.satchel"
+    ours.mkdir(parents=True)
+    schema = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
+    (folder / "plugin.json").write_text(f'{{"$schema": "{schema}", "name": "demo"}}')
+    (ours / "toolkit.yaml").write_text("contract: rules:LOOK\n")
+    (ours / "tools.py").write_text("from satchel import tool\n@tool\ndef look(): 'Look.'\n")
+    (ours / "rules.py").write_text(
+        "import satchel\nLOOK = satchel.ToolContract('look', {}, 'L.')\n"
+    )
+    found = scan_plugins(plugin_place(tmp_path), limits).findings["demo"]
+    assert found.diagnostics == ()
+    assert told(found) == [("look", "L.")]
+
+
+def test_an_installed_package_names_its_contracts_too(install, site):
+    package = site / "acme"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit")
+    (package / "toolkit.yaml").write_text("contract: rules:LOOK\n")
+    (package / "tools.py").write_text("from satchel import tool\n@tool\ndef hear(): 'Hear.'\n")
+    (package / "rules.py").write_text(
+        "import satchel\nLOOK = satchel.ToolContract('hear', {}, 'H.')\n"
+    )
+    files = [f"acme/{path.name}" for path in package.iterdir()]
+    install(site, points="[satchel.plugins]\nacme = acme\n", files=files)
+    installed = scan_distributions([str(site)]).findings
+    (found,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
+    assert told(found.part) == [("hear", "H.")]
+    assert (found.modules, found.contract_modules) == (
+        {"tools": "acme.tools"},
+        {"rules": "acme.rules"},
+    )
+
+
+def test_an_entry_point_may_bring_the_tool_of_a_contract(install, site):
+    package = site / "acme"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "toolkit.yaml").write_text("contract: rules:LOOK\n")
+    (package / "rules.py").write_text(
+        "import satchel\nLOOK = satchel.ToolContract('hear', {}, 'H.')\n"
+    )
+    files = [f"acme/{path.name}" for path in package.iterdir()]
+    install(site, points="[satchel.plugins]\nacme = acme\n", files=files)
+    installed = scan_distributions([str(site)]).findings
+    (found,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
+    assert (found.part.contracts, found.part.diagnostics) == ((), ())
