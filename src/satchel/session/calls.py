@@ -6,6 +6,7 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Collection,
+    Coroutine,
     Iterable,
     Mapping,
 )
@@ -27,7 +28,7 @@ from satchel.runtime.run import ToolRun
 from satchel.session.conversation import Conversation
 from satchel.session.planning import Ledger, write_effects
 from satchel.session.plans import Plans
-from satchel.session.toolbox import Toolbox, contract_of
+from satchel.session.toolbox import Toolbox, contract_of, writing_contract_of
 from satchel.shared import Scene
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.quick import quick
@@ -69,20 +70,18 @@ class Calls:
         """Tell whether anything was ever begun in the background."""
         return self._toolbox.tasks is not None
 
-    async def call(
+    def call(
         self,
         scene: Scene,
         name: str,
         arguments: Arguments,
         call_id: str,
         context: ToolContext | None,
-    ) -> ToolResult:
+    ) -> Coroutine[Any, Any, ToolResult]:
         """Run a tool as a plan of one; whatever goes wrong is told in the result."""
-        if not self._plans.concern(scene, (name,)):  # as most are not
-            return await self._call(scene, name, arguments, call_id, context)
-        return await self._held(
-            scene, _call_of(name, arguments, call_id, context), self._plans.policy
-        )
+        if not self._plans.concern(scene, name):
+            return self._call(scene, name, arguments, call_id, context)
+        return self._held(scene, _call_of(name, arguments, call_id, context), self._plans.policy)
 
     async def _held(self, scene: Scene, call: ToolCall, policy: PlanPolicy | None) -> ToolResult:
         """Run a call if the contract of its tool, and the policy, let it pass."""
@@ -126,7 +125,7 @@ class Calls:
         context: ToolContext | None,
     ) -> AsyncIterator[Item]:
         """Run a tool and yield each chunk as it comes, last of all the result."""
-        if not self._plans.concern(scene, (name,)):
+        if not self._plans.concern(scene, name):
             return self._stream(scene, name, arguments, call_id, context)
         return self._stream_held(scene, _call_of(name, arguments, call_id, context))
 
@@ -172,7 +171,7 @@ class Calls:
         """Run several calls and return their results in the order of the calls."""
         several = _several(calls)
         executor = executor or Concurrent()
-        if not self._plans.concern(scene(), _names(several)):
+        if not self._plans.concern_any(scene(), several):
             return await in_order(executor, several, self._one(scene, several, context))
         async with aclosing(self._executed_as_plan(scene, several, executor, context)) as answers:
             results = {index: result async for index, result in answers}
@@ -188,7 +187,7 @@ class Calls:
         """Run several calls and yield `(index, result)` as each completes."""
         several = _several(calls)
         executor = executor or Concurrent()
-        if self._plans.concern(scene(), _names(several)):
+        if self._plans.concern_any(scene(), several):
             return self._executed_as_plan(scene, several, executor, context)
         return executor.stream(several, self._one(scene, several, context))
 
@@ -215,14 +214,20 @@ class Calls:
         for index, result in sorted(plan.answers.items()):
             yield index, result
         contracts = [contract_of(first, call.name) for call in plan.calls]
-        ledger = Ledger(contracts, self._conversation.state)
+        writing = [writing_contract_of(first, call.name) for call in plan.calls]
+        ledger = Ledger(dict(enumerate(writing)), self._conversation.state)
         numbers = {id(call): number for number, call in enumerate(plan.calls)}
 
         async def run(call: ToolCall) -> ToolResult:
             now, number = scene(), numbers[id(call)]
             if contract_of(now, call.name) is not contracts[number]:
                 # It was reloaded meanwhile: what its calls are held to now is something else.
-                return await self._held(now, call, None)
+                again = self._plans.judged(now, [call], None)
+                ledger.writers[number] = writing_contract_of(now, call.name)
+                if not again.calls:
+                    ledger.writers[number] = None
+                    return again.answers[0]
+                call = again.calls[0]
             result = await self._run(now, call)
             if not result.is_error:
                 ledger.end(number, result)
@@ -365,10 +370,6 @@ class Calls:
                 write_effects(contract, result, self._conversation.state)
 
         return _Keeping(self._toolbox.book, scene.catalog, ended)
-
-
-def _names(calls: Iterable[ToolCall]) -> Iterable[str]:
-    return (call.name for call in calls)
 
 
 def _call_of(

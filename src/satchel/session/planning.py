@@ -1,6 +1,6 @@
 """Plans: what contracts, and after them the host's policy, make of the calls of one step."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,10 +73,13 @@ def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, A
 
 
 class Ledger:
-    """Writes what the calls of a plan bring into the state, in the order of the calls."""
+    """Writes what the calls of a plan bring into the state, in the order of the calls.
 
-    def __init__(self, contracts: Sequence[ToolContract | None], state: dict[str, Any]) -> None:
-        self._contracts, self._state = contracts, state
+    It has a contract for each call that writes, and `None` for the others.
+    """
+
+    def __init__(self, writers: dict[int, ToolContract | None], state: dict[str, Any]) -> None:
+        self.writers, self._state = writers, state
         self._ended: dict[int, ToolResult] = {}
         self._arrived: dict[int, ToolResult] = {}
         self._failed: dict[int, ToolResult] = {}
@@ -88,7 +91,7 @@ class Ledger:
         if index >= self._next:
             self._ended.setdefault(index, result)
         while (at := self._next) in self._ended:
-            contract, ended = self._contracts[at], self._ended.pop(at)
+            contract, ended = self.writers[at], self._ended.pop(at)
             written = write_effects(contract, ended, self._state) if contract else ended
             if written is not ended:
                 self._failed[at] = written
@@ -99,8 +102,7 @@ class Ledger:
         self.end(index, result)
         self._arrived[index] = result
         for at in sorted(self._arrived):
-            contract = self._contracts[at]
-            if at < self._next or contract is None or not contract.state_effects:
+            if at < self._next or self.writers[at] is None:
                 arrived = self._arrived.pop(at)
                 yield at, self._failed.get(at, arrived)
 

@@ -7,7 +7,7 @@ from typing import Any
 from satchel.contracts import PlanPolicy, ToolContract, Validation, settle, validate
 from satchel.session.conversation import Conversation
 from satchel.session.planning import Planned, planned, tell, with_policy, write_effects
-from satchel.session.toolbox import Toolbox, contract_of
+from satchel.session.toolbox import Toolbox, contract_of, writing_contract_of
 from satchel.shared import Scene
 from satchel.tools import Item, ToolCall, ToolResult
 
@@ -33,9 +33,13 @@ class Plans:
         """Return what effects are written into."""
         return self._conversation.state
 
-    def concern(self, scene: Scene, names: Iterable[str]) -> bool:
-        """Tell whether calls of these tools have to be judged before they are run."""
-        return self.policy is not None or any(contract_of(scene, name) for name in names)
+    def concern(self, scene: Scene, name: str) -> bool:
+        """Tell whether a call of this tool has to be judged before it is run."""
+        return self._conversation.plan_policy is not None or contract_of(scene, name) is not None
+
+    def concern_any(self, scene: Scene, calls: Iterable[ToolCall]) -> bool:
+        """Tell whether some of these calls have to be judged before they are run."""
+        return any(self.concern(scene, call.name) for call in calls)
 
     def judged(self, scene: Scene, calls: Sequence[ToolCall], policy: PlanPolicy | None) -> Planned:
         """Return what is to be run of a plan; its calls know their configuration."""
@@ -60,10 +64,8 @@ class Plans:
 
     def written(self, scene: Scene, name: str, result: ToolResult) -> ToolResult:
         """Write what a call brought into the state; if that cannot be, the result says so."""
-        contract = contract_of(scene, name)
-        if contract is None or "task_id" in result.metadata:  # it goes on, and brings it later
-            return result
-        return write_effects(contract, result, self.state)
+        contract = writing_contract_of(scene, name)
+        return result if contract is None else write_effects(contract, result, self.state)
 
     async def keeping(
         self, scene: Scene, name: str, items: AsyncIterator[Item]
