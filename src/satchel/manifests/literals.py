@@ -173,8 +173,12 @@ class Literals:
 
 
 def may_hold(source: bytes, name: str) -> bool:
-    """Tell whether a module may have a name once it has run, as far as its text says it."""
-    for node in statements_of(source):
+    """Tell whether a module may have a name once it has run, as far as its text says it.
+
+    One that does not compile may have any: it is told for another reason.
+    """
+    statements = statements_of(source)
+    for node in statements or ():
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = {alias.asname or alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, Function | ast.ClassDef):
@@ -184,7 +188,7 @@ def may_hold(source: bytes, name: str) -> bool:
             names = {it.id for top in expressions for it in ast.walk(top) if _is_stored(it)}
         if names & {name, "*"}:
             return True
-    return False
+    return statements is None
 
 
 def _bindings(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]:
