@@ -28,7 +28,8 @@ class Literals:
     def __init__(self, statements: list[ast.stmt], usual: Iterable[str]) -> None:
         self.bound = dict(_bindings(statements))
         """Each name with the expression that it was assigned last, `None` for another thing."""
-        self._names = names_in(statements, usual)
+        # What the module defines itself is not ours, whatever it is called.
+        self._names = names_in(statements, (name for name in usual if name not in self.bound))
         self._followed: set[str] = set()
         self._left = _MOST_WORK
 

@@ -19,6 +19,7 @@ from satchel.manifests.reading import shown
 from satchel.names import near_misses
 from satchel.sources.findings import MANIFEST_FILE, PluginFinding
 
+_RECORD = b"ToolContract"
 _HOOK = re.compile(rb"\bsatchel_contracts\b")
 
 
@@ -40,9 +41,12 @@ class _Contracts:
         self._found, self._manifest, self._tools = found, manifest, tools
         self.problems: list[Diagnostic] = []
         self._known: dict[str, dict[str, DeclaredContract]] = {}
-        # What a module cannot even be imported with is told, whoever names its contracts.
-        for module in (*manifest.modules, *manifest.contract_modules):
+        # What is wrong with a contract fails the import of its module, whoever names it.
+        for module in manifest.contract_modules:
             self._declared(module)
+        for module in manifest.modules:
+            if _RECORD in found.sources.get(found.file_of(module), b""):
+                self._declared(module)
 
     def named(self) -> Iterable[DeclaredContract]:
         """Yield the contracts that the manifest names."""
