@@ -154,6 +154,35 @@ def test_watch(start, world):
     assert loaded["event"] == "loaded"
 
 
+def test_contracts(read, here, write_plugin):
+    tools = """
+        from satchel import (
+            ToolConfigParam, ToolContract, ToolInvariant, ToolStateEffect, ToolStateRead, tool
+        )
+
+        ECHO = ToolContract(
+            "echo",
+            {"text": "str"},
+            "Say it again.",
+            [ToolInvariant("short", "Be short.", len)],
+            [ToolConfigParam("most")],
+            [ToolStateRead("user")],
+            [ToolStateEffect("said")],
+        )
+
+        @tool
+        def echo(text: str) -> str:
+            "Say it again."
+    """
+    write_plugin(here / "plugins", "echoing", "contract: tools:ECHO\n", tools=tools)
+    (contract,) = read("contracts", "--plugins", "plugins")
+    assert list(contract) == SHAPES["contracts"]
+    for part in ("rules", "config", "reads", "effects"):
+        assert [list(item) for item in contract[part]] == [SHAPES[f"contracts {part}"]]
+    (tool,) = read("show", "echo", "--plugins", "plugins")
+    assert tool["contract"] == contract
+
+
 def test_search(read, world):
     tool, *_ = read("search", "say", "again", *world)
     (skill,) = read("search", "pdf", *world)
@@ -164,4 +193,4 @@ def test_every_promise_is_tested():
     source = Path(__file__).read_text()
     for shape in SHAPES:
         assert shape.split()[0] in source
-    assert len(SHAPES) == 26
+    assert len(SHAPES) == 31

@@ -130,6 +130,9 @@ def test_a_contract_is_found_however_it_is_imported(imported, written):
         "C = ToolContract('search', {}, 'Find.')\nC = None",
         "C = ToolContract('search', {}, 'Find.')\ndef C(): ...",
         "C: 'ToolContract'",
+        "class ToolContract: ...\nC = ToolContract('search')",
+        "def ToolContract(name): ...\nC = ToolContract('search')",
+        "ToolContract = make()\nC = ToolContract('search')",
         "",
     ],
 )

@@ -1,5 +1,7 @@
 """The contracts of a plugin's tools as its files declare them; none of its code is run."""
 
+from textwrap import dedent
+
 import pytest
 
 from satchel.settings import Limits
@@ -89,6 +91,44 @@ def test_what_the_manifest_names_and_a_hook_returns_counts_once(read):
     found = read("contract: tools:RING\n", tools=HOOK + RULES)
     assert told(found) == [("ring", "Ring loud."), ("look", "Look far.")]
     assert found.diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from .rules import LOOK, RING",
+        "from .rules import LOOK as A, RING as B",
+        "from .rules import *",
+        "from . import rules",
+        "from . import rules as all_of_them",
+    ],
+)
+def test_with_a_hook_what_they_import_from_beside_them_counts_too(read, line):
+    found = read("", tools=f"    {line}\n{HOOK}", rules=RULES)
+    assert told(found) == [("look", "Look far."), ("ring", "Ring loud.")]
+    assert found.diagnostics == ()
+
+
+def test_a_list_that_they_import_counts_and_what_they_do_not_import_does_not(read):
+    rules = RULES.replace("LOOK = ", "LISTED = [").replace('far.")', 'far.")]')
+    found = read("", tools=f"    from .rules import LISTED\n{HOOK}", rules=rules)
+    assert told(found) == [("look", "Look far.")]
+
+
+def test_in_a_package_of_modules_an_import_is_relative_to_it(read, tmp_path):
+    inner = tmp_path / "demo/inner"
+    inner.mkdir(parents=True)
+    (inner / "rules.py").write_text(dedent(RULES))
+    (inner / "__init__.py").write_text(dedent(f"    from .rules import LOOK\n{HOOK}"))
+    (inner / "api.py").write_text(dedent(f"    from .rules import RING\n{HOOK}"))
+    assert told(read("tools: inner\n")) == [("look", "Look far.")]
+    assert told(read("tools: inner.api\n")) == [("ring", "Ring loud.")]
+
+
+def test_the_manifest_may_name_a_contract_where_it_is_imported(read):
+    manifest = "contract: tools:MINE\n"
+    found = read(manifest, tools=f"    from .rules import LOOK as MINE\n{TOOLS}", rules=RULES)
+    assert told(found) == [("look", "Look far.")]
 
 
 def test_of_two_contracts_for_one_tool_the_first_counts(read):

@@ -12,6 +12,7 @@ from satchel.cli.console import claim_stdout, leave
 COMMANDS = {
     "list": "List skills, tools, groups and plugins, also what failed.",
     "show": "Show everything about one skill, tool, group or plugin.",
+    "contracts": "List the tools that have a contract, and how much it says.",
     "search": "Find the tools and skills that tell of something.",
     "prompt": "Print the system prompt that a model would get.",
     "schema": "Print the schemas of the tools that a model would get.",

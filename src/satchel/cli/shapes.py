@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
     from satchel.catalog import Catalog, Entry, GroupEntry, PluginEntry, SkillEntry, ToolEntry
-    from satchel.manifests import McpServer
+    from satchel.manifests import DeclaredContract, McpServer
 
 KINDS = ("skill", "tool", "group", "plugin")
 
@@ -83,8 +83,48 @@ def _more_of_skill(skill: "SkillEntry", _signature: str | None) -> dict[str, Any
     }
 
 
-def _more_of_tool(_tool: "ToolEntry", signature: str | None) -> dict[str, Any]:
-    return {"signature": signature}
+def _more_of_tool(tool: "ToolEntry", signature: str | None) -> dict[str, Any]:
+    return {"signature": signature, "contract": contract(tool)}
+
+
+def contract(tool: "ToolEntry") -> dict[str, Any] | None:
+    """Return what is known of a tool's contract, if it has one."""
+    declared = tool.declared
+    if declared is None:
+        return None
+    owner = {"tool": tool.name, "source": tool.source, "state": str(tool.state)}
+    return {**owner, **_contract(declared)}
+
+
+def _contract(declared: "DeclaredContract") -> dict[str, Any]:
+    return {
+        "description": declared.description,
+        "arguments": declared.arguments,
+        "rules": [
+            {"id": item.id, "rule": item.rule, "corrects": item.corrects} for item in declared.rules
+        ],
+        "config": [
+            {"key": item.key, "default": item.default, "normalized": item.is_normalized}
+            for item in declared.config
+        ],
+        "reads": [
+            {"key": item.key, "default": item.default, "required": item.is_required}
+            for item in declared.reads
+        ],
+        "effects": [
+            {
+                "key": item.key,
+                "type": item.type,
+                "merge": item.merge,
+                "preserved": item.is_preserved,
+                "variable": item.variable,
+            }
+            for item in declared.effects
+        ],
+        "unread": list(declared.unread),
+        "path": declared.path,
+        "line": declared.line or None,
+    }
 
 
 def _more_of_group(_group: "GroupEntry", _signature: str | None) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from satchel.manifests.plugin import (
     PluginManifest,
     read_plugin,
 )
+from satchel.manifests.python import imported_beside
 from satchel.manifests.reading import Reading
 from satchel.manifests.resolving import resolved
 from satchel.manifests.skill import SkillManifest, read_skill
@@ -67,6 +68,7 @@ __all__ = [
     "declared_tools",
     "defines_setup",
     "field_fault",
+    "imported_beside",
     "mapped_modules",
     "may_hold",
     "read_claude_plugin",

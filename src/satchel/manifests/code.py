@@ -64,7 +64,7 @@ def declared_tools(
 
 def defines_setup(source: bytes) -> bool:
     """Tell whether a module defines `setup(ctx)`: a function that one argument is enough for."""
-    functions = [node for node in statements_of(source) if isinstance(node, Function)]
+    functions = [node for node in statements_of(source) or () if isinstance(node, Function)]
     last = next((node for node in reversed(functions) if node.name == "setup"), None)
     if last is None:
         return False

@@ -28,7 +28,8 @@ class Literals:
     def __init__(self, statements: list[ast.stmt], usual: Iterable[str]) -> None:
         self.bound = dict(_bindings(statements))
         """Each name with the expression that it was assigned last, `None` for another thing."""
-        self._names = names_in(statements, usual)
+        # What the module defines itself is not ours, whatever it is called.
+        self._names = names_in(statements, (name for name in usual if name not in self.bound))
         self._followed: set[str] = set()
         self._left = _MOST_WORK
 
@@ -173,8 +174,12 @@ class Literals:
 
 
 def may_hold(source: bytes, name: str) -> bool:
-    """Tell whether a module may have a name once it has run, as far as its text says it."""
-    for node in statements_of(source):
+    """Tell whether a module may have a name once it has run, as far as its text says it.
+
+    One that does not compile may have any: it is told for another reason.
+    """
+    statements = statements_of(source)
+    for node in statements or ():
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = {alias.asname or alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, Function | ast.ClassDef):
@@ -184,7 +189,7 @@ def may_hold(source: bytes, name: str) -> bool:
             names = {it.id for top in expressions for it in ast.walk(top) if _is_stored(it)}
         if names & {name, "*"}:
             return True
-    return False
+    return statements is None
 
 
 def _bindings(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr | None]]:

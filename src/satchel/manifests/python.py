@@ -30,12 +30,12 @@ def read_python(
     return Reading(None, problems.found)
 
 
-def statements_of(source: bytes) -> list[ast.stmt]:
-    """Return what runs when a module is imported; nothing of one that does not compile."""
+def statements_of(source: bytes) -> list[ast.stmt] | None:
+    """Return what runs when a module is imported, `None` of one that does not compile."""
     try:
         return list(module_statements(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+        return None
 
 
 def module_statements(tree: ast.Module) -> Iterator[ast.stmt]:
@@ -71,6 +71,21 @@ def full_name(node: ast.expr, names: dict[str, str]) -> str:
 def is_ours(full: str, name: str) -> bool:
     """Tell whether a full name is that of something of Satchel's, from whichever of its rooms."""
     return full.startswith("satchel.") and full.endswith(f".{name}")
+
+
+def imported_beside(source: bytes, package: str) -> tuple[tuple[str, str, str], ...]:
+    """Return what a module imports by relative imports: its name for it, the module, the name.
+
+    `package` is the package that the module is in, `""` for that of the plugin itself.
+    """
+    parts = package.split(".") if package else []
+    found = []
+    for node in statements_of(source) or ():
+        if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(parts) + 1:
+            base = parts[: len(parts) + 1 - node.level]
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found += [(alias.asname or alias.name, module, alias.name) for alias in node.names]
+    return tuple(found)
 
 
 def _imports(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, str]]:

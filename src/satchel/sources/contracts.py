@@ -12,12 +12,14 @@ from satchel.manifests import (
     DeclaredTool,
     PluginManifest,
     declared_contracts,
+    imported_beside,
     may_hold,
 )
 from satchel.manifests.reading import shown
 from satchel.names import near_misses
 from satchel.sources.findings import MANIFEST_FILE, PluginFinding
 
+_RECORD = b"ToolContract"
 _HOOK = re.compile(rb"\bsatchel_contracts\b")
 
 
@@ -38,25 +40,28 @@ class _Contracts:
     ) -> None:
         self._found, self._manifest, self._tools = found, manifest, tools
         self.problems: list[Diagnostic] = []
-        modules = dict.fromkeys((*manifest.modules, *manifest.contract_modules))
-        self._read: Mapping[str, tuple[DeclaredContract, ...] | None] = {
-            module: self._declared(module) for module in modules if found.file_of(module)
-        }
+        self._known: dict[str, dict[str, DeclaredContract]] = {}
+        # What is wrong with a contract fails the import of its module, whoever names it.
+        for module in manifest.contract_modules:
+            self._declared(module)
+        for module in manifest.modules:
+            if _RECORD in found.sources.get(found.file_of(module), b""):
+                self._declared(module)
 
     def named(self) -> Iterable[DeclaredContract]:
         """Yield the contracts that the manifest names."""
         for wanted in self._manifest.contracts:
-            if wanted.module not in self._read:
+            if not self._found.file_of(wanted.module):
                 self._no_module(wanted)
             elif contract := self._one(wanted):
                 yield contract
 
     def of_hooks(self) -> Iterable[DeclaredContract]:
-        """Yield all contracts of the modules of tools, if one of these has the hook for them."""
-        modules = [module for module in self._manifest.modules if module in self._read]
+        """Yield the contracts in the modules of tools, if one of these has the hook for them."""
+        modules = [module for module in self._manifest.modules if self._found.file_of(module)]
         if any(_HOOK.search(self._source(module)) for module in modules):
             for module in modules:
-                yield from (it for it in self._read[module] or () if it.tool)
+                yield from (it for it in self._held(module).values() if it.tool)
 
     def of_tools(self, contracts: Iterable[DeclaredContract]) -> tuple[DeclaredContract, ...]:
         """Return the contracts that count: of two for one tool the first."""
@@ -82,19 +87,37 @@ class _Contracts:
                 )
         return tuple(it for it in first.values() if it.tool in self._tools)
 
-    def _declared(self, module: str) -> tuple[DeclaredContract, ...] | None:
-        """Return the contracts of a module, `None` if it cannot be read."""
-        path = os.path.join(self._found.code_path, *self._found.file_of(module).split("/"))
-        reading = declared_contracts(self._source(module), path)
-        self.problems.extend(reading.diagnostics)
-        return reading.value
+    def _declared(self, module: str) -> Mapping[str, DeclaredContract]:
+        """Return the contracts of a module by the names that it gives them."""
+        file = self._found.file_of(module)
+        if file and module not in self._known:
+            path = os.path.join(self._found.code_path, *file.split("/"))
+            reading = declared_contracts(self._source(module), path)
+            self.problems.extend(reading.diagnostics)
+            self._known[module] = {contract.name: contract for contract in reading.value or ()}
+        return self._known.get(module, {})
+
+    def _held(self, module: str) -> Mapping[str, DeclaredContract]:
+        """Return the contracts of a module, with those that it imports from beside it."""
+        is_package = self._found.file_of(module).endswith("/__init__.py")
+        package = module if is_package else module.rpartition(".")[0]
+        held = dict(self._declared(module))
+        for own, other, name in imported_beside(self._source(module), package):
+            whole = f"{other}.{name}" if other else name
+            for there, contract in self._declared(whole).items():
+                held[f"{own}.{there}"] = contract
+            for there, contract in self._declared(other).items():
+                if name == "*":
+                    held[there] = contract
+                elif there.partition("[")[0] == name:  # one of a list has the name of the list
+                    held[own + there.removeprefix(name)] = contract
+        return held
 
     def _one(self, wanted: ChosenContract) -> DeclaredContract | None:
         """Return the contract that the manifest means, if its source says it."""
-        declared = self._read[wanted.module]
-        contract = next((it for it in declared or () if it.name == wanted.name), None)
+        contract = self._held(wanted.module).get(wanted.name)
         if contract is None:
-            if declared is not None and not may_hold(self._source(wanted.module), wanted.name):
+            if not may_hold(self._source(wanted.module), wanted.name):
                 file = self._found.file_of(wanted.module)
                 told = f"'contract' names {shown(wanted.name)}, which {file} does not hold"
                 fix = "correct the name, or define it there"

@@ -7,6 +7,7 @@ import click
 import satchel
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
 from satchel.cli.console import Console
+from satchel.cli.contracts import in_words
 from satchel.cli.render import COLOURS, count, relative, told
 from satchel.cli.shapes import KINDS, entries_of, shown
 from satchel.errors import NotFoundError
@@ -107,6 +108,7 @@ def _facts(shape: dict[str, Any]) -> list[tuple[str, str]]:
         ("allowed tools", ", ".join(shape.get("allowed_tools", ()))),
         ("metadata", ", ".join(f"{key}: {value}" for key, value in metadata.items())),
         ("files", ", ".join(files[:_MOST_FILES]) + more),
+        *(in_words(shape["contract"]) if shape.get("contract") else ()),
     ]
 
 
