@@ -30,6 +30,19 @@ def test_arguments_may_come_as_one_object_and_pairs_win(call):
     assert call("echo", "=a").exit_code == 2
 
 
+def test_what_a_contract_reads_of_the_state_is_given_as_one_object(run, here, write_plugin):
+    tools = "from satchel import tool\n@tool\ndef find(index: dict) -> dict:\n    return index\n"
+    rules = "from satchel import ToolContract, ToolStateRead\n"
+    rules += 'FIND = ToolContract("find", {}, "Find.", state_reads=[ToolStateRead("index")])\n'
+    write_plugin(here / "plugins", "finder", "contract: rules:FIND\n", tools=tools, rules=rules)
+    result = run("call", "find", "--state", '{"index": {"a": 1}}', "--plugins", "plugins")
+    assert (result.exit_code, result.stdout) == (0, '{"a":1}\n')
+    result = run("call", "find", "--plugins", "plugins")
+    assert result.exit_code == 1
+    assert "'index'" in result.stderr
+    assert run("call", "find", "--state", "[1]", "--plugins", "plugins").exit_code == 2
+
+
 def test_a_value_may_hold_an_equals_sign(call):
     assert call("echo", "text=a=b").stdout == "a=b\n"
 

@@ -68,7 +68,7 @@ def contracted(tool: ToolSupply, contract: ToolContract) -> ToolSupply:
 
 def unfit(contract: ToolContract, problem: DefinitionError, path: str) -> Diagnostic:
     """Report a tool that is left out since it does not fit its contract."""
-    told = f"tool {contract.name!r} does not fit its contract: {problem.message}"
+    told = f"tool {contract.name!r} is left out: its contract does not fit; {problem.message}"
     return report("contract-unfit", Where(path), told, problem.fix or "correct one of the two")
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("tool")
 @click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--args", "given", metavar="JSON", help="The arguments as one JSON object.")
+@click.option("--state", metavar="JSON", help="What the session's state holds, as one JSON object.")
 @click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
 @reads_sources
 @as_json
@@ -33,6 +34,7 @@ def command(
     tool: str,
     values: tuple[str, ...],
     given: str | None,
+    state: str | None,
     groups: tuple[str, ...],
     sources: Sources,
     as_json: bool,
@@ -45,12 +47,13 @@ def command(
     given as KEY=VALUE wins over --args.
     """
     given_pairs = pairs(values)
-    arguments = _object(given)
+    arguments, kept = _object(given, "--args"), _object(state, "--state")
     bag = sources.open(run_code=True)
     entry = _callable(bag, tool)
     arguments |= typed(given_pairs, entry.tool.parameters if entry.tool else {})
     session = bag.session()
     session.activate(entry.group, *groups)
+    session.state.update(kept)
     told = None if as_json else console
     result = run_to_end(called(session, entry.name, arguments, told))
     if as_json:
@@ -82,10 +85,10 @@ def _callable(bag: "satchel.Satchel", name: str) -> "ToolEntry":
     return entry
 
 
-def _object(text: str | None) -> dict[str, Any]:
+def _object(text: str | None, option: str) -> dict[str, Any]:
     value = _from_json(text) if text is not None else {}
     if not isinstance(value, dict):
-        raise click.BadParameter("must be one JSON object", param_hint="--args")
+        raise click.BadParameter("must be one JSON object", param_hint=option)
     return value
 
 
