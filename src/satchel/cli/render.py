@@ -102,7 +102,7 @@ def state_word(entry: "Entry") -> str:
     return "" if entry.state == "ok" else str(entry.state)
 
 
-_ONLY_HERE = frozenset({"tool-state-missing", "tool-unfit"})
+_ONLY_HERE = frozenset({"tool-state-missing", "tool-unfit", "contract-unfit"})
 """What is told at once, since it is why a tool that somebody wants is not there."""
 
 _ONCE_RUN = _ONLY_HERE | {
