@@ -11,9 +11,9 @@ from satchel.manifests import (
     DeclaredEffect,
     DeclaredRead,
     DeclaredRule,
+    arguments_of,
 )
 from satchel.text import shorten
-from satchel.tools.schema import kind_of
 
 
 def declared_of(contract: ToolContract) -> DeclaredContract:
@@ -21,7 +21,7 @@ def declared_of(contract: ToolContract) -> DeclaredContract:
     return DeclaredContract(
         tool=contract.name,
         description=contract.description,
-        arguments=_arguments(contract.parameters),
+        arguments=_arguments(contract.schema),
         rules=tuple(
             DeclaredRule(item.id, item.rule, item.correct is not None)
             for item in contract.invariants
@@ -51,18 +51,12 @@ def declared_of(contract: ToolContract) -> DeclaredContract:
 
 def fingerprint_of(contract: ToolContract) -> str:
     """Return what differs when the words of a contract do."""
-    return hashlib.blake2b(
-        repr(declared_of(contract)).encode(errors="replace"), digest_size=8
-    ).hexdigest()
+    said = f"{declared_of(contract)}\0{contract.parameters}"
+    return hashlib.blake2b(said.encode(errors="replace"), digest_size=8).hexdigest()
 
 
-def _arguments(parameters: Mapping[str, Any]) -> str:
-    required = parameters.get("required", ())
-    properties: Mapping[str, Any] = parameters.get("properties", {})
-    return ", ".join(
-        f"{name}: {kind_of(about)}{'' if name in required else ', optional'}"
-        for name, about in properties.items()
-    )
+def _arguments(schema: Any) -> str:
+    return arguments_of(schema)[0] if isinstance(schema, Mapping) else str(schema.__name__)
 
 
 def _written(value: Any) -> str:
