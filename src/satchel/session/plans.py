@@ -35,7 +35,7 @@ class Plans:
 
     def concern(self, scene: Scene, names: Iterable[str]) -> bool:
         """Tell whether calls of these tools have to be judged before they are run."""
-        return self.policy is not None or any(contract_of(scene, name) for name in names)
+        return self.policy is not None or any(_concerns(scene, name) for name in names)
 
     def judged(self, scene: Scene, calls: Sequence[ToolCall], policy: PlanPolicy | None) -> Planned:
         """Return what is to be run of a plan; its calls know their configuration."""
@@ -60,10 +60,18 @@ class Plans:
 
     def written(self, scene: Scene, name: str, result: ToolResult) -> ToolResult:
         """Write what a call brought into the state; if that cannot be, the result says so."""
+        contract = self.writing(scene, name, result)
+        return result if contract is None else write_effects(contract, result, self.state)
+
+    def writing(self, scene: Scene, name: str, result: ToolResult) -> ToolContract | None:
+        """Return the contract by which a result is written into the state, if it is."""
         contract = contract_of(scene, name)
-        if contract is None or "task_id" in result.metadata:  # it goes on, and brings it later
-            return result
-        return write_effects(contract, result, self.state)
+        if contract is None:
+            return None
+        # What goes on in the background brings it later.
+        tool = scene.view.by_name[name].tool
+        goes_on = tool is not None and tool.background and "task_id" in result.metadata
+        return None if goes_on else contract
 
     async def keeping(
         self, scene: Scene, name: str, items: AsyncIterator[Item]
@@ -86,8 +94,13 @@ class Plans:
 
         def misfit(call: ToolCall) -> tuple[str, str] | None:
             # What no contract concerns is refused where it is run, inside its layers.
-            if all_of_it or call.name in contracts:
+            if all_of_it or _concerns(scene, call.name):
                 return self._toolbox.misfit(call, scene)
             return None
 
         return validate(calls, contracts, self.state, config_of, misfit)
+
+
+def _concerns(scene: Scene, name: str) -> bool:
+    """Tell whether calls of a tool are judged: what is no name must not reach an executor."""
+    return not isinstance(name, str) or contract_of(scene, name) is not None
