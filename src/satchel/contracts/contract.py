@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from satchel.contracts.records import (
     ToolConfigParam,
@@ -19,13 +19,7 @@ from satchel.names import tool_name_fault
 from satchel.tools import pydantic_to_json_schema
 from satchel.tools.validator import Validator
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
 T = TypeVar("T")
-
-Schema = "Mapping[str, Any] | type[BaseModel]"
-"""JSON Schema of type object, a pydantic model, or the short form."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,7 @@ class ToolContract:
     """
 
     name: str
-    schema: "Mapping[str, Any] | type[BaseModel]" = field(hash=False)
+    schema: Mapping[str, Any] | type[Any] = field(hash=False)
     description: str
     invariants: tuple[ToolInvariant, ...] = ()
     config_params: tuple[ToolConfigParam, ...] = ()

@@ -18,6 +18,8 @@ VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 class _Drop(Enum):
+    """What a corrector returns to take the call out of the plan."""
+
     STEP = "DROP_STEP"
 
     def __repr__(self) -> str:
@@ -25,7 +27,6 @@ class _Drop(Enum):
 
 
 DROP_STEP: Final = _Drop.STEP
-"""What a corrector returns to take the call out of the plan."""
 
 Check = Callable[..., bool]
 """`check(call, state, config)` or `check(call, state, config, plan)`: whether the rule is kept."""
@@ -35,6 +36,8 @@ Correct = Callable[..., "tuple[ToolCall, bool] | _Drop"]
 
 
 class _Required(Enum):
+    """Stands as the default of a state read that has none."""
+
     REQUIRED = "required"
 
     def __repr__(self) -> str:
@@ -42,7 +45,6 @@ class _Required(Enum):
 
 
 REQUIRED: Final = _Required.REQUIRED
-"""Stands as the default of a state read that has none."""
 
 
 @dataclass(frozen=True, slots=True)

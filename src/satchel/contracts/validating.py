@@ -43,7 +43,7 @@ def validate(
     Calls without a contract pass. Neither the plan nor the state is changed.
     """
     seen = MappingProxyType(dict(state))
-    steps = [_Step(index, call, contracts.get(call.name)) for index, call in enumerate(plan)]
+    steps = [_Step(index, call, _held_to(contracts, call)) for index, call in enumerate(plan)]
     for step in steps:
         step.prepare(config, seen, misfit)
     waiting = [step for step in steps if step.has_rules]
@@ -65,7 +65,7 @@ def misfit_by_contract(contracts: Mapping[str, ToolContract]) -> Misfit:
     """Return what judges arguments by the schemas of the contracts alone."""
 
     def misfit(call: ToolCall) -> tuple[str, str] | None:
-        contract = contracts.get(call.name)
+        contract = _held_to(contracts, call)
         try:
             if contract is not None:
                 contract.validator.check(call.name, read_arguments(call.name, call.arguments))
@@ -74,6 +74,11 @@ def misfit_by_contract(contracts: Mapping[str, ToolContract]) -> Misfit:
         return None
 
     return misfit
+
+
+def _held_to(contracts: Mapping[str, ToolContract], call: ToolCall) -> ToolContract | None:
+    # Models make up names; some are no text.
+    return contracts.get(call.name) if isinstance(call.name, str) else None
 
 
 def _around(step: "_Step", steps: list["_Step"]) -> Plan:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from satchel.catalog import Catalog
-from satchel.contracts import PlanPolicy, Validation
+from satchel.contracts import PlanPolicy, ToolContract, Validation
 from satchel.runtime import Handler, Middleware, Run, TaskBook, begin, layers_for
 from satchel.runtime.background import BackgroundTask
 from satchel.runtime.executors import Concurrent, Executor, RunCall, in_order
@@ -28,7 +28,7 @@ from satchel.runtime.run import ToolRun
 from satchel.session.conversation import Conversation
 from satchel.session.planning import Ledger, write_effects
 from satchel.session.plans import Plans
-from satchel.session.toolbox import Toolbox, contract_of, writing_contract_of
+from satchel.session.toolbox import Toolbox, contract_of
 from satchel.shared import Scene
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.quick import quick
@@ -214,23 +214,14 @@ class Calls:
         for index, result in sorted(plan.answers.items()):
             yield index, result
         contracts = [contract_of(first, call.name) for call in plan.calls]
-        writing = [writing_contract_of(first, call.name) for call in plan.calls]
-        ledger = Ledger(dict(enumerate(writing)), self._conversation.state)
+        ledger = Ledger(contracts, self._conversation.state)
         numbers = {id(call): number for number, call in enumerate(plan.calls)}
 
         async def run(call: ToolCall) -> ToolResult:
-            now, number = scene(), numbers[id(call)]
-            if contract_of(now, call.name) is not contracts[number]:
-                # It was reloaded meanwhile: what its calls are held to now is something else.
-                again = self._plans.judged(now, [call], None)
-                ledger.writers[number] = writing_contract_of(now, call.name)
-                if not again.calls:
-                    ledger.writers[number] = None
-                    return again.answers[0]
-                call = again.calls[0]
-            result = await self._run(now, call)
+            number = numbers[id(call)]
+            result, contract = await self._ended(scene(), call, contracts[number])
             if not result.is_error:
-                ledger.end(number, result)
+                ledger.end(number, result, contract)
             return result
 
         one = self._unless_interrupted(list(plan.calls), run)
@@ -238,7 +229,8 @@ class Calls:
         answers = executor.stream(plan.calls, one)
         try:
             async for number, result in answers:
-                left.pop(number, None)
+                if left.pop(number, None) is None:
+                    continue  # somebody's own executor told it twice
                 for known, final in ledger.arrive(number, result):
                     yield plan.places[known], final
         finally:
@@ -248,6 +240,19 @@ class Calls:
             forgotten = failure("tool_failed", "tool failed", call.id or None)
             for known, final in ledger.arrive(number, forgotten):
                 yield plan.places[known], final
+
+    async def _ended(
+        self, scene: Scene, call: ToolCall, held_to: ToolContract | None
+    ) -> tuple[ToolResult, ToolContract | None]:
+        """Run a call of a plan; return its result, and the contract by which that is written."""
+        if contract_of(scene, call.name) is not held_to:
+            # It was reloaded meanwhile: what its calls are held to now is something else.
+            plan = self._plans.judged(scene, [call], None)
+            if not plan.calls:
+                return plan.answers[0], None
+            call = plan.calls[0]
+        result = await self._run(scene, call)
+        return result, self._plans.writing(scene, call.name, result)
 
     def interrupt(self, call_id: str | None) -> int:
         """End the calls of that id, or all; return how many there were."""
@@ -365,9 +370,11 @@ class Calls:
         return held
 
     def _keeping(self, scene: Scene) -> TaskBook:
-        def ended(tool: str, result: ToolResult) -> None:
-            if (contract := contract_of(scene, tool)) is not None:
-                write_effects(contract, result, self._conversation.state)
+        def ended(tool: str, result: ToolResult) -> ToolResult:
+            contract = contract_of(scene, tool)
+            if contract is None:
+                return result
+            return write_effects(contract, result, self._conversation.state)
 
         return _Keeping(self._toolbox.book, scene.catalog, ended)
 
@@ -422,7 +429,7 @@ class _Keeping(TaskBook):
     """
 
     def __init__(
-        self, book: TaskBook, catalog: Catalog, ended: Callable[[str, ToolResult], None]
+        self, book: TaskBook, catalog: Catalog, ended: Callable[[str, ToolResult], ToolResult]
     ) -> None:
         super().__init__()
         self._book, self._catalog, self._tell = book, catalog, ended
@@ -436,4 +443,4 @@ class _Keeping(TaskBook):
 
     def _end(self, task: BackgroundTask, _work: object) -> None:
         if task.result is not None:
-            self._tell(task.tool, task.result)
+            task.result = self._tell(task.tool, task.result)

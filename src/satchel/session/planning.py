@@ -1,6 +1,6 @@
 """Plans: what contracts, and after them the host's policy, make of the calls of one step."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,7 +45,8 @@ def with_policy(
         return found
     try:
         told = policy(found.plan, state)
-        told = told if told is None or isinstance(told, str) else _nonsense(told)
+        if told is not None and not isinstance(told, str):
+            _refuse_nonsense(told)
     except Exception as problem:
         _log().warning("the plan policy failed", exc_info=problem)
         told = "whether it is acceptable could not be told"
@@ -67,42 +68,46 @@ def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, A
     try:
         state.update(effects_of(contract, result, state))
     except ContractError as problem:
-        told = f"the tool ran, but nothing of it was kept; {problem.message}; do not retry"
-        return failure("effect_failed", told, result.call_id)
-    return result
+        why = problem.message
+    except Exception as problem:  # what a tool gives beside its answer may be anything
+        _log().warning("what %s brought cannot be written", contract.name, exc_info=problem)
+        why = f"{contract.name}: what it brought cannot be written"
+    else:
+        return result
+    told = f"the tool ran, but nothing of it was kept; {why}; do not retry"
+    return failure("effect_failed", told, result.call_id)
 
 
 class Ledger:
-    """Writes what the calls of a plan bring into the state, in the order of the calls.
+    """Writes what the calls of a plan bring into the state, in the order of the calls."""
 
-    It has a contract for each call that writes, and `None` for the others.
-    """
-
-    def __init__(self, writers: dict[int, ToolContract | None], state: dict[str, Any]) -> None:
-        self.writers, self._state = writers, state
-        self._ended: dict[int, ToolResult] = {}
+    def __init__(self, contracts: Sequence[ToolContract | None], state: dict[str, Any]) -> None:
+        self._contracts, self._state = contracts, state
+        self._ended: dict[int, tuple[ToolResult, ToolContract | None]] = {}
+        """What waits for calls ahead of it, with the contract by which it is written, if any."""
         self._arrived: dict[int, ToolResult] = {}
         self._failed: dict[int, ToolResult] = {}
         self._next = 0
         """The first call that has not ended; what those behind it bring has to wait."""
 
-    def end(self, index: int, result: ToolResult) -> None:
+    def end(self, index: int, result: ToolResult, contract: ToolContract | None) -> None:
         """Note the result of a call; what it brings is there for the calls that begin now."""
         if index >= self._next:
-            self._ended.setdefault(index, result)
+            brings = contract is not None and contract.state_effects and not result.is_error
+            self._ended.setdefault(index, (result, contract if brings else None))
         while (at := self._next) in self._ended:
-            contract, ended = self.writers[at], self._ended.pop(at)
-            written = write_effects(contract, ended, self._state) if contract else ended
+            ended, by = self._ended.pop(at)
+            written = write_effects(by, ended, self._state) if by else ended
             if written is not ended:
                 self._failed[at] = written
             self._next += 1
 
     def arrive(self, index: int, result: ToolResult) -> Iterator[tuple[int, ToolResult]]:
         """Take a result from the executor, and yield those that nothing can change any more."""
-        self.end(index, result)
+        self.end(index, result, self._contracts[index])
         self._arrived[index] = result
         for at in sorted(self._arrived):
-            if at < self._next or self.writers[at] is None:
+            if at < self._next or self._ended[at][1] is None:
                 arrived = self._arrived.pop(at)
                 yield at, self._failed.get(at, arrived)
 
@@ -129,7 +134,9 @@ def _refused(found: Validation, message: str) -> Validation:
     return Validation((), (), found.pruned, tuple(rejected))
 
 
-def _nonsense(told: object) -> str:
+def _refuse_nonsense(told: object) -> None:
+    if isinstance(told, Coroutine):
+        told.close()  # nobody waits for it
     raise TypeError(f"a plan policy returns None or a text, not {type(told).__name__}")
 
 

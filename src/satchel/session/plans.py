@@ -7,7 +7,7 @@ from typing import Any
 from satchel.contracts import PlanPolicy, ToolContract, Validation, settle, validate
 from satchel.session.conversation import Conversation
 from satchel.session.planning import Planned, planned, tell, with_policy, write_effects
-from satchel.session.toolbox import Toolbox, contract_of, writing_contract_of
+from satchel.session.toolbox import Toolbox, contract_of
 from satchel.shared import Scene
 from satchel.tools import Item, ToolCall, ToolResult
 
@@ -35,7 +35,7 @@ class Plans:
 
     def concern(self, scene: Scene, name: str) -> bool:
         """Tell whether a call of this tool has to be judged before it is run."""
-        return self._conversation.plan_policy is not None or contract_of(scene, name) is not None
+        return self._conversation.plan_policy is not None or _concerns(scene, name)
 
     def concern_any(self, scene: Scene, calls: Iterable[ToolCall]) -> bool:
         """Tell whether some of these calls have to be judged before they are run."""
@@ -64,8 +64,18 @@ class Plans:
 
     def written(self, scene: Scene, name: str, result: ToolResult) -> ToolResult:
         """Write what a call brought into the state; if that cannot be, the result says so."""
-        contract = writing_contract_of(scene, name)
+        contract = self.writing(scene, name, result)
         return result if contract is None else write_effects(contract, result, self.state)
+
+    def writing(self, scene: Scene, name: str, result: ToolResult) -> ToolContract | None:
+        """Return the contract by which a result is written into the state, if it is."""
+        contract = contract_of(scene, name)
+        if contract is None:
+            return None
+        # What goes on in the background brings it later.
+        tool = scene.view.by_name[name].tool
+        goes_on = tool is not None and tool.background and "task_id" in result.metadata
+        return None if goes_on else contract
 
     async def keeping(
         self, scene: Scene, name: str, items: AsyncIterator[Item]
@@ -88,8 +98,13 @@ class Plans:
 
         def misfit(call: ToolCall) -> tuple[str, str] | None:
             # What no contract concerns is refused where it is run, inside its layers.
-            if all_of_it or call.name in contracts:
+            if all_of_it or _concerns(scene, call.name):
                 return self._toolbox.misfit(call, scene)
             return None
 
         return validate(calls, contracts, self.state, config_of, misfit)
+
+
+def _concerns(scene: Scene, name: str) -> bool:
+    """Tell whether calls of a tool are judged: what is no name must not reach an executor."""
+    return not isinstance(name, str) or contract_of(scene, name) is not None

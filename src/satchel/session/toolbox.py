@@ -99,13 +99,3 @@ def contract_of(scene: Scene, name: str) -> ToolContract | None:
     """Return what calls of a tool are held to in a scene."""
     entry = scene.view.by_name.get(name) if isinstance(name, str) else None
     return entry.contract if entry is not None else None
-
-
-def writing_contract_of(scene: Scene, name: str) -> ToolContract | None:
-    """Return the contract of a tool whose result is to be written into the state.
-
-    What runs in the background has only said so by then; it writes when it ends.
-    """
-    contract, entry = contract_of(scene, name), scene.view.by_name.get(name)
-    is_later = entry is not None and entry.tool is not None and entry.tool.background
-    return contract if contract is not None and contract.state_effects and not is_later else None

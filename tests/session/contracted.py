@@ -1,0 +1,73 @@
+"""Tools with contracts, in short words."""
+
+import asyncio
+from typing import Any
+
+from satchel import Satchel, ToolContract, ToolStateEffect
+
+PATIENCE = 20.0
+
+
+def in_time(main):
+    """Run a coroutine; what never ends fails instead of hanging, and no task may be left."""
+
+    async def bounded():
+        async with asyncio.timeout(PATIENCE):
+            result = await main
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not left, f"left behind: {left}"
+        return result
+
+    return asyncio.run(bounded())
+
+
+def hold(bag: Satchel, function, schema=None, /, *, options: dict[str, Any] | None = None, **parts):
+    """Register a function, and hold it to a contract of these parts."""
+    made = bag.register_tool(function, **(options or {}))
+    contract = ToolContract(made.name, schema or {}, f"About {made.name}.", **parts)
+    bag.register_contract(contract)
+    return contract
+
+
+def holding(function, schema=None, /, **parts) -> Satchel:
+    """Return a satchel with one tool that is held to a contract."""
+    bag = Satchel()
+    hold(bag, function, schema, **parts)
+    return bag
+
+
+def appends(key: str = "log", **more) -> ToolStateEffect:
+    """Return an effect that adds to a list."""
+    return ToolStateEffect(key, list, merge="append", **more)
+
+
+async def as_call(place, name, arguments=None, **more):
+    """Make one call by `call`."""
+    return await place.call(name, arguments, **more)
+
+
+async def as_stream(place, name, arguments=None, **more):
+    """Make one call by `stream`; the result comes last."""
+    return [item async for item in place.stream(name, arguments, **more)][-1]
+
+
+async def as_plan(place, name, arguments=None, *, call_id="", **more):
+    """Make one call by `execute`."""
+    from satchel import ToolCall
+
+    call = ToolCall(name, {} if arguments is None else arguments, call_id)
+    (result,) = await place.execute([call], **more)
+    return result
+
+
+async def as_streamed_plan(place, name, arguments=None, *, call_id="", **more):
+    """Make one call by `execute_streaming`."""
+    from satchel import ToolCall
+
+    call = ToolCall(name, {} if arguments is None else arguments, call_id)
+    ((_, result),) = [item async for item in place.execute_streaming([call], **more)]
+    return result
+
+
+WAYS = [as_call, as_stream, as_plan, as_streamed_plan]
+PLACES = [lambda session: session, lambda session: session.step()]
