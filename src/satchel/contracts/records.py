@@ -19,6 +19,8 @@ VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 class _Drop(Enum):
+    """What a corrector returns to take the call out of the plan."""
+
     STEP = "DROP_STEP"
 
     def __repr__(self) -> str:
@@ -26,7 +28,6 @@ class _Drop(Enum):
 
 
 DROP_STEP: Final = _Drop.STEP
-"""What a corrector returns to take the call out of the plan."""
 
 Check = Callable[..., bool]
 """`check(call, state, config)` or `check(call, state, config, plan)`: whether the rule is kept."""
