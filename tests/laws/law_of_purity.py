@@ -43,14 +43,9 @@ PURE = {
         *("contextlib.contextmanager", "inspect.cleandoc", "textwrap.dedent"),
     },
     "contracts": {
-        *(
-            "ast",
-            "hashlib.blake2b",
-            "inspect.Signature",
-            "inspect.isawaitable",
-            "inspect.iscoroutine",
-        ),
-        *("inspect.iscoroutinefunction", "inspect.signature", "json.dumps", "re.compile"),
+        *("ast", "hashlib.blake2b", "json.dumps", "json.loads", "re.compile"),
+        *("inspect.Signature", "inspect.isasyncgenfunction", "inspect.iscoroutine"),
+        *("inspect.iscoroutinefunction", "inspect.isgeneratorfunction", "inspect.signature"),
     },
     "catalog": {
         "satchel.sources.files.UnitFile",

@@ -21,7 +21,7 @@ def bind(tool: Tool, contract: ToolContract) -> FunctionTool:
     is_open = made.takes_further
     place = f"contract {contract.name!r}"
     unknown = [key for key in contract.supplied if key not in parameters and not is_open]
-    if unknown and not made.wants_context:
+    if unknown and not made.takes_context:
         raise DefinitionError(
             f"nothing takes {unknown[0]!r}",
             where=place,

@@ -6,7 +6,7 @@ from typing import Any
 
 from satchel.contracts.contract import ToolContract
 from satchel.contracts.errors import ContractError
-from satchel.contracts.records import ToolConfigParam
+from satchel.contracts.records import ToolConfigParam, at_once
 
 STATE_CONFIG = "config"
 """The key of the state under which a session keeps its configuration."""
@@ -57,7 +57,7 @@ def _value(
     if param.normalizer is None or value is None:
         return value
     try:
-        return param.normalizer(value)
+        return at_once(param.normalizer(value))
     except (Exception, SystemExit) as problem:
         raise ContractError(
             contract.name, param.key, f"the host's value for {param.key!r} is refused"

@@ -1,7 +1,7 @@
 """A tool's whole interface as one record."""
 
+import json
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from satchel.contracts.shortform import is_short_form, read_short_form
 from satchel.errors import DefinitionError
 from satchel.names import tool_name_fault
 from satchel.tools import pydantic_to_json_schema
+from satchel.tools.results import to_json
 from satchel.tools.validator import Validator
 
 T = TypeVar("T")
@@ -104,7 +105,7 @@ def _several(given: Any, kind: type[T], name: str, place: str) -> tuple[T, ...]:
 def _parameters(schema: Any, place: str) -> dict[str, Any]:
     """Return the JSON Schema of whatever describes the arguments."""
     if isinstance(schema, type) and hasattr(schema, "model_fields"):
-        return pydantic_to_json_schema(schema)
+        schema = pydantic_to_json_schema(schema)
     if not isinstance(schema, Mapping):
         raise DefinitionError(
             f"its schema is {type(schema).__name__}",
@@ -112,11 +113,24 @@ def _parameters(schema: Any, place: str) -> dict[str, Any]:
             fix="give JSON Schema, a pydantic model, or {'query': 'str - the search query'}",
         )
     if is_short_form(schema):
-        return read_short_form(schema, place)
-    made = deepcopy(dict(schema))
+        schema = read_short_form(schema, place)
+    try:
+        made = _opened(json.loads(to_json(schema)))
+    except Exception as problem:
+        raise DefinitionError("its schema cannot be written as JSON", where=place) from problem
     if made.setdefault("type", "object") != "object":
         raise DefinitionError("its schema is not of type object", where=place)
     return made
+
+
+def _opened(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema whose properties stand at its top; a model that holds itself has none."""
+    match schema:
+        case {"$ref": str(reference), "$defs": dict(definitions), **others}:
+            target = definitions.get(reference.removeprefix("#/$defs/"))
+            if isinstance(target, dict):
+                return {**target, "$defs": definitions, **others}
+    return schema
 
 
 def _refuse_clashes(contract: ToolContract, place: str) -> None:

@@ -11,6 +11,7 @@ from satchel.contracts.plan import Validation
 from satchel.contracts.validating import misfit_by_contract, validate
 from satchel.contracts.variables import keys_of
 from satchel.errors import ConflictError, DefinitionError
+from satchel.text import visible
 from satchel.tools import ToolCall, ToolResult
 from satchel.tools.dialects import ToolShape, in_dialect
 from satchel.tools.nothing import NOTHING
@@ -47,7 +48,7 @@ class Contracts(Mapping[str, ToolContract]):
         Raises `NotFoundError` for an unknown dialect.
         """
         shapes = (
-            ToolShape(item.name, item.description, dict(item.parameters), None, None)
+            ToolShape(item.name, visible(item.description), dict(item.parameters), None, None)
             for item in self.values()
         )
         return [in_dialect(dialect, shape) for shape in shapes]

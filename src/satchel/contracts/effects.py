@@ -23,7 +23,7 @@ def effects_of(
     if result.is_error or result.is_interrupted:
         return {}
     written = _written(contract, result)
-    effects = (item for item in contract.state_effects if item.key in written)
+    effects = [item for item in contract.state_effects if item.key in written]
     return {item.key: _merged(contract, item, written[item.key], state) for item in effects}
 
 
@@ -53,7 +53,10 @@ def _written(contract: ToolContract, result: ToolResult) -> Mapping[str, Any]:
 def _merged(
     contract: ToolContract, effect: ToolStateEffect, value: Any, state: Mapping[str, Any]
 ) -> Any:
-    before, value = state.get(effect.key), _copied(value)
+    try:
+        before, value = state.get(effect.key), _copied(value)
+    except RecursionError:
+        raise _misfit(contract, effect, "the tool gave a value without end") from None
     if effect.merge == "append":
         if before is not None and not isinstance(before, list):
             raise _misfit(contract, effect, f"the state holds {_kind(before)}, not a list")
@@ -79,6 +82,6 @@ def _copied(value: Any) -> Any:
     """Return a value that shares no list and no dict with the result that it came in."""
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):  # as JSON has it, which a state is saved as
         return [_copied(item) for item in value]
     return value

@@ -2,7 +2,8 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Literal, get_args
@@ -56,14 +57,14 @@ class ToolConfigParam:
 
     key: str
     default: Any = field(default=None, hash=False)
-    normalizer: Callable[[Any], Any] | None = None
+    normalizer: Callable[[Any], Any] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         require_text("a config param", "key", self.key)
-        if self.normalizer is not None and not callable(self.normalizer):
-            raise DefinitionError(
-                "its normalizer cannot be called", where=f"config param {self.key!r}"
-            )
+        place = f"config param {self.key!r}"
+        _require_copyable(self.default, place)
+        if self.normalizer is not None:
+            _require_function(self.normalizer, "normalizer", place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ class ToolInvariant:
 
     id: str
     rule: str
-    check: Check
-    correct: Correct | None = None
+    check: Check = field(hash=False)
+    correct: Correct | None = field(default=None, hash=False)
     sees_plan: bool = field(init=False, repr=False, compare=False)
     """Whether the rule concerns the siblings of a call."""
     _checked: Callable[..., Any] = field(init=False, repr=False, compare=False)
@@ -101,13 +102,13 @@ class ToolInvariant:
         self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any
     ) -> bool:
         """Tell whether a call keeps the rule; raises what the check raises."""
-        return bool(_at_once(self._checked(call, state, config, plan)))
+        return bool(at_once(self._checked(call, state, config, plan)))
 
     def corrected(
         self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any
     ) -> Any:
         """Return what the corrector makes of a call; raises what it raises."""
-        return _at_once(self._corrected(call, state, config, plan)) if self._corrected else None
+        return at_once(self._corrected(call, state, config, plan)) if self._corrected else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ class ToolStateRead:
 
     def __post_init__(self) -> None:
         require_text("a state read", "key", self.key)
+        _require_copyable(self.default, f"state read {self.key!r}")
 
     @property
     def is_required(self) -> bool:
@@ -138,7 +140,7 @@ class ToolStateEffect:
     """
 
     key: str
-    type_hint: Any = dict
+    type_hint: Any = field(default=dict, hash=False)
     merge: Merge = "replace"
     preserve_across_turns: bool = False
     prompt_template_var: str | None = None
@@ -170,11 +172,31 @@ def require_text(place: str, part: str, given: Any) -> None:
         raise DefinitionError(f"its {part} {what}", where=place, fix=f"give {part}=")
 
 
+def _require_copyable(default: Any, place: str) -> None:
+    """Raise `DefinitionError` for a default of which no call could have one of its own."""
+    try:
+        deepcopy(default)
+    except Exception as problem:
+        told = f"its default, a {type(default).__name__}, cannot be copied"
+        raise DefinitionError(told, where=place, fix="let the tool itself hold it") from problem
+
+
+def _require_function(function: Any, what: str, place: str) -> None:
+    """Raise `DefinitionError` for what cannot be called, or does not answer at once."""
+    kind = ""
+    if not callable(function):
+        kind = type(function).__name__
+    elif inspect.iscoroutinefunction(function):
+        kind = "a coroutine function"
+    elif inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        kind = "a generator function"
+    if kind:
+        raise DefinitionError(f"its {what} is {kind}, not a function", where=place)
+
+
 def _with_plan(function: Any, what: str, place: str) -> tuple[Callable[..., Any], bool]:
     """Return a function of four arguments, and whether it makes use of the fourth, the plan."""
-    if not callable(function) or inspect.iscoroutinefunction(function):
-        kind = "a coroutine function" if callable(function) else type(function).__name__
-        raise DefinitionError(f"its {what} is {kind}, not a function", where=place)
+    _require_function(function, what, place)
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some callables of C tell nothing
@@ -204,10 +226,10 @@ def _takes(signature: inspect.Signature, count: int, **named: Any) -> bool:
     return True
 
 
-def _at_once(value: Any) -> Any:
+def at_once(value: Any) -> Any:
     """Return a value, unless it is one to be waited for: that would count as true."""
-    if inspect.isawaitable(value):
-        if inspect.iscoroutine(value):
-            value.close()
-        raise TypeError("it must not be a coroutine")
+    if inspect.iscoroutine(value):
+        value.close()
+    if isinstance(value, Awaitable | Generator | AsyncGenerator):
+        raise TypeError("it must answer at once, with a value")
     return value

@@ -7,6 +7,7 @@ from typing import Any
 
 from satchel.errors import DefinitionError
 from satchel.names import near_misses
+from satchel.text import shorten
 
 _TYPES = MappingProxyType(
     {
@@ -27,13 +28,15 @@ _TYPES = MappingProxyType(
         "object": "object",
     }
 )
+_NULL = MappingProxyType({"type": "null"})
 _FIX = 'write it as "str - what it is", with a type such as int, list[str] or Optional[bool]'
 
 
 def is_short_form(schema: Mapping[str, Any]) -> bool:
     """Tell whether a mapping names fields in the short form, rather than being JSON Schema."""
     are_texts = all(isinstance(value, str) for value in schema.values())
-    return are_texts and schema.get("type") != "object" and not any(k[:1] == "$" for k in schema)
+    is_json_schema = schema.get("type") == "object" or any(str(key)[:1] == "$" for key in schema)
+    return are_texts and not is_json_schema
 
 
 def read_short_form(fields: Mapping[str, str], where: str) -> dict[str, Any]:
@@ -45,19 +48,29 @@ def read_short_form(fields: Mapping[str, str], where: str) -> dict[str, Any]:
     """
     properties, required = {}, []
     for name, text in fields.items():
-        kind, _, description = text.partition(" - ")
-        kind, has_default, default = (part.strip() for part in _parted(kind))
-        place = f"{where}, field {name!r}"
-        about, is_optional = _type(_parsed(kind, place), place)
-        if description.strip():
-            about["description"] = description.strip()
-        if has_default:
-            about["default"] = _literal(default, place)
-        elif not is_optional:
-            required.append(name)
+        if not isinstance(name, str):
+            raise DefinitionError(f"the name of its field {name!r} is not text", where=where)
+        about, is_required = _field(text, f"{where}, field {name!r}")
         properties[name] = about
+        if is_required:
+            required.append(name)
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**schema, "required": required} if required else schema
+
+
+def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
+    """Return the schema of one field, and whether it is required."""
+    kind, _, description = text.partition(" - ")
+    kind, has_default, default = (part.strip() for part in _parted(kind))
+    try:
+        about, is_optional = _type(_parsed(kind, place), place)
+    except (RecursionError, ValueError):  # a union of thousands, a number of thousands of digits
+        raise _no_type(kind, place) from None
+    if description.strip():
+        about["description"] = description.strip()
+    if has_default:
+        about["default"] = _literal(default, place)
+    return about, not (has_default or is_optional)
 
 
 def _parted(text: str) -> tuple[str, str, str]:
@@ -70,7 +83,11 @@ def _parsed(kind: str, place: str) -> ast.expr:
     try:
         return ast.parse(kind, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise DefinitionError(f"{kind!r} is no type", where=place, fix=_FIX) from None
+        raise _no_type(kind, place) from None
+
+
+def _no_type(kind: str, place: str) -> DefinitionError:
+    return DefinitionError(f"{shorten(kind, 80)!r} is no type", where=place, fix=_FIX)
 
 
 def _type(node: ast.expr, place: str) -> tuple[dict[str, Any], bool]:
@@ -79,8 +96,15 @@ def _type(node: ast.expr, place: str) -> tuple[dict[str, Any], bool]:
     is_optional = len(members) < len(_members(node))
     schemas = [_one(item, place) for item in members]
     if not schemas:
-        return {"type": "null"}, True
+        return dict(_NULL), True
     return (schemas[0] if len(schemas) == 1 else {"anyOf": schemas}), is_optional
+
+
+def _item(node: ast.expr, place: str) -> dict[str, Any]:
+    """Return the schema of what stands in a list or a dict, where `None` is a value."""
+    schema, is_optional = _type(node, place)
+    is_whole = not is_optional or schema in ({}, _NULL)
+    return schema if is_whole else {"anyOf": [schema, _NULL]}
 
 
 def _members(node: ast.expr) -> list[ast.expr]:
@@ -102,14 +126,14 @@ def _one(node: ast.expr, place: str) -> dict[str, Any]:
         case "Literal", [_, *_]:
             return {"enum": [_value(item, place) for item in inside]}
         case (("list" | "List" | "array" | "set" | "Sequence"), [item]):
-            return {"type": "array", "items": _type(item, place)[0]}
+            return {"type": "array", "items": _item(item, place)}
         case (("dict" | "Dict" | "Mapping"), [_, item]):
-            return {"type": "object", "additionalProperties": _type(item, place)[0]}
+            return {"type": "object", "additionalProperties": _item(item, place)}
         case (("Any" | "any"), []):
             return {}
         case _, [] if name in _TYPES:
             return {"type": _TYPES[name]}
-    told = ast.unparse(node)
+    told = shorten(ast.unparse(node), 80)
     near = near_misses(name, _TYPES, most=1)
     fix = f"did you mean {near[0]}?" if near and near[0] != name else _FIX
     raise DefinitionError(f"{told!r} is no type of the short form", where=place, fix=fix)
@@ -133,14 +157,17 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _value(node: ast.expr, place: str) -> Any:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | bool | None):
-        return node.value
-    raise DefinitionError(f"{ast.unparse(node)!r} is no literal", where=place, fix=_FIX)
+    told = ast.unparse(node)
+    value = _literal(told, place)
+    if isinstance(value, str | int | bool | None):
+        return value
+    raise DefinitionError(f"{shorten(told, 80)!r} is no literal", where=place, fix=_FIX)
 
 
 def _literal(text: str, place: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        fix = f"write it as Python does, such as {text!r} with quotes around text"
-        raise DefinitionError(f"the default {text!r} is no literal", where=place, fix=fix) from None
+        fix = "write it as Python does, with quotes around text"
+        told = f"{shorten(text, 80)!r} is no literal"
+        raise DefinitionError(told, where=place, fix=fix) from None

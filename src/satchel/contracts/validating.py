@@ -27,6 +27,7 @@ Misfit = Callable[[ToolCall], tuple[str, str] | None]
 Config = Mapping[str, Any] | Callable[[int, ToolCall], Mapping[str, Any]]
 """What the host chose, for all calls or for each; it may raise `ContractError`."""
 
+_UNFIT = "invalid_arguments"
 REJECTED = "rejected"
 """The `error_code` of a call that breaks a rule."""
 
@@ -43,7 +44,7 @@ def validate(
     Calls without a contract pass. Neither the plan nor the state is changed.
     """
     seen = MappingProxyType(dict(state))
-    steps = [_Step(index, call, _held_to(contracts, call)) for index, call in enumerate(plan)]
+    steps = [_Step(index, call, contract_of(contracts, call)) for index, call in enumerate(plan)]
     for step in steps:
         step.prepare(config, seen, misfit)
     waiting = [step for step in steps if step.has_rules]
@@ -61,24 +62,26 @@ def validate(
     )
 
 
+def contract_of(contracts: Mapping[str, ToolContract], call: ToolCall) -> ToolContract | None:
+    """Return what a call is held to; models also send names that are no text."""
+    return contracts.get(call.name) if isinstance(call.name, str) else None
+
+
 def misfit_by_contract(contracts: Mapping[str, ToolContract]) -> Misfit:
     """Return what judges arguments by the schemas of the contracts alone."""
 
     def misfit(call: ToolCall) -> tuple[str, str] | None:
-        contract = _held_to(contracts, call)
+        contract = contract_of(contracts, call)
         try:
             if contract is not None:
                 contract.validator.check(call.name, read_arguments(call.name, call.arguments))
         except ArgumentError as problem:
-            return "invalid_arguments", f"invalid arguments for {call.name}: {problem.message}"
+            return _UNFIT, f"invalid arguments for {call.name}: {problem.message}"
+        except RecursionError:  # what only a host can send
+            return _UNFIT, f"invalid arguments for {call.name}: they are nested too deeply"
         return None
 
     return misfit
-
-
-def _held_to(contracts: Mapping[str, ToolContract], call: ToolCall) -> ToolContract | None:
-    # Models make up names; some are no text.
-    return contracts.get(call.name) if isinstance(call.name, str) else None
 
 
 def _around(step: "_Step", steps: list["_Step"]) -> Plan:
@@ -133,12 +136,12 @@ class _Step:
     def _read(self, call: ToolCall) -> None:
         """Take a copy of a call, so that whatever a check does, nobody's plan is changed."""
         try:
-            arguments = deepcopy(read_arguments(call.name, call.arguments))
+            arguments = deepcopy(dict(read_arguments(call.name, call.arguments)))
         except Exception:
             # What cannot be read is the tool's to refuse, unless there are rules to be kept.
             if self._rules:
-                self._reject((), f"{call.name}: its arguments cannot be read", "invalid_arguments")
-            return
+                self._reject((), f"{call.name}: its arguments cannot be read", _UNFIT)
+            arguments = {}  # the rules of its siblings look at it all the same
         self.read = replace(call, arguments=arguments)
 
     def judge(self, plan: Plan, state: Mapping[str, Any]) -> bool:
@@ -167,8 +170,8 @@ class _Step:
         if len(self.corrections) >= len(self._rules):
             self._refuse(*(item for item in self._rules if item.id in self._fighting(rule)))
             return
-        given = replace(self.read, arguments=deepcopy(self.read.arguments))
         try:
+            given = replace(self.read, arguments=deepcopy(self.read.arguments))
             answer = rule.corrected(given, state, self._config, plan)
             if answer is DROP_STEP:
                 self._out((rule.id,), f"{self.sent.name} was left out: {rule.rule}")
@@ -191,7 +194,7 @@ class _Step:
         """Take up the arguments of a corrected call; anything else of it stays as it was."""
         if not isinstance(made, ToolCall) or made.name != self.sent.name:
             raise TypeError("a corrector returns the call of the same tool")
-        arguments = dict(read_arguments(made.name, made.arguments))
+        arguments = deepcopy(dict(read_arguments(made.name, made.arguments)))
         self.read = replace(self.sent, arguments=deepcopy(arguments))
         self.call = replace(self.sent, arguments=arguments)
         self.corrections.append(rule.id)

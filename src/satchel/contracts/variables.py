@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from satchel.contracts.contract import ToolContract
 from satchel.contracts.records import VARIABLE
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.text import visible
+from satchel.text import has_hidden
 
 _PLACE = re.compile(r"\{\{(" + VARIABLE.pattern + r")\}\}")
 # So that a value can neither close a tag nor open a variable; it stays the same JSON.
@@ -65,10 +65,11 @@ def as_prompt_text(value: Any, most: int) -> str:
     if value is None:
         return ""
     try:
-        text = json.dumps(value, ensure_ascii=False, default=_named)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_named)
+        if has_hidden(text):  # JSON has escapes for what cannot be seen
+            text = json.dumps(value, default=_named)
     except (RecursionError, TypeError, ValueError):
         return _UNFIT
-    text = visible(text)
     for letters, escape in _ESCAPES:
         text = text.replace(letters, escape)
     if len(text) > most:

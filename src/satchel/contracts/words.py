@@ -40,7 +40,9 @@ def declared_of(contract: ToolContract) -> DeclaredContract:
             DeclaredEffect(
                 item.key,
                 item.merge,
-                getattr(item.type_hint, "__name__", str(item.type_hint)),
+                item.type_hint.__name__
+                if isinstance(item.type_hint, type)
+                else str(item.type_hint),
                 item.preserve_across_turns,
                 item.prompt_template_var or "",
             )

@@ -133,7 +133,12 @@ class FunctionTool(Tool):
     @property
     def wants_context(self) -> bool:
         """Whether it has a use for the context of its call."""
-        return bool(self._contexts) or self._supply is not None
+        return self.takes_context or self._supply is not None
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function has a parameter for the context of its call."""
+        return bool(self._contexts)
 
     @property
     def open_parameters(self) -> tuple[Parameter, ...]:
