@@ -98,6 +98,12 @@ def test_the_scripted_conversation_goes_exactly_as_its_page_prints_it(tmp_path):
     assert ran(CONVERSATION, tmp_path).replace(str(tmp_path), "FOLDER").strip() == printed.strip()
 
 
+def test_the_guide_to_the_tools_is_what_its_page_shows(tmp_path):
+    page = ROOT / "docs/how-to/hold-tools-to-a-contract.md"
+    (shown,) = re.findall(r"^```text\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert ran(page, tmp_path) == shown
+
+
 def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
     (script,) = re.findall(
         r"^SCRIPT = \[\n(.*?)^\]", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
@@ -237,7 +243,7 @@ def test_the_skill_that_explains_codes_says_the_same_as_the_table():
 
 
 def test_codes_that_pages_mention_exist():
-    kinds = "yaml|skill|source|plugin|tool|config|watcher"
+    kinds = "yaml|skill|source|plugin|tool|config|watcher|contract|prompt"
     for page in PAGES:
         mentioned = set(re.findall(rf"`((?:{kinds})-[a-z0-9-]+)`", page.read_text()))
         assert mentioned <= RULES.keys(), page
@@ -309,6 +315,7 @@ def test_every_option_of_a_tool_is_described():
 def test_every_error_code_is_described_and_no_other():
     source = "\n".join(path.read_text() for path in (ROOT / "src/satchel").rglob("*.py"))
     used = set(re.findall(r"""(?:failure\(\s*|error_code=)"([a-z_]+)\"""", source))
+    used |= set(re.findall(r"""= "([a-z_]+)"\n\"{3}The `error_code`""", source))
     text = (ROOT / "docs/reference/tools.md").read_text().partition("## Error codes")[2]
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == used
 

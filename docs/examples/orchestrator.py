@@ -1,0 +1,64 @@
+"""An orchestrator that knows no tool: all it needs of them stands in their contracts.
+
+python docs/examples/orchestrator.py [PLAN]
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from satchel import Satchel, Session, ToolCall, ToolContext, ToolResult, Validation
+
+HERE = Path(__file__).parent
+
+Planner = Callable[[str, list[dict[str, Any]]], Sequence[ToolCall]]
+"""Answers a prompt and the schemas of the tools with a plan."""
+
+
+class Turn(NamedTuple):
+    """What became of one turn."""
+
+    validation: Validation
+    results: list[ToolResult]
+    prompt: str
+    """The system prompt of the step after it."""
+
+
+async def take_turn(session: Session, planner: Planner, config: Mapping[str, Any] = {}) -> Turn:
+    """Have a plan made, look what becomes of it, and run it."""
+    session.new_turn()  # what tools found for the last question goes
+    prompt = f"{session.prompt()}\n\n{session.tool_guide()}"
+    plan = planner(prompt, session.schemas())
+    validation = session.validate(plan, config=config)  # runs nothing
+    # What is pruned or rejected is answered as well: a model waits for an answer to each call.
+    results = await session.execute(plan, context=ToolContext(config=config))
+    return Turn(validation, results, session.prompt())
+
+
+def planned(name: str) -> Planner:
+    """Stand in for a model: answer with a plan that was written beforehand."""
+
+    def plan(prompt: str, schemas: list[dict[str, Any]]) -> list[ToolCall]:
+        plans = json.loads((HERE / "plans.json").read_text())
+        return [ToolCall(**call, id=str(number)) for number, call in enumerate(plans[name])]
+
+    return plan
+
+
+def report(turn: Turn) -> str:
+    """Tell what became of each call, then the prompt of the next step."""
+    found = turn.validation
+    lines = [f"{item.index} corrected by {', '.join(item.ids)}" for item in found.corrected]
+    lines += [f"{item.index} pruned: {item.message}" for item in found.pruned]
+    lines += [f"{item.index} rejected: {item.message}" for item in found.rejected]
+    lines += [f"{number}: {result.text}" for number, result in enumerate(turn.results)]
+    return "\n".join([*lines, "", turn.prompt])
+
+
+if __name__ == "__main__":
+    bag = Satchel(plugins=[HERE / "retrieval"])
+    wanted = sys.argv[1] if len(sys.argv) > 1 else "mixed"
+    print(report(asyncio.run(take_turn(bag.session(), planned(wanted)))))
