@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from satchel.contracts.records import (
     ToolConfigParam,
@@ -20,12 +20,9 @@ from satchel.tools import pydantic_to_json_schema
 from satchel.tools.results import to_json
 from satchel.tools.validator import Validator
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
 T = TypeVar("T")
 
-Schema = "Mapping[str, Any] | type[BaseModel]"
+Schema = Mapping[str, Any] | type[Any]
 """JSON Schema of type object, a pydantic model, or the short form."""
 
 
@@ -39,7 +36,7 @@ class ToolContract:
     """
 
     name: str
-    schema: "Mapping[str, Any] | type[BaseModel]" = field(hash=False)
+    schema: Schema = field(hash=False)
     description: str
     invariants: tuple[ToolInvariant, ...] = ()
     config_params: tuple[ToolConfigParam, ...] = ()

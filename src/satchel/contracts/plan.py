@@ -72,4 +72,5 @@ class Validation(NamedTuple):
 class PlanPolicy(Protocol):
     """`policy(plan, state)`: says why a plan is not acceptable as a whole, or returns `None`."""
 
-    def __call__(self, plan: Sequence[ToolCall], state: Any, /) -> str | None: ...
+    def __call__(self, plan: Sequence[ToolCall], state: Any, /) -> str | None:
+        """Judge what the contracts left of a plan."""
