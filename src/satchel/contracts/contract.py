@@ -78,6 +78,9 @@ class ToolContract:
         return any(item.sees_plan for item in self.invariants)
 
 
+_TELLING = ("properties", "$ref", "allOf", "anyOf", "oneOf", "additionalProperties", "type")
+"""What tells that a mapping is JSON Schema."""
+
 _KEYED: Mapping[str, type[Any]] = {
     "config_params": ToolConfigParam,
     "state_reads": ToolStateRead,
@@ -114,6 +117,12 @@ def _parameters(schema: Any, place: str) -> dict[str, Any]:
         )
     if is_short_form(schema):
         schema = read_short_form(schema, place)
+    elif not any(key in schema for key in _TELLING):
+        raise DefinitionError(
+            "its schema is neither JSON Schema of an object nor the short form",
+            where=place,
+            fix="give every field as text, such as {'query': 'str - the search query'}",
+        )
     try:
         made = _opened(json.loads(to_json(schema)))
     except Exception as problem:

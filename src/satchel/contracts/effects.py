@@ -1,7 +1,7 @@
 """What a tool writes back into the session's state, and what a new turn clears of it."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_origin
 
 from satchel.contracts.contract import ToolContract
 from satchel.contracts.errors import ContractError
@@ -41,13 +41,24 @@ def _written(contract: ToolContract, result: ToolResult) -> Mapping[str, Any]:
     apart = result.metadata.get(EFFECTS)
     if isinstance(apart, Mapping):
         return apart
-    keys = [item.key for item in contract.state_effects]
-    value = result.structured
-    if isinstance(value, Mapping) and any(key in value for key in keys):
+    effects, value = contract.state_effects, result.structured
+    if isinstance(value, Mapping) and any(item.key in value for item in effects):
         return value
     if value is None:
         value = result.text or None
-    return {keys[0]: value} if len(keys) == 1 and value is not None else {}
+    if len(effects) == 1 and value is not None and _is_of_kind(effects[0], value):
+        return {effects[0].key: value}
+    return {}
+
+
+def _is_of_kind(effect: ToolStateEffect, value: Any) -> bool:
+    """Tell whether a tool's whole answer is what an effect is about, by its hint."""
+    hint = get_origin(effect.type_hint) or effect.type_hint
+    if not isinstance(hint, type):
+        return True
+    if effect.merge == "append" and isinstance(value, list):
+        return hint is list or all(isinstance(item, hint) for item in value)
+    return isinstance(value, hint)
 
 
 def _merged(

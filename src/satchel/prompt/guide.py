@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from satchel.text import xml, xml_text
+from satchel.tools.results import to_json
 from satchel.tools.schema import kind_of
 
 _INSTRUCTION = (
@@ -48,4 +49,4 @@ def _block(tool: GuidedTool) -> str:
 
 def _default(about: Any) -> str:
     has_default = isinstance(about, Mapping) and about.get("default") is not None
-    return f", default {about['default']!r}" if has_default else ""
+    return f", default {to_json(about['default'])}" if has_default else ""
