@@ -133,7 +133,7 @@ class FunctionTool(Tool):
     @property
     def wants_context(self) -> bool:
         """Whether it has a use for the context of its call."""
-        return bool(self._contexts) or self._supply is not None
+        return self.takes_context or self._supply is not None
 
     @property
     def open_parameters(self) -> tuple[Parameter, ...]:
@@ -145,6 +145,16 @@ class FunctionTool(Tool):
     def takes_further(self) -> bool:
         """Whether the function has `**kwargs`."""
         return self._signature.var_keyword is not None
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function has a parameter for the context of its call."""
+        return bool(self._contexts)
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether it also takes the fields of a model."""
+        return self._model is not None
 
     @property
     def missing(self) -> tuple[StateField, ...]:
