@@ -20,6 +20,12 @@ def bind(tool: Tool, contract: ToolContract) -> FunctionTool:
     parameters = {item.name: item for item in made.open_parameters}
     is_open = made.takes_further
     place = f"contract {contract.name!r}"
+    if made.is_extended:
+        raise DefinitionError(
+            "its tool is extended by a model, and a contract says all that the tool takes",
+            where=place,
+            fix="take the model away, and name its fields in the schema",
+        )
     unknown = [key for key in contract.supplied if key not in parameters and not is_open]
     if unknown and not made.takes_context:
         raise DefinitionError(

@@ -6,13 +6,17 @@ from satchel.catalog import HOST, PluginEntry
 from satchel.contracts import unknown_variable, variables_in
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.wanted import Wanted
-from satchel.plugins import contract_without_tool
+from satchel.plugins import Fitted, contract_without_tool
 
 
-def contract_problems(wanted: Wanted, plugins: Sequence[PluginEntry]) -> Iterable[Diagnostic]:
+def contract_problems(
+    wanted: Wanted, plugins: Sequence[PluginEntry], fitted: Iterable[Fitted]
+) -> Iterable[Diagnostic]:
     """Report contracts of the host without a tool, and prompt variables that nobody fills."""
     served = [plugin for plugin in plugins if plugin.is_served]
     tools = {tool.name for plugin in served for tool in plugin.supply.tools}
+    # Of one that was left out, since it did not fit, that is told.
+    tools |= {name for item in fitted for name in item.fittings}
     for name in wanted.contracts:
         if name not in tools:
             yield contract_without_tool(name, tools, HOST)

@@ -79,7 +79,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         *_absent(wanted, installed),
         # The host is no plugin that is listed, so nobody else would tell of these.
         *fitted[unit_of(wanted.host)].problems,
-        *contract_problems(wanted, plugins),
+        *contract_problems(wanted, plugins, fitted.values()),
         *asked.trouble,
     )
     return now, build(ranked, plugins, previous, odd, choices.disabled)

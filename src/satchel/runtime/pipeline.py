@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from satchel.runtime.background import TaskBook
 from satchel.runtime.once import Answers, once
@@ -55,8 +56,8 @@ def begin(
             if call.tool.background and tasks is not None:
                 # Said now, and not when somebody asks for the task.
                 call.tool.check(read_arguments(call.name, call.arguments))
-                run = begin(call, call.tool, limits, find=find, answers=answers)
-                return wrap(lambda _: tasks.start(run), others, find, note)(call)
+                run = partial(begin, tool=call.tool, limits=limits, find=find, answers=answers)
+                return wrap(lambda call: tasks.start(run(call)), others, find, note)(call)
             return wrap(bottom, (*others, *_layers_of(call.tool, answers)), find, note)(call)
 
         return wrap(inside, layers, find, note)

@@ -136,11 +136,6 @@ class FunctionTool(Tool):
         return self.takes_context or self._supply is not None
 
     @property
-    def takes_context(self) -> bool:
-        """Whether the function has a parameter for the context of its call."""
-        return bool(self._contexts)
-
-    @property
     def open_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that have no value yet which holds for every call."""
         taken = self.hidden - self._supplied
@@ -150,6 +145,16 @@ class FunctionTool(Tool):
     def takes_further(self) -> bool:
         """Whether the function has `**kwargs`."""
         return self._signature.var_keyword is not None
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function has a parameter for the context of its call."""
+        return bool(self._contexts)
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether it also takes the fields of a model."""
+        return self._model is not None
 
     @property
     def missing(self) -> tuple[StateField, ...]:
