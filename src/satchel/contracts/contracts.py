@@ -8,7 +8,7 @@ from typing import Any
 from satchel.contracts.contract import ToolContract
 from satchel.contracts.effects import effects_of, kept_keys
 from satchel.contracts.plan import Validation
-from satchel.contracts.validating import misfit_by_contract, validate
+from satchel.contracts.validating import contract_of, misfit_by_contract, validate
 from satchel.contracts.variables import keys_of
 from satchel.errors import ConflictError, DefinitionError
 from satchel.text import visible
@@ -74,7 +74,7 @@ class Contracts(Mapping[str, ToolContract]):
         """
         found: dict[str, Any] = {}
         for call, result in zip(plan, results, strict=True):
-            if (contract := self.get(call.name)) is not None:
+            if (contract := contract_of(self, call)) is not None:
                 found |= effects_of(contract, result, {**state, **found})
         return found
 
