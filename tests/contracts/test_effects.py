@@ -46,6 +46,13 @@ def test_the_one_effect_is_the_value_of_its_key_or_else_the_whole_value(value, r
     assert written(FOUND, value) == result
 
 
+def test_an_object_that_lacks_the_key_is_the_value_only_where_one_is_hinted_at():
+    assert written(ToolStateEffect("found", list), {"status": "none"}) == {}
+    assert written(ToolStateEffect("found", list[str]), {"status": "none"}) == {}
+    assert written(ToolStateEffect("found", "Documents"), {"a": 1}) == {"found": {"a": 1}}
+    assert written(ToolStateEffect("found", dict[str, int]), {"a": 1}) == {"found": {"a": 1}}
+
+
 def test_several_effects_are_written_by_key():
     both = contract(FOUND, NOTES)
     assert effects_of(both, to_result({"notes": "a", "found": 1}), {}) == {

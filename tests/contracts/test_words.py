@@ -41,7 +41,7 @@ def test_a_contract_says_all_its_parts():
     assert declared_of(CONTRACT) == DeclaredContract(
         tool="search",
         description="Search.",
-        arguments="query: string, ids: array, optional, kind: 'a' | 'b'",
+        arguments="query: str, ids: Optional[list[str]], kind: Literal['a', 'b']",
         rules=(DeclaredRule("brief", "Be brief.", False), DeclaredRule("alone", "Be alone.", True)),
         config=(DeclaredConfig("limit", "3", True), DeclaredConfig("where", "", False)),
         reads=(DeclaredRead("seen", "", True), DeclaredRead("known", "[]", False)),
@@ -57,7 +57,7 @@ def test_the_least_contract_says_little():
         "search", "S.", ""
     )
     free = ToolContract("search", {"properties": {"a": True, "b": {}}, "required": ["b"]}, "S.")
-    assert declared_of(free).arguments == "a: any, optional, b: any"
+    assert declared_of(free).arguments == "a, b"
 
 
 @pytest.mark.parametrize(

@@ -46,19 +46,15 @@ def _written(contract: ToolContract, result: ToolResult) -> Mapping[str, Any]:
         return value
     if value is None:
         value = result.text or None
-    if len(effects) == 1 and value is not None and _is_of_kind(effects[0], value):
+    if len(effects) == 1 and value is not None and _is_one_value(effects[0], value):
         return {effects[0].key: value}
     return {}
 
 
-def _is_of_kind(effect: ToolStateEffect, value: Any) -> bool:
-    """Tell whether a tool's whole answer is what an effect is about, by its hint."""
+def _is_one_value(effect: ToolStateEffect, value: Any) -> bool:
+    """Tell whether a tool's whole answer is the value: an object may be one that lacks the key."""
     hint = get_origin(effect.type_hint) or effect.type_hint
-    if not isinstance(hint, type):
-        return True
-    if effect.merge == "append" and isinstance(value, list):
-        return hint is list or all(isinstance(item, hint) for item in value)
-    return isinstance(value, hint)
+    return not (isinstance(value, Mapping) and isinstance(hint, type)) or isinstance(value, hint)
 
 
 def _merged(
