@@ -124,7 +124,11 @@ def test_a_text_in_an_element_keeps_its_lines():
     assert xml_text('a <b>\n\t& "c"\u200b\n') == "a &lt;b&gt;\n\t&amp; &quot;c&quot;\n"
 
 
-@given(st.text(st.characters() | st.sampled_from("<>&\"'\n\t\u200b\U000e0041")))
+# XML has no word for two of the letters that are none.
+_LETTERS = st.characters(exclude_characters="\ufffe\uffff") | st.sampled_from("<>&\"'\n\t\u200b")
+
+
+@given(st.text(_LETTERS))
 def test_an_element_reads_back_the_text_without_what_cannot_be_seen(text):
     element = ET.fromstring(f"<e>{xml_text(text)}</e>")
     assert (element.text or "") == visible(text)
