@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel import text as text_module
-from satchel.text import has_hidden, one_line, shorten, visible, xml
+from satchel.text import has_hidden, one_line, shorten, visible, xml, xml_text
 
 
 @pytest.mark.parametrize(
@@ -118,3 +118,18 @@ def test_no_single_character_that_is_hidden_escapes_the_quick_look():
         letter = chr(number)
         if text_module._is_hidden(letter, 0):
             assert text_module._SUSPICIOUS.search(letter), hex(number)
+
+
+def test_a_text_in_an_element_keeps_its_lines():
+    assert xml_text('a <b>\n\t& "c"\u200b\n') == "a &lt;b&gt;\n\t&amp; &quot;c&quot;\n"
+
+
+# XML has no word for two of the letters that are none.
+_LETTERS = st.characters(exclude_characters="\ufffe\uffff") | st.sampled_from("<>&\"'\n\t\u200b")
+
+
+@given(st.text(_LETTERS))
+def test_an_element_reads_back_the_text_without_what_cannot_be_seen(text):
+    element = ET.fromstring(f"<e>{xml_text(text)}</e>")
+    assert (element.text or "") == visible(text)
+    assert len(element) == 0

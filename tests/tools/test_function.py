@@ -794,3 +794,91 @@ def test_any_json_arguments_are_either_called_with_or_refused(arguments):
     except ArgumentError:
         return
     assert isinstance(a, int)
+
+
+# ---- values that each call has of its own ------------------------------------------------------
+
+
+def found(query: str, limit: int = 1, *, seen: list = ()):
+    """Find things.
+
+    Args:
+        query: What.
+    """
+    return query, limit, seen
+
+
+ANEW = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+
+
+def supplied(made, *names, **values):
+    return made.supplied(
+        names, lambda context: {**values, **context.state}, description="Anew.", parameters=ANEW
+    )
+
+
+def test_a_tool_can_be_supplied_with_values_that_each_call_has_of_its_own():
+    made = supplied(FunctionTool(found), "limit", "seen", limit=2)
+
+    async def main():
+        contexts = [ToolContext(state={"seen": [n]}) for n in (1, 2)]
+        return [await made.start({"query": "a"}, context) for context in contexts]
+
+    assert asyncio.run(main()) == [("a", 2, [1]), ("a", 2, [2])]
+
+
+def test_what_is_supplied_is_hidden_and_the_tool_is_described_anew():
+    tool = FunctionTool(found)
+    made = supplied(tool, "limit", "seen")
+    assert (made.description, made.parameters) == ("Anew.", ANEW)
+    assert made.hidden == {"limit", "seen"}
+    for name in ("limit", "seen"):
+        with pytest.raises(ArgumentError, match="is set by the host"):
+            made.check({"query": "a", name: 1})
+    assert (tool.description, tool.hidden) == ("Find things.", frozenset())
+
+
+def test_the_new_description_holds_nothing_invisible_and_its_schema_is_a_copy():
+    parameters = deepcopy(ANEW)
+    made = FunctionTool(found).supplied(
+        ["limit", "seen"], lambda context: {}, description="A\u200bnew.", parameters=parameters
+    )
+    parameters["properties"].clear()
+    assert (made.description, made.parameters) == ("Anew.", ANEW)
+
+
+def test_a_preset_wins_over_what_is_supplied():
+    made = supplied(FunctionTool(found, presets={"limit": 7}), "seen", seen=[], limit=2)
+    assert call(made, query="a") == ("a", 7, [])
+
+
+def test_a_tool_that_is_supplied_wants_the_context_though_its_function_does_not_take_it():
+    def told(query: str, context: ToolContext): ...
+
+    assert not FunctionTool(found).wants_context
+    assert supplied(FunctionTool(found), "limit", "seen").wants_context
+    assert not supplied(FunctionTool(found), "limit", "seen").takes_context
+    assert FunctionTool(told).takes_context
+    assert FunctionTool(told).wants_context
+
+
+def test_what_is_supplied_may_change_so_no_answer_comes_from_memory():
+    made = supplied(FunctionTool(found, idempotent=True), "limit", "seen")
+    assert not made.idempotent
+    assert made.to_schema("mcp")["annotations"]["idempotentHint"] is True
+    assert supplied(FunctionTool(found, idempotent=True)).idempotent
+
+
+def test_open_parameters_are_those_without_a_value_that_holds_for_every_call():
+    def many(a, b, c, d, context: ToolContext, *places, **further): ...
+
+    tool = FunctionTool(partial(many, b=1), name="many", presets={"c": 1}, state=["d"])
+    assert [item.name for item in tool.open_parameters] == ["a"]
+    made = supplied(FunctionTool(found), "limit", "seen")
+    assert [item.name for item in made.open_parameters] == ["query", "limit", "seen"]
+
+
+def test_only_a_function_with_keywords_takes_further_arguments():
+    assert FunctionTool(lambda **more: more, name="further").takes_further
+    assert not FunctionTool(lambda *places: places, name="places").takes_further
+    assert not FunctionTool(found).takes_further

@@ -241,3 +241,10 @@ def test_a_name_that_exists_only_for_type_checkers_cannot_be_resolved():
     parameter = Parameter("x", "Nowhere", REQUIRED, positional_only=False)
     with pytest.raises(NameError, match="Nowhere"):
         resolved(forecast, parameter)
+
+
+def test_a_parameter_is_required_unless_it_has_a_default_and_none_is_one():
+    def fn(a, b=None, *, c, d=0): ...
+
+    required = {item.name: item.is_required for item in signature_of(fn).parameters}
+    assert required == {"a": True, "b": False, "c": True, "d": False}
