@@ -20,11 +20,10 @@ TOOLS = """
     def ring() -> str:
         "Ring."
 """
-# Any object will do for one that is imported and not read.
 RULES = """
-    from satchel import hookimpl, tool
+    from satchel import ToolContract, hookimpl, tool
 
-    LOOK = "the contract"
+    LOOK = ToolContract("look", {}, "Look far.")
 
     @tool
     def extra() -> str:
@@ -79,6 +78,7 @@ def acme(loaded, tmp_path, monkeypatch):
 def test_a_tool_that_is_only_read_has_the_contract_that_was_read(load):
     supply = load("contract: rules:LOOK\n", run=False, tools=TOOLS, rules=READ)
     look, ring = supply.tools
+    assert look.description == "Look far."
     assert (look.declared.tool, look.declared.arguments) == ("look", "city: str")
     assert ring.declared is None
     assert supply.diagnostics == ()
@@ -94,7 +94,7 @@ def test_a_module_of_contracts_is_imported_and_brings_nothing_else(load):
     supply = load("contract: rules:LOOK\n", tools=TOOLS, rules=RULES)
     assert names(supply) == ["look", "ring"]
     assert (supply.sections, supply.diagnostics) == ((), ())
-    assert vars(supply.code.modules["rules"])["LOOK"] == "the contract"
+    assert vars(supply.code.modules["rules"])["LOOK"].name == "look"
 
 
 def test_hooks_are_asked_without_the_modules_of_contracts(load):
@@ -124,4 +124,4 @@ def test_a_package_that_is_only_read_has_the_contracts_that_were_read(acme):
 def test_the_modules_of_contracts_of_a_package_are_imported_with_it(acme):
     supply = acme("contract: rules:LOOK\n", run=True, tools=TOOLS, rules=RULES)
     assert (names(supply), supply.sections) == (["look", "ring"], ())
-    assert vars(supply.code.modules["acme.rules"])["LOOK"] == "the contract"
+    assert vars(supply.code.modules["acme.rules"])["LOOK"].name == "look"
