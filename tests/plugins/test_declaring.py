@@ -125,3 +125,34 @@ def test_the_modules_of_contracts_of_a_package_are_imported_with_it(acme):
     supply = acme("contract: rules:LOOK\n", run=True, tools=TOOLS, rules=RULES)
     assert (names(supply), supply.sections) == (["look", "ring"], ())
     assert vars(supply.code.modules["acme.rules"])["LOOK"].name == "look"
+
+
+@pytest.mark.parametrize("module", ["rules", "tools"])
+def test_a_package_binds_its_tools_to_the_contracts_that_its_manifest_names(acme, module):
+    sources = {"tools": TOOLS, "rules": "", module: (TOOLS if module == "tools" else "") + RULES}
+    supply = acme(f"contract: {module}:LOOK\n", run=True, **sources)
+    look = next(tool for tool in supply.tools if tool.name == "look")
+    assert (look.contract.name, look.tool.description) == ("look", "Look far.")
+    assert supply.diagnostics == ()
+
+
+def test_a_package_names_contracts_and_returns_others_by_its_hook(acme):
+    hook = """
+    from satchel import ToolContract, hookimpl
+
+    @hookimpl
+    def satchel_contracts():
+        return [ToolContract("ring", {}, "Ring far.")]
+"""
+    supply = acme("contract: rules:LOOK\n", run=True, tools=TOOLS + hook, rules=RULES)
+    assert {tool.name: tool.description for tool in supply.tools} == {
+        "look": "Look far.",
+        "ring": "Ring far.",
+    }
+    assert supply.diagnostics == ()
+
+
+def test_a_package_whose_contract_is_none_fails(acme, codes):
+    supply = acme("contract: rules:LOOK\n", run=True, tools=TOOLS, rules="LOOK = 7\n")
+    assert "contract-invalid" in codes(supply)
+    assert not supply.is_sound
