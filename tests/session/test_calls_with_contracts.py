@@ -1,6 +1,8 @@
 """Calls with contracts while other things happen: reloads, middleware, background, steps."""
 
 import asyncio
+import gc
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -722,3 +724,28 @@ def test_a_required_read_that_comes_from_another_tool():
     results = in_time(session.execute([ToolCall("find"), ToolCall("use")], executor=Sequential()))
     assert results[1].text == "[1, 2]"
     assert in_time(as_stream(session, "use")).text == "[1, 2]"
+
+
+# ---- many sessions ------------------------------------------------------------------------
+
+
+def test_contracts_and_policies_cost_an_idle_session_nothing():
+    def bytes_per_session(bag, **options):
+        one = bag.session(**options)
+        one.step().prompt()
+        gc.collect()
+        tracemalloc.start()
+        sessions = [bag.session(**options) for _ in range(2_000)]
+        for session in sessions:
+            session.step()
+        size, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return size / len(sessions)
+
+    bag = Satchel()
+    bag.register_tool(lambda word: word, name="say", description="Say.")
+    without = bytes_per_session(bag)
+    contract = ToolContract("say", {"word": "str - w"}, "Say.", state_effects=(appends(),))
+    bag.register_contract(contract)
+    assert bytes_per_session(bag) < without + 16
+    assert bytes_per_session(bag, plan_policy=lambda plan, state: None) < without + 16

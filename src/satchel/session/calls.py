@@ -26,7 +26,7 @@ from satchel.runtime.opening import close, opened
 from satchel.runtime.run import ToolRun
 from satchel.session.conversation import Conversation
 from satchel.session.planning import Ledger, write_effects
-from satchel.session.plans import Plans
+from satchel.session.plans import Plans, concerns
 from satchel.session.toolbox import Toolbox, contract_of
 from satchel.shared import Scene
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
@@ -49,7 +49,6 @@ class Calls:
     __slots__ = (
         "_answers",
         "_conversation",
-        "_plans",
         "_queues",
         "_running",
         "_shared",
@@ -59,10 +58,14 @@ class Calls:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation, self._shared = conversation, conversation.shared
         self._toolbox = Toolbox(conversation)
-        self._plans = Plans(conversation, self._toolbox)
         self._running: dict[int, Run] = {}
         self._answers: Answers | None = None
         self._queues: WeakSet[_Queue] | None = None
+
+    @property
+    def _plans(self) -> Plans:
+        # Made when it is needed: sessions are many, and most calls have no contract.
+        return Plans(self._conversation, self._toolbox)
 
     @property
     def has_tasks(self) -> bool:
@@ -78,10 +81,16 @@ class Calls:
         context: ToolContext | None,
     ) -> ToolResult:
         """Run a tool as a plan of one; whatever goes wrong is told in the result."""
-        if not self._plans.concern(scene, (name,)):  # as most are not
+        if not self._concern(scene, (name,)):  # as most are not
             return await self._call(scene, name, arguments, call_id, context)
         return await self._held(
-            scene, _call_of(name, arguments, call_id, context), self._plans.policy
+            scene, _call_of(name, arguments, call_id, context), self._conversation.plan_policy
+        )
+
+    def _concern(self, scene: Scene, names: Iterable[str]) -> bool:
+        """Tell whether calls of these tools have to be judged before they are run."""
+        return self._conversation.plan_policy is not None or any(
+            concerns(scene, name) for name in names
         )
 
     async def _held(self, scene: Scene, call: ToolCall, policy: PlanPolicy | None) -> ToolResult:
@@ -126,12 +135,12 @@ class Calls:
         context: ToolContext | None,
     ) -> AsyncIterator[Item]:
         """Run a tool and yield each chunk as it comes, last of all the result."""
-        if not self._plans.concern(scene, (name,)):
+        if not self._concern(scene, (name,)):
             return self._stream(scene, name, arguments, call_id, context)
         return self._stream_held(scene, _call_of(name, arguments, call_id, context))
 
     async def _stream_held(self, scene: Scene, call: ToolCall) -> AsyncIterator[Item]:
-        plan = self._plans.judged(scene, [call], self._plans.policy)
+        plan = self._plans.judged(scene, [call], self._conversation.plan_policy)
         for answer in plan.answers.values():
             yield answer
         for passed in plan.calls:
@@ -172,7 +181,7 @@ class Calls:
         """Run several calls and return their results in the order of the calls."""
         several = _several(calls)
         executor = executor or Concurrent()
-        if not self._plans.concern(scene(), _names(several)):
+        if not self._concern(scene(), _names(several)):
             return await in_order(executor, several, self._one(scene, several, context))
         async with aclosing(self._executed_as_plan(scene, several, executor, context)) as answers:
             results = {index: result async for index, result in answers}
@@ -188,7 +197,7 @@ class Calls:
         """Run several calls and yield `(index, result)` as each completes."""
         several = _several(calls)
         executor = executor or Concurrent()
-        if self._plans.concern(scene(), _names(several)):
+        if self._concern(scene(), _names(several)):
             return self._executed_as_plan(scene, several, executor, context)
         return executor.stream(several, self._one(scene, several, context))
 
@@ -210,7 +219,7 @@ class Calls:
         """Run what contracts and the policy leave of a plan; effects go by the order of calls."""
         first = scene()
         plan = self._plans.judged(
-            first, [_with_context(call, context) for call in calls], self._plans.policy
+            first, [_with_context(call, context) for call in calls], self._conversation.plan_policy
         )
         for index, result in sorted(plan.answers.items()):
             yield index, result
