@@ -550,15 +550,16 @@ def test_the_answer_of_the_meta_tool_is_filled():
 def test_a_skill_that_switches_a_group_on_brings_its_filled_notes_and_no_filled_body(
     tmp_path, write_skill
 ):
-    text = "---\nname: pdf\ndescription: D.\nmetadata:\n  groups: docs\n---\nBody {{DOCS}}.\n"
+    text = (
+        "---\nname: pdf\ndescription: D.\nmetadata:\n  include_tools: docs\n---\nBody {{DOCS}}.\n"
+    )
     write_skill(tmp_path, "pdf", text=text)
-    bag = remembering(skills=[tmp_path])
-    session = bag.session()
+    session = remembering(skills=[tmp_path]).session()
     session.state["docs"] = ["a"]
     told = in_time(session.call("load_skill", {"name": "pdf"})).text
+    assert "docs" in session.active_groups
     assert "Body {{DOCS}}." in told
-    if "docs" in session.active_groups:
-        assert 'Known: ["a"]' in told
+    assert 'Known: ["a"]' in told
 
 
 def test_a_turn_clears_what_is_not_to_be_preserved():
