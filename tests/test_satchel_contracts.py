@@ -392,7 +392,7 @@ def test_without_code_contracts_of_the_host_are_listed_and_nothing_is_called(
     bag.register_contract(refusing(text="Of the host."))
     entry = bag.catalog.tools["say"]
     assert entry.tool is None
-    assert entry.declared.description == "Of the host."
+    assert entry.description == entry.declared.description == "Of the host."
     assert [rule.id for rule in entry.declared.rules] == ["never"]
     session = bag.session()
     assert call(bag, "say", word="x").error_code == "tool_not_found"

@@ -20,11 +20,10 @@ TOOLS = """
     def ring() -> str:
         "Ring."
 """
-# Any object will do for one that is imported and not read.
 RULES = """
     from satchel import ToolContract, hookimpl, tool
 
-    LOOK = ToolContract("look", {}, "Look.")
+    LOOK = ToolContract("look", {}, "Look far.")
 
     @tool
     def extra() -> str:
@@ -79,6 +78,7 @@ def acme(loaded, tmp_path, monkeypatch):
 def test_a_tool_that_is_only_read_has_the_contract_that_was_read(load):
     supply = load("contract: rules:LOOK\n", run=False, tools=TOOLS, rules=READ)
     look, ring = supply.tools
+    assert look.description == "Look far."
     assert (look.declared.tool, look.declared.arguments) == ("look", "city: str")
     assert ring.declared is None
     assert supply.diagnostics == ()
@@ -94,7 +94,7 @@ def test_a_module_of_contracts_is_imported_and_brings_nothing_else(load):
     supply = load("contract: rules:LOOK\n", tools=TOOLS, rules=RULES)
     assert names(supply) == ["look", "ring"]
     assert (supply.sections, supply.diagnostics) == ((), ())
-    assert supply.tools[0].contract is vars(supply.code.modules["rules"])["LOOK"]
+    assert vars(supply.code.modules["rules"])["LOOK"].name == "look"
 
 
 def test_hooks_are_asked_without_the_modules_of_contracts(load):
@@ -124,4 +124,35 @@ def test_a_package_that_is_only_read_has_the_contracts_that_were_read(acme):
 def test_the_modules_of_contracts_of_a_package_are_imported_with_it(acme):
     supply = acme("contract: rules:LOOK\n", run=True, tools=TOOLS, rules=RULES)
     assert (names(supply), supply.sections) == (["look", "ring"], ())
-    assert supply.tools[0].contract is vars(supply.code.modules["acme.rules"])["LOOK"]
+    assert vars(supply.code.modules["acme.rules"])["LOOK"].name == "look"
+
+
+@pytest.mark.parametrize("module", ["rules", "tools"])
+def test_a_package_binds_its_tools_to_the_contracts_that_its_manifest_names(acme, module):
+    sources = {"tools": TOOLS, "rules": "", module: (TOOLS if module == "tools" else "") + RULES}
+    supply = acme(f"contract: {module}:LOOK\n", run=True, **sources)
+    look = next(tool for tool in supply.tools if tool.name == "look")
+    assert (look.contract.name, look.tool.description) == ("look", "Look far.")
+    assert supply.diagnostics == ()
+
+
+def test_a_package_names_contracts_and_returns_others_by_its_hook(acme):
+    hook = """
+    from satchel import ToolContract, hookimpl
+
+    @hookimpl
+    def satchel_contracts():
+        return [ToolContract("ring", {}, "Ring far.")]
+"""
+    supply = acme("contract: rules:LOOK\n", run=True, tools=TOOLS + hook, rules=RULES)
+    assert {tool.name: tool.description for tool in supply.tools} == {
+        "look": "Look far.",
+        "ring": "Ring far.",
+    }
+    assert supply.diagnostics == ()
+
+
+def test_a_package_whose_contract_is_none_fails(acme, codes):
+    supply = acme("contract: rules:LOOK\n", run=True, tools=TOOLS, rules="LOOK = 7\n")
+    assert "contract-invalid" in codes(supply)
+    assert not supply.is_sound

@@ -1,6 +1,8 @@
 """Calls with contracts while other things happen: reloads, middleware, background, steps."""
 
 import asyncio
+import gc
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -548,15 +550,16 @@ def test_the_answer_of_the_meta_tool_is_filled():
 def test_a_skill_that_switches_a_group_on_brings_its_filled_notes_and_no_filled_body(
     tmp_path, write_skill
 ):
-    text = "---\nname: pdf\ndescription: D.\nmetadata:\n  groups: docs\n---\nBody {{DOCS}}.\n"
+    text = (
+        "---\nname: pdf\ndescription: D.\nmetadata:\n  include_tools: docs\n---\nBody {{DOCS}}.\n"
+    )
     write_skill(tmp_path, "pdf", text=text)
-    bag = remembering(skills=[tmp_path])
-    session = bag.session()
+    session = remembering(skills=[tmp_path]).session()
     session.state["docs"] = ["a"]
     told = in_time(session.call("load_skill", {"name": "pdf"})).text
+    assert "docs" in session.active_groups
     assert "Body {{DOCS}}." in told
-    if "docs" in session.active_groups:
-        assert 'Known: ["a"]' in told
+    assert 'Known: ["a"]' in told
 
 
 def test_a_turn_clears_what_is_not_to_be_preserved():
@@ -722,3 +725,28 @@ def test_a_required_read_that_comes_from_another_tool():
     results = in_time(session.execute([ToolCall("find"), ToolCall("use")], executor=Sequential()))
     assert results[1].text == "[1, 2]"
     assert in_time(as_stream(session, "use")).text == "[1, 2]"
+
+
+# ---- many sessions ------------------------------------------------------------------------
+
+
+def test_contracts_and_policies_cost_an_idle_session_nothing():
+    def bytes_per_session(bag, **options):
+        one = bag.session(**options)
+        one.step().prompt()
+        gc.collect()
+        tracemalloc.start()
+        sessions = [bag.session(**options) for _ in range(2_000)]
+        for session in sessions:
+            session.step()
+        size, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return size / len(sessions)
+
+    bag = Satchel()
+    bag.register_tool(lambda word: word, name="say", description="Say.")
+    without = bytes_per_session(bag)
+    contract = ToolContract("say", {"word": "str - w"}, "Say.", state_effects=(appends(),))
+    bag.register_contract(contract)
+    assert bytes_per_session(bag) < without + 16
+    assert bytes_per_session(bag, plan_policy=lambda plan, state: None) < without + 16

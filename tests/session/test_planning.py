@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from contextlib import aclosing, suppress
+from dataclasses import replace
 
 import pytest
 from contracted import appends, hold, in_time
@@ -57,6 +58,14 @@ class Repeating:
             yield index, result
 
 
+class Copying:
+    """Runs copies of the calls, the last first."""
+
+    async def stream(self, calls, run):
+        for index, call in reversed(list(enumerate(calls))):
+            yield index, await run(replace(call))
+
+
 class Forgetful:
     """Forgets the first call."""
 
@@ -85,6 +94,7 @@ EXECUTORS = {
     "backwards": Backwards,
     "at the end": AllAtTheEnd,
     "repeating": Repeating,
+    "copying": Copying,
 }
 
 
@@ -438,6 +448,36 @@ def test_a_plan_that_is_cancelled_ends_its_calls_and_keeps_what_was_written():
         assert session.interrupt() == 0
 
     in_time(main())
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_a_plan_that_was_left_tells_nothing_more(is_begun):
+    async def main():
+        session = saying().session()
+        answers = session.execute_streaming(words("a", "b", "c"), executor=Sequential())
+        if is_begun:
+            await anext(answers)
+        await answers.aclose()
+        assert [answer async for answer in answers] == []
+        return session.state
+
+    assert in_time(main()) == ({"said": ["a"]} if is_begun else {})
+
+
+def test_a_plan_that_is_torn_down_from_outside_ends_without_a_complaint():
+    async def main():
+        doors = Doors(*"ab")
+        session = doors.bag.session()
+        running = session.execute(calls("ab"))
+        running.send(None)
+        await doors.began["b"].wait()
+        running.close()
+        await doors.ended["a"].wait()
+        await doors.ended["b"].wait()
+        return session
+
+    session = in_time(main())
+    assert (session.state, session.interrupt()) == ({}, 0)
 
 
 def test_cancelling_a_single_call_goes_through():

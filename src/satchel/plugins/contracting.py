@@ -12,6 +12,7 @@ from satchel.manifests import ChosenContract
 from satchel.names import near_misses
 from satchel.plugins.problems import failed_supply
 from satchel.sources import PluginFinding
+from satchel.text import visible
 
 _TOLD_ANEW = frozenset({"contract-tool-unknown", "contract-shadowed"})
 
@@ -54,14 +55,12 @@ def with_contracts(
 
 def contracted(tool: ToolSupply, contract: ToolContract) -> ToolSupply:
     """Return a tool that is bound to a contract. Raises `DefinitionError` if they do not fit."""
-    if tool.tool is None:
-        return replace(tool, contract=contract, declared=declared_of(contract))
     return replace(
         tool,
-        tool=bind(tool.tool, contract),
+        tool=bind(tool.tool, contract) if tool.tool is not None else None,
         contract=contract,
         declared=declared_of(contract),
-        description=contract.description,
+        description=visible(contract.description),
         version=f"{tool.version}+{fingerprint_of(contract)}",
     )
 

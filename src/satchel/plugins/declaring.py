@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.manifests import PluginManifest
+from satchel.manifests import DeclaredContract, DeclaredTool, PluginManifest
 from satchel.sources import MANIFEST_FILE, PluginFinding
-from satchel.text import one_line, shorten
+from satchel.text import one_line, shorten, visible
 
 
 def with_manifest(supply: Supply, found: PluginFinding) -> Supply:
@@ -37,17 +37,18 @@ def with_manifest(supply: Supply, found: PluginFinding) -> Supply:
     return with_tools(
         supply,
         [
-            ToolSupply(
-                tool.name,
-                tool.description,
-                tool.path or code_path(found),
-                tool.digest,
-                tool.groups,
-                declared=contracts.get(tool.name),
-            )
+            _tool(tool, contracts.get(tool.name), tool.path or code_path(found))
             for tool in found.declared
             if not is_isolated(found)
         ],
+    )
+
+
+def _tool(tool: DeclaredTool, contract: DeclaredContract | None, path: str) -> ToolSupply:
+    """Return a tool that is only read; what its contract says of it counts."""
+    said = visible(contract.description) if contract else ""
+    return ToolSupply(
+        tool.name, said or tool.description, path, tool.digest, tool.groups, declared=contract
     )
 
 

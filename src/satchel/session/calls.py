@@ -20,14 +20,15 @@ from satchel.catalog import Catalog
 from satchel.contracts import PlanPolicy, ToolContract, Validation
 from satchel.runtime import Handler, Middleware, Run, TaskBook, begin, layers_for
 from satchel.runtime.background import BackgroundTask
-from satchel.runtime.executors import Concurrent, Executor, RunCall, in_order
+from satchel.runtime.executors import Answer, Concurrent, Executor, RunCall, in_order
 from satchel.runtime.messages import interruption
 from satchel.runtime.once import Answers
-from satchel.runtime.opening import close, opened
+from satchel.runtime.opening import opened
 from satchel.runtime.run import ToolRun
+from satchel.session.answering import PlanStream
 from satchel.session.conversation import Conversation
-from satchel.session.planning import Ledger, write_effects
-from satchel.session.plans import Plans
+from satchel.session.planning import Ledger, Planned, write_effects
+from satchel.session.plans import Plans, concerns
 from satchel.session.toolbox import Toolbox, contract_of
 from satchel.shared import Scene
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
@@ -50,7 +51,6 @@ class Calls:
     __slots__ = (
         "_answers",
         "_conversation",
-        "_plans",
         "_queues",
         "_running",
         "_shared",
@@ -60,10 +60,14 @@ class Calls:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation, self._shared = conversation, conversation.shared
         self._toolbox = Toolbox(conversation)
-        self._plans = Plans(conversation, self._toolbox)
         self._running: dict[int, Run] = {}
         self._answers: Answers | None = None
         self._queues: WeakSet[_Queue] | None = None
+
+    @property
+    def _plans(self) -> Plans:
+        # Made when it is needed: sessions are many, and most calls have no contract.
+        return Plans(self._conversation, self._toolbox)
 
     @property
     def has_tasks(self) -> bool:
@@ -79,9 +83,19 @@ class Calls:
         context: ToolContext | None,
     ) -> Coroutine[Any, Any, ToolResult]:
         """Run a tool as a plan of one; whatever goes wrong is told in the result."""
-        if not self._plans.concern(scene, name):
+        if not self._concern(scene, name):
             return self._call(scene, name, arguments, call_id, context)
-        return self._held(scene, _call_of(name, arguments, call_id, context), self._plans.policy)
+        return self._held(
+            scene, _call_of(name, arguments, call_id, context), self._conversation.plan_policy
+        )
+
+    def _concern(self, scene: Scene, name: str) -> bool:
+        """Tell whether a call of this tool has to be judged before it is run."""
+        return self._conversation.plan_policy is not None or concerns(scene, name)
+
+    def _concern_any(self, scene: Scene, calls: Iterable[ToolCall]) -> bool:
+        """Tell whether some of these calls have to be judged before they are run."""
+        return any(self._concern(scene, call.name) for call in calls)
 
     async def _held(self, scene: Scene, call: ToolCall, policy: PlanPolicy | None) -> ToolResult:
         """Run a call if the contract of its tool, and the policy, let it pass."""
@@ -125,12 +139,12 @@ class Calls:
         context: ToolContext | None,
     ) -> AsyncIterator[Item]:
         """Run a tool and yield each chunk as it comes, last of all the result."""
-        if not self._plans.concern(scene, name):
+        if not self._concern(scene, name):
             return self._stream(scene, name, arguments, call_id, context)
         return self._stream_held(scene, _call_of(name, arguments, call_id, context))
 
     async def _stream_held(self, scene: Scene, call: ToolCall) -> AsyncIterator[Item]:
-        plan = self._plans.judged(scene, [call], self._plans.policy)
+        plan = self._plans.judged(scene, [call], self._conversation.plan_policy)
         for answer in plan.answers.values():
             yield answer
         for passed in plan.calls:
@@ -171,10 +185,10 @@ class Calls:
         """Run several calls and return their results in the order of the calls."""
         several = _several(calls)
         executor = executor or Concurrent()
-        if not self._plans.concern_any(scene(), several):
+        if not self._concern_any(scene(), several):
             return await in_order(executor, several, self._one(scene, several, context))
-        async with aclosing(self._executed_as_plan(scene, several, executor, context)) as answers:
-            results = {index: result async for index, result in answers}
+        answers = self._answers_to_plan(scene, several, executor, context)
+        results = {index: result async for index, result in answers}
         return [results[index] for index in range(len(several))]
 
     def execute_streaming(
@@ -187,8 +201,8 @@ class Calls:
         """Run several calls and yield `(index, result)` as each completes."""
         several = _several(calls)
         executor = executor or Concurrent()
-        if self._plans.concern_any(scene(), several):
-            return self._executed_as_plan(scene, several, executor, context)
+        if self._concern_any(scene(), several):
+            return self._answers_to_plan(scene, several, executor, context)
         return executor.stream(several, self._one(scene, several, context))
 
     def validate(
@@ -199,47 +213,48 @@ class Calls:
         several = [_with_context(call, given) for call in _several(calls)]
         return self._plans.validate(scene, several)
 
-    async def _executed_as_plan(
+    def _answers_to_plan(
         self,
         scene: Scenes,
         calls: list[ToolCall],
         executor: Executor,
         context: ToolContext | None,
-    ) -> AsyncGenerator[tuple[int, ToolResult], None]:
+    ) -> PlanStream:
         """Run what contracts and the policy leave of a plan; effects go by the order of calls."""
-        first = scene()
-        plan = self._plans.judged(
-            first, [_with_context(call, context) for call in calls], self._plans.policy
-        )
-        for index, result in sorted(plan.answers.items()):
-            yield index, result
-        contracts = [contract_of(first, call.name) for call in plan.calls]
-        ledger = Ledger(contracts, self._conversation.state)
+
+        def begin() -> tuple[Planned, Ledger, AsyncIterator[Answer]]:
+            first = scene()
+            several = [_with_context(call, context) for call in calls]
+            plan = self._plans.judged(first, several, self._conversation.plan_policy)
+            contracts = [contract_of(first, call.name) for call in plan.calls]
+            ledger = Ledger(contracts, self._conversation.state)
+            run = self._planned(scene, plan, contracts, ledger)
+            return plan, ledger, executor.stream(plan.calls, run)
+
+        return PlanStream(begin)
+
+    def _planned(
+        self,
+        scene: Scenes,
+        plan: Planned,
+        contracts: list[ToolContract | None],
+        ledger: Ledger,
+    ) -> RunCall:
+        """Return what runs one call of a plan that was judged."""
         numbers = {id(call): number for number, call in enumerate(plan.calls)}
 
         async def run(call: ToolCall) -> ToolResult:
-            number = numbers[id(call)]
+            number = numbers.get(id(call))
+            if number is None:
+                # Somebody's own executor made another call of it; what it brings is written when
+                # the executor says whose answer it is.
+                return (await self._ended(scene(), call, None))[0]
             result, contract = await self._ended(scene(), call, contracts[number])
             if not result.is_error:
                 ledger.end(number, result, contract)
             return result
 
-        one = self._unless_interrupted(list(plan.calls), run)
-        left = dict(enumerate(plan.calls))
-        answers = executor.stream(plan.calls, one)
-        try:
-            async for number, result in answers:
-                if left.pop(number, None) is None:
-                    continue  # somebody's own executor told it twice
-                for known, final in ledger.arrive(number, result):
-                    yield plan.places[known], final
-        finally:
-            await close(answers)
-        # A model waits for an answer to each call, also where somebody's own executor forgot one.
-        for number, call in left.items():
-            forgotten = failure("tool_failed", "tool failed", call.id or None)
-            for known, final in ledger.arrive(number, forgotten):
-                yield plan.places[known], final
+        return self._unless_interrupted(list(plan.calls), run)
 
     async def _ended(
         self, scene: Scene, call: ToolCall, held_to: ToolContract | None

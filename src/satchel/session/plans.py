@@ -1,6 +1,6 @@
 """Plans: the calls of one step, held to the contracts of their tools and then to the policy."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,22 +24,9 @@ class Plans:
         self._conversation, self._toolbox = conversation, toolbox
 
     @property
-    def policy(self) -> PlanPolicy | None:
-        """Return what judges the whole of a plan."""
-        return self._conversation.plan_policy
-
-    @property
     def state(self) -> dict[str, Any]:
         """Return what effects are written into."""
         return self._conversation.state
-
-    def concern(self, scene: Scene, name: str) -> bool:
-        """Tell whether a call of this tool has to be judged before it is run."""
-        return self._conversation.plan_policy is not None or _concerns(scene, name)
-
-    def concern_any(self, scene: Scene, calls: Iterable[ToolCall]) -> bool:
-        """Tell whether some of these calls have to be judged before they are run."""
-        return any(self.concern(scene, call.name) for call in calls)
 
     def judged(self, scene: Scene, calls: Sequence[ToolCall], policy: PlanPolicy | None) -> Planned:
         """Return what is to be run of a plan; its calls know their configuration."""
@@ -59,7 +46,9 @@ class Plans:
     def validate(self, scene: Scene, calls: Sequence[ToolCall]) -> Validation:
         """Return what would become of a plan."""
         return with_policy(
-            self._validated(scene, calls, {}, all_of_it=True), self.policy, self.state
+            self._validated(scene, calls, {}, all_of_it=True),
+            self._conversation.plan_policy,
+            self.state,
         )
 
     def written(self, scene: Scene, name: str, result: ToolResult) -> ToolResult:
@@ -98,13 +87,13 @@ class Plans:
 
         def misfit(call: ToolCall) -> tuple[str, str] | None:
             # What no contract concerns is refused where it is run, inside its layers.
-            if all_of_it or _concerns(scene, call.name):
+            if all_of_it or concerns(scene, call.name):
                 return self._toolbox.misfit(call, scene)
             return None
 
         return validate(calls, contracts, self.state, config_of, misfit)
 
 
-def _concerns(scene: Scene, name: str) -> bool:
+def concerns(scene: Scene, name: str) -> bool:
     """Tell whether calls of a tool are judged: what is no name must not reach an executor."""
     return not isinstance(name, str) or contract_of(scene, name) is not None
