@@ -51,6 +51,7 @@ PURE = {
             "inspect.iscoroutine",
         ),
         *("inspect.iscoroutinefunction", "inspect.signature", "json.dumps", "re.compile"),
+        "pydantic.BaseModel",
     },
     "catalog": {
         "satchel.sources.files.UnitFile",

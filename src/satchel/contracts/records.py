@@ -18,6 +18,8 @@ VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 class _Drop(Enum):
+    """What a corrector returns to take the call out of the plan."""
+
     STEP = "DROP_STEP"
 
     def __repr__(self) -> str:
