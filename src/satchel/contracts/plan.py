@@ -1,8 +1,8 @@
 """A plan: the calls of one step of the model, and what became of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Protocol, overload
 
 from satchel.tools import ToolCall
 
@@ -69,5 +69,8 @@ class Validation(NamedTuple):
     rejected: tuple[Verdict, ...] = ()
 
 
-PlanPolicy = Callable[[Sequence[ToolCall], Any], str | None]
-"""`policy(plan, state)`: says why a plan is not acceptable as a whole, or returns `None`."""
+class PlanPolicy(Protocol):
+    """`policy(plan, state)`: says why a plan is not acceptable as a whole, or returns `None`."""
+
+    def __call__(self, plan: Sequence[ToolCall], state: Any, /) -> str | None:
+        """Judge a plan."""
