@@ -66,9 +66,10 @@ def test_a_call_is_corrected_and_the_model_is_not_told(make, rule, call):
     assert sent.arguments == {"a": 1}
 
 
-def test_a_call_is_pruned(make, rule, call):
+@pytest.mark.parametrize("correct", [DROP_STEP, lambda *args: DROP_STEP])
+def test_a_call_is_pruned(make, rule, call, correct):
     sent = call()
-    found = judged(make(rule("a", has("a"), lambda *args: DROP_STEP)), sent)
+    found = judged(make(rule("a", has("a"), correct)), sent)
     (verdict,) = found.pruned
     assert found == ((), (), (verdict,), ())
     assert (verdict.sent, verdict.call, verdict.ids) == (sent, None, ("a",))

@@ -168,6 +168,7 @@ EXCEPTIONS = {
             *("functools.cache", "itertools.count"),
         },
     ),
+    "contracts.contract": ("a schema may be a model", {"pydantic.BaseModel"}),
     "session.planning": (
         "no model is told what was corrected, so the log is",
         {"logging.getLogger"},

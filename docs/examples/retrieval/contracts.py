@@ -55,11 +55,6 @@ def is_new(call: ToolCall, state: State, config: Config, plan: Plan) -> bool:
     return asked(call) not in siblings(plan)
 
 
-def dropped(call: ToolCall, state: State, config: Config) -> Any:
-    """Take the call out of the plan."""
-    return DROP_STEP
-
-
 def bounded(limit: Any) -> int:
     """Return a number of documents that a prompt can hold."""
     return max(1, min(int(limit), 20))
@@ -78,9 +73,9 @@ RETRIEVE = ToolContract(
         ToolInvariant("one-way", "Give either query or ids, never both.", has_one_way),
         ToolInvariant("bundle-has-web", "A bundled call has web: true.", has_web, with_web),
         ToolInvariant(
-            "one-bundle", "At most one call of a plan is bundled.", is_only_bundle, dropped
+            "one-bundle", "At most one call of a plan is bundled.", is_only_bundle, DROP_STEP
         ),
-        ToolInvariant("no-twin", "No two calls of a plan ask for the same.", is_new, dropped),
+        ToolInvariant("no-twin", "No two calls of a plan ask for the same.", is_new, DROP_STEP),
     ),
     config_params=(ToolConfigParam("limit", default=5, normalizer=bounded),),
     state_reads=(ToolStateRead("library", default="handbook"),),

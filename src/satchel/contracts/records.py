@@ -79,7 +79,8 @@ class ToolInvariant:
     id: str
     rule: str
     check: Check = field(hash=False)
-    correct: Correct | None = field(default=None, hash=False)
+    correct: Correct | _Drop | None = field(default=None, hash=False)
+    """Or `DROP_STEP` itself, for a rule that drops every call which breaks it."""
     sees_plan: bool = field(init=False, repr=False, compare=False)
     """Whether the rule concerns the siblings of a call."""
     _checked: Callable[..., Any] = field(init=False, repr=False, compare=False)
@@ -92,7 +93,9 @@ class ToolInvariant:
         checked, sees_plan = _with_plan(self.check, "check", place)
         object.__setattr__(self, "_checked", checked)
         corrected = None
-        if self.correct is not None:
+        if self.correct is DROP_STEP:
+            corrected = _dropped
+        elif self.correct is not None:
             corrected, also = _with_plan(self.correct, "corrector", place)
             sees_plan = sees_plan or also
         object.__setattr__(self, "_corrected", corrected)
@@ -192,6 +195,10 @@ def _require_function(function: Any, what: str, place: str) -> None:
         kind = "a generator function"
     if kind:
         raise DefinitionError(f"its {what} is {kind}, not a function", where=place)
+
+
+def _dropped(*_: Any) -> _Drop:
+    return DROP_STEP
 
 
 def _with_plan(function: Any, what: str, place: str) -> tuple[Callable[..., Any], bool]:
