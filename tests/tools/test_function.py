@@ -794,3 +794,22 @@ def test_any_json_arguments_are_either_called_with_or_refused(arguments):
     except ArgumentError:
         return
     assert isinstance(a, int)
+
+
+def test_a_tool_knows_what_its_function_takes_by_itself():
+    def plain(text: str) -> str:
+        return text
+
+    def told(context: ToolContext, **further: str) -> str:
+        return ""
+
+    class More(BaseModel):
+        more: str = ""
+
+    assert [FunctionTool(it).takes_context for it in (plain, told)] == [False, True]
+    handed = FunctionTool(plain).supplied((), lambda context: {}, description="D.", parameters={})
+    assert (handed.wants_context, handed.takes_context) == (True, False)
+    assert [it.is_extended for it in (FunctionTool(told), FunctionTool(told).extended(More))] == [
+        False,
+        True,
+    ]
