@@ -461,6 +461,12 @@ def test_a_policy_that_raises_refuses_and_tells_the_model_nothing_of_it(caplog):
     assert "secret" in caplog.text
 
 
+def test_a_policy_cannot_change_the_state():
+    session = searching().session(plan_policy=lambda plan, state: state.update(asked=1))
+    assert [it.code for it in session.validate([call("a")]).rejected] == ["plan_refused"]
+    assert session.state == {}
+
+
 def test_a_policy_is_not_asked_about_a_plan_of_which_nothing_is_left():
     asked = []
     session = searching().session(plan_policy=lambda plan, state: asked.append(plan))

@@ -882,3 +882,22 @@ def test_only_a_function_with_keywords_takes_further_arguments():
     assert FunctionTool(lambda **more: more, name="further").takes_further
     assert not FunctionTool(lambda *places: places, name="places").takes_further
     assert not FunctionTool(found).takes_further
+
+
+def test_a_tool_knows_what_its_function_takes_by_itself():
+    def plain(text: str) -> str:
+        return text
+
+    def told(context: ToolContext, **further: str) -> str:
+        return ""
+
+    class More(BaseModel):
+        more: str = ""
+
+    assert [FunctionTool(it).takes_context for it in (plain, told)] == [False, True]
+    handed = FunctionTool(plain).supplied((), lambda context: {}, description="D.", parameters={})
+    assert (handed.wants_context, handed.takes_context) == (True, False)
+    assert [it.is_extended for it in (FunctionTool(told), FunctionTool(told).extended(More))] == [
+        False,
+        True,
+    ]

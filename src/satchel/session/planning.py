@@ -2,6 +2,7 @@
 
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from satchel.contracts import (
@@ -44,7 +45,7 @@ def with_policy(
     if policy is None or not found.plan:
         return found
     try:
-        told = policy(found.plan, state)
+        told = policy(found.plan, MappingProxyType(state))
         if told is not None and not isinstance(told, str):
             _refuse_nonsense(told)
     except Exception as problem:
