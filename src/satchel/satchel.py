@@ -238,27 +238,34 @@ class Satchel:
 
         return undo
 
-    def register_contract(self, contract: ToolContract) -> None:
-        """Hold the tool of the contract's name to it, whoever brings that tool, now or later.
+    def register_contract(self, *contracts: ToolContract) -> None:
+        """Hold the tool of each contract's name to it, whoever brings that tool, now or later.
 
         It takes the place of a contract that came with the tool. Raises `ConflictError` if the
         host already gave one for that name, and `DefinitionError` if the tool that is served now
-        does not fit it; one that comes later and does not is left out.
+        does not fit it: then nothing was registered. A tool that comes later and does not fit is
+        left out.
         """
+        with self._lock:
+            held = dict(self._wanted.contracts)
+            for contract in contracts:
+                self._require_fitting(contract, held)
+                held[contract.name] = contract
+            self._hold(held)
+
+    def _require_fitting(self, contract: ToolContract, held: Mapping[str, ToolContract]) -> None:
         if not isinstance(contract, ToolContract):
             raise DefinitionError(
                 f"{type(contract).__name__} is no contract", fix="make a ToolContract"
             )
-        with self._lock:
-            if contract.name in self._wanted.contracts:
-                raise ConflictError(
-                    f"the host already gave a contract of the tool {contract.name!r}",
-                    fix="call remove_contract first",
-                )
-            entry = self.catalog.tools.get(contract.name)
-            if entry is not None and entry.tool is not None:
-                bind(entry.tool, contract)
-            self._hold({**self._wanted.contracts, contract.name: contract})
+        if contract.name in held:
+            raise ConflictError(
+                f"the host already gave a contract of the tool {contract.name!r}",
+                fix="call remove_contract first",
+            )
+        entry = self.catalog.tools.get(contract.name)
+        if entry is not None and entry.tool is not None:
+            bind(entry.tool, contract)
 
     def remove_contract(self, name: str) -> None:
         """Take away the contract that the host gave for a tool; the tool's own counts again.

@@ -201,9 +201,20 @@ def test_a_tool_can_be_bound_anew():
 def test_an_argument_that_the_function_does_not_take_is_refused():
     with pytest.raises(DefinitionError, match="has 'page', which the function does not take"):
         bind(FunctionTool(search), contract({"query": "str", "page": "int"}))
+
+
+def test_a_preset_takes_an_argument_out_of_the_schema_with_its_default():
     preset = FunctionTool(search, presets={"query": "a"})
-    with pytest.raises(DefinitionError, match="has 'query', which the function does not take"):
-        bind(preset, contract())
+    bound = bind(preset, contract({"query": "str = 'b'"}))
+    assert bound.parameters["properties"] == {}
+    assert run(bound, {}, state={"seen": [1]}) == ("a", 3, [1])
+
+
+def test_the_defaults_of_the_schema_are_what_the_function_gets():
+    bound = bind(FunctionTool(search), contract({"query": "str = 'b'"}))
+    assert run(bound, {}, state={"seen": [1]}) == ("b", 3, [1])
+    assert run(bound, {"query": None}, state={"seen": [1]}) == ("b", 3, [1])
+    assert run(bound, {"query": "c"}, state={"seen": [1]}) == ("c", 3, [1])
 
 
 @pytest.mark.parametrize("schema", [{}, {"query": "Optional[str]"}, {"type": "object"}])

@@ -621,3 +621,17 @@ def test_what_comes_out_keeps_every_rule_and_never_grows_and_keeps_its_order(mad
 def test_the_same_plan_with_the_same_state_gives_the_same_verdicts(made, plan, value):
     state = {"s": value}
     assert made.validate(plan, state) == made.validate(deepcopy(plan), dict(state))
+
+
+def test_rules_see_the_defaults_of_what_was_left_out_and_the_plan_stays_as_it_was_sent():
+    schema = {"query": "str", "most": "int = 3"}
+    seen = []
+
+    def check(call, state, config):
+        seen.append(call.arguments)
+        return True
+
+    held = ToolContract("search", schema, "S.", ToolInvariant("a", "Keep a.", check))
+    plan = [ToolCall("search", {"query": "x"}), ToolCall("search", {"query": "x", "most": None})]
+    assert Contracts([held]).validate(plan).plan == tuple(plan)
+    assert seen == [{"query": "x", "most": 3}] * 2

@@ -71,6 +71,7 @@ PURE = {
     "loader": {"satchel.sources"},
     "session": {
         "collections.Counter",
+        "collections.deque",
         "contextlib.aclosing",
         "satchel.sources",
         "weakref.WeakSet",

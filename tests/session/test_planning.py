@@ -444,7 +444,7 @@ def test_a_plan_that_is_cancelled_ends_its_calls_and_keeps_what_was_written():
         with pytest.raises(asyncio.CancelledError):
             await work
         assert doors.ended["b"].is_set()
-        assert session.state == {"log": ["a"]}
+        assert session.state == {"log": ["a", "c"]}
         assert session.interrupt() == 0
 
     in_time(main())

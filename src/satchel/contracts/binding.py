@@ -1,5 +1,6 @@
 """Fitting a tool to its contract: what the model is shown, and what it is handed beside."""
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -34,25 +35,35 @@ def bind(tool: Tool, contract: ToolContract) -> FunctionTool:
             fix=f"add a parameter {unknown[0]!r} to the function, or one of type ToolContext",
         )
     names = tuple(key for key in contract.supplied if key in parameters or is_open)
+    known = made.settled.union(parameters)
     properties = contract.parameters.get("properties", {})
-    if extra := [name for name in properties if name not in parameters and not is_open]:
+    if extra := [name for name in properties if name not in known and not is_open]:
         raise DefinitionError(
             f"its schema has {extra[0]!r}, which the function does not take", where=place
         )
+    given = {*names, *contract.with_defaults({}), *contract.parameters.get("required", ())}
     needed = {item.name for item in parameters.values() if item.is_required}
-    if left := sorted(needed.difference(names, contract.parameters.get("required", ()))):
+    if left := sorted(needed - given):
         raise DefinitionError(
             f"the function needs {left[0]!r}, which its schema lets the model leave out",
             where=place,
             fix="require it in the schema, or give the parameter a default",
         )
 
+    def complete(arguments: Mapping[str, Any]) -> dict[str, Any]:
+        completed = contract.with_defaults(arguments)
+        return {name: value for name, value in completed.items() if name not in made.settled}
+
     def supply(context: ToolContext) -> dict[str, Any]:
         values = handed(contract, context)
         return {name: values[name] for name in names}
 
     return made.supplied(
-        names, supply, description=contract.description, parameters=contract.parameters
+        names,
+        supply,
+        description=contract.description,
+        parameters=contract.parameters,
+        complete=complete,
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -63,6 +64,29 @@ class ToolContract:
     def validator(self) -> Validator:
         """Return what judges arguments by the schema."""
         return Validator(self.parameters, f"contract {self.name!r}", self.supplied)
+
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments that fit the schema, with its defaults. Raises `ArgumentError`."""
+        return self.with_defaults(self.validator.check(self.name, arguments))
+
+    def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return arguments with the defaults of those that were left out, or sent as `null`."""
+        defaults = self._defaults
+        given = {
+            name: value
+            for name, value in arguments.items()
+            if value is not None or name not in defaults
+        }
+        return {**deepcopy(defaults), **given}
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        properties = self.parameters.get("properties", {})
+        return {
+            name: about["default"]
+            for name, about in properties.items()
+            if isinstance(about, Mapping) and "default" in about
+        }
 
     @cached_property
     def supplied(self) -> tuple[str, ...]:

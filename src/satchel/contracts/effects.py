@@ -54,7 +54,9 @@ def _written(contract: ToolContract, result: ToolResult) -> Mapping[str, Any]:
 def _is_one_value(effect: ToolStateEffect, value: Any) -> bool:
     """Tell whether a tool's whole answer is the value: an object may be one that lacks the key."""
     hint = get_origin(effect.type_hint) or effect.type_hint
-    return not (isinstance(value, Mapping) and isinstance(hint, type)) or isinstance(value, hint)
+    if effect.merge != "replace" or not isinstance(value, Mapping) or not isinstance(hint, type):
+        return True
+    return isinstance(value, hint)
 
 
 def _merged(

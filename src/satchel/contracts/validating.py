@@ -74,7 +74,7 @@ def misfit_by_contract(contracts: Mapping[str, ToolContract]) -> Misfit:
         contract = contract_of(contracts, call)
         try:
             if contract is not None:
-                contract.validator.check(call.name, read_arguments(call.name, call.arguments))
+                contract.check(read_arguments(call.name, call.arguments))
         except ArgumentError as problem:
             return _UNFIT, f"invalid arguments for {call.name}: {problem.message}"
         except RecursionError:  # what only a host can send
@@ -136,13 +136,17 @@ class _Step:
     def _read(self, call: ToolCall) -> None:
         """Take a copy of a call, so that whatever a check does, nobody's plan is changed."""
         try:
-            arguments = deepcopy(dict(read_arguments(call.name, call.arguments)))
+            arguments = self._completed(deepcopy(dict(read_arguments(call.name, call.arguments))))
         except Exception:
             # What cannot be read is the tool's to refuse, unless there are rules to be kept.
             if self._rules:
                 self._reject((), f"{call.name}: its arguments cannot be read", _UNFIT)
             arguments = {}  # the rules of its siblings look at it all the same
         self.read = replace(call, arguments=arguments)
+
+    def _completed(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return arguments as the tool gets them, with the defaults of its schema."""
+        return self._contract.with_defaults(arguments) if self._contract else arguments
 
     def judge(self, plan: Plan, state: Mapping[str, Any]) -> bool:
         """Hold the call to its rules; tell whether it changed or dropped out."""
@@ -195,7 +199,7 @@ class _Step:
         if not isinstance(made, ToolCall) or made.name != self.sent.name:
             raise TypeError("a corrector returns the call of the same tool")
         arguments = deepcopy(dict(read_arguments(made.name, made.arguments)))
-        self.read = replace(self.sent, arguments=deepcopy(arguments))
+        self.read = replace(self.sent, arguments=self._completed(deepcopy(arguments)))
         self.call = replace(self.sent, arguments=arguments)
         self.corrections.append(rule.id)
         if self._misfit is not None and (fault := self._misfit(self.call)):

@@ -41,6 +41,7 @@ class PlanStream(AsyncIterator[Answer]):
                 self._answer_forgotten()
             except BaseException:
                 self._is_over = True  # what still ran has ended with it
+                self._ledger.close()
                 raise
             else:
                 self._take(number, result)
@@ -51,6 +52,7 @@ class PlanStream(AsyncIterator[Answer]):
         self._is_over = True
         if self._answers is not None:
             await close(self._answers)
+            self._ledger.close()
 
     def _take(self, number: int, result: ToolResult) -> None:
         # Somebody's own executor may tell it twice.

@@ -402,7 +402,7 @@ def _call_of(
 
 
 def _with_context(call: ToolCall, context: ToolContext | None) -> ToolCall:
-    return call if context is None else replace(call, context=context)
+    return replace(call, context=context or call.context or _NOTHING)
 
 
 def _several(calls: Iterable[ToolCall]) -> list[ToolCall]:

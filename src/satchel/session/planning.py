@@ -51,7 +51,8 @@ def with_policy(
     except Exception as problem:
         _log().warning("the plan policy failed", exc_info=problem)
         told = "whether it is acceptable could not be told"
-    return found if told is None else _refused(found, f"The plan was refused: {told}")
+    # A policy that joins complaints has none where it returns "".
+    return _refused(found, f"The plan was refused: {told}") if told else found
 
 
 def tell(found: Validation) -> None:
@@ -96,12 +97,20 @@ class Ledger:
         if index >= self._next:
             brings = contract is not None and contract.state_effects and not result.is_error
             self._ended.setdefault(index, (result, contract if brings else None))
-        while (at := self._next) in self._ended:
-            ended, by = self._ended.pop(at)
-            written = write_effects(by, ended, self._state) if by else ended
-            if written is not ended:
-                self._failed[at] = written
-            self._next += 1
+        while self._next in self._ended:
+            self._write(self._next)
+
+    def close(self) -> None:
+        """Write what ended behind calls that never will: the plan was given up."""
+        for at in sorted(self._ended):
+            self._write(at)
+
+    def _write(self, at: int) -> None:
+        ended, by = self._ended.pop(at)
+        written = write_effects(by, ended, self._state) if by else ended
+        if written is not ended:
+            self._failed[at] = written
+        self._next = at + 1
 
     def arrive(self, index: int, result: ToolResult) -> Iterator[tuple[int, ToolResult]]:
         """Take a result from the executor, and yield those that nothing can change any more."""

@@ -110,6 +110,7 @@ class FunctionTool(Tool):
         self._model: type[BaseModel] | None = None
         self._supplied: frozenset[str] = frozenset()
         self._supply: Supply | None = None
+        self._complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
         self._given_schema = parameters
         self._describe()
 
@@ -138,8 +139,12 @@ class FunctionTool(Tool):
     @property
     def open_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that have no value yet which holds for every call."""
-        taken = self.hidden - self._supplied
-        return tuple(item for item in self._signature.parameters if item.name not in taken)
+        return tuple(p for p in self._signature.parameters if p.name not in self.settled)
+
+    @property
+    def settled(self) -> frozenset[str]:
+        """The names of the parameters that have a value which holds for every call."""
+        return self.hidden - self._supplied
 
     @property
     def takes_further(self) -> bool:
@@ -171,7 +176,7 @@ class FunctionTool(Tool):
         """Validate and coerce arguments. Raises `ArgumentError`."""
         if self._written is None:
             return self._own_arguments.check(self.name, arguments)
-        arguments = self._written.check(self.name, arguments)
+        arguments = self._complete(self._written.check(self.name, arguments))
         if self._signature.var_keyword is None:
             return self._own_arguments.check(self.name, arguments)
         # What the schema says beyond the signature is for `**kwargs`.
@@ -234,14 +239,16 @@ class FunctionTool(Tool):
         *,
         description: str,
         parameters: Mapping[str, Any],
+        complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
     ) -> "FunctionTool":
         """Return a copy that is described anew, and handed values which each call has of its own.
 
         `supply` is asked, when a call begins, for the values of `names`, which no model can set.
+        `complete` adds to the arguments what the model may leave out.
         """
         made = copy(self)
         made._supplied, made._supply = frozenset(names), supply  # noqa: SLF001
-        made._given_schema = parameters  # noqa: SLF001
+        made._given_schema, made._complete = parameters, complete  # noqa: SLF001
         made.description = visible(description)
         if made.idempotent:
             # A value that it is handed may change, so no answer can be given from memory.
