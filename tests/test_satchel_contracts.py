@@ -433,3 +433,31 @@ def test_the_catalog_knows_all_contracts_of_served_tools():
     contract = plain()
     bag.register_contract(contract)
     assert dict(bag.catalog.contracts) == {"say": contract}
+
+
+def test_several_contracts_are_registered_at_once_or_none():
+    bag = Satchel()
+    before = bag.catalog.generation
+    bag.register_tool(say)
+    bag.register_tool(say, name="tell")
+    bag.register_contract(plain(text="Say it."), plain("tell", "Tell it."))
+    assert {name: it.description for name, it in bag.catalog.contracts.items()} == {
+        "say": "Say it.",
+        "tell": "Tell it.",
+    }
+    assert bag.catalog.generation == before + 3
+    with pytest.raises(ConflictError):
+        bag.register_contract(plain("later"), plain("tell"))
+    assert "later" not in str(bag.catalog.diagnostics)
+
+
+def test_another_contract_that_says_the_same_is_another_one():
+    bag = Satchel()
+    bag.register_tool(say)
+    said = []
+    for number in range(3):
+        rule = ToolInvariant("is", "Is.", lambda *args, number=number: said.append(number) or True)
+        bag.register_contract(ToolContract("say", WORD, "Say.", rule))
+        call(bag, "say", word="a")
+        bag.remove_contract("say")
+    assert said == [0, 1, 2]

@@ -24,7 +24,7 @@ from satchel.contracts import PlanPolicy, ToolContract, bind
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import Asked, Look, Wanted, look
 from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
-from satchel.plugins import show_catalog
+from satchel.plugins import HostContract, show_catalog
 from satchel.plugins.fitting import bound
 from satchel.prompt import SkillPrompt
 from satchel.registering import (
@@ -250,10 +250,11 @@ class Satchel:
             held = dict(self._wanted.contracts)
             for contract in contracts:
                 self._require_fitting(contract, held)
-                held[contract.name] = contract
+                version = f"registration {next(self._registrations)}"
+                held[contract.name] = HostContract(contract, version)
             self._hold(held)
 
-    def _require_fitting(self, contract: ToolContract, held: Mapping[str, ToolContract]) -> None:
+    def _require_fitting(self, contract: ToolContract, held: Mapping[str, HostContract]) -> None:
         if not isinstance(contract, ToolContract):
             raise DefinitionError(
                 f"{type(contract).__name__} is no contract", fix="make a ToolContract"
@@ -276,7 +277,7 @@ class Satchel:
             self._require("contract", name, list(self._wanted.contracts))
             self._hold(_without(self._wanted.contracts, name))
 
-    def _hold(self, contracts: Mapping[str, ToolContract]) -> None:
+    def _hold(self, contracts: Mapping[str, HostContract]) -> None:
         self._wanted = replace(self._wanted, contracts=contracts)
         self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
 

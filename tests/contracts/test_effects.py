@@ -65,8 +65,12 @@ def test_several_effects_are_written_by_key():
 
 
 def test_what_a_result_tells_the_host_apart_counts_alone():
-    result = ToolResult(structured={"found": 1}, metadata={"effects": {"found": 2, "other": 3}})
+    result = ToolResult(structured={"found": 1}, metadata={"effects": {"found": 2}})
     assert effects_of(contract(FOUND), result, {}) == {"found": 2}
+    typo = ToolResult(metadata={"effects": {"fuond": 2}})
+    with pytest.raises(ContractError, match=r"no effect 'fuond'; did it mean 'found'\?") as caught:
+        effects_of(contract(FOUND), typo, {})
+    assert caught.value.key == "fuond"
     nonsense = ToolResult(structured={"found": 1}, metadata={"effects": "nonsense"})
     assert effects_of(contract(FOUND), nonsense, {}) == {"found": 1}
 
@@ -214,7 +218,13 @@ def test_the_effects_of_a_plan_are_those_of_its_calls_one_after_the_other(ways, 
     )
     plan = [ToolCall(tool) for tool, _, _ in calls]
     results = [
-        ToolResult(metadata={"effects": brought}, is_error=failed) for _, brought, failed in calls
+        ToolResult(
+            metadata={
+                "effects": {key: brought[key] for key in brought if key in ways.get(tool, ())}
+            },
+            is_error=failed,
+        )
+        for tool, brought, failed in calls
     ]
     sent = deepcopy((state, calls))
     expected = by_hand(ways, calls, state)

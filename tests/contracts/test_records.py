@@ -1,6 +1,8 @@
 import asyncio
+import pickle
 import threading
 from collections import UserDict
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,8 +10,10 @@ import pytest
 
 from satchel.contracts import (
     DROP_STEP,
+    Contracts,
     Plan,
     ToolConfigParam,
+    ToolContract,
     ToolInvariant,
     ToolStateEffect,
     ToolStateRead,
@@ -87,13 +91,27 @@ def test_a_fourth_argument_or_one_named_plan_is_the_plan(check):
 
 
 def test_a_corrector_may_see_the_plan_where_the_check_does_not():
-    made = invariant(lambda call, state, config: False, lambda call, state, config, plan: plan)
+    made = invariant(lambda *args: False, lambda call, state, config, plan: (plan, True))
     assert made.sees_plan
-    assert made.corrected(CALL, {}, {}, PLAN) is PLAN
+    assert made.corrected(CALL, {}, {}, PLAN) == (PLAN, True)
 
 
-def test_an_invariant_without_a_corrector_corrects_nothing():
-    assert invariant(lambda *args: True).corrected(CALL, {}, {}, PLAN) is None
+@pytest.mark.parametrize("answer", [(False, "why"), (), DROP_STEP, CALL, NotImplemented])
+def test_what_only_a_corrector_answers_is_no_answer_of_a_check(answer):
+    with pytest.raises(TypeError, match="whether the rule is kept"):
+        invariant(lambda *args: answer).is_kept(CALL, {}, {}, PLAN)
+
+
+def test_the_records_of_a_contract_can_be_copied_and_pickled():
+    contract = ToolContract("search", {"query": "str"}, "Search.", invariant(is_brief))
+    for copied in (deepcopy(contract), pickle.loads(pickle.dumps(contract))):
+        assert copied == contract
+        assert copied.parameters == contract.parameters
+    assert deepcopy(Contracts([contract])) == Contracts([contract])
+
+
+def is_brief(call, state, config):
+    return len(call.arguments["query"]) < 9
 
 
 @pytest.mark.parametrize("builtin", [dict, type, print])

@@ -308,14 +308,18 @@ def test_a_check_that_raises_rejects_its_call_with_its_id_and_no_other(
     assert verdict.message == "search was refused: its rule 'a' could not be checked"
 
 
+NO_ANSWER = "TypeError: a corrector returns (call, True), (call, False) or DROP_STEP"
+
+
 @pytest.mark.parametrize(
     ("correct", "problem"),
     [
         *((function, problem) for function, problem in PROBLEMS[:4]),
-        (lambda *args: None, "TypeError: cannot unpack non-iterable NoneType object"),
-        (lambda call, *rest: call, "TypeError: cannot unpack non-iterable ToolCall object"),
-        (lambda call, *rest: (call, True, 1), "ValueError: too many values to unpack (expected 2)"),
-        (lambda call, *rest: (call, Vague()), PROBLEMS[4][1]),
+        (lambda *args: None, NO_ANSWER),
+        (lambda call, *rest: call, NO_ANSWER),
+        (lambda call, *rest: (call, True, 1), NO_ANSWER),
+        (lambda call, *rest: (call, "no"), NO_ANSWER),
+        (lambda call, *rest: (call, Vague()), NO_ANSWER),
         (
             lambda call, *rest: (call.arguments, True),
             "TypeError: a corrector returns the call of the same tool",
@@ -506,7 +510,35 @@ def test_whatever_rules_do_to_a_call_the_plan_that_was_sent_stays(make, rule):
 
     sent = ToolCall("search", {"list": [1]})
     found = judged(make(rule("spoil", spoil)), sent)
-    assert found.plan[0].arguments == {"list": [1]}
+    assert sent.arguments == {"list": [1]}
+    (verdict,) = found.rejected
+    assert (verdict.ids, verdict.problem) == (
+        ("spoil",),
+        "TypeError: it changed the arguments of the call",
+    )
+
+
+def test_no_rule_makes_another_judge_what_will_not_run(make, rule):
+    def spoil_others(call, state, config, plan):
+        for other in plan.others:
+            other.arguments["n"] = 1
+        return True
+
+    few = rule("few", lambda call, state, config: call.arguments["n"] < 5)
+    found = judged(
+        make(rule("spoil", spoil_others), few), *(ToolCall("search", {"n": n}) for n in (2, 9))
+    )
+    assert [call.arguments for call in found.plan] == [{"n": 2}]
+    assert found.rejected[0].ids == ("few",)
+
+
+def test_rules_cannot_change_the_configuration(make, rule, call):
+    def choose(call, state, config):
+        config["limit"] = 999
+        return True
+
+    (verdict,) = judged(make(rule("choose", choose)), call()).rejected
+    assert verdict.problem.startswith("TypeError: ")
 
 
 def test_a_corrected_call_shares_nothing_with_the_state(make, rule, call):

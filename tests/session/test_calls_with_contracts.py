@@ -366,7 +366,19 @@ def test_a_call_that_is_sent_away_from_its_contract_is_not_written_by_two(way):
     sending(bag, "ask", "say")
     session = bag.session()
     in_time(way(session, "ask"))
-    assert session.state["log"] == ["said"]
+    assert session.state == {"log": ["said"]}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_answer_of_another_tool_s_contract_is_no_effect_of_the_first(way):
+    never = ToolInvariant("never", "Never.", lambda *args: False, DROP_STEP)
+    bag = Satchel()
+    hold(bag, lambda: "never", options={"name": "ask"}, state_effects=(appends("asked"),))
+    hold(bag, lambda: "said", options={"name": "say"}, invariants=(never,))
+    sending(bag, "ask", "say")
+    session = bag.session()
+    assert in_time(way(session, "ask")).text == "say was left out: Never."
+    assert session.state == {}
 
 
 def test_a_layer_that_changes_an_answer_changes_what_is_written():

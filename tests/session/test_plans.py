@@ -7,6 +7,7 @@ from contracted import PLACES, WAYS, appends, hold, holding, in_time
 
 from satchel import (
     DROP_STEP,
+    DefinitionError,
     Satchel,
     ToolCall,
     ToolConfigParam,
@@ -173,7 +174,7 @@ def test_a_value_that_is_refused_is_told_without_what_was_raised(way, caplog):
     assert (result.error_code, result.call_id) == ("rejected", "c")
     assert "find: the host's value for 'limit'" in result.text
     assert "passwd" not in result.text
-    assert "its configuration raised ValueError" in caplog.text
+    assert "the host's value for 'limit' is refused (ValueError: " in caplog.text
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -535,3 +536,37 @@ def test_a_name_that_is_no_text_costs_its_own_call_alone(name):
     bag.register_tool(lambda: "ran", name="plain", description="Plain.")
     results = in_time(bag.session().execute([ToolCall(name, id="1"), ToolCall("plain", id="2")]))
     assert [result.error_code for result in results] == ["tool_not_found", None]
+
+
+def test_what_validate_says_of_a_plan_is_what_becomes_of_it():
+    alone = ToolInvariant("alone", "Call it alone.", lambda c, s, g, plan: not plan.others)
+    bag = holding(lambda n: n, {"n": "int"}, options={"name": "count"}, invariants=(alone,))
+    bag.register_tool(lambda n: n, name="plain", parameters=WHOLE)
+    session = bag.session(plan_policy=lambda plan, state: "Too many." if len(plan) > 1 else "")
+    for other in (ToolCall("plain", {"n": "x"}), ToolCall("nope")):
+        plan = [other, ToolCall("count", {"n": 1})]
+        assert session.validate(plan).plan == (plan[1],)
+        wrong, right = in_time(session.execute(plan))
+        assert (wrong.is_error, right.structured) == (True, 1)
+
+
+def test_a_policy_without_complaints_accepts_and_changes_no_call():
+    def spoil(plan, state):
+        plan[0].arguments["n"] = 99
+        return ""
+
+    session = holding(lambda n: n, {"n": "int"}, options={"name": "count"}).session()
+    session.plan_policy = spoil
+    assert in_time(session.call("count", {"n": 1})).structured == 1
+
+
+@pytest.mark.parametrize("policy", [3, "few"])
+def test_a_policy_that_cannot_be_called_is_refused(policy):
+    with pytest.raises(DefinitionError, match="a plan policy is a function"):
+        Satchel().session(plan_policy=policy)
+    session = Satchel().session()
+    with pytest.raises(DefinitionError, match="a plan policy is a function"):
+        session.plan_policy = policy
+
+
+WHOLE = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

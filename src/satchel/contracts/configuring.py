@@ -6,10 +6,7 @@ from typing import Any
 
 from satchel.contracts.contract import ToolContract
 from satchel.contracts.errors import ContractError
-from satchel.contracts.records import ToolConfigParam, at_once
-
-STATE_CONFIG = "config"
-"""The key of the state under which a session keeps its configuration."""
+from satchel.contracts.records import STATE_CONFIG, ToolConfigParam, at_once
 
 _CONFIGURABLE = "configurable"
 """The key under which some frameworks keep what can be configured for a call."""
@@ -38,6 +35,7 @@ def settle(
         if config.contract is contract:
             return config
         config = config.given
+    config = _mapping(config)
     ways = (config, _mapping(config.get(_CONFIGURABLE)), _mapping(state.get(STATE_CONFIG)))
     values = {item.key: _value(contract, item, ways) for item in contract.config_params}
     return SettledConfig(contract, config, values)

@@ -1,7 +1,7 @@
 """A tool's whole interface as one record."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,10 +36,10 @@ class ToolContract:
     name: str
     schema: Mapping[str, Any] | type[Any] = field(hash=False)
     description: str
-    invariants: tuple[ToolInvariant, ...] = ()
-    config_params: tuple[ToolConfigParam, ...] = ()
-    state_reads: tuple[ToolStateRead, ...] = ()
-    state_effects: tuple[ToolStateEffect, ...] = ()
+    invariants: Sequence[ToolInvariant] = ()
+    config_params: Sequence[ToolConfigParam] = ()
+    state_reads: Sequence[ToolStateRead] = ()
+    state_effects: Sequence[ToolStateEffect] = ()
     parameters: Mapping[str, Any] = field(init=False, repr=False, compare=False)
     """The schema as JSON Schema."""
 
@@ -53,12 +53,18 @@ class ToolContract:
         self._set("invariants", _several(self.invariants, ToolInvariant, "id", place))
         for part, kind in _KEYED.items():
             self._set(part, _several(getattr(self, part), kind, "key", place))
+        if isinstance(self.schema, Mapping):
+            self._set("schema", _own(self.schema))
         self._set("parameters", _parameters(self.schema, place))
         _refuse_clashes(self, place)
         self.validator  # noqa: B018 - compiling is the check
 
     def _set(self, part: str, value: Any) -> None:
         object.__setattr__(self, part, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = (self.invariants, self.config_params, self.state_reads, self.state_effects)
+        return ToolContract, (self.name, self.schema, self.description, *parts)
 
     @cached_property
     def validator(self) -> Validator:
@@ -127,6 +133,14 @@ def _several(given: Any, kind: type[T], name: str, place: str) -> tuple[T, ...]:
                 f"two of its {kind.__name__} have the {name} {twice!r}", where=place
             )
     return items
+
+
+def _own(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a copy that nobody changes behind the contract's back."""
+    try:
+        return deepcopy(dict(schema))
+    except Exception:
+        return schema  # frozen, perhaps; or no JSON, which is told below
 
 
 def _parameters(schema: Any, place: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The contracts of several tools, as one value that a planner works with."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -39,6 +40,9 @@ class Contracts(Mapping[str, ToolContract]):
     def __len__(self) -> int:
         return len(self._by_name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Contracts, (tuple(self.values()),)
+
     def __repr__(self) -> str:
         return f"<Contracts of {', '.join(self) or 'nothing'}>"
 
@@ -48,7 +52,9 @@ class Contracts(Mapping[str, ToolContract]):
         Raises `NotFoundError` for an unknown dialect.
         """
         shapes = (
-            ToolShape(item.name, visible(item.description), dict(item.parameters), None, None)
+            ToolShape(
+                item.name, visible(item.description), deepcopy(dict(item.parameters)), None, None
+            )
             for item in self.values()
         )
         return [in_dialect(dialect, shape) for shape in shapes]

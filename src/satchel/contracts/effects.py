@@ -6,6 +6,7 @@ from typing import Any, get_origin
 from satchel.contracts.contract import ToolContract
 from satchel.contracts.errors import ContractError
 from satchel.contracts.records import ToolStateEffect
+from satchel.names import near_misses
 from satchel.tools import ToolResult
 
 EFFECTS = "effects"
@@ -40,6 +41,7 @@ def _written(contract: ToolContract, result: ToolResult) -> Mapping[str, Any]:
     """Return the values by key: those the tool names, or else its one value."""
     apart = result.metadata.get(EFFECTS)
     if isinstance(apart, Mapping):
+        _require_known(contract, apart)
         return apart
     effects, value = contract.state_effects, result.structured
     if isinstance(value, Mapping) and any(item.key in value for item in effects):
@@ -57,6 +59,16 @@ def _is_one_value(effect: ToolStateEffect, value: Any) -> bool:
     if effect.merge != "replace" or not isinstance(value, Mapping) or not isinstance(hint, type):
         return True
     return isinstance(value, hint)
+
+
+def _require_known(contract: ToolContract, apart: Mapping[str, Any]) -> None:
+    """Raise `ContractError` for a key that a tool names and its contract does not."""
+    keys = [item.key for item in contract.state_effects]
+    for key in apart:
+        if key not in keys:
+            near = near_misses(str(key), keys, most=1)
+            meant = f"; did it mean {near[0]!r}?" if near else ""
+            raise ContractError(contract.name, str(key), f"it has no effect {key!r}{meant}")
 
 
 def _merged(

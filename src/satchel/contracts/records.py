@@ -14,6 +14,9 @@ from satchel.tools import ToolCall
 Merge = Literal["replace", "append", "merge_dict"]
 """How a value joins what the state holds."""
 
+STATE_CONFIG = "config"
+"""The key of the state under which a session keeps its configuration."""
+
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 """What the name of a prompt variable looks like."""
 
@@ -84,7 +87,7 @@ class ToolInvariant:
     sees_plan: bool = field(init=False, repr=False, compare=False)
     """Whether the rule concerns the siblings of a call."""
     _checked: Callable[..., Any] = field(init=False, repr=False, compare=False)
-    _corrected: Callable[..., Any] | None = field(init=False, repr=False, compare=False)
+    _corrected: Callable[..., Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require_text("an invariant", "id", self.id)
@@ -92,10 +95,8 @@ class ToolInvariant:
         require_text(place, "rule", self.rule)
         checked, sees_plan = _with_plan(self.check, "check", place)
         object.__setattr__(self, "_checked", checked)
-        corrected = None
-        if self.correct is DROP_STEP:
-            corrected = _dropped
-        elif self.correct is not None:
+        corrected: Callable[..., Any] = _dropped
+        if self.correct is not None and self.correct is not DROP_STEP:
             corrected, also = _with_plan(self.correct, "corrector", place)
             sees_plan = sees_plan or also
         object.__setattr__(self, "_corrected", corrected)
@@ -105,13 +106,24 @@ class ToolInvariant:
         self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any
     ) -> bool:
         """Tell whether a call keeps the rule; raises what the check raises."""
-        return bool(at_once(self._checked(call, state, config, plan)))
+        answer = at_once(self._checked(call, state, config, plan))
+        # What a corrector returns is always true.
+        if isinstance(answer, tuple | ToolCall | _Drop) or answer is NotImplemented:
+            raise TypeError(f"a check returns whether the rule is kept, not {answer!r:.100}")
+        return bool(answer)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ToolInvariant, (self.id, self.rule, self.check, self.correct)
 
     def corrected(
         self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any
     ) -> Any:
         """Return what the corrector makes of a call; raises what it raises."""
-        return at_once(self._corrected(call, state, config, plan)) if self._corrected else None
+        answer = at_once(self._corrected(call, state, config, plan))
+        match answer:
+            case _Drop.STEP | (_, bool()):
+                return answer
+        raise TypeError("a corrector returns (call, True), (call, False) or DROP_STEP")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +164,10 @@ class ToolStateEffect:
     def __post_init__(self) -> None:
         require_text("a state effect", "key", self.key)
         place = f"state effect {self.key!r}"
+        if self.key == STATE_CONFIG:
+            raise DefinitionError(
+                "a session keeps its configuration there", where=place, fix="choose another key"
+            )
         if self.merge not in get_args(Merge):
             told = ", ".join(get_args(Merge))
             raise DefinitionError(

@@ -43,16 +43,18 @@ def validate(
 
     Calls without a contract pass. Neither the plan nor the state is changed.
     """
-    seen = MappingProxyType(dict(state))
+    seen = MappingProxyType(state if isinstance(state, dict) else dict(state))
     steps = [_Step(index, call, contract_of(contracts, call)) for index, call in enumerate(plan)]
     for step in steps:
         step.prepare(config, seen, misfit)
     waiting = [step for step in steps if step.has_rules]
     while waiting:
         changed = False
+        calls, places = _left(steps)
         for step in waiting:
-            if not step.is_out:
-                changed = step.judge(_around(step, steps), seen) or changed
+            if not step.is_out and step.judge(Plan(calls, places[step.index]), seen):
+                changed = True
+                calls, places = _left(steps)
         waiting = [step for step in waiting if step.sees_plan] if changed else []
     return Validation(
         tuple(step.call for step in steps if not step.is_out),
@@ -84,11 +86,10 @@ def misfit_by_contract(contracts: Mapping[str, ToolContract]) -> Misfit:
     return misfit
 
 
-def _around(step: "_Step", steps: list["_Step"]) -> Plan:
-    if not step.sees_plan:
-        return Plan((step.read,), 0)
-    left = [other for other in steps if not other.is_out]
-    return Plan(tuple(other.read for other in left), left.index(step))
+def _left(steps: list["_Step"]) -> tuple[tuple[ToolCall, ...], dict[int, int]]:
+    """Return the calls that are left, and where each of the steps stands among them."""
+    left = [step for step in steps if not step.is_out]
+    return tuple(step.read for step in left), {step.index: at for at, step in enumerate(left)}
 
 
 class _Step:
@@ -103,6 +104,8 @@ class _Step:
         self.out: Verdict | None = None
         self._config: Mapping[str, Any] = NOTHING
         self._misfit: Misfit | None = None
+        self._true: Mapping[str, Any] = NOTHING
+        """The arguments that rules are shown, as they should be."""
 
     @property
     def is_out(self) -> bool:
@@ -127,7 +130,7 @@ class _Step:
             return
         try:
             given = config(self.index, self.sent) if callable(config) else config
-            self._config = settle(self._contract, given, state)
+            self._config = MappingProxyType(settle(self._contract, given, state))
         except ContractError as problem:
             self._reject((), problem.message, problem=problem.__cause__)
         else:
@@ -142,7 +145,12 @@ class _Step:
             if self._rules:
                 self._reject((), f"{call.name}: its arguments cannot be read", _UNFIT)
             arguments = {}  # the rules of its siblings look at it all the same
-        self.read = replace(call, arguments=arguments)
+        self._look_at(arguments)
+
+    def _look_at(self, arguments: dict[str, Any]) -> None:
+        """Show these arguments to rules, and remember them: a rule may spoil what it is shown."""
+        self.read = replace(self.sent, arguments=arguments)
+        self._true = deepcopy(arguments) if self._rules else arguments
 
     def _completed(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return arguments as the tool gets them, with the defaults of its schema."""
@@ -157,14 +165,25 @@ class _Step:
         return self.is_out or len(self.corrections) > before
 
     def _first_broken(self, plan: Plan, state: Mapping[str, Any]) -> ToolInvariant | None:
+        if self.read.arguments != self._true:  # a rule of a sibling spoiled them
+            self._restore()
         for rule in self._rules:
             try:
-                if not rule.is_kept(self.read, state, self._config, plan):
+                is_kept = rule.is_kept(self.read, state, self._config, plan)
+                if self.read.arguments != self._true:
+                    self._restore()
+                    raise TypeError("it changed the arguments of the call")  # noqa: TRY301 - as what it raises
+                if not is_kept:
                     return rule
             except (Exception, SystemExit) as problem:
                 self._reject_for(rule, "could not be checked", problem)
                 return None
         return None
+
+    def _restore(self) -> None:
+        shown: Any = self.read.arguments
+        shown.clear()
+        shown.update(deepcopy(self._true))
 
     def _correct(self, rule: ToolInvariant, plan: Plan, state: Mapping[str, Any]) -> None:
         """Let a rule correct the call, or else put the call out."""
@@ -199,7 +218,7 @@ class _Step:
         if not isinstance(made, ToolCall) or made.name != self.sent.name:
             raise TypeError("a corrector returns the call of the same tool")
         arguments = deepcopy(dict(read_arguments(made.name, made.arguments)))
-        self.read = replace(self.sent, arguments=self._completed(deepcopy(arguments)))
+        self._look_at(self._completed(deepcopy(arguments)))
         self.call = replace(self.sent, arguments=arguments)
         self.corrections.append(rule.id)
         if self._misfit is not None and (fault := self._misfit(self.call)):

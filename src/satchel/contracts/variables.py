@@ -66,15 +66,20 @@ def as_prompt_text(value: Any, most: int) -> str:
         return ""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_named)
-        if has_hidden(text):  # JSON has escapes for what cannot be seen
-            text = json.dumps(value, default=_named)
-    except (RecursionError, TypeError, ValueError):
+    except Exception:  # what a tool keeps may be anything
         return _UNFIT
+    if has_hidden(text):  # JSON has escapes for what cannot be seen
+        text = "".join(map(_seen, text))
     for letters, escape in _ESCAPES:
         text = text.replace(letters, escape)
     if len(text) > most:
         return f"{text[:most]} [cut: {len(text) - most} of {len(text)} characters left out]"
     return text
+
+
+def _seen(letter: str) -> str:
+    """Write a letter that cannot be seen as JSON's escape for it."""
+    return json.dumps(letter)[1:-1] if has_hidden(letter) else letter
 
 
 def _named(value: Any) -> str:

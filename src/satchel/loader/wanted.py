@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from satchel.catalog import Supply
-from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic
 from satchel.manifests import ConfigField
+from satchel.plugins import HostContract
 from satchel.settings import Settings
 from satchel.sources import (
     Choices,
@@ -39,7 +39,7 @@ class Wanted:
     """Values for the state fields of plugins' tools, by plugin; they may be secrets."""
     models: Mapping[str, Any] = field(default_factory=dict)
     """Pydantic models of further arguments, by the address of the tool."""
-    contracts: Mapping[str, ToolContract] = field(default_factory=dict)
+    contracts: Mapping[str, HostContract] = field(default_factory=dict)
     """What the host holds tools to, by the tools' names."""
     project_choices: str = ""
     """The `satchel.toml` of a project that is trusted, `""` if there is none."""

@@ -1,7 +1,7 @@
 """Plugins: the page of hooks, the host that calls them, and what a plugin brings."""
 
 from satchel.plugins.contracting import contract_without_tool
-from satchel.plugins.fitting import Fitted, fit
+from satchel.plugins.fitting import Fitted, HostContract, fit
 from satchel.plugins.hookspecs import hookimpl
 from satchel.plugins.life import fingerprint, show_catalog
 from satchel.plugins.loading import load_folder, read_folder, started
@@ -9,6 +9,7 @@ from satchel.plugins.packages import load_package, read_package
 
 __all__ = [
     "Fitted",
+    "HostContract",
     "contract_without_tool",
     "fingerprint",
     "fit",

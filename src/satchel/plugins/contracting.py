@@ -29,6 +29,7 @@ def with_contracts(
     contracts: dict[str, ToolContract] = {}
     tools = {tool.name: tool for tool in supply.tools}
     problems: list[Diagnostic] = []
+    is_lost = False
     try:
         named = [item for chosen in _named(found) for item in _chosen(chosen, modules)]
     except DefinitionError as problem:
@@ -36,6 +37,8 @@ def with_contracts(
         return failed_supply(supply, told)
     for item in {id(item): item for item in (*named, *more)}.values():
         if item.name not in tools:
+            # A typo must not switch the rules of a tool off: its last good version goes on.
+            is_lost = True
             problems.append(contract_without_tool(item.name, tools, supply.path))
         elif contracts.setdefault(item.name, item) is not item:
             problems.append(_second(item, supply.path))
@@ -48,7 +51,7 @@ def with_contracts(
     return replace(
         supply,
         tools=tuple(tools.values()),
-        flawed=supply.flawed or bool(misfits),
+        flawed=supply.flawed or is_lost or bool(misfits),
         diagnostics=(*diagnostics, *problems, *misfits),
     )
 
@@ -92,11 +95,7 @@ def _second(contract: ToolContract, path: str) -> Diagnostic:
 
 
 def _named(found: PluginFinding | None) -> Iterable[ChosenContract]:
-    return (
-        getattr(found.manifest, "contracts", ())
-        if found is not None and found.manifest is not None
-        else ()
-    )
+    return found.manifest.contracts if found and found.manifest else ()
 
 
 def _chosen(chosen: ChosenContract, modules: Mapping[str, Any]) -> list[ToolContract]:

@@ -17,13 +17,21 @@ from satchel.tools.nothing import NOTHING
 
 
 @dataclass(frozen=True, slots=True)
+class HostContract:
+    """A contract that the host registered; two may say the same and check something else."""
+
+    contract: ToolContract
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fitting:
     """One tool as its plugin brings it, what it was fitted with, and what became of it."""
 
     raw: ToolSupply
     values: Mapping[str, Any] = field(repr=False)
     model: Any
-    contract: ToolContract | None
+    held_to: HostContract | None
     """What the host holds it to, in place of what its plugin does."""
     served: ToolSupply | None
     problem: Diagnostic | None = None
@@ -47,7 +55,7 @@ def fit(
     configured: Callable[[str, tuple[ConfigField, ...]], Configuration],
     models: Mapping[str, Any],
     before: Fitted | None,
-    contracts: Mapping[str, ToolContract] = NOTHING,
+    contracts: Mapping[str, HostContract] = NOTHING,
 ) -> Fitted:
     """Bind the state fields of a plugin's tools, each on a copy, and add what the host says.
 
@@ -148,7 +156,7 @@ def _own(tool: FunctionTool, values: Mapping[str, Any]) -> dict[str, Any]:
 def _fitting(
     tool: ToolSupply,
     model: Any,
-    contract: ToolContract | None,
+    contract: HostContract | None,
     config: Configuration | None,
     before: Fitting | None,
 ) -> Fitting:
@@ -160,7 +168,7 @@ def _fitting(
         before is not None
         and before.raw is tool
         and before.model is model
-        and before.contract is contract
+        and before.held_to is contract
         and before.invalid == invalid
         and _same(before.values, values)
         # What goes on with an older value may do so only while the reason for that lasts.
@@ -169,7 +177,7 @@ def _fitting(
         return before
     # As with code, what worked goes on while a later edit is broken.
     is_same = before is not None and before.raw is tool and before.model is model
-    last_good = before.served if before and is_same and before.contract is contract else None
+    last_good = before.served if before and is_same and before.held_to is contract else None
     try:
         _require_allowed(invalid, config)
         served = _fitted(tool, values, model, has_state=has_state)
@@ -187,15 +195,15 @@ def _fitting(
 
 def _held(fitting: Fitting) -> Fitting:
     """Hold a tool that fits to the host's contract; one that does not fit that is left out."""
-    contract, served = fitting.contract, fitting.served
-    if contract is None or served is None:
+    held_to, served = fitting.held_to, fitting.served
+    if held_to is None or served is None:
         return fitting
     try:
-        held = contracted(served, contract)
+        held = contracted(served, held_to.contract)
     except DefinitionError as problem:
-        return replace(fitting, served=None, problem=unfit(contract, problem, served.path))
-    # Two contracts may say the same and check something else.
-    return replace(fitting, served=replace(held, version=f"{held.version}.{id(contract):x}"))
+        told = unfit(held_to.contract, problem, served.path)
+        return replace(fitting, served=None, problem=told)
+    return replace(fitting, served=replace(held, version=f"{held.version}+{held_to.version}"))
 
 
 def _require_allowed(invalid: tuple[str, ...], config: Configuration | None) -> None:

@@ -4,7 +4,7 @@ Whatever happens inside, there is a result; only the host's own cancellation is 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,10 @@ class Run(ABC):
     _so_far: Accumulated | None = None
 
     _drive: Drive | None = None
+    _ran: str = ""
+    sent_to: Sequence[str] = ()
+    """The other tools that layers sent the call to."""
+
     _begun: tuple[Coroutine[Any, Any, Item], Any] | None = None
     _failed: BaseException | None = None
 
@@ -126,6 +130,11 @@ class Run(ABC):
     def call_id(self) -> str | None:
         """The id of the call, or `None` if it has none."""
         return self.call.id or None
+
+    @property
+    def answered_by(self) -> str:
+        """The name of the tool whose result it is: that of the call, unless a layer sent it on."""
+        return self._ran or (self.sent_to[-1] if self.sent_to else self.call.name)
 
     @property
     def so_far(self) -> ToolResult:
@@ -284,6 +293,7 @@ class LayeredRun(Run):
         if call.tool is None:
             yield failure("tool_not_found", f"there is no tool {call.name!r}", self.call_id)
             return
+        self._ran = call.name
         inner = ToolRun(call, call.tool, self._limits)
         self._inside.append(inner)
         if self._is_interrupted:  # a layer that tries again does not undo that

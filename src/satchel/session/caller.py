@@ -63,7 +63,10 @@ class Caller(ABC):
     def tool_guide(self) -> str:
         """Return a block for a planner: the tools of the active groups, and the rules they keep."""
         scene = self._scene()
-        return scene.once("guide", lambda: render_guide(map(_guided, scene.view.tools)))
+        return scene.once(
+            "guide",
+            lambda: render_guide(_guided(entry) for entry in scene.view.tools if entry.tool),
+        )
 
     def validate(
         self, plan: Iterable[ToolCall], *, config: Mapping[str, Any] | None = None

@@ -102,11 +102,15 @@ class Calls:
         plan = self._plans.judged(scene, [call], policy)
         if not plan.calls:
             return plan.answers[0]
-        result = await self._run(scene, plan.calls[0])
-        return self._plans.written(scene, call.name, result)
+        result, ran = await self._run(scene, plan.calls[0])
+        return self._plans.written(scene, call.name, result) if ran == call.name else result
 
-    async def _run(self, scene: Scene, call: ToolCall) -> ToolResult:
-        return await self._call(scene, call.name, call.arguments, call.id, call.context)
+    async def _run(self, scene: Scene, call: ToolCall) -> tuple[ToolResult, str]:
+        """Run a call; return its result, and the name of the tool that a layer let run."""
+        run = self._begin(scene, call.name, call.arguments, call.id, call.context)
+        if isinstance(run, ToolResult):
+            return run, call.name
+        return await self._finished(run), run.answered_by
 
     async def _call(
         self,
@@ -119,8 +123,9 @@ class Calls:
         # The scene is held until the call has ended: the modules of a plugin's version live as
         # long as a catalog that serves it, so a reload takes nothing away from this call.
         run = self._begin(scene, name, arguments, call_id, context)
-        if isinstance(run, ToolResult):
-            return run
+        return run if isinstance(run, ToolResult) else await self._finished(run)
+
+    async def _finished(self, run: Run) -> ToolResult:
         key = id(run)
         self._running[key] = run  # before it begins: its first step may be what interrupts it
         try:
@@ -148,9 +153,10 @@ class Calls:
         for answer in plan.answers.values():
             yield answer
         for passed in plan.calls:
-            stream = self._stream(scene, passed.name, passed.arguments, passed.id, passed.context)
-            async with aclosing(stream) as items:
-                async for item in self._plans.keeping(scene, passed.name, items):
+            name, context = passed.name, passed.context
+            items = self._stream(scene, name, passed.arguments, passed.id, context, is_held=True)
+            async with aclosing(items):
+                async for item in items:
                     yield item
 
     async def _stream(
@@ -160,6 +166,8 @@ class Calls:
         arguments: Arguments,
         call_id: str,
         context: ToolContext | None,
+        *,
+        is_held: bool = False,
     ) -> AsyncGenerator[Item, None]:
         run = self._begin(scene, name, arguments, call_id, context)
         if isinstance(run, ToolResult):
@@ -170,7 +178,8 @@ class Calls:
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
-            yield item
+            is_own = is_held and run.answered_by == name
+            yield self._plans.written(scene, name, item) if is_own else item
         finally:
             del self._running[key]
             await run.close()
@@ -266,8 +275,9 @@ class Calls:
             if not plan.calls:
                 return plan.answers[0], None
             call = plan.calls[0]
-        result = await self._run(scene, call)
-        return result, self._plans.writing(scene, call.name, result)
+        result, ran = await self._run(scene, call)
+        contract = self._plans.writing(scene, call.name, result)
+        return result, contract if ran == call.name else None
 
     def interrupt(self, call_id: str | None) -> int:
         """End the calls of that id, or all; return how many there were."""
@@ -347,16 +357,19 @@ class Calls:
             return ToolRun(call, tool, self._shared.limits)  # as most calls are
         if tool.idempotent and self._answers is None:
             self._answers = Answers()
-        return begin(
+        sent_to: list[str] = []
+        run = begin(
             call,
             tool,
             self._shared.limits,
             layers=layers,
-            layers_of=partial(self._layers_of_another, scene),
+            layers_of=partial(self._layers_of_another, scene, sent_to),
             find=lambda other: self._toolbox.find(other, scene),
             answers=self._answers,
             tasks=self._keeping(scene) if tool.background else None,
         )
+        run.sent_to = sent_to
+        return run
 
     def _layers_of(
         self, scene: Scene, tool: str, groups: Collection[str]
@@ -366,9 +379,10 @@ class Calls:
         return layers_for(layers, tool, groups) if layers else ()
 
     def _layers_of_another(
-        self, scene: Scene, tool: str, groups: Collection[str]
+        self, scene: Scene, sent_to: list[str], tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
         """Return what stands around a tool that a layer sends a call to: its contract, too."""
+        sent_to.append(tool)
         layers = self._layers_of(scene, tool, groups)
         return layers if contract_of(scene, tool) is None else (*layers, self._holding(scene))
 

@@ -50,7 +50,8 @@ class Conversation:
     def __init__(
         self, shared: Shared, options: SessionOptions, plan_policy: PlanPolicy | None = None
     ) -> None:
-        self.shared, self.options, self.plan_policy = shared, options, plan_policy
+        self.shared, self.options = shared, options
+        self.plan_policy = plan_policy
         self.skill_style: SkillPrompt = shared.skill_style
         self.activation = Activation()
         self.loaded = LoadedSkills()
@@ -69,7 +70,8 @@ class Conversation:
     def values_of(self, names: Iterable[str], catalog: Catalog) -> dict[str, str]:
         """Return what stands for prompt variables now."""
         keys = catalog.contracts.prompt_variables
-        return values_of(names, keys, self.state, self.shared.limits.result_text)
+        # A letter takes four bytes at most.
+        return values_of(names, keys, self.state, self.shared.limits.result_text // 4)
 
     def notes_in_answer(self, groups: Iterable[GroupEntry], catalog: Catalog) -> str:
         """Return the notes of groups that were just switched on, if they go into answers."""

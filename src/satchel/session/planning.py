@@ -1,6 +1,7 @@
 """Plans: what contracts, and after them the host's policy, make of the calls of one step."""
 
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +14,8 @@ from satchel.contracts import (
     Verdict,
     effects_of,
 )
+from satchel.contracts.records import at_once
+from satchel.errors import DefinitionError
 from satchel.tools import Text, ToolCall, ToolResult, failure
 
 REFUSED = "plan_refused"
@@ -45,14 +48,29 @@ def with_policy(
     if policy is None or not found.plan:
         return found
     try:
-        told = policy(found.plan, MappingProxyType(state))
-        if told is not None and not isinstance(told, str):
-            _refuse_nonsense(told)
-    except Exception as problem:
+        told = at_once(policy(_copies(found.plan), MappingProxyType(state)))
+        if not isinstance(told, str | None):
+            raise TypeError(f"it returned {type(told).__name__}, not None or a text")  # noqa: TRY301 - as what it raises
+    except (Exception, SystemExit) as problem:
         _log().warning("the plan policy failed", exc_info=problem)
         told = "whether it is acceptable could not be told"
     # A policy that joins complaints has none where it returns "".
     return _refused(found, f"The plan was refused: {told}") if told else found
+
+
+def _copies(plan: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """Return calls that a policy may spoil: it judges them, and changes none."""
+    return tuple(replace(call, arguments=deepcopy(call.arguments)) for call in plan)
+
+
+def good_policy(policy: PlanPolicy | None) -> PlanPolicy | None:
+    """Return what may judge plans. Raises `DefinitionError` for what cannot be called."""
+    if policy is None or callable(policy):
+        return policy
+    raise DefinitionError(
+        f"a plan policy is a function, not {type(policy).__name__}",
+        fix="write def policy(plan, state), which returns why not, or None",
+    )
 
 
 def tell(found: Validation) -> None:
@@ -61,8 +79,7 @@ def tell(found: Validation) -> None:
         _log().info("%s was corrected by %s", item.sent.name, ", ".join(item.ids))
     for item in found.rejected:
         if item.problem:
-            ids = ", ".join(item.ids) or "its configuration"
-            _log().warning("%s was refused: %s raised %s", item.sent.name, ids, item.problem)
+            _log().warning("%s (%s)", item.message, item.problem)
 
 
 def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, Any]) -> ToolResult:
@@ -142,12 +159,6 @@ def _refused(found: Validation, message: str) -> Validation:
     ]
     rejected = sorted((*found.rejected, *refused), key=lambda item: item.index)
     return Validation((), (), found.pruned, tuple(rejected))
-
-
-def _refuse_nonsense(told: object) -> None:
-    if isinstance(told, Coroutine):
-        told.close()  # nobody waits for it
-    raise TypeError(f"a plan policy returns None or a text, not {type(told).__name__}")
 
 
 def _log() -> Any:

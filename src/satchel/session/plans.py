@@ -31,7 +31,7 @@ class Plans:
     def judged(self, scene: Scene, calls: Sequence[ToolCall], policy: PlanPolicy | None) -> Planned:
         """Return what is to be run of a plan; its calls know their configuration."""
         configs: Configs = {}
-        found = self._validated(scene, calls, configs, all_of_it=False)
+        found = self._validated(scene, calls, configs)
         tell(found)
         plan = planned(with_policy(found, policy, self.state))
         # Each is a call of its own, also where a host sends the same one twice.
@@ -46,9 +46,7 @@ class Plans:
     def validate(self, scene: Scene, calls: Sequence[ToolCall]) -> Validation:
         """Return what would become of a plan."""
         return with_policy(
-            self._validated(scene, calls, {}, all_of_it=True),
-            self._conversation.plan_policy,
-            self.state,
+            self._validated(scene, calls, {}), self._conversation.plan_policy, self.state
         )
 
     def written(self, scene: Scene, name: str, result: ToolResult) -> ToolResult:
@@ -73,9 +71,7 @@ class Plans:
         async for item in items:
             yield self.written(scene, name, item) if isinstance(item, ToolResult) else item
 
-    def _validated(
-        self, scene: Scene, calls: Sequence[ToolCall], configs: Configs, *, all_of_it: bool
-    ) -> Validation:
+    def _validated(self, scene: Scene, calls: Sequence[ToolCall], configs: Configs) -> Validation:
         contracts: dict[str, ToolContract] = {}
         for call in calls:
             if (contract := contract_of(scene, call.name)) is not None:
@@ -86,10 +82,7 @@ class Plans:
             return configs[at]
 
         def misfit(call: ToolCall) -> tuple[str, str] | None:
-            # What no contract concerns is refused where it is run, inside its layers.
-            if all_of_it or concerns(scene, call.name):
-                return self._toolbox.misfit(call, scene)
-            return None
+            return self._toolbox.misfit(call, scene)
 
         return validate(calls, contracts, self.state, config_of, misfit)
 

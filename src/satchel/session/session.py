@@ -12,6 +12,7 @@ from satchel.session.calls import Calls
 from satchel.session.conversation import Conversation, SkillContent, skill_called
 from satchel.session.options import SessionOptions
 from satchel.session.past import Handout, Past
+from satchel.session.planning import good_policy
 from satchel.session.saved import restore, saved
 from satchel.session.showing import Showing, schemas, show
 from satchel.session.step import Step, StepChanges
@@ -30,7 +31,7 @@ class Session(Caller):
     def __init__(
         self, shared: Shared, options: SessionOptions, plan_policy: PlanPolicy | None = None
     ) -> None:
-        self._conversation = Conversation(shared, options, plan_policy)
+        self._conversation = Conversation(shared, options, good_policy(plan_policy))
         super().__init__(Calls(self._conversation))
         self._past = Past()
 
@@ -52,13 +53,14 @@ class Session(Caller):
     def plan_policy(self) -> PlanPolicy | None:
         """Return what judges each plan as a whole, after the contracts; it may be set.
 
-        `policy(plan, state)` returns why a plan is not acceptable, or `None`.
+        `policy(plan, state)` returns why a plan is not acceptable, or `None`. Raises
+        `DefinitionError` for what cannot be called.
         """
         return self._conversation.plan_policy
 
     @plan_policy.setter
     def plan_policy(self, policy: PlanPolicy | None) -> None:
-        self._conversation.plan_policy = policy
+        self._conversation.plan_policy = good_policy(policy)
 
     @property
     def active_groups(self) -> tuple[str, ...]:

@@ -139,12 +139,13 @@ class FunctionTool(Tool):
     @property
     def open_parameters(self) -> tuple[Parameter, ...]:
         """The parameters that have no value yet which holds for every call."""
-        return tuple(p for p in self._signature.parameters if p.name not in self.settled)
+        taken = self.settled.union(self._contexts)
+        return tuple(item for item in self._signature.parameters if item.name not in taken)
 
     @property
     def settled(self) -> frozenset[str]:
         """The names of the parameters that have a value which holds for every call."""
-        return self.hidden - self._supplied
+        return self.hidden.difference(self._supplied, self._contexts)
 
     @property
     def takes_further(self) -> bool:
