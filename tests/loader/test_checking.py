@@ -113,3 +113,11 @@ def test_a_tool_that_is_left_out_is_not_said_to_be_missing(tmp_path, write_plugi
     bag = Satchel(plugins=[tmp_path])
     bag.register_contract(ToolContract("route", {}, "Route."))
     assert [code for code, _ in told(bag)] == ["tool-state-missing"]
+
+
+def test_what_only_a_shadowed_tool_fills_is_not_filled(write, tmp_path):
+    write(notes="{{DOCS}}")
+    bag = Satchel(plugins=[tmp_path])
+    assert told(bag) == []
+    bag.register_tool(lambda text: text, name="note")
+    assert "prompt-variable-unknown" in dict(told(bag))

@@ -39,7 +39,9 @@ def bind(tool: Tool, contract: ToolContract) -> FunctionTool:
     properties = contract.parameters.get("properties", {})
     if extra := [name for name in properties if name not in known and not is_open]:
         raise DefinitionError(
-            f"its schema has {extra[0]!r}, which the function does not take", where=place
+            f"its schema has {extra[0]!r}, which the function does not take",
+            where=place,
+            fix="take it out of the schema, or add the parameter",
         )
     given = {*names, *contract.with_defaults({}), *contract.parameters.get("required", ())}
     needed = {item.name for item in parameters.values() if item.is_required}

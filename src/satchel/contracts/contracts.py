@@ -26,9 +26,11 @@ class Contracts(Mapping[str, ToolContract]):
         found: dict[str, ToolContract] = {}
         for item in contracts:
             if not isinstance(item, ToolContract):
-                raise DefinitionError(f"{type(item).__name__} is no ToolContract")
+                told = f"{type(item).__name__} is no ToolContract"
+                raise DefinitionError(told, fix="give a list of ToolContract")
             if found.setdefault(item.name, item) is not item:
-                raise ConflictError(f"there are two contracts of the tool {item.name!r}")
+                told = f"there are two contracts of the tool {item.name!r}"
+                raise ConflictError(told, fix="leave one of them out")
         self._by_name = MappingProxyType(found)
 
     def __getitem__(self, name: str) -> ToolContract:

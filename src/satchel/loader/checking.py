@@ -1,8 +1,8 @@
 """What can be said of contracts only once all sources were looked at."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from satchel.catalog import HOST, PluginEntry
+from satchel.catalog import HOST, Catalog
 from satchel.contracts import unknown_variable, variables_in
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.wanted import Wanted
@@ -10,49 +10,44 @@ from satchel.plugins import Fitted, contract_without_tool
 
 
 def contract_problems(
-    wanted: Wanted, plugins: Sequence[PluginEntry], fitted: Iterable[Fitted]
+    wanted: Wanted, catalog: Catalog, fitted: Iterable[Fitted]
 ) -> Iterable[Diagnostic]:
     """Report contracts of the host without a tool, and prompt variables that nobody fills."""
-    served = [plugin for plugin in plugins if plugin.is_served]
-    tools = {tool.name for plugin in served for tool in plugin.supply.tools}
-    # Of one that was left out, since it did not fit, that is told.
-    tools |= {name for item in fitted for name in item.fittings}
+    # Of a tool that was left out, since it did not fit, that is told.
+    tools = {*catalog.tools, *(name for item in fitted for name in item.fittings)}
     for name in wanted.contracts:
         if name not in tools:
             yield contract_without_tool(name, tools, HOST)
-    owners = _filled(served)
-    for name, keys in owners.items():
-        if len(keys) > 1:
+    keys = _filled(catalog)
+    for name, paths in keys.items():
+        if len(paths) > 1:
             yield report(
                 "prompt-variable-contested",
-                Where(next(iter(keys.values()))),
-                f"{{{{{name}}}}} is to be filled from {' and from '.join(map(repr, keys))}; "
+                Where(next(iter(paths.values()))),
+                f"{{{{{name}}}}} is to be filled from {' and from '.join(map(repr, paths))}; "
                 f"the first counts",
                 "give one of them another prompt_template_var",
             )
     # Whoever only reads does not know every contract.
-    for path, text in _texts(served) if wanted.run_code else ():
+    for path, text in _texts(catalog) if wanted.run_code else ():
         for name in variables_in(text):
-            if name not in owners:
+            if name not in keys:
                 yield unknown_variable(name, path)
 
 
-def _filled(plugins: Iterable[PluginEntry]) -> dict[str, dict[str, str]]:
+def _filled(catalog: Catalog) -> dict[str, dict[str, str]]:
     """Return for each prompt variable the keys that fill it, with the path of each tool."""
     found: dict[str, dict[str, str]] = {}
-    declared = ((tool.declared, tool.path) for plugin in plugins for tool in plugin.supply.tools)
-    for contract, path in sorted(
-        ((item, path) for item, path in declared if item), key=lambda pair: pair[0].tool
-    ):
-        for effect in contract.effects:
+    for entry in catalog.tools.values():
+        for effect in entry.declared.effects if entry.declared else ():
             if effect.variable:
-                found.setdefault(effect.variable, {}).setdefault(effect.key, path)
+                found.setdefault(effect.variable, {}).setdefault(effect.key, entry.path)
     return found
 
 
-def _texts(plugins: Iterable[PluginEntry]) -> Iterable[tuple[str, str]]:
-    for plugin in plugins:
-        for group in plugin.supply.groups:
-            yield plugin.path, group.notes
+def _texts(catalog: Catalog) -> Iterable[tuple[str, str]]:
+    for group in catalog.groups.values():
+        yield group.path, group.notes
+    for plugin in catalog.plugins.values():
         for section in plugin.supply.sections:
             yield plugin.path, section

@@ -79,10 +79,14 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         *_absent(wanted, installed),
         # The host is no plugin that is listed, so nobody else would tell of these.
         *fitted[unit_of(wanted.host)].problems,
-        *contract_problems(wanted, plugins, fitted.values()),
         *asked.trouble,
     )
-    return now, build(ranked, plugins, previous, odd, choices.disabled)
+    built = build(ranked, plugins, previous, odd, choices.disabled)
+    # What is served has to be known before anybody can say what it lacks.
+    lacking = tuple(contract_problems(wanted, built, fitted.values()))
+    if lacking:
+        built = build(ranked, plugins, previous, (*odd, *lacking), choices.disabled)
+    return now, built
 
 
 def _skills_in(
