@@ -37,3 +37,11 @@ def test_a_call_is_frozen_and_can_be_hashed_if_its_arguments_can():
     assert hash(ToolCall("now")) == hash(ToolCall("now"))
     with pytest.raises(FrozenInstanceError):
         ToolCall("now").name = "later"
+
+
+def test_a_call_is_copied_with_other_parts():
+    call = ToolCall("say", {"word": "a"}, "1", groups=("talk",))
+    changed = call.changed(arguments={"word": "b"})
+    assert changed == replace(call, arguments={"word": "b"})
+    assert (changed.groups, changed.context) == (call.groups, call.context)
+    assert call.arguments == {"word": "a"}

@@ -78,6 +78,8 @@ class ToolContract:
     def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments with the defaults of those that were left out, or sent as `null`."""
         defaults = self._defaults
+        if not defaults:  # as most schemas
+            return dict(arguments)
         given = {
             name: value
             for name, value in arguments.items()

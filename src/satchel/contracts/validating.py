@@ -149,7 +149,7 @@ class _Step:
 
     def _look_at(self, arguments: dict[str, Any]) -> None:
         """Show these arguments to rules, and remember them: a rule may spoil what it is shown."""
-        self.read = replace(self.sent, arguments=arguments)
+        self.read = self.sent.changed(arguments=arguments)
         self._true = deepcopy(arguments) if self._rules else arguments
 
     def _completed(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class _Step:
             self._refuse(*(item for item in self._rules if item.id in self._fighting(rule)))
             return
         try:
-            given = replace(self.read, arguments=deepcopy(self.read.arguments))
+            given = self.read.changed(arguments=deepcopy(self.read.arguments))
             answer = rule.corrected(given, state, self._config, plan)
             if answer is DROP_STEP:
                 self._out((rule.id,), f"{self.sent.name} was left out: {rule.rule}")
@@ -219,7 +219,7 @@ class _Step:
             raise TypeError("a corrector returns the call of the same tool")
         arguments = deepcopy(dict(read_arguments(made.name, made.arguments)))
         self._look_at(self._completed(deepcopy(arguments)))
-        self.call = replace(self.sent, arguments=arguments)
+        self.call = self.sent.changed(arguments=arguments)
         self.corrections.append(rule.id)
         if self._misfit is not None and (fault := self._misfit(self.call)):
             self._reject((rule.id,), fault[1], code=fault[0])

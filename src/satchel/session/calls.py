@@ -416,7 +416,7 @@ def _call_of(
 
 
 def _with_context(call: ToolCall, context: ToolContext | None) -> ToolCall:
-    return replace(call, context=context or call.context or _NOTHING)
+    return call.changed(context=context or call.context or _NOTHING)
 
 
 def _several(calls: Iterable[ToolCall]) -> list[ToolCall]:

