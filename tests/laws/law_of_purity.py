@@ -322,6 +322,25 @@ EXCEPTIONS = {
             *("open", "tempfile", "threading", "time", "satchel.sources", "tomlkit"),
         },
     ),
+    "mcp": (
+        "it is a face, and the room of the protocol's SDK",
+        {
+            *("asyncio", "anyio", "contextlib", "fnmatch.fnmatchcase", "functools.partial"),
+            *("hashlib", "importlib.metadata.version", "json.dumps", "mcp", "mcp_types"),
+            *("re.compile", "satchel.sources", "urllib.parse", "base64.b64encode", "yaml"),
+        },
+    ),
+    "mcp.stdio": (
+        "it keeps stdin for the client, and reads it in a thread",
+        {"os", "threading.Thread", "open"},
+    ),
+    "cli.commands.serve": (
+        "it serves until a signal comes",
+        {
+            *("asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"),
+            "mcp.server.lowlevel",
+        },
+    ),
     "cli.calling": (
         "Ctrl-C cancels the call, also while its loop begins to wait",
         {"asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"},

@@ -1,0 +1,123 @@
+"""`satchel serve`: what is loaded, as an MCP server, until its client leaves or Ctrl-C."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from satchel.cli.command import Command, Sources, pass_console, reads_sources
+from satchel.cli.console import Console
+from satchel.cli.render import count, summary
+from satchel.errors import SatchelError
+from satchel.mcp.choosing import Choice
+
+if TYPE_CHECKING:
+    import satchel
+
+_EVERY = "all"
+
+
+@click.command("serve", cls=Command)
+@click.option(
+    "--group", "groups", multiple=True, metavar="NAME|all", help="Activate a group. Repeatable."
+)
+@click.option(
+    "--enable-tool",
+    "enable",
+    multiple=True,
+    metavar="PATTERN",
+    help="Serve only tools of such names. Repeatable.",
+)
+@click.option(
+    "--disable-tool",
+    "disable",
+    multiple=True,
+    metavar="PATTERN",
+    help="Serve no tools of such names. Repeatable.",
+)
+@click.option("--no-skill-tools", is_flag=True, help="Serve no load_skill and read_skill_file.")
+@reads_sources
+@pass_console
+def command(
+    console: Console,
+    *,
+    groups: tuple[str, ...],
+    enable: tuple[str, ...],
+    disable: tuple[str, ...],
+    no_skill_tools: bool,
+    sources: Sources,
+) -> None:
+    """Serve what is loaded over MCP: its tools, its skills, and prompts.
+
+    One client is served on stdin and stdout. Edits on disk are told while it runs.
+    """
+    choice = Choice(
+        groups=frozenset(groups) - {_EVERY},
+        every_group=_EVERY in groups,
+        enable=enable,
+        disable=disable,
+        skill_tools=not no_skill_tools,
+    )
+    _require_sdk()
+    # Before plugins are imported, which might read what the client says.
+    from satchel.mcp.stdio import claim_stdin, serve_stdio
+
+    stdin = claim_stdin()
+    bag = sources.open(run_code=True)
+    _tell(bag, choice, console)
+
+    async def serve() -> None:
+        from satchel.mcp.serving import Serving
+
+        await serve_stdio(Serving(bag, choice, single=True), stdin, console.stream)
+
+    _run(bag, serve)
+
+
+def _require_sdk() -> None:
+    """Raise `SatchelError` that says how to get the SDK, if it is not there."""
+    try:
+        import mcp.server.lowlevel  # noqa: F401 - whether it can be imported is the question
+    except ImportError as problem:
+        raise SatchelError(
+            "MCP needs the official SDK, which is not installed", fix="pip install 'satchel[mcp]'"
+        ) from problem
+
+
+def _run(bag: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Serve and watch until the end, which a signal may bring."""
+
+    async def watched() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows
+                loop.add_signal_handler(number, task.cancel)
+        async with bag.watch():
+            await serve()
+
+    with suppress(asyncio.CancelledError, KeyboardInterrupt):
+        asyncio.run(watched())
+
+
+def _tell(bag: "satchel.Satchel", choice: Choice, console: Console) -> None:
+    """Say on stderr what is served, and which options fit nothing."""
+    catalog = bag.catalog
+    for name in sorted(choice.groups - catalog.groups.keys()):
+        console.say(f"there is no group {name!r} yet")
+    for name in sorted(choice.groups & catalog.groups.keys()):
+        if missing := catalog.groups[name].missing:
+            console.say(f"group {name!r} is unavailable: it requires {', '.join(missing)}")
+    active = choice.active_in(catalog)
+    tools = [
+        tool
+        for tool in catalog.tools.values()
+        if choice.lets(tool.name) and not active.isdisjoint(tool.groups)
+    ]
+    told = f"{count(len(tools), 'tool')}, {count(len(catalog.skills), 'skill')}"
+    console.say(f"serving {told} of {', '.join(sorted(active))}")
+    summary(catalog, console)
