@@ -649,10 +649,8 @@ def extension(client, method, **params):
     return client.session.send_request(request, Answer)
 
 
-class Answer(types.Result):
+class Answer(types.Result, extra="allow"):
     """Whatever an extension answers."""
-
-    model_config = {"extra": "allow"}
 
 
 @every_era

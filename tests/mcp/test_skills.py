@@ -6,8 +6,8 @@ import os
 import pytest
 
 from satchel import Satchel
-from satchel.mcp.skills import MOST_FILES, Manifests, children, find, read, uri_of
 from satchel.groups import Activation, view_of
+from satchel.mcp.skills import MOST_FILES, Manifests, children, find, read, uri_of
 from satchel.settings import Limits
 
 
