@@ -330,6 +330,15 @@ EXCEPTIONS = {
             *("re.compile", "satchel.sources", "urllib.parse", "base64.b64encode", "yaml"),
         },
     ),
+    "mcp.gate": ("it reads the addresses of requests", {"ipaddress.ip_address", "starlette"}),
+    "mcp.http": (
+        "it listens, and answers requests",
+        {"socket", "socket.socket", "starlette", "uvicorn"},
+    ),
+    "mcp.tokens": (
+        "it reads the file of tokens, which must be its owner's alone",
+        {"hmac.compare_digest", "open", "os", "stat"},
+    ),
     "mcp.stdio": (
         "it keeps stdin for the client, and reads it in a thread",
         {"os", "threading.Thread", "open"},

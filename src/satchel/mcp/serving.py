@@ -129,6 +129,10 @@ class Serving:
     def _schema_of(self, tool: str) -> Mapping[str, Any] | None:
         return self._shown_without().schemas.get(tool)
 
+    def close(self) -> None:
+        """End the streams on which clients listen; to do before its transport is closed."""
+        self._listening.close()
+
     # ---- who is there -----------------------------------------------------------------------
 
     def _talk(self, ctx: Context) -> Talk:
@@ -186,7 +190,7 @@ class Serving:
             undo()
             self._runs -= 1
             if not self._runs:
-                self._listening.close()
+                self.close()
                 for task in self._tasks:
                     task.cancel()
 

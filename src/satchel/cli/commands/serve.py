@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,20 +40,47 @@ _EVERY = "all"
     help="Serve no tools of such names. Repeatable.",
 )
 @click.option("--no-skill-tools", is_flag=True, help="Serve no load_skill and read_skill_file.")
+@click.option("--http", metavar="HOST:PORT", help="Serve over streamable HTTP, at /mcp.")
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    help="Let in who bears a token of this file; needed unless HOST is a loopback address.",
+)
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A name of the server. Repeatable."
+)
+@click.option(
+    "--allow-origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    help="A web page that may connect from a browser. Repeatable.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0),
+    default=100,
+    metavar="N",
+    help="Requests a second that one address may send; 100 by default, 0 for no limit.",
+)
 @reads_sources
 @pass_console
 def command(
     console: Console,
+    /,
     *,
     groups: tuple[str, ...],
     enable: tuple[str, ...],
     disable: tuple[str, ...],
     no_skill_tools: bool,
+    http: str | None,
     sources: Sources,
+    **web: Any,
 ) -> None:
     """Serve what is loaded over MCP: its tools, its skills, and prompts.
 
-    One client is served on stdin and stdout. Edits on disk are told while it runs.
+    One client is served on stdin and stdout, or with --http many. Edits on disk are told while it
+    runs.
     """
     choice = Choice(
         groups=frozenset(groups) - {_EVERY},
@@ -62,19 +90,69 @@ def command(
         skill_tools=not no_skill_tools,
     )
     _require_sdk()
-    # Before plugins are imported, which might read what the client says.
+    if http is None:
+        _serve_stdio(choice, sources, console)
+    else:
+        _serve_http(http, choice, sources, console, **web)
+
+
+def _serve_stdio(choice: Choice, sources: Sources, console: Console) -> None:
+    from satchel.mcp.serving import Serving
     from satchel.mcp.stdio import claim_stdin, serve_stdio
 
+    # Before plugins are imported, which might read what the client says.
     stdin = claim_stdin()
     bag = sources.open(run_code=True)
     _tell(bag, choice, console)
+    _run(bag, lambda: serve_stdio(Serving(bag, choice, single=True), stdin, console.stream))
 
-    async def serve() -> None:
-        from satchel.mcp.serving import Serving
 
-        await serve_stdio(Serving(bag, choice, single=True), stdin, console.stream)
+def _serve_http(
+    where: str,
+    choice: Choice,
+    sources: Sources,
+    console: Console,
+    *,
+    token_file: str | None,
+    hosts: tuple[str, ...],
+    origins: tuple[str, ...],
+    rate: float,
+) -> None:
+    from satchel.mcp.gate import Address
+    from satchel.mcp.http import listen, serve_http
+    from satchel.mcp.tokens import Tokens
 
-    _run(bag, serve)
+    try:
+        address = Address.of(where)
+    except ValueError as problem:
+        raise click.BadParameter(str(problem), param_hint="--http") from problem
+    if not (address.is_loopback or token_file):
+        told = f"{address.host} can be reached from elsewhere, so --token-file is needed"
+        raise click.UsageError(told)
+    tokens = Tokens(token_file) if token_file else None
+    try:
+        listening = listen(address)
+    except OSError as problem:
+        raise SatchelError(f"cannot listen at {where}: {problem.strerror}") from problem
+    with listening:
+        address = replace(address, port=listening.getsockname()[1])
+        bag = sources.open(run_code=True)
+        _tell(bag, choice, console)
+
+        def serve() -> Coroutine[Any, Any, None]:
+            return serve_http(
+                bag,
+                choice,
+                listening,
+                address,
+                tokens=tokens,
+                hosts=hosts,
+                origins=origins,
+                per_second=rate,
+                ready=lambda: console.say(f"at {address.url}, Ctrl-C ends"),
+            )
+
+        _run(bag, serve)
 
 
 def _require_sdk() -> None:
