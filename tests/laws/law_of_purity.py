@@ -330,7 +330,8 @@ EXCEPTIONS = {
             *("re.compile", "satchel.sources", "urllib.parse", "base64.b64encode", "yaml"),
         },
     ),
-    "mcp.gate": ("it reads the addresses of requests", {"ipaddress.ip_address", "starlette"}),
+    "mcp.address": ("it tells this machine's addresses from others", {"ipaddress.ip_address"}),
+    "mcp.gate": ("it stands before a web server", {"starlette"}),
     "mcp.http": (
         "it listens, and answers requests",
         {"socket", "socket.socket", "starlette", "uvicorn"},

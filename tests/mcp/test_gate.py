@@ -4,7 +4,8 @@ import pytest
 from clients import run
 from starlette.responses import PlainTextResponse
 
-from satchel.mcp.gate import CREDENTIAL, Address, Gate
+from satchel.mcp.address import Address
+from satchel.mcp.gate import CREDENTIAL, Gate
 from satchel.mcp.tokens import Tokens
 
 TOKEN = "a" * 32

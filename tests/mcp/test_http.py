@@ -14,8 +14,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from satchel import Satchel, tool
+from satchel.mcp.address import Address
 from satchel.mcp.choosing import Choice
-from satchel.mcp.gate import Address
 from satchel.mcp.http import LARGEST_BODY, listen, serve_http
 from satchel.mcp.tokens import Tokens
 

@@ -5,8 +5,6 @@ speak to a server on this machine by a name of its own (DNS rebinding).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -15,6 +13,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from satchel.mcp.address import Address, is_number
 from satchel.mcp.tokens import Tokens
 from satchel.runtime.turns import Turns
 
@@ -22,39 +21,6 @@ CREDENTIAL = "satchel.credential"
 """Where a request's scope says who it is from."""
 
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def of(cls, text: str) -> "Address":
-        """Read `HOST:PORT`, `[::1]:PORT` or only a port. Raises `ValueError`."""
-        host, _, port = text.rpartition(":")
-        if not (port.isascii() and port.isdecimal() and int(port) < 1 << 16):
-            raise ValueError("write HOST:PORT, such as 127.0.0.1:8000")
-        host = host.removeprefix("[").removesuffix("]")
-        return cls(host or "127.0.0.1", int(port))
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
-        return self.host == "localhost" or (_is_ip(self.host) and ip_address(self.host).is_loopback)
-
-    @property
-    def is_every(self) -> bool:
-        """Whether it is every address of this machine."""
-        return _is_ip(self.host) and ip_address(self.host).is_unspecified
-
-    @property
-    def url(self) -> str:
-        """Return what a client connects to."""
-        host = "127.0.0.1" if self.is_every else self.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/mcp"
 
 
 class Gate:
@@ -110,7 +76,7 @@ class Gate:
         return None
 
     def _is_ours(self, name: str) -> bool:
-        return name in self._hosts or (self._lets_numbers and _is_ip(name))
+        return name in self._hosts or (self._lets_numbers and is_number(name))
 
     def _is_known_page(self, origin: str | None) -> bool:
         """Tell whether there is no page, or one that this server's own names served."""
@@ -129,11 +95,3 @@ def _name_of(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
-
-
-def _is_ip(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True

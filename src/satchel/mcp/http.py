@@ -11,8 +11,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from satchel.mcp.address import Address
 from satchel.mcp.choosing import Choice
-from satchel.mcp.gate import CREDENTIAL, Address, Gate
+from satchel.mcp.gate import CREDENTIAL, Gate
 from satchel.mcp.serving import Serving
 from satchel.mcp.tokens import Credential, Tokens
 from satchel.names import BASIC_GROUP

@@ -11,14 +11,18 @@ import click
 
 from satchel.cli.command import Command, Sources, pass_console, reads_sources
 from satchel.cli.console import Console
+from satchel.cli.mcpclients import CLIENTS, McpClient, absolute, mcp_client, to_connect, to_start
 from satchel.cli.render import count, summary
 from satchel.errors import SatchelError
+from satchel.mcp.address import Address
 from satchel.mcp.choosing import Choice
 
 if TYPE_CHECKING:
     import satchel
 
 _EVERY = "all"
+_NAME = "satchel"
+"""What clients call the server."""
 
 
 @click.command("serve", cls=Command)
@@ -63,6 +67,12 @@ _EVERY = "all"
     metavar="N",
     help="Requests a second that one address may send; 100 by default, 0 for no limit.",
 )
+@click.option(
+    "--print-config",
+    "client",
+    type=click.Choice(sorted(CLIENTS)),
+    help="Print what this client wants in its configuration, and exit.",
+)
 @reads_sources
 @pass_console
 def command(
@@ -74,6 +84,7 @@ def command(
     disable: tuple[str, ...],
     no_skill_tools: bool,
     http: str | None,
+    client: str | None,
     sources: Sources,
     **web: Any,
 ) -> None:
@@ -89,11 +100,49 @@ def command(
         disable=disable,
         skill_tools=not no_skill_tools,
     )
+    if client is not None:
+        _print_config(mcp_client(client), http, choice, sources, console, **web)
+        return
     _require_sdk()
     if http is None:
         _serve_stdio(choice, sources, console)
     else:
         _serve_http(http, choice, sources, console, **web)
+
+
+def _print_config(
+    client: McpClient,
+    http: str | None,
+    choice: Choice,
+    sources: Sources,
+    console: Console,
+    **web: Any,
+) -> None:
+    """Print what starts this very server, or connects to it, and say on stderr where it goes."""
+    if http is not None:
+        url = _address(http, web["token_file"]).url
+        console.out(to_connect(client, _NAME, url, with_token=bool(web["token_file"])))
+    else:
+        groups = (*sorted(choice.groups), *([_EVERY] if choice.every_group else []))
+        options = [
+            *(("--skills", path) for path in sources.skills),
+            *(("--plugins", path) for path in sources.plugins),
+            *(("--entry-points", name) for name in sources.entry_points),
+            *(("--group", name) for name in groups),
+            *(("--enable-tool", pattern) for pattern in choice.enable),
+            *(("--disable-tool", pattern) for pattern in choice.disable),
+        ]
+        switches = {
+            "--project": sources.project,
+            "--claude": sources.claude,
+            "--no-skill-tools": not choice.skill_tools,
+        }
+        given = absolute(options, ("--skills", "--plugins"))
+        given += [name for name, is_on in switches.items() if is_on]
+        console.out(to_start(client, _NAME, ["serve", *given]))
+        if sources.project:
+            console.say("--project reads the folder in which the client starts it")
+    console.say(f"put it into {client.file}")
 
 
 def _serve_stdio(choice: Choice, sources: Sources, console: Console) -> None:
@@ -118,17 +167,10 @@ def _serve_http(
     origins: tuple[str, ...],
     rate: float,
 ) -> None:
-    from satchel.mcp.gate import Address
     from satchel.mcp.http import listen, serve_http
     from satchel.mcp.tokens import Tokens
 
-    try:
-        address = Address.of(where)
-    except ValueError as problem:
-        raise click.BadParameter(str(problem), param_hint="--http") from problem
-    if not (address.is_loopback or token_file):
-        told = f"{address.host} can be reached from elsewhere, so --token-file is needed"
-        raise click.UsageError(told)
+    address = _address(where, token_file)
     tokens = Tokens(token_file) if token_file else None
     try:
         listening = listen(address)
@@ -153,6 +195,18 @@ def _serve_http(
             )
 
         _run(bag, serve)
+
+
+def _address(where: str, token_file: str | None) -> Address:
+    """Return where to listen, if that is safe."""
+    try:
+        address = Address.of(where)
+    except ValueError as problem:
+        raise click.BadParameter(str(problem), param_hint="--http") from problem
+    if not (address.is_loopback or token_file):
+        told = f"{address.host} can be reached from elsewhere, so --token-file is needed"
+        raise click.UsageError(told)
+    return address
 
 
 def _require_sdk() -> None:
