@@ -27,7 +27,7 @@ PURE = {
     "names": {"difflib.get_close_matches", "re.compile", "re.split", "unicodedata.normalize"},
     "tools": {
         *("json.dumps", "json.loads"),
-        *("base64.b64encode", "json.JSONEncoder", "re.IGNORECASE", "re.compile"),
+        *("base64.b64encode", "json.JSONEncoder", "re.IGNORECASE", "re.compile", "re.escape"),
         *("inspect.Parameter", "inspect.cleandoc", "inspect.signature", "inspect.unwrap"),
         *("inspect.iscoroutinefunction", "jsonschema_rs"),
         *("griffe.Docstring", "griffe.Parser", "griffe.parse_auto"),
@@ -326,7 +326,7 @@ EXCEPTIONS = {
         "it is a face, and the room of the protocol's SDK",
         {
             *("asyncio", "anyio", "contextlib", "fnmatch.fnmatchcase", "functools.partial"),
-            *("hashlib", "importlib.metadata.version", "json.dumps", "mcp", "mcp_types"),
+            *("hashlib", "importlib.metadata.version", "json", "mcp", "mcp_types", "pydantic"),
             *("re.compile", "satchel.sources", "urllib.parse", "base64.b64encode", "yaml"),
         },
     ),
@@ -334,7 +334,11 @@ EXCEPTIONS = {
     "mcp.gate": ("it stands before a web server", {"starlette"}),
     "mcp.http": (
         "it listens, and answers requests",
-        {"socket", "socket.socket", "starlette", "uvicorn"},
+        {
+            *("socket.AF_INET", "socket.AF_INET6", "socket.IPPROTO_TCP", "socket.SOCK_STREAM"),
+            *("socket.SOL_SOCKET", "socket.SO_REUSEADDR", "socket.socket"),
+            *("starlette", "uvicorn"),
+        },
     ),
     "mcp.tokens": (
         "it reads the file of tokens, which must be its owner's alone",

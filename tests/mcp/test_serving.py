@@ -772,3 +772,197 @@ def test_parts_of_an_address_are_completed(era, skilled):
         return name.completion.values, path.completion.values
 
     assert asking(Serving(skilled), ask, era) == (["pdf"], ["references/guide.md"])
+
+
+# ---- what plugins offer beside tools and skills ---------------------------------------------
+
+
+OFFERS = '''
+from satchel import Image, McpPrompt, McpResource, Resource, Text, ToolContext, hookimpl, tool
+
+def review(code: str, language: str = "python") -> str:
+    """Review some code.
+
+    Args:
+        code: What to review.
+        language: What it is written in.
+    """
+    return f"Review this {language}: {code}"
+
+def shown() -> list:
+    """Look at this."""
+    return [Text("Look:"), Image(b"png")]
+
+async def hello(context: ToolContext) -> str:
+    """Say hello to whoever it is."""
+    question = {"method": "elicitation/create", "params": {
+        "mode": "form",
+        "message": "Who are you?",
+        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
+    }}
+    answers = await context.get_metadata("mcp").ask({"who": question})
+    return f"Hello {answers['who']['content']['name']}"
+
+def motto() -> str:
+    """What we say."""
+    return "Simple first."
+
+def day(when: str) -> dict:
+    """What was on a day."""
+    return {"day": when}
+
+def blob() -> Resource:
+    """Some bytes."""
+    return Resource("notes://blob", b"bytes", "application/zip")
+
+@tool
+async def greet(context: ToolContext) -> str:
+    "Ask for two names, one after the other."
+    client, names = context.get_metadata("mcp"), []
+    for key in ("first", "second"):
+        answers = await client.ask({key: {"method": "elicitation/create", "params": {
+            "mode": "form", "message": key, "requestedSchema": {"type": "object", "properties": {}},
+        }}})
+        names.append(answers[key]["content"]["name"])
+    return " and ".join(names)
+
+@hookimpl
+def satchel_mcp():
+    return [
+        McpPrompt(review, complete=lambda _, begun: [w for w in ("go", "rust") if w[0] == begun]),
+        McpPrompt(shown),
+        McpPrompt(hello),
+        McpResource("notes://motto", motto, mime_type="text/plain"),
+        McpResource("notes://{when}/day", day, mime_type="application/json"),
+        McpResource("notes://blob", blob),
+    ]
+'''
+
+
+@pytest.fixture
+def offering(tmp_path, write_plugin):
+    write_plugin(tmp_path, "notes", tools=OFFERS)
+    return Satchel(plugins=[tmp_path])
+
+
+@every_era
+def test_a_plugin_offers_prompts_whose_arguments_are_those_of_a_function(era, offering):
+    async def ask(client, _):
+        listed = {item.name: item for item in (await client.list_prompts()).prompts}
+        made = await client.get_prompt("review", {"code": "x = 1"})
+        return listed["review"], made, await client.get_prompt("shown")
+
+    review, made, shown = asking(Serving(offering), ask, era)
+    assert review.description == "Review some code."
+    arguments = [(item.name, item.description, item.required) for item in review.arguments]
+    assert arguments == [
+        ("code", "What to review.", True),
+        ("language", "What it is written in.", False),
+    ]
+    assert [item.content.text for item in made.messages] == ["Review this python: x = 1"]
+    assert [item.content.type for item in shown.messages] == ["text", "image"]
+
+
+@every_era
+def test_a_prompt_without_what_it_needs_is_refused(era, offering):
+    code, text = asking(Serving(offering), lambda c, _: code_of(c.get_prompt("review")), era)
+    assert code == types.INVALID_PARAMS
+    assert "code" in text
+
+
+@every_era
+def test_a_plugin_offers_resources_and_whole_families_of_them(era, offering):
+    async def ask(client, _):
+        listed = [item.uri for item in (await client.list_resources()).resources]
+        templates = (await client.list_resource_templates()).resource_templates
+        uris = ("notes://motto", "notes://monday/day", "notes://blob")
+        read = [(await client.read_resource(uri)).contents[0] for uri in uris]
+        return listed, [item.uri_template for item in templates], read
+
+    listed, templates, (motto, day, blob) = asking(Serving(offering), ask, era)
+    assert listed == ["notes://motto", "notes://blob"]
+    assert templates == ["skill://{name}/{+path}", "notes://{when}/day"]
+    assert (motto.text, motto.mime_type) == ("Simple first.", "text/plain")
+    assert (day.text, day.mime_type) == ('{"day":"monday"}', "application/json")
+    assert (blob.blob, blob.mime_type) == ("Ynl0ZXM=", "application/zip")
+
+
+@every_era
+def test_what_a_plugin_offers_is_completed_by_it(era, offering):
+    async def ask(client, _):
+        reference = types.PromptReference(name="review")
+        return (await client.complete(reference, {"name": "language", "value": "r"})).completion
+
+    assert asking(Serving(offering), ask, era).values == ["rust"]
+
+
+@every_era
+def test_what_a_plugin_offers_is_there_while_one_of_its_groups_is(era, tmp_path, write_plugin):
+    write_plugin(tmp_path, "notes", "active: false\n", tools=OFFERS)
+    bag = Satchel(plugins=[tmp_path])
+
+    async def ask(client, _):
+        return [item.name for item in (await client.list_prompts()).prompts]
+
+    assert asking(Serving(bag), ask, era) == []
+    assert "review" in asking(Serving(bag, Choice(every_group=True)), ask, era)
+
+
+def answering(*names):
+    """Return a user who answers one question after the other, and what they were asked."""
+    left, asked = list(names), []
+
+    async def answer(_context, params):
+        asked.append(params.message)
+        return types.ElicitResult(action="accept", content={"name": left.pop(0)})
+
+    return answer, asked
+
+
+@every_era
+def test_a_tool_asks_the_user_and_goes_on_with_the_answers(era, offering):
+    answer, asked = answering("Ann", "Bob")
+
+    def call(client, _):
+        return client.call_tool("greet", {})
+
+    result = asking(Serving(offering), call, era, elicitation_callback=answer)
+    assert result.content[0].text == "Ann and Bob"
+    assert asked == ["first", "second"]
+
+
+@every_era
+def test_a_prompt_asks_the_user_as_well(era, offering):
+    answer, _ = answering("Ann")
+
+    def get(client, _):
+        return client.get_prompt("hello")
+
+    result = asking(Serving(offering), get, era, elicitation_callback=answer)
+    assert result.messages[0].content.text == "Hello Ann"
+
+
+def test_a_client_that_cannot_be_asked_is_not(offering):
+    def call(client, _):
+        return client.call_tool("greet", {})
+
+    result = asking(Serving(offering), call, HANDSHAKE)
+    assert result.is_error
+    assert "cannot be asked" in result.content[0].text
+    code, _ = asking(Serving(offering), lambda c, _: code_of(call(c, _)), STATELESS)
+    assert code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
+
+
+def test_answers_that_a_client_made_up_are_refused(offering):
+    answer, _ = answering()
+
+    async def ask(client, _):
+        first = await client.session.call_tool("greet", {}, allow_input_required=True)
+        forged = first.request_state[:-2] + ("AA" if first.request_state[-2:] != "AA" else "BB")
+        return await code_of(
+            client.session.call_tool("greet", {}, request_state=forged, allow_input_required=True)
+        )
+
+    code, text = asking(Serving(offering), ask, STATELESS, elicitation_callback=answer)
+    assert code == types.INVALID_PARAMS
+    assert "requestState" in text

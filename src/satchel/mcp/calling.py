@@ -50,8 +50,10 @@ async def call_tool(asked: Asked) -> dict[str, Any]:
     if name not in asked.shown.schemas and not _may_be_explained(asked):
         raise MCPError(types.INVALID_PARAMS, _unknown(name, asked.shown))
     call = ToolCall(name, _arguments(asked), str(asked.ctx.request_id))
-    client = Client(asked.ctx, talk.level)
+    client = Client(asked.ctx, talk.level, asked.params)
     result = await _result(talk.session, call, client)
+    if result.is_error and client.outcome is not None:
+        raise client.outcome
     if not talk.manner.is_lasting and (task := result.metadata.get("task_id")):
         # Nobody could ask for it by the next request, so this one waits for it.
         waiting = {"task_id": task, "timeout": _FOR_EVER}

@@ -16,13 +16,13 @@ _TEXTS = {
 }
 
 
-def prompts_of(view: View, texts: Iterable[str]) -> list[dict[str, Any]]:
-    """Describe the prompts; a skill of the name of one of ours gives way."""
-    ours = list(texts)
-    return [
-        *({"name": name, "description": _TEXTS[name]} for name in ours),
-        *(_of_skill(skill) for skill in view.skills if skill.manifest and skill.name not in _TEXTS),
-    ]
+Described = list[dict[str, Any]]
+
+
+def prompts_of(view: View, texts: Iterable[str]) -> tuple[Described, Described]:
+    """Describe the prompts of our own, and those of the skills."""
+    ours = [{"name": name, "description": _TEXTS[name]} for name in texts]
+    return ours, [_of_skill(skill) for skill in view.skills if skill.manifest]
 
 
 def _of_skill(skill: SkillEntry) -> dict[str, Any]:

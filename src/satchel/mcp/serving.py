@@ -6,17 +6,18 @@ stands alone: all clients see the same lists, and hear of changes on a stream th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.server.connection import Connection
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types import methods
@@ -25,8 +26,9 @@ from satchel.catalog import Change
 from satchel.errors import SatchelError, ToolError
 from satchel.mcp.calling import Asked, call_tool
 from satchel.mcp.choosing import Choice
-from satchel.mcp.client import Context, is_stateless
+from satchel.mcp.client import Client, Context, InputNeededError, is_stateless
 from satchel.mcp.listing import Listing, StaleCursorError
+from satchel.mcp.offering import contents_of, made, messages_of
 from satchel.mcp.prompts import prompt_result
 from satchel.mcp.shown import Manner, Showcase, Shown
 from satchel.mcp.skills import EXTENSION, TEMPLATE, Manifests, children, find, read, uri_of
@@ -34,6 +36,10 @@ from satchel.mcp.talk import Talk, connection_of, events_between, send
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.text import xml_path
+from satchel.tools import Tool, ToolResult
+from satchel.tools.offers import Complete
+
+R = TypeVar("R")
 
 _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What is told is as new as the last edit, so nobody should keep it."""
@@ -106,7 +112,9 @@ class Serving:
             on_list_prompts=self._list("prompts", lambda shown: shown.prompts),
             on_get_prompt=self._prompt,
             on_list_resources=self._list("resources", lambda shown: shown.resources),
-            on_list_resource_templates=self._templates,
+            on_list_resource_templates=self._list(
+                "resourceTemplates", lambda shown: shown.templates
+            ),
             on_read_resource=self._read,
             on_subscribe_resource=self._subscribe,
             on_unsubscribe_resource=self._unsubscribe,
@@ -114,6 +122,8 @@ class Serving:
             on_completion=self._complete,
         )
         server.middleware.append(self._remember)
+        sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
+        server.middleware.append(sealed)
         server.extensions[EXTENSION] = {"directoryRead": True}
         add = server.add_request_handler
         add("skills/list", types.PaginatedRequestParams, self._skills)
@@ -258,9 +268,6 @@ class Serving:
             shown.on_wire[key] = result
         return result
 
-    async def _templates(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> Any:
-        return {"resourceTemplates": [TEMPLATE], **_FRESH}
-
     # ---- tools ------------------------------------------------------------------------------
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
@@ -268,7 +275,9 @@ class Serving:
         shown = self._shown_to(talk)
         hide = None if self._is_local else partial(_without_folders, shown=shown)
         try:
-            return await call_tool(Asked(ctx, params, talk, shown, self.choice, hide))
+            return await _or_question(
+                call_tool(Asked(ctx, params, talk, shown, self.choice, hide)), lambda answer: answer
+            )
         finally:
             if talk in self._talks:  # it may have switched its groups
                 self._begin_task(self._tell(talk))
@@ -281,21 +290,42 @@ class Serving:
         described = {item["name"]: item["description"] for item in shown.prompts.items}
         if params.name not in described:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name!r}.")
-        text = shown.texts.get(params.name)
-        if text is None:
-            try:
-                text = talk.session.load_skill(params.name).text
-            except SatchelError as problem:
-                raise MCPError(types.INVALID_PARAMS, problem.message) from problem
-            text = text if self._is_local else _without_folders(text, shown=shown)
-            if talk in self._talks:
-                self._begin_task(self._tell(talk))
+        if offered := shown.offers.prompts.get(params.name):
+            making = self._made(ctx, params, offered.tool, params.name, params.arguments or {})
+            return await _or_question(
+                making, lambda result: _messages(described[params.name], result)
+            )
+        text = shown.texts.get(params.name) or self._text_of_skill(params.name, talk, shown)
         return prompt_result(described[params.name], text, params.arguments)
+
+    def _text_of_skill(self, name: str, talk: Talk, shown: Shown) -> str:
+        try:
+            text = talk.session.load_skill(name).text
+        except SatchelError as problem:
+            raise MCPError(types.INVALID_PARAMS, problem.message) from problem
+        if talk in self._talks:  # it may have switched groups on
+            self._begin_task(self._tell(talk))
+        return text if self._is_local else _without_folders(text, shown=shown)
+
+    def _made(
+        self, ctx: Context, params: Any, tool: Tool, name: str, arguments: Mapping[str, str]
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Make what a plugin offers."""
+        client = Client(ctx, self._talk(ctx).level, params)
+        return made(tool, name, arguments, client, self._limits)
 
     # ---- resources and skills ---------------------------------------------------------------
 
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
-        found = find(params.uri, self._shown(ctx).view)
+        shown = self._shown(ctx)
+        if offered := shown.offers.find(params.uri):
+            resource, parts = offered
+            making = self._made(ctx, params, resource.tool, resource.name, parts)
+            return await _or_question(
+                making,
+                lambda result: {"contents": contents_of(params.uri, resource, result), **_FRESH},
+            )
+        found = find(params.uri, shown.view)
         if found is None or not found.is_file:
             raise _no_resource(ctx, params.uri)
         try:
@@ -306,8 +336,10 @@ class Serving:
         return {"contents": [content], **_FRESH}
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
-        found = find(params.uri, self._shown(ctx).view)
-        if found is None or not found.is_file:
+        shown = self._shown(ctx)
+        found = find(params.uri, shown.view)
+        is_there = shown.offers.find(params.uri) or (found is not None and found.is_file)
+        if not is_there:
             raise _no_resource(ctx, params.uri)
         self._talk(ctx).subscribed.add(params.uri)
         return types.EmptyResult()
@@ -349,7 +381,9 @@ class Serving:
         skills, begun = self._shown(ctx).view.skills, params.argument.value
         given = (params.context.arguments if params.context else None) or {}
         words: list[str] = []
-        if getattr(params.ref, "uri", None) == TEMPLATE["uriTemplate"]:
+        if offered := _completed(params.ref, self._shown(ctx)):
+            words = list(offered(params.argument.name, begun))
+        elif getattr(params.ref, "uri", None) == TEMPLATE["uriTemplate"]:
             if params.argument.name == "name":
                 words = [skill.name for skill in skills]
             elif params.argument.name == "path":
@@ -376,6 +410,30 @@ class _Server(Server[None]):
         return super().create_initialization_options(
             changing, experimental_capabilities, extensions
         )
+
+
+async def _or_question(making: Awaitable[R], answer: Callable[[R], Any]) -> Any:
+    """Answer with what comes of something, or with the questions that it needs answers to."""
+    try:
+        return answer(await making)
+    except InputNeededError as needed:
+        return needed.result
+
+
+def _messages(description: str, result: ToolResult) -> dict[str, Any]:
+    messages = messages_of(result.content)
+    return {"resultType": "complete", "description": description, "messages": messages}
+
+
+def _completed(
+    reference: types.PromptReference | types.ResourceTemplateReference, shown: Shown
+) -> Complete | None:
+    """Return what completes the arguments of something that a plugin offers, if it does."""
+    if isinstance(reference, types.PromptReference):
+        prompt = shown.offers.prompts.get(reference.name)
+        return prompt.complete if prompt else None
+    resource = shown.offers.resources.get(reference.uri)
+    return resource.complete if resource else None
 
 
 def _page(

@@ -10,8 +10,9 @@ from satchel.errors import SatchelError
 from satchel.groups import View
 from satchel.mcp.choosing import Choice, seen, with_those_of_skills
 from satchel.mcp.listing import Listing
+from satchel.mcp.offering import Offers, described_prompt, described_resource
 from satchel.mcp.prompts import prompts_of
-from satchel.mcp.skills import resources_of
+from satchel.mcp.skills import TEMPLATE, resources_of
 from satchel.names import BASIC_GROUP
 from satchel.prompt.skills import DEFAULT_TEMPLATE, LOADER_TIGHT_TEMPLATE
 from satchel.satchel import Satchel
@@ -43,6 +44,9 @@ class Shown:
     tools: Listing
     prompts: Listing
     resources: Listing
+    templates: Listing
+    offers: Offers
+    """What plugins offer beside tools and skills."""
     texts: Mapping[str, str]
     """The skill prompt and the notes, by the names of their prompts."""
     schemas: Mapping[str, Mapping[str, Any]]
@@ -122,18 +126,34 @@ class Showcase:
         ]
         texts = {"skill_prompt": step.skill_prompt(), "activated_notes": step.activated_notes()}
         texts = {name: text for name, text in texts.items() if text}
+        offers = Offers.of(catalog, active)
+        described = [described_resource(one) for one in offers.resources.values()]
         return Shown(
             catalog,
             active,
             view,
             Listing.of(tools),
-            Listing.of(prompts_of(view, texts)),
+            Listing.of(_prompts(view, texts, offers)),
             # Also when only the text of a skill changes, what was read is out of date.
-            Listing.of(resources_of(view.skills), (skill.version for skill in view.skills)),
+            Listing.of(
+                [*resources_of(view.skills), *(one for one in described if "uri" in one)],
+                (skill.version for skill in view.skills),
+            ),
+            Listing.of([TEMPLATE, *(one for one in described if "uri" not in one)]),
+            offers,
             texts,
             {tool["name"]: tool["inputSchema"] for tool in tools},
             step.prompt(),
         )
+
+
+def _prompts(view: View, texts: Iterable[str], offers: Offers) -> list[dict[str, Any]]:
+    """Describe all prompts; of one name ours count first, then those of plugins, then skills."""
+    found: dict[str, dict[str, Any]] = {}
+    ours, skills = prompts_of(view, texts)
+    for one in (*ours, *map(described_prompt, offers.prompts.values()), *skills):
+        found.setdefault(one["name"], one)
+    return list(found.values())
 
 
 def _group_of(name: str, view: View) -> str:
