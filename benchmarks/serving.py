@@ -2,9 +2,10 @@
 
     python benchmarks/serving.py [CALLS]
 
-Both servers offer the same async tools, run in processes of their own, and are asked in turn by the same
-client, over stdio and over HTTP, in both eras of the protocol. Told are medians in milliseconds,
-and the ratio of ours to the plain one.
+Both servers offer the same async tools, run in processes of their own, and are asked in turn by
+the same client, over stdio and over HTTP, in both eras of the protocol. Told are medians in
+milliseconds, and the ratio of ours to the plain one. Then the tool of another plugin is edited, and
+it is told how long it takes until an idle client hears of it: the median and the slowest of twenty.
 """
 
 import asyncio
@@ -25,6 +26,12 @@ from mcp import Client, StdioServerParameters
 SIZES = (10, 100, 1_000)
 ERAS = {"2025-11-25": "legacy", "2026-07-28": "auto"}
 ROUNDS = 5
+EDITS = 20
+PAUSE = 0.5
+"""Seconds between two edits: a file that changes all the time is waited for."""
+
+Heard = tuple[Client, "asyncio.Queue[float]"]
+"""A client, and when it heard something."""
 
 TOOL = '''
 @tool
@@ -73,8 +80,9 @@ async def main(calls: int) -> None:
             ours = written(Path(folder), size)
             plain = [str(Path(folder, "plain.py")), await dumped(Path(folder), ours)]
             for transport in ("stdio", "http"):
-                for era, mode in ERAS.items():
-                    await compared(size, transport, era, mode, (ours, plain), calls)
+                for era in ERAS:
+                    await compared(f"{size:5} {transport:9} {era:10}", (ours, plain), calls)
+                    await edited(f"{size:5} {transport:9} {era:10}", ours, Path(folder))
 
 
 def written(folder: Path, size: int) -> list[str]:
@@ -84,6 +92,10 @@ def written(folder: Path, size: int) -> list[str]:
     tools = "".join(TOOL.format(number=number) for number in range(size))
     (plugin / "tools.py").write_text(f"from satchel import tool\n{tools}")
     (plugin / "toolkit.yaml").write_text("name: many\nactive: true\n")
+    edited_one = folder / "plugins" / "one"
+    edited_one.mkdir()
+    (edited_one / "tools.py").write_text(f"from satchel import tool\n{TOOL.format(number='x')}")
+    (edited_one / "toolkit.yaml").write_text("name: one\nactive: true\n")
     (folder / "plain.py").write_text(textwrap.dedent(PLAIN))
     return ["-m", "satchel", "serve", "--plugins", str(folder / "plugins"), "--rate", "0"]
 
@@ -134,29 +146,57 @@ async def reachable(port: str) -> None:
             return writing.close()
 
 
-async def compared(
-    size: int, transport: str, era: str, mode: str, both: tuple[list[str], list[str]], calls: int
-) -> None:
-    """Ask both servers in turn, and print what it took."""
-    ours, plain = both
+@asynccontextmanager
+async def connected(setting: str, arguments: list[str], http: list[str]) -> AsyncIterator[Heard]:
+    """Start a server, and connect to it; yields the client, and what it hears."""
+    _, transport, era = setting.split()
+    heard = asyncio.Queue[float]()
+
+    async def hear(_message: object) -> None:
+        heard.put_nowait(time.perf_counter())
+
     async with AsyncExitStack() as stack:
-        clients = []
-        for arguments, http in ((ours, ["--http", "127.0.0.1:0"]), (plain, ["38765"])):
-            server: StdioServerParameters | str = started(arguments)
-            if transport == "http":
-                server = await stack.enter_async_context(listening([*arguments, *http]))
-            clients.append(await stack.enter_async_context(Client(server, mode=mode, cache=None)))
+        server: StdioServerParameters | str = started(arguments)
+        if transport == "http":
+            server = await stack.enter_async_context(listening([*arguments, *http]))
+        client = Client(server, mode=ERAS[era], cache=None, message_handler=hear)
+        yield await stack.enter_async_context(client), heard
+
+
+async def compared(setting: str, both: tuple[list[str], list[str]], calls: int) -> None:
+    """Ask both servers in turn, and print what it took."""
+    async with (
+        connected(setting, both[0], ["--http", "127.0.0.1:0"]) as (ours, _),
+        connected(setting, both[1], ["38765"]) as (plain, _),
+    ):
         questions = {
             "list": (lambda client: client.list_tools(), max(10, calls // 10)),
             "call": (lambda client: client.call_tool("tool_3", {"city": "Oslo"}), calls),
         }
         for name, (ask, count) in questions.items():
-            mine, theirs = await medians(clients, ask, count)
-            print(
-                f"{size:5} {transport:9} {era:10}  {name} {mine:8.2f} {theirs:8.2f} "
-                f"{mine / theirs:6.2f}",
-                flush=True,
-            )
+            mine, theirs = await medians([ours, plain], ask, count)
+            print(f"{setting}  {name} {mine:8.2f} {theirs:8.2f} {mine / theirs:6.2f}", flush=True)
+
+
+async def edited(setting: str, ours: list[str], folder: Path) -> None:
+    """Edit a tool again and again, and print how long it takes until a client is told."""
+    file = folder / "plugins" / "one" / "tools.py"
+    before, taken = file.read_text(), []
+    async with (
+        connected(setting, ours, ["--http", "127.0.0.1:0"]) as (client, heard),
+        AsyncExitStack() as stack,
+    ):
+        if client.protocol_version > "2026":
+            await stack.enter_async_context(client.listen(tools_list_changed=True))
+        for number in range(EDITS):
+            await asyncio.sleep(PAUSE)
+            while not heard.empty():
+                heard.get_nowait()
+            begun = time.perf_counter()
+            file.write_text(before.replace("by station x.", f"by station x, edit {number}."))
+            taken.append((await heard.get() - begun) * 1e3)
+    file.write_text(before)
+    print(f"{setting}  edit {statistics.median(taken):8.2f} {max(taken):8.2f}", flush=True)
 
 
 async def medians(

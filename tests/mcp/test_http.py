@@ -196,6 +196,24 @@ def test_a_session_belongs_to_the_credential_that_opened_it(bag, tokens):
     assert others == [404, 404]
 
 
+@pytest.mark.parametrize("more", [{}, {"hosts": ("tools.example.com",)}, {"tokens": True}])
+def test_where_skills_lie_is_told_only_if_no_proxy_can_be_in_between(
+    bag, tokens, more, tmp_path, write_skill
+):
+    bag.register_skill(write_skill(tmp_path, "pdf"))
+    given = {"tokens": tokens} if "tokens" in more else more
+
+    async def ask():
+        async with (
+            served(bag, **given) as url,
+            connected(url, STATELESS, WHOLE) as (client, _),
+        ):
+            result = await client.call_tool("load_skill", {"name": "pdf"})
+            return str(tmp_path) in result.content[0].text
+
+    assert run(ask()) is not bool(more)
+
+
 def test_a_body_that_is_too_large_is_refused(bag):
     async def ask():
         async with served(bag) as url:

@@ -127,7 +127,9 @@ async def serve_http(
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until it is cancelled, on a socket that listens at an address."""
-    endpoints = Endpoints(bag, choice, local=address.is_loopback)
+    # With tokens or further names, a proxy on this machine may speak for clients elsewhere.
+    is_local = address.is_loopback and tokens is None and not hosts
+    endpoints = Endpoints(bag, choice, local=is_local)
     app: ASGIApp = Gate(
         endpoints, address, tokens=tokens, hosts=hosts, origins=origins, per_second=per_second
     )
