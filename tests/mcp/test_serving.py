@@ -564,7 +564,7 @@ def test_only_the_resource_that_was_asked_for_is_told(era, tmp_path, write_skill
 def test_clients_that_left_are_forgotten():
     server, _ = maps()
     asking(server, lambda c, _: c.list_tools())
-    assert not server._talks
+    assert not len(server.audience)
 
 
 # ---- prompts, resources, skills -------------------------------------------------------------

@@ -92,7 +92,7 @@ class Endpoints:
     def say_goodbye(self) -> None:
         """End the streams on which clients listen, as the protocol wants it."""
         for serving in self._servings:
-            serving.close()
+            serving.audience.close()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

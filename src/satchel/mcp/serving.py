@@ -6,8 +6,7 @@ stands alone: all clients see the same lists, and hear of changes on a stream th
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -18,12 +17,11 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types import methods
 
-from satchel.catalog import Change
 from satchel.errors import SatchelError, ToolError
+from satchel.mcp.audience import Audience
 from satchel.mcp.calling import Asked, call_tool
 from satchel.mcp.choosing import Choice
 from satchel.mcp.client import Client, Context, InputNeededError, is_stateless
@@ -32,7 +30,7 @@ from satchel.mcp.offering import contents_of, made, messages_of
 from satchel.mcp.prompts import prompt_result
 from satchel.mcp.shown import Manner, Showcase, Shown
 from satchel.mcp.skills import EXTENSION, TEMPLATE, Manifests, children, find, read, uri_of
-from satchel.mcp.talk import Talk, connection_of, events_between, send
+from satchel.mcp.talk import Talk, connection_of
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.text import xml_path
@@ -47,8 +45,6 @@ _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _TALK = "satchel"
 _RESOURCE_NOT_FOUND = -32002
 """The code of the protocol with a handshake; later it is that of wrong parameters."""
-_PATIENCE = 5.0
-"""Seconds that a client which does not read may hold up what it is told."""
 _MOST_COMPLETIONS = 100
 
 _REMEMBERED = frozenset({"tools/list", "prompts/list", "resources/list"})
@@ -92,20 +88,15 @@ class Serving:
         self._with_connection = Manner(can_switch, is_lasting=True)
         self._without = Manner(can_switch=False, is_lasting=single)
         self._lasting = self._fresh_talk(self._without) if single else None
-        self._bus = InMemorySubscriptionBus()
-        self._listening = ListenHandler(self._bus)
-        self._talks: set[Talk] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._runs = 0
-        self._published = self._shown_without()
+        self.audience = Audience(bag, self._shown_without, self._shown_to, self._look)
         self.server: Server[None] = self._server(name)
 
     def _server(self, name: str) -> Server[None]:
         server = _Server(
             name,
             version=version("satchel"),
-            instructions=self._published.instructions or None,
-            lifespan=self._life,
+            instructions=self._shown_without().instructions or None,
+            lifespan=self.audience.life,
             get_tool_input_schema=self._schema_of,
             on_list_tools=self._list("tools", lambda shown: shown.tools),
             on_call_tool=self._call,
@@ -118,7 +109,7 @@ class Serving:
             on_read_resource=self._read,
             on_subscribe_resource=self._subscribe,
             on_unsubscribe_resource=self._unsubscribe,
-            on_subscriptions_listen=self._listening,
+            on_subscriptions_listen=self.audience.listening,
             on_completion=self._complete,
         )
         server.middleware.append(self._remember)
@@ -139,9 +130,10 @@ class Serving:
     def _schema_of(self, tool: str) -> Mapping[str, Any] | None:
         return self._shown_without().schemas.get(tool)
 
-    def close(self) -> None:
-        """End the streams on which clients listen; to do before its transport is closed."""
-        self._listening.close()
+    def _look(self, newest: Shown) -> None:
+        """Take up what is new, and forget what is gone."""
+        self.server.instructions = newest.instructions or None
+        self._manifests.forget_all_but(newest.catalog.all_skills)
 
     # ---- who is there -----------------------------------------------------------------------
 
@@ -174,72 +166,8 @@ class Serving:
 
     async def _begin(self, ctx: Context, _params: types.NotificationParams) -> None:
         """Note a client that has shaken hands: from now on it is told of changes."""
-        if is_stateless(ctx):
-            return
-        talk = self._talk(ctx)
-        talk.told = self._shown_to(talk)
-        self._talks.add(talk)
-        connection_of(ctx).exit_stack.callback(self._talks.discard, talk)
-
-    # ---- what changed -----------------------------------------------------------------------
-
-    @asynccontextmanager
-    async def _life(self, _server: Server[Any]) -> AsyncIterator[None]:
-        """Tell clients of changes while the server runs, or the first of several runs."""
-        loop = asyncio.get_running_loop()
-
-        def heard(_change: Change) -> None:
-            with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._look)
-
-        undo = self._bag.subscribe(heard)
-        self._runs += 1
-        try:
-            yield
-        finally:
-            undo()
-            self._runs -= 1
-            if not self._runs:
-                self.close()
-                for task in self._tasks:
-                    task.cancel()
-
-    def _look(self) -> None:
-        """Compare what is shown with what was, and tell everybody of the difference."""
-        before, self._published = self._published, self._shown_without()
-        if before is self._published:
-            return
-        self.server.instructions = self._published.instructions or None
-        self._manifests.forget_all_but(self._published.catalog.all_skills)
-        self._begin_task(self._publish(before, self._published))
-        for talk in self._talks:
-            self._begin_task(self._tell(talk))
-
-    async def _publish(self, before: Shown, after: Shown) -> None:
-        for event in events_between(before, after):
-            await self._bus.publish(event)
-
-    async def _tell(self, talk: Talk) -> None:
-        """Tell one client what is another than it was told; one who does not read is left."""
-        if talk.told is None or talk.is_being_told:
-            talk.has_news = True
-            return
-        talk.is_being_told = talk.has_news = True
-        try:
-            while talk.has_news:
-                talk.has_news = False
-                before, talk.told = talk.told, self._shown_to(talk)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_PATIENCE):
-                        for event in events_between(before, talk.told):
-                            await send(event, talk)
-        finally:
-            talk.is_being_told = False
-
-    def _begin_task(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if not is_stateless(ctx):
+            self.audience.join(self._talk(ctx))
 
     # ---- lists ------------------------------------------------------------------------------
 
@@ -279,8 +207,7 @@ class Serving:
                 call_tool(Asked(ctx, params, talk, shown, self.choice, hide)), lambda answer: answer
             )
         finally:
-            if talk in self._talks:  # it may have switched its groups
-                self._begin_task(self._tell(talk))
+            self.audience.check(talk, shown)
 
     # ---- prompts ----------------------------------------------------------------------------
 
@@ -290,7 +217,8 @@ class Serving:
         described = {item["name"]: item["description"] for item in shown.prompts.items}
         if params.name not in described:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name!r}.")
-        if offered := shown.offers.prompts.get(params.name):
+        offered = shown.offers.prompts.get(params.name)
+        if offered is not None and params.name not in shown.texts:
             making = self._made(ctx, params, offered.tool, params.name, params.arguments or {})
             return await _or_question(
                 making, lambda result: _messages(described[params.name], result)
@@ -303,8 +231,7 @@ class Serving:
             text = talk.session.load_skill(name).text
         except SatchelError as problem:
             raise MCPError(types.INVALID_PARAMS, problem.message) from problem
-        if talk in self._talks:  # it may have switched groups on
-            self._begin_task(self._tell(talk))
+        self.audience.check(talk, shown)
         return text if self._is_local else _without_folders(text, shown=shown)
 
     def _made(
