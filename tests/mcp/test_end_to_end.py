@@ -15,6 +15,29 @@ from mcp import StdioServerParameters
 every_era = pytest.mark.parametrize("era", ERAS)
 every_transport = pytest.mark.parametrize("transport", ["stdio", "http"])
 
+WORKING = """
+import asyncio
+from pathlib import Path
+from satchel import ToolContext, tool
+
+HERE = Path(__file__).parent
+
+@tool
+def counting(upto: int):
+    "Count, a part at a time."
+    for number in range(upto):
+        yield f"{number} "
+
+@tool
+async def endless(context: ToolContext) -> str:
+    "Never end."
+    await context.get_metadata("mcp").progress(1)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        (HERE / "ended").touch()
+"""
+
 NOISY = """
 import os, sys
 print("imported")
@@ -98,6 +121,43 @@ def test_what_plugins_print_and_read_never_reaches_the_protocol(world, transport
     names, text = run(ask())
     assert "noisy" in names
     assert text == "clean"
+
+
+@every_era
+@every_transport
+def test_the_parts_of_a_stream_arrive_as_progress(world, write_plugin, transport, era):
+    write_plugin(world / "plugins", "work", tools=WORKING)
+
+    async def ask():
+        async with connected(world, transport, era) as (client, told):
+            call = client.call_tool("counting", {"upto": 3}, progress_callback=told.step)
+            return (await call).content[0].text, told.progress
+
+    text, progress = run(ask())
+    assert text == "0 1 2 "
+    assert progress == [(1, None, "0 "), (2, None, "1 "), (3, None, "2 ")]
+
+
+@every_era
+@every_transport
+def test_a_tool_is_cancelled_when_its_client_gives_the_call_up(world, write_plugin, transport, era):
+    ended = write_plugin(world / "plugins", "work", tools=WORKING) / "ended"
+
+    async def ask():
+        begun = asyncio.Event()
+
+        async def progress(*_):
+            begun.set()
+
+        async with connected(world, transport, era) as (client, _):
+            call = asyncio.create_task(client.call_tool("endless", {}, progress_callback=progress))
+            await begun.wait()
+            call.cancel()
+            async with asyncio.timeout(PATIENCE):
+                while not ended.exists():  # noqa: ASYNC110 - another process makes it
+                    await asyncio.sleep(0.02)
+
+    run(ask())
 
 
 def edit_tool(world, number):

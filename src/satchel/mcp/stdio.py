@@ -19,7 +19,10 @@ def claim_stdin() -> BinaryIO:
 
     A plugin or the program that it starts would otherwise take what a client said.
     """
-    private = os.dup(0)
+    try:
+        private = os.dup(0)
+    except OSError:  # the process was started with it closed: nobody will say anything
+        private = os.open(os.devnull, os.O_RDONLY)
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)
     os.close(nowhere)

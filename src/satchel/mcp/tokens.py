@@ -16,6 +16,8 @@ SHORTEST = 16
 """Characters of the shortest token that is taken: a shorter one could be guessed."""
 _LARGEST = 256 * 1024
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+# A pipe would make whoever opens it wait; not every system has the words.
+_CAREFULLY = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Tokens:
 
 def _read(path: str) -> tuple[tuple[int, ...], tuple[Credential, ...]]:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        with open(os.open(path, os.O_RDONLY | _CAREFULLY), "rb") as file:
             status = os.fstat(file.fileno())
             _require_private(path, status)
             text = file.read(_LARGEST).decode()
