@@ -1,6 +1,6 @@
 """What a client waits for a list of tools and for a call, beside a plain server of the SDK.
 
-    python benchmarks/serving.py [CALLS]
+    python benchmarks/serving.py [CALLS [SIZE...]]
 
 Both servers offer the same async tools, run in processes of their own, and are asked in turn by
 the same client, over stdio and over HTTP, in both eras of the protocol. Told are medians in
@@ -26,6 +26,8 @@ from mcp import Client, StdioServerParameters
 SIZES = (10, 100, 1_000)
 ERAS = {"2025-11-25": "legacy", "2026-07-28": "auto"}
 ROUNDS = 5
+AT_ONCE = 50
+"""How many tools one plugin has."""
 EDITS = 20
 PAUSE = 0.5
 """Seconds between two edits: a file that changes all the time is waited for."""
@@ -72,10 +74,10 @@ else:
 """
 
 
-async def main(calls: int) -> None:
+async def main(calls: int, sizes: tuple[int, ...]) -> None:
     """Measure and print."""
     print(f"{'tools':>5} {'transport':9} {'era':10}  {'':4} {'ours':>8} {'plain':>8} {'ratio':>6}")
-    for size in SIZES:
+    for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             ours = written(Path(folder), size)
             plain = [str(Path(folder, "plain.py")), await dumped(Path(folder), ours)]
@@ -87,17 +89,20 @@ async def main(calls: int) -> None:
 
 def written(folder: Path, size: int) -> list[str]:
     """Write both servers, and return how ours is started."""
-    plugin = folder / "plugins" / "many"
-    plugin.mkdir(parents=True)
-    tools = "".join(TOOL.format(number=number) for number in range(size))
-    (plugin / "tools.py").write_text(f"from satchel import tool\n{tools}")
-    (plugin / "toolkit.yaml").write_text("name: many\nactive: true\n")
-    edited_one = folder / "plugins" / "one"
-    edited_one.mkdir()
-    (edited_one / "tools.py").write_text(f"from satchel import tool\n{TOOL.format(number='x')}")
-    (edited_one / "toolkit.yaml").write_text("name: one\nactive: true\n")
+    for first in range(0, size, AT_ONCE):
+        numbers = range(first, min(first + AT_ONCE, size))
+        plugin(folder, f"many-{first}", "".join(TOOL.format(number=n) for n in numbers))
+    plugin(folder, "one", TOOL.format(number="x"))
     (folder / "plain.py").write_text(textwrap.dedent(PLAIN))
     return ["-m", "satchel", "serve", "--plugins", str(folder / "plugins"), "--rate", "0"]
+
+
+def plugin(folder: Path, name: str, tools: str) -> None:
+    """Write a plugin."""
+    home = folder / "plugins" / name
+    home.mkdir(parents=True)
+    (home / "tools.py").write_text(f"from satchel import tool\n{tools}")
+    (home / "toolkit.yaml").write_text(f"name: {name}\nactive: true\n")
 
 
 async def dumped(folder: Path, ours: list[str]) -> str:
@@ -214,4 +219,5 @@ async def medians(
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 300))
+    calls, *sizes = map(int, sys.argv[1:] or [300])
+    asyncio.run(main(calls, tuple(sizes) or SIZES))

@@ -38,11 +38,11 @@ class Talk:
 
 def events_between(before: Shown, after: Shown) -> Iterator[ServerEvent]:
     """Yield what clients are told about the way from one to the other."""
-    if before.tools.digest != after.tools.digest:
+    if before.tools != after.tools:
         yield ToolsListChanged()
-    if before.prompts.digest != after.prompts.digest:
+    if before.prompts != after.prompts:
         yield PromptsListChanged()
-    if before.resources.digest != after.resources.digest:
+    if before.resources != after.resources or before.templates != after.templates:
         yield ResourcesListChanged()
         old, new = _files(before), _files(after)
         for uri in sorted(old.keys() | new.keys()):
