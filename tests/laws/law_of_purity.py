@@ -344,6 +344,7 @@ EXCEPTIONS = {
         "it reads the file of tokens, which must be its owner's alone",
         {"hmac.compare_digest", "open", "os", "stat"},
     ),
+    "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),
     "mcp.stdio": (
         "it keeps stdin for the client, and reads it in a thread",
         {"os", "threading.Thread", "open"},

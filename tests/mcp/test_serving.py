@@ -13,6 +13,7 @@ from satchel import (
     ResourceLink,
     Satchel,
     Text,
+    Tool,
     ToolContext,
     ToolError,
     ToolResult,
@@ -152,6 +153,41 @@ def test_what_is_no_object_is_structured_only_in_the_later_protocol():
 
     assert asking(serving(numbers), call, HANDSHAKE).structured_content is None
     assert asking(serving(numbers), call, STATELESS).structured_content == [1, 2]
+
+
+class Odd(Tool):
+    """A tool whose author wrote something that the protocol does not take."""
+
+    description = "Odd."
+
+    def __init__(self, name, **odd):
+        self.name, self.parameters = name, {"type": "object", "properties": {}}
+        vars(self).update(odd)
+
+    async def execute(self):
+        return "fine"
+
+
+@every_era
+def test_a_tool_that_does_not_fit_costs_no_other(era, caplog):
+    server = serving(
+        echo,
+        Odd("hints", annotations={"readOnlyHint": "perhaps"}),
+        Odd(
+            "number", parameters={"type": "object", "properties": {"a": {"default": float("nan")}}}
+        ),
+    )
+
+    async def ask(client, _):
+        result = await client.call_tool("hints", {})
+        return {made.name: made for made in (await client.list_tools()).tools}, result
+
+    tools, result = asking(server, ask, era)
+    assert set(tools) == {"echo", "hints"}
+    assert tools["hints"].annotations is None
+    assert result.content[0].text == "fine"
+    assert "hints is served without annotations" in caplog.text
+    assert "number is not served" in caplog.text
 
 
 @every_era

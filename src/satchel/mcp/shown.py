@@ -9,6 +9,7 @@ from satchel.catalog import Catalog
 from satchel.errors import SatchelError
 from satchel.groups import View
 from satchel.mcp.choosing import Choice, seen, with_those_of_skills
+from satchel.mcp.fitness import Fitting
 from satchel.mcp.listing import Listing
 from satchel.mcp.offering import Offers, described_prompt, described_resource
 from satchel.mcp.prompts import prompts_of
@@ -67,6 +68,7 @@ class Showcase:
         self._catalog = bag.catalog
         self._made: dict[tuple[frozenset[str], Manner], Shown] = {}
         self._first: dict[Manner, frozenset[str]] = {}
+        self._fitting = Fitting()
 
     def session(self, manner: Manner) -> Session:
         """Begin a session with what is active to begin with."""
@@ -111,6 +113,7 @@ class Showcase:
         """Return the newest generation, and forget what was made of another."""
         if (catalog := self._bag.catalog) is not self._catalog:
             self._catalog, self._made, self._first = catalog, {}, {}
+            self._fitting.forget_all_but((tool.name, tool.version) for tool in catalog.all_tools)
         return self._catalog
 
     def _make(self, catalog: Catalog, active: frozenset[str], manner: Manner) -> Shown:
@@ -119,10 +122,11 @@ class Showcase:
         step = session.step()
         view = seen(catalog, active)
         tools = [
-            {**schema, "_meta": {GROUP_KEY: _group_of(schema["name"], view)}}
+            {**fitted, "_meta": {GROUP_KEY: _group_of(schema["name"], view)}}
             for schema in step.schemas("mcp")
             if self.choice.lets(schema["name"])
             and (manner.is_lasting or not _is_of_tasks(schema["name"], view))
+            and (fitted := self._fitting.fitted(schema, _version_of(schema["name"], view)))
         ]
         texts = {"skill_prompt": step.skill_prompt(), "activated_notes": step.activated_notes()}
         texts = {name: text for name, text in texts.items() if text}
@@ -159,6 +163,11 @@ def _prompts(view: View, texts: Iterable[str], offers: Offers) -> list[dict[str,
 def _group_of(name: str, view: View) -> str:
     entry = view.by_name.get(name)
     return entry.group if entry else BASIC_GROUP
+
+
+def _version_of(name: str, view: View) -> str:
+    entry = view.by_name.get(name)
+    return entry.version if entry else ""
 
 
 def _is_of_tasks(name: str, view: View) -> bool:

@@ -32,6 +32,7 @@ class McpPrompt:
     ) -> None:
         self.tool = make if isinstance(make, Tool) else FunctionTool(make, name=name)
         self.name, self.complete = name or self.tool.name, complete
+        self.tool.to_schema("mcp")  # what is wrong with it is told to whoever makes it
 
 
 class McpResource:
@@ -53,6 +54,7 @@ class McpResource:
         self.tool = read if isinstance(read, Tool) else FunctionTool(read)
         self.uri, self.name = uri, name or self.tool.name
         self.mime_type, self.complete = mime_type, complete
+        self.tool.to_schema("mcp")
         self.variables = tuple(_VARIABLE.findall(uri))
         unknown = set(self.variables) - self.tool.parameters.get("properties", {}).keys()
         if unknown:
