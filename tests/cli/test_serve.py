@@ -88,7 +88,7 @@ def test_an_address_that_is_taken_is_one_line(run, here):
 
 
 def test_without_the_sdk_it_is_said_how_to_get_it(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
     result = run("serve")
     assert result.exit_code == 1
     assert "pip install 'satchel[mcp]'" in result.stderr

@@ -351,10 +351,7 @@ EXCEPTIONS = {
     ),
     "cli.commands.serve": (
         "it serves until a signal comes",
-        {
-            *("asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"),
-            "mcp.server.lowlevel",
-        },
+        {"asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"},
     ),
     "cli.calling": (
         "Ctrl-C cancels the call, also while its loop begins to wait",

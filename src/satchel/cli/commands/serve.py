@@ -16,6 +16,7 @@ from satchel.cli.render import count, summary
 from satchel.errors import SatchelError
 from satchel.mcp.address import Address
 from satchel.mcp.choosing import Choice
+from satchel.mcp.sdk import require_sdk
 
 if TYPE_CHECKING:
     import satchel
@@ -103,7 +104,7 @@ def command(
     if client is not None:
         _print_config(mcp_client(client), http, choice, sources, console, **web)
         return
-    _require_sdk()
+    require_sdk()
     if http is None:
         _serve_stdio(choice, sources, console)
     else:
@@ -207,16 +208,6 @@ def _address(where: str, token_file: str | None) -> Address:
         told = f"{address.host} can be reached from elsewhere, so --token-file is needed"
         raise click.UsageError(told)
     return address
-
-
-def _require_sdk() -> None:
-    """Raise `SatchelError` that says how to get the SDK, if it is not there."""
-    try:
-        import mcp.server.lowlevel  # noqa: F401 - whether it can be imported is the question
-    except ImportError as problem:
-        raise SatchelError(
-            "MCP needs the official SDK, which is not installed", fix="pip install 'satchel[mcp]'"
-        ) from problem
 
 
 def _run(bag: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
