@@ -1002,3 +1002,21 @@ def test_answers_that_a_client_made_up_are_refused(offering):
     code, text = asking(Serving(offering), ask, STATELESS, elicitation_callback=answer)
     assert code == types.INVALID_PARAMS
     assert "requestState" in text
+
+
+@every_era
+def test_while_a_skill_is_broken_its_last_good_version_goes_on(era, tmp_path, write_skill):
+    bag = Satchel(skills=[tmp_path])
+    folder = write_skill(tmp_path, "pdf", body="Read the pages.\n")
+    bag.refresh()
+    (folder / "SKILL.md").write_text("---\nname: pdf\n---\nBroken.\n")
+    bag.refresh()
+
+    async def ask(client, _):
+        prompt = await client.get_prompt("pdf")
+        listed = (await extension(client, "skills/list")).model_extra["skills"]
+        return prompt.messages[0].content.text, listed
+
+    text, listed = asking(Serving(bag), ask, era)
+    assert "Read the pages." in text
+    assert listed == []
