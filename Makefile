@@ -4,6 +4,7 @@
 #   make run ARGS="prompt"         any other command; the bundled folders are named for it
 #   make test                      every test;   make test ARGS="-k skills"   some of them
 #   make check                     format, lint, types and the laws
+#   make conformance               the official suite of MCP, which needs npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
 # PYTHON=python3.13 chooses another Python, UV= does without uv.
@@ -20,7 +21,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test check format clean
+.PHONY: help run test check conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -51,6 +52,9 @@ check: $(DEVELOPING)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest --quiet tests/laws
+
+conformance: $(DEVELOPING)
+	$(BIN)/python tests/conformance/run.py docs/reference/mcp-conformance.md
 
 format: $(DEVELOPING)
 	$(BIN)/python -m ruff format .

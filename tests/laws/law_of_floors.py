@@ -20,7 +20,8 @@ FLOORS = [
     {"shared"},
     {"loader", "watching", "session", "registering", "registry"},
     {"satchel"},
-    {"cli", "mcp", "builtin", "testing"},
+    {"mcp"},
+    {"cli", "builtin", "testing"},
     {"__init__", "__main__"},
 ]
 FACES = {"cli", "mcp", "builtin"}

@@ -27,7 +27,7 @@ PURE = {
     "names": {"difflib.get_close_matches", "re.compile", "re.split", "unicodedata.normalize"},
     "tools": {
         *("json.dumps", "json.loads"),
-        *("base64.b64encode", "json.JSONEncoder", "re.IGNORECASE", "re.compile"),
+        *("base64.b64encode", "json.JSONEncoder", "re.IGNORECASE", "re.compile", "re.escape"),
         *("inspect.Parameter", "inspect.cleandoc", "inspect.signature", "inspect.unwrap"),
         *("inspect.iscoroutinefunction", "jsonschema_rs"),
         *("griffe.Docstring", "griffe.Parser", "griffe.parse_auto"),
@@ -339,6 +339,37 @@ EXCEPTIONS = {
             *("importlib.metadata", "os", "platform", "queue", "re", "shlex", "signal", "sys"),
             *("open", "tempfile", "threading", "time", "satchel.sources", "tomlkit"),
         },
+    ),
+    "mcp": (
+        "it is a face, and the room of the protocol's SDK",
+        {
+            *("asyncio", "anyio", "contextlib", "fnmatch.fnmatchcase", "functools.partial"),
+            *("hashlib", "importlib.metadata.version", "json", "mcp", "mcp_types", "pydantic"),
+            *("re.compile", "satchel.sources", "urllib.parse", "base64.b64encode", "yaml"),
+        },
+    ),
+    "mcp.address": ("it tells this machine's addresses from others", {"ipaddress.ip_address"}),
+    "mcp.gate": ("it stands before a web server", {"starlette"}),
+    "mcp.http": (
+        "it listens, and answers requests",
+        {
+            *("socket.AF_INET", "socket.AF_INET6", "socket.IPPROTO_TCP", "socket.SOCK_STREAM"),
+            *("socket.SOL_SOCKET", "socket.SO_REUSEADDR", "socket.socket"),
+            *("starlette", "uvicorn"),
+        },
+    ),
+    "mcp.tokens": (
+        "it reads the file of tokens, which must be its owner's alone",
+        {"hmac.compare_digest", "open", "os", "stat"},
+    ),
+    "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),
+    "mcp.stdio": (
+        "it keeps stdin for the client, and reads it in a thread",
+        {"os", "threading.Thread", "open"},
+    ),
+    "cli.commands.serve": (
+        "it serves until a signal comes",
+        {"asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"},
     ),
     "cli.calling": (
         "Ctrl-C cancels the call, also while its loop begins to wait",

@@ -176,6 +176,8 @@ class Supply:
     """Middleware around calls; like commands and life, the catalog only carries it."""
     commands: tuple[Any, ...] = field(default=(), compare=False)
     """Commands for the command line."""
+    offers: tuple[Any, ...] = field(default=(), compare=False)
+    """Prompts and resources for MCP clients."""
     life: Any = field(default=None, compare=False, repr=False)
     """Its startup and shutdown, if it has any."""
     started_with: str = ""

@@ -22,6 +22,7 @@ COMMANDS = {
     "test": "Call the tools of a plugin with their own examples.",
     "new": "Write a new skill or plugin to start from.",
     "call": "Call a tool as a model would.",
+    "serve": "Serve what is loaded to MCP clients.",
     "enable": "Switch skills, tools, groups or plugins on again.",
     "disable": "Switch skills, tools, groups or plugins off.",
     "plugins": "Say of each plugin what it brings, and what it costs to import.",

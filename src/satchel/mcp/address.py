@@ -1,0 +1,48 @@
+"""An address to listen at."""
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, text: str) -> "Address":
+        """Read `HOST:PORT`, `[::1]:PORT` or only a port. Raises `ValueError`."""
+        host, _, port = text.rpartition(":")
+        if not (port.isascii() and port.isdecimal() and int(port) < 1 << 16):
+            raise ValueError("write HOST:PORT, such as 127.0.0.1:8000")
+        host = host.removeprefix("[").removesuffix("]")
+        return cls(host or "127.0.0.1", int(port))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return self.host == "localhost" or (
+            is_number(self.host) and ip_address(self.host).is_loopback
+        )
+
+    @property
+    def is_every(self) -> bool:
+        """Whether it is every address of this machine."""
+        return is_number(self.host) and ip_address(self.host).is_unspecified
+
+    @property
+    def url(self) -> str:
+        """Return what a client connects to."""
+        host = "127.0.0.1" if self.is_every else self.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/mcp"
+
+
+def is_number(name: str) -> bool:
+    """Tell whether a host is called by its number."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

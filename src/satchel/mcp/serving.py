@@ -1,0 +1,388 @@
+"""A satchel as an MCP server: one object for both eras of the protocol and every transport.
+
+Until 2025-11-25 a client begins with a handshake and has a connection: it gets a session of its
+own, may switch groups, and is told of changes whenever they come. Since 2026-07-28 each request
+stands alone: all clients see the same lists, and hear of changes on a stream that they open.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import mcp_types as types
+from mcp.server.connection import Connection
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.shared.exceptions import MCPError
+from mcp_types import methods
+
+from satchel.errors import SatchelError, ToolError
+from satchel.mcp.audience import Audience
+from satchel.mcp.calling import Asked, call_tool
+from satchel.mcp.choosing import Choice
+from satchel.mcp.client import Client, Context, InputNeededError, is_stateless
+from satchel.mcp.listing import Listing, StaleCursorError
+from satchel.mcp.offering import contents_of, made, messages_of
+from satchel.mcp.prompts import prompt_result
+from satchel.mcp.shown import Manner, Showcase, Shown
+from satchel.mcp.skills import EXTENSION, TEMPLATE, Manifests, children, find, read, uri_of
+from satchel.mcp.talk import Talk, connection_of
+from satchel.satchel import Satchel
+from satchel.settings import Limits
+from satchel.text import xml_path
+from satchel.tools import Tool, ToolResult
+from satchel.tools.offers import Complete
+
+R = TypeVar("R")
+
+_FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+"""What is told is as new as the last edit, so nobody should keep it."""
+
+_TALK = "satchel"
+_RESOURCE_NOT_FOUND = -32002
+"""The code of the protocol with a handshake; later it is that of wrong parameters."""
+_MOST_COMPLETIONS = 100
+
+_REMEMBERED = frozenset({"tools/list", "prompts/list", "resources/list"})
+
+
+class SkillParams(types.RequestParams):
+    """The address of a skill's SKILL.md."""
+
+    uri: str
+
+
+class DirectoryParams(types.PaginatedRequestParams):
+    """The address of a folder."""
+
+    uri: str
+
+
+class Serving:
+    """What a satchel holds, served to MCP clients.
+
+    `server` is the server of the official SDK: run it with whichever of its transports. With
+    `single` there is one client only, as on stdio, and its session lasts, whatever it speaks.
+    With `local` clients are on this machine, and may be told where skills lie.
+    """
+
+    def __init__(
+        self,
+        bag: Satchel,
+        choice: Choice | None = None,
+        *,
+        name: str = "satchel",
+        single: bool = False,
+        local: bool = True,
+        limits: Limits | None = None,
+    ) -> None:
+        self.choice, self._bag, self._is_local = choice or Choice(), bag, local
+        self._limits = limits or Limits()
+        self._showcase = Showcase(bag, self.choice)
+        self._manifests = Manifests(self._limits)
+        can_switch = self.choice.meta_tool and not self.choice.is_fixed
+        self._with_connection = Manner(can_switch, is_lasting=True)
+        self._without = Manner(can_switch=False, is_lasting=single)
+        self._lasting = self._fresh_talk(self._without) if single else None
+        self.audience = Audience(bag, self._shown_without, self._shown_to, self._look)
+        self.server: Server[None] = self._server(name)
+
+    def _server(self, name: str) -> Server[None]:
+        server = _Server(
+            name,
+            version=version("satchel"),
+            instructions=self._shown_without().instructions or None,
+            lifespan=self.audience.life,
+            get_tool_input_schema=self._schema_of,
+            on_list_tools=self._list("tools", lambda shown: shown.tools),
+            on_call_tool=self._call,
+            on_list_prompts=self._list("prompts", lambda shown: shown.prompts),
+            on_get_prompt=self._prompt,
+            on_list_resources=self._list("resources", lambda shown: shown.resources),
+            on_list_resource_templates=self._list(
+                "resourceTemplates", lambda shown: shown.templates
+            ),
+            on_read_resource=self._read,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
+            on_subscriptions_listen=self.audience.listening,
+            on_completion=self._complete,
+        )
+        server.middleware.append(self._remember)
+        sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
+        server.middleware.append(sealed)
+        server.extensions[EXTENSION] = {"directoryRead": True}
+        add = server.add_request_handler
+        add("skills/list", types.PaginatedRequestParams, self._skills)
+        add("skills/get", SkillParams, self._skill)
+        add("resources/directory/read", DirectoryParams, self._directory)
+        # Not by the constructor, which warns of what is old: clients of its time want it.
+        add("logging/setLevel", types.SetLevelRequestParams, self._set_level)
+        server.add_notification_handler(
+            "notifications/initialized", types.NotificationParams, self._begin
+        )
+        return server
+
+    def _schema_of(self, tool: str) -> Mapping[str, Any] | None:
+        return self._shown_without().schemas.get(tool)
+
+    def _look(self, newest: Shown) -> None:
+        """Take up what is new, and forget what is gone."""
+        self.server.instructions = newest.instructions or None
+        self._manifests.forget_all_but(newest.catalog.all_skills)
+
+    # ---- who is there -----------------------------------------------------------------------
+
+    def _talk(self, ctx: Context) -> Talk:
+        """Return what is remembered of whoever asks."""
+        if is_stateless(ctx):
+            return self._lasting or self._fresh_talk(self._without)
+        connection = connection_of(ctx)
+        talk = connection.state.get(_TALK)
+        if talk is None:
+            talk = connection.state[_TALK] = self._fresh_talk(self._with_connection, connection)
+        assert isinstance(talk, Talk)
+        return talk
+
+    def _fresh_talk(self, manner: Manner, connection: Connection | None = None) -> Talk:
+        return Talk(self._showcase.session(manner), manner, connection)
+
+    def _shown_to(self, talk: Talk) -> Shown:
+        """Return what a client is shown now."""
+        if not talk.manner.can_switch:
+            self._showcase.settle(talk.session, self._showcase.first(talk.manner))
+        return self._showcase.shown(talk.session.active_groups, talk.manner)
+
+    def _shown_without(self) -> Shown:
+        """Return what all clients of the protocol without a handshake are shown."""
+        return self._showcase.shown(self._showcase.first(self._without), self._without)
+
+    def _shown(self, ctx: Context) -> Shown:
+        return self._shown_without() if is_stateless(ctx) else self._shown_to(self._talk(ctx))
+
+    async def _begin(self, ctx: Context, _params: types.NotificationParams) -> None:
+        """Note a client that has shaken hands: from now on it is told of changes."""
+        if not is_stateless(ctx):
+            self.audience.join(self._talk(ctx))
+
+    # ---- lists ------------------------------------------------------------------------------
+
+    def _list(
+        self, key: str, choose: Callable[[Shown], Listing]
+    ) -> Callable[[Context, types.PaginatedRequestParams | None], Awaitable[Any]]:
+        async def answer(ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
+            return _page(key, choose(self._shown(ctx)), params)
+
+        return answer
+
+    async def _remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Answer a list from memory: the SDK takes long to check and write many tools."""
+        if ctx.method not in _REMEMBERED:
+            return await call_next(ctx)
+        is_ready = is_stateless(ctx) or ctx.session.client_params is not None
+        cursor = (ctx.params or {}).get("cursor")
+        if not is_ready or not (cursor is None or isinstance(cursor, str)):
+            return await call_next(ctx)
+        shown, key = self._shown(ctx), (ctx.method, ctx.protocol_version, cursor)
+        if (known := shown.on_wire.get(key)) is not None:
+            methods.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
+            return known
+        result = await call_next(ctx)
+        if isinstance(result, dict) and self._shown(ctx) is shown:
+            shown.on_wire[key] = result
+        return result
+
+    # ---- tools ------------------------------------------------------------------------------
+
+    async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        talk = self._talk(ctx)
+        shown = self._shown_to(talk)
+        hide = None if self._is_local else partial(_without_folders, shown=shown)
+        try:
+            return await _or_question(
+                call_tool(Asked(ctx, params, talk, shown, self.choice, hide)), lambda answer: answer
+            )
+        finally:
+            self.audience.check(talk, shown)
+
+    # ---- prompts ----------------------------------------------------------------------------
+
+    async def _prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
+        talk = self._talk(ctx)
+        shown = self._shown_to(talk)
+        described = {item["name"]: item["description"] for item in shown.prompts.items}
+        if params.name not in described:
+            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name!r}.")
+        offered = shown.offers.prompts.get(params.name)
+        if offered is not None and params.name not in shown.texts:
+            making = self._made(ctx, params, offered.tool, params.name, params.arguments or {})
+            return await _or_question(
+                making, lambda result: _messages(described[params.name], result)
+            )
+        text = shown.texts.get(params.name) or self._text_of_skill(params.name, talk, shown)
+        return prompt_result(described[params.name], text, params.arguments)
+
+    def _text_of_skill(self, name: str, talk: Talk, shown: Shown) -> str:
+        try:
+            text = talk.session.load_skill(name).text
+        except SatchelError as problem:
+            raise MCPError(types.INVALID_PARAMS, problem.message) from problem
+        self.audience.check(talk, shown)
+        return text if self._is_local else _without_folders(text, shown=shown)
+
+    def _made(
+        self, ctx: Context, params: Any, tool: Tool, name: str, arguments: Mapping[str, str]
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Make what a plugin offers."""
+        client = Client(ctx, self._talk(ctx).level, params)
+        return made(tool, name, arguments, client, self._limits)
+
+    # ---- resources and skills ---------------------------------------------------------------
+
+    async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
+        shown = self._shown(ctx)
+        if offered := shown.offers.find(params.uri):
+            resource, parts = offered
+            making = self._made(ctx, params, resource.tool, resource.name, parts)
+            return await _or_question(
+                making,
+                lambda result: {"contents": contents_of(params.uri, resource, result), **_FRESH},
+            )
+        found = find(params.uri, shown.view)
+        if found is None or not found.is_file:
+            raise _no_resource(ctx, params.uri)
+        try:
+            content = await asyncio.to_thread(read, params.uri, found, self._limits)
+        except ToolError as problem:
+            code = types.INVALID_PARAMS if is_stateless(ctx) else _RESOURCE_NOT_FOUND
+            raise MCPError(code, problem.message, {"uri": params.uri}) from problem
+        return {"contents": [content], **_FRESH}
+
+    async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
+        shown = self._shown(ctx)
+        found = find(params.uri, shown.view)
+        is_there = shown.offers.find(params.uri) or (found is not None and found.is_file)
+        if not is_there:
+            raise _no_resource(ctx, params.uri)
+        self._talk(ctx).subscribed.add(params.uri)
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
+        self._talk(ctx).subscribed.discard(params.uri)
+        return types.EmptyResult()
+
+    async def _skills(self, ctx: Context, params: types.PaginatedRequestParams) -> Any:
+        shown = self._shown(ctx)
+        if not shown.entries:
+            found = await asyncio.to_thread(self._manifests.listed, shown.view.model_skills)
+            shown.entries.append(Listing.of(found))
+        return _page("skills", shown.entries[0], params)
+
+    async def _skill(self, ctx: Context, params: SkillParams) -> Any:
+        found = find(params.uri, self._shown(ctx).view)
+        entry = None
+        if found is not None and params.uri == uri_of(found.skill.name):
+            entry = await asyncio.to_thread(self._manifests.entry, found.skill)
+        if entry is None:
+            raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri}.")
+        return {"skill": entry, **_FRESH}
+
+    async def _directory(self, ctx: Context, params: DirectoryParams) -> Any:
+        found = find(params.uri, self._shown(ctx).view)
+        if found is None or not found.is_directory:
+            raise MCPError(types.INVALID_PARAMS, f"{params.uri} is no directory that is served.")
+        return _page("resources", Listing.of(children(found)), params)
+
+    # ---- the rest ---------------------------------------------------------------------------
+
+    async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
+        self._talk(ctx).level = params.level
+        return types.EmptyResult()
+
+    async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
+        """Complete the parts of a skill's address."""
+        skills, begun = self._shown(ctx).view.skills, params.argument.value
+        given = (params.context.arguments if params.context else None) or {}
+        words: list[str] = []
+        if offered := _completed(params.ref, self._shown(ctx)):
+            words = list(offered(params.argument.name, begun))
+        elif getattr(params.ref, "uri", None) == TEMPLATE["uriTemplate"]:
+            if params.argument.name == "name":
+                words = [skill.name for skill in skills]
+            elif params.argument.name == "path":
+                named = (s for s in skills if s.name == given.get("name", s.name))
+                words = [file.name for skill in named for file in skill.files]
+        found = sorted({word for word in words if word.startswith(begun)})
+        shown, total = found[:_MOST_COMPLETIONS], len(found)
+        completion = {"values": shown, "total": total, "hasMore": total > len(shown)}
+        return {"completion": completion, "resultType": "complete"}
+
+
+class _Server(Server[None]):
+    """A server that says in the handshake, too, that its lists change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        changing = notification_options or NotificationOptions(
+            prompts_changed=True, resources_changed=True, tools_changed=True
+        )
+        return super().create_initialization_options(
+            changing, experimental_capabilities, extensions
+        )
+
+
+async def _or_question(making: Awaitable[R], answer: Callable[[R], Any]) -> Any:
+    """Answer with what comes of something, or with the questions that it needs answers to."""
+    try:
+        return answer(await making)
+    except InputNeededError as needed:
+        return needed.result
+
+
+def _messages(description: str, result: ToolResult) -> dict[str, Any]:
+    messages = messages_of(result.content)
+    return {"resultType": "complete", "description": description, "messages": messages}
+
+
+def _completed(
+    reference: types.PromptReference | types.ResourceTemplateReference, shown: Shown
+) -> Complete | None:
+    """Return what completes the arguments of something that a plugin offers, if it does."""
+    if isinstance(reference, types.PromptReference):
+        prompt = shown.offers.prompts.get(reference.name)
+        return prompt.complete if prompt else None
+    resource = shown.offers.resources.get(reference.uri)
+    return resource.complete if resource else None
+
+
+def _page(
+    key: str, listing: Listing, params: types.PaginatedRequestParams | None
+) -> dict[str, Any]:
+    try:
+        items, cursor = listing.page(params.cursor if params else None)
+    except StaleCursorError:
+        raise MCPError(
+            types.INVALID_PARAMS, "The list has changed since; read it from its beginning."
+        ) from None
+    following = {"nextCursor": cursor} if cursor else {}
+    return {key: items, **_FRESH, **following}
+
+
+def _no_resource(ctx: Context, uri: str) -> MCPError:
+    code = types.INVALID_PARAMS if is_stateless(ctx) else _RESOURCE_NOT_FOUND
+    return MCPError(code, f"There is no resource {uri}.", {"uri": uri})
+
+
+def _without_folders(text: str, *, shown: Shown) -> str:
+    """Take out where skills lie on this machine: addresses that a client can read stand there."""
+    for skill in shown.view.skills:
+        text = text.replace(xml_path(skill.path), uri_of(skill.name, ""))
+    return text

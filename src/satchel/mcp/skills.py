@@ -1,0 +1,168 @@
+"""Skills as resources, and as the extension `io.modelcontextprotocol/skills` wants them.
+
+Every file of a skill is a resource, `skill://NAME/PATH`. An entry of the extension names all of
+them with the digests of what a client gets when it reads them now.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from satchel.catalog import SkillEntry
+from satchel.errors import ToolError
+from satchel.groups import View
+from satchel.mcp.frontmatter import typed_frontmatter
+from satchel.names import skill_name_fault
+from satchel.settings import MIB, Limits
+from satchel.sources.serving import ServedFile, media_type_of, serve
+from satchel.sources.skills import SKILL_FILE
+from satchel.text import visible
+
+EXTENSION = "io.modelcontextprotocol/skills"
+SCHEME = "skill://"
+TEMPLATE = {
+    "uriTemplate": "skill://{name}/{+path}",
+    "name": "skill-file",
+    "description": "A file of a skill, by the skill's name and the file's path in its folder.",
+}
+_DIRECTORY = "inode/directory"
+
+MOST_FILES = 512
+MOST_BYTES = 16 * MIB
+"""Larger skills need not be accepted by any client of the extension."""
+
+
+def uri_of(skill: str, path: str = SKILL_FILE) -> str:
+    """Return the address of a file of a skill; without a path, that of its folder."""
+    return SCHEME + "/".join(quote(part, safe="") for part in (skill, *path.split("/")) if part)
+
+
+def resources_of(skills: Iterable[SkillEntry]) -> Iterator[dict[str, Any]]:
+    """Describe the SKILL.md of each skill; its other files are addressed by the template."""
+    for skill in skills:
+        yield {
+            "uri": uri_of(skill.name),
+            "name": skill.name,
+            "description": visible(skill.description),
+            "mimeType": "text/markdown",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an address leads to: a skill, and a path in its folder, `""` for the folder itself."""
+
+    skill: SkillEntry
+    path: str
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file that the skill has."""
+        return any(file.name == self.path for file in self.skill.files)
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is the skill's folder, or one below it that holds files."""
+        return not self.path or any(
+            file.name.startswith(f"{self.path}/") for file in self.skill.files
+        )
+
+
+def find(uri: str, view: View) -> Found | None:
+    """Return what an address leads to, `None` for one that is not of a skill in sight."""
+    if not uri.startswith(SCHEME):
+        return None
+    name, *parts = (unquote(part) for part in uri.removeprefix(SCHEME).rstrip("/").split("/"))
+    skill = next((item for item in view.skills if item.name == name), None)
+    return Found(skill, "/".join(parts)) if skill is not None else None
+
+
+def read(uri: str, found: Found, limits: Limits) -> dict[str, Any]:
+    """Return the file as a resource, byte by byte as it is now. Raises `ToolError`."""
+    file = _served(found.skill, found.path, limits)
+    content = {"uri": uri, "mimeType": media_type_of(file.name, file.data)}
+    try:
+        text = file.data.decode()
+    except UnicodeDecodeError:
+        return {**content, "blob": b64encode(file.data).decode()}
+    return {**content, "text": text}
+
+
+def children(found: Found) -> list[dict[str, Any]]:
+    """Describe what lies directly in a folder: files, and folders that hold some."""
+    start = f"{found.path}/" if found.path else ""
+    below = [file.name[len(start) :] for file in found.skill.files if file.name.startswith(start)]
+    return [
+        {
+            "uri": uri_of(found.skill.name, f"{start}{name}"),
+            "name": name,
+            **(_likely_kind(name) if name in below else {"mimeType": _DIRECTORY}),
+        }
+        for name in sorted({path.split("/")[0] for path in below})
+    ]
+
+
+def _likely_kind(name: str) -> dict[str, str]:
+    """Say what kind of file a name promises; of images only the bytes tell."""
+    kind = media_type_of(name, b"")
+    return {} if kind == "text/plain" else {"mimeType": kind}
+
+
+class Manifests:
+    """Makes the entries of skills, and remembers the digests of files that have not changed."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._known: dict[tuple[str, str, str], tuple[str, int]] = {}
+
+    def listed(self, skills: Iterable[SkillEntry]) -> list[dict[str, Any]]:
+        """Return the entries of all skills that can be served so; it reads their files."""
+        entries = (self.entry(skill) for skill in skills)
+        return [entry for entry in entries if entry is not None]
+
+    def entry(self, skill: SkillEntry) -> dict[str, Any] | None:
+        """Return the entry of one skill.
+
+        `None` for one that breaks the format, is too large, or has a file that cannot be read:
+        no client could verify it.
+        """
+        if skill_name_fault(skill.name) or len(skill.files) > MOST_FILES:
+            return None
+        try:
+            front = typed_frontmatter(_served(skill, SKILL_FILE, self._limits).data, self._limits)
+            files: list[dict[str, Any]] = [
+                {"uri": uri_of(skill.name, name), "digest": digest, "size": size}
+                for name, (digest, size) in self._files(skill)
+            ]
+        except ToolError:
+            return None
+        if front is None or front.get("name") != skill.name:
+            return None
+        if not isinstance(front.get("description"), str):
+            return None
+        if sum(file["size"] for file in files) > MOST_BYTES:
+            return None
+        return {"uri": uri_of(skill.name), "frontmatter": front, "resources": files}
+
+    def _files(self, skill: SkillEntry) -> Iterator[tuple[str, tuple[str, int]]]:
+        for file in skill.files:
+            key = (skill.path, file.name, file.digest)
+            if (known := self._known.get(key)) is None:
+                served = _served(skill, file.name, self._limits)
+                known = (f"sha256:{hashlib.sha256(served.data).hexdigest()}", len(served.data))
+                if served.digest == file.digest:
+                    self._known[key] = known
+            yield file.name, known
+
+    def forget_all_but(self, skills: Iterable[SkillEntry]) -> None:
+        """Let go of files that are there no more."""
+        there = {(s.path, file.name, file.digest) for s in skills for file in s.files}
+        self._known = {key: known for key, known in self._known.items() if key in there}
+
+
+def _served(skill: SkillEntry, path: str, limits: Limits) -> ServedFile:
+    root = skill.finding.place.path if skill.finding else skill.path
+    return serve(root, skill.path, path, limits)

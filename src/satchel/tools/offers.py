@@ -1,0 +1,76 @@
+"""What a plugin offers to MCP clients beside its tools: prompts and resources.
+
+Both are made by a tool that no model sees, so arguments, threads and time limits are as in any.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from satchel.errors import DefinitionError
+from satchel.tools.base import Tool
+from satchel.tools.function import FunctionTool
+
+Complete = Callable[[str, str], Iterable[str]]
+"""Gets the name of an argument and what was typed of it, and returns what may be meant."""
+
+_VARIABLE = re.compile(r"\{(\w+)\}")
+
+
+class McpPrompt:
+    """A prompt that a user picks: `make` gets its arguments as text and returns what to say.
+
+    Its name, description and arguments are those of the function; blocks are messages of the user.
+    """
+
+    def __init__(
+        self,
+        make: Tool | Callable[..., Any],
+        *,
+        name: str | None = None,
+        complete: Complete | None = None,
+    ) -> None:
+        self.tool = make if isinstance(make, Tool) else FunctionTool(make, name=name)
+        self.name, self.complete = name or self.tool.name, complete
+        self.tool.to_schema("mcp")  # what is wrong with it is told to whoever makes it
+
+
+class McpResource:
+    """A resource that clients read: `read` returns its text, a `Resource`, or anything JSON has.
+
+    An address with parts in braces, such as `notes://{day}`, stands for many: `read` gets the parts
+    as arguments.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        read: Tool | Callable[..., Any],
+        *,
+        name: str | None = None,
+        mime_type: str | None = None,
+        complete: Complete | None = None,
+    ) -> None:
+        self.tool = read if isinstance(read, Tool) else FunctionTool(read)
+        self.uri, self.name = uri, name or self.tool.name
+        self.mime_type, self.complete = mime_type, complete
+        self.tool.to_schema("mcp")
+        self.variables = tuple(_VARIABLE.findall(uri))
+        unknown = set(self.variables) - self.tool.parameters.get("properties", {}).keys()
+        if unknown:
+            raise DefinitionError(
+                f"the resource {uri!r} has {', '.join(sorted(unknown))}, which its function lacks",
+                fix="give the function a parameter for each part in braces",
+            )
+        pattern = "([^/?#]+)".join(map(re.escape, _VARIABLE.split(uri)[::2]))
+        self._pattern = re.compile(pattern)
+
+    @property
+    def is_template(self) -> bool:
+        """Whether it stands for many addresses."""
+        return bool(self.variables)
+
+    def match(self, uri: str) -> Mapping[str, str] | None:
+        """Return the parts of an address, `None` if it is not of this resource."""
+        found = self._pattern.fullmatch(uri)
+        return dict(zip(self.variables, found.groups(), strict=True)) if found else None
