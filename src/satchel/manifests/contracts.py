@@ -176,7 +176,7 @@ def clashes(
     config: Iterable[str], reads: Iterable[str], sent: Collection[str]
 ) -> Iterator[tuple[str, Refusal]]:
     """Yield each name of two values, of which the tool would get one, with what is wrong."""
-    config, reads = tuple(config), tuple(reads)
+    config, reads = dict.fromkeys(config), dict.fromkeys(reads)
     fix = "Rename one of the two."
     for key in reads:
         if key in config:

@@ -3,8 +3,11 @@
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from satchel.manifests.python import Function, statements_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,31 +15,38 @@ class Mentions:
     """What the names of a module may be made of."""
 
     names: Mapping[str, frozenset[str]]
-    """Each name that is bound or changed, with those that stand beside it there."""
-    imports: tuple[tuple[str, str, str], ...]
-    """A name here, the last part of the module that it comes from, and the name there.
+    """Each name with the statements that bind or change it, and each of these with its names."""
+    imports: Mapping[str, frozenset[tuple[str, str]]]
+    """Each imported name, or `*`, with the last part of the module and the name there.
 
-    The name may be that of a module, or `*`.
+    The name may be that of a module.
     """
 
 
 def mentions_in(source: bytes) -> Mentions:
     """Read what each statement of a module makes of what."""
     names: dict[str, set[str]] = {}
-    imports: list[tuple[str, str, str]] = []
-    for node in statements_of(source) or ():
+    imports: dict[str, set[tuple[str, str]]] = {}
+    for number, node in enumerate(statements_of(source) or ()):
         inside = list(_inside(node))
-        imports += [it for part in inside for it in _imports(part)]
-        named = {it.id for it in inside if isinstance(it, ast.Name)}
+        for own, origin, there in (it for part in inside for it in _imports(part)):
+            imports.setdefault(own, set()).add((origin, there))
+        found = [it for it in inside if isinstance(it, ast.Name)]
+        named = {it.id for it in found}
+        bound = {it.id for it in found if isinstance(it.ctx, ast.Store)}
         if isinstance(node, Function | ast.ClassDef):
             bound = {node.name}
-        else:
-            stores = (it for it in inside if isinstance(it, ast.Name))
-            bound = {it.id for it in stores if isinstance(it.ctx, ast.Store)}
-        # A statement that binds nothing, such as `ALL.append(ONE)`, may change whatever it names.
+        # A statement between two names, which no name is called, keeps their number small.
+        statement = f"={number}"
+        names[statement] = named
+        # One that binds nothing, such as `ALL.append(ONE)`, may change whatever it names.
         for name in bound or named:
-            names.setdefault(name, set()).update(named)
-    return Mentions({name: frozenset(others) for name, others in names.items()}, tuple(imports))
+            names.setdefault(name, set()).add(statement)
+    return Mentions(_frozen(names), _frozen(imports))
+
+
+def _frozen(found: Mapping[str, set[T]]) -> dict[str, frozenset[T]]:
+    return {name: frozenset(others) for name, others in found.items()}
 
 
 def _inside(node: ast.stmt) -> Iterator[ast.AST]:

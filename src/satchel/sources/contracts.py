@@ -210,7 +210,9 @@ def used_names(
     The name `*` stands for all of a file. Which module an import means is told by its last part
     alone: rather too much is used than too little.
     """
-    stems = {file: _stem(file) for file in sources}
+    files: dict[str, list[str]] = {}
+    for file in sources:
+        files.setdefault(_stem(file), []).append(file)
     read: dict[str, Mentions] = {}
     used: set[tuple[str, str]] = set()
     waiting = list(brought)
@@ -222,14 +224,13 @@ def used_names(
         if file not in read:
             read[file] = mentions_in(sources.get(file, b""))
         here = read[file]
-        waiting += [
-            (file, other) for other in (here.names if name == "*" else here.names.get(name, ()))
-        ]
-        for own, origin, there in here.imports:
-            if name in {own, "*"} or there == "*":
-                wanted = name if there == "*" else there
-                waiting += [(it, wanted) for it, stem in stems.items() if stem == origin]
-                waiting += [(it, "*") for it, stem in stems.items() if stem == there]
+        if name == "*":
+            waiting += [(file, other) for other in (*here.names, *here.imports)]
+        waiting += [(file, other) for other in here.names.get(name, ())]
+        for origin, there in (*here.imports.get(name, ()), *here.imports.get("*", ())):
+            wanted = name if there == "*" else there
+            waiting += [(it, wanted) for it in files.get(origin, ())]
+            waiting += [(it, "*") for it in files.get(there, ())]
     return used
 
 
