@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from satchel.contracts.contract import ToolContract
-from satchel.contracts.records import VARIABLE
 from satchel.diagnostics import Diagnostic, Where, report
+from satchel.manifests.contracts import VARIABLE
 from satchel.text import has_hidden
 
 _PLACE = re.compile(r"\{\{(" + VARIABLE.pattern + r")\}\}")
