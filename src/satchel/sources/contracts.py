@@ -222,7 +222,9 @@ def used_names(
             continue
         used.add((file, name))
         if file not in read:
-            read[file] = mentions_in(sources.get(file, b""))
+            found = mentions_in(sources.get(file, b""))
+            beside = {own: _beside(items, files) for own, items in found.imports.items()}
+            read[file] = replace(found, imports=beside)
         here = read[file]
         if name == "*":
             waiting += [(file, other) for other in (*here.names, *here.imports)]
@@ -232,6 +234,13 @@ def used_names(
             waiting += [(it, wanted) for it in files.get(origin, ())]
             waiting += [(it, "*") for it in files.get(there, ())]
     return used
+
+
+def _beside(
+    imports: Iterable[tuple[str, str]], files: Mapping[str, list[str]]
+) -> frozenset[tuple[str, str]]:
+    """Return the imports that may be from files of the plugin."""
+    return frozenset(it for it in imports if it[0] in files or it[1] in files)
 
 
 def _stem(file: str) -> str:
