@@ -297,3 +297,39 @@ def test_a_contract_sees_the_plan_if_one_of_its_rules_does():
     alone = ToolInvariant("alone", "Be alone.", lambda call, state, config, plan: True)
     assert not ToolContract("search", {}, "Search.", [RULE]).sees_plan
     assert ToolContract("search", {}, "Search.", [RULE, alone]).sees_plan
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"x": {"type": "integer", "default": "abc"}}},
+        {"x": "int = 'abc'"},
+        {
+            "type": "object",
+            "properties": {"x": {"$ref": "#/$defs/N", "default": "abc"}},
+            "$defs": {"N": {"type": "integer"}},
+        },
+    ],
+)
+def test_a_default_that_its_own_schema_refuses_is_refused(schema):
+    with pytest.raises(DefinitionError, match="default") as caught:
+        ToolContract("search", schema, "S.")
+    assert "'x'" in str(caught.value)
+    assert caught.value.fix
+
+
+def test_null_is_the_default_only_where_it_is_no_value_of_its_own():
+    properties = {
+        "whole": {"type": "integer", "default": 4},
+        "listed": {"type": ["integer", "null"], "default": 4},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 4},
+        "any": {"default": 4},
+    }
+    made = ToolContract("search", {"type": "object", "properties": properties}, "S.")
+    assert made.with_defaults(dict.fromkeys(properties)) == {
+        "whole": 4,
+        "listed": None,
+        "either": None,
+        "any": None,
+    }
+    assert made.with_defaults({}) == dict.fromkeys(properties, 4)

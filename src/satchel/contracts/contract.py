@@ -58,6 +58,7 @@ class ToolContract:
         self._set("parameters", parameters_of(self.schema, place))
         _refuse_clashes(self, place)
         self.validator  # noqa: B018 - compiling is the check
+        _refuse_odd_defaults(self, place)
 
     def _set(self, part: str, value: Any) -> None:
         object.__setattr__(self, part, value)
@@ -83,9 +84,12 @@ class ToolContract:
         given = {
             name: value
             for name, value in arguments.items()
-            if value is not None or name not in defaults
+            if value is not None or name not in defaults or _takes_null(self._about(name))
         }
         return {**deepcopy(defaults), **given}
+
+    def _about(self, name: str) -> Any:
+        return self.parameters["properties"][name]
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
@@ -171,3 +175,25 @@ def _refuse_clashes(contract: ToolContract, place: str) -> None:
     reads = (item.key for item in contract.state_reads)
     for _, refusal in clashes(config, reads, sent):
         refuse(refusal, place)
+
+
+def _refuse_odd_defaults(contract: ToolContract, place: str) -> None:
+    """Refuse defaults that the schema itself does not allow: no model is to blame for them."""
+    defaults = contract.with_defaults({})
+    if not defaults:
+        return
+    parts = ("properties", "$defs", "definitions")
+    schema = {key: contract.parameters[key] for key in parts if key in contract.parameters}
+    for fault in Validator(schema, place).faults(defaults):
+        told = f"the default of {fault.argument!r} does not fit: {fault.expected}"
+        raise DefinitionError(told, where=place, fix="correct the default, or the type")
+
+
+def _takes_null(about: Any) -> bool:
+    """Tell whether `null` is a value that a schema allows, and no way to leave something out."""
+    if not isinstance(about, Mapping):
+        return about is True
+    if members := about.get("anyOf") or about.get("oneOf"):
+        return any(map(_takes_null, members))
+    kinds = about.get("type", "null")
+    return "null" in ([kinds] if isinstance(kinds, str) else kinds)

@@ -151,7 +151,8 @@ class ToolStateEffect:
     """A value that the tool writes back into the session's state.
 
     `append` adds one item to a list, or the items of a list; `merge_dict` sets the keys of a
-    dict. A new turn clears it unless it is to be preserved. `type_hint` is for readers.
+    dict. A new turn clears it unless it is to be preserved. `type_hint` is for readers; where it is
+    no kind of object, an answer that is one and lacks the key is not the value.
     """
 
     key: str
