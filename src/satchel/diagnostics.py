@@ -148,6 +148,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "contract-invalid": Rule("A contract is not as a contract must be.", _E, _E),
         "contract-tool-unknown": Rule("A contract names no tool of its plugin.", _W, _E),
         "contract-shadowed": Rule("A tool has two contracts; the first counts.", _W, _W),
+        "contract-unused": Rule("A contract is there that nobody names; it does not hold.", _W, _E),
         "contract-unfit": Rule("A contract does not fit its tool; the tool is left out.", _E, _E),
         "prompt-variable-unknown": Rule(
             "Notes, or a section, name a {{VARIABLE}} that no contract fills; it is left empty.",

@@ -7,6 +7,7 @@ nowhere else.
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 _KEPT_CONTROLS = {"\n", "\t"}
 _JOINER = "\u200d"
@@ -31,9 +32,16 @@ _SUSPICIOUS = re.compile(
 
 def visible(text: str) -> str:
     """Remove every invisible and control character but newline, tab and joiners inside emoji."""
+    return replace_hidden(text, lambda _: "")
+
+
+def replace_hidden(text: str, shown: Callable[[str], str]) -> str:
+    """Replace every letter that `visible` would remove."""
     if not _SUSPICIOUS.search(text):
         return text
-    return "".join(letter for at, letter in enumerate(text) if not _is_hidden(text, at))
+    return "".join(
+        shown(letter) if _is_hidden(text, at) else letter for at, letter in enumerate(text)
+    )
 
 
 def has_hidden(text: str) -> bool:

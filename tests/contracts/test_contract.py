@@ -55,7 +55,9 @@ def test_a_name_that_providers_refuse_is_refused(name):
 
 @pytest.mark.parametrize("description", ["", " \n", None, 3])
 def test_a_description_is_text(description):
-    with pytest.raises(DefinitionError, match="its description is"):
+    with pytest.raises(
+        DefinitionError, match="contract 'search': the description of the contract is"
+    ):
         ToolContract("search", {}, description)
 
 
@@ -139,7 +141,7 @@ def test_a_schema_that_holds_itself_has_its_properties_at_its_top(schema):
     contract.validator.check("search", {"name": "a", "folders": [{"name": "b"}]})
     with pytest.raises(ArgumentError):
         contract.validator.check("search", {"name": "a", "folders": [{}]})
-    with pytest.raises(DefinitionError, match="lets the model set 'folders'"):
+    with pytest.raises(DefinitionError, match="'folders' is an argument too"):
         ToolContract("search", schema, "Search.", state_reads=[ToolStateRead("folders")])
 
 
@@ -163,6 +165,9 @@ _CYCLE["properties"] = _CYCLE
         {1: "str"},
         {"query": "nonsense - x"},
         {"type": "array", "items": {}},
+        {"query": {"type": "string"}},
+        {"query": "str", "ids": None},
+        {"$ref": "#/$defs/Ids", "$defs": {"Ids": {"type": "array"}}},
         {"type": ["object", "null"]},
         {"properties": None},
         {"properties": {"q": {"type": "strin"}}},
@@ -222,10 +227,10 @@ def test_parts_of_another_kind_are_refused(part, given_):
 @pytest.mark.parametrize(
     ("part", "item", "told"),
     [
-        ("invariants", RULE, "have the id 'brief'"),
-        ("config_params", ToolConfigParam("limit"), "have the key 'limit'"),
-        ("state_reads", ToolStateRead("seen"), "have the key 'seen'"),
-        ("state_effects", ToolStateEffect("seen"), "have the key 'seen'"),
+        ("invariants", RULE, "two invariants have the id 'brief'"),
+        ("config_params", ToolConfigParam("limit"), "two config params have the key 'limit'"),
+        ("state_reads", ToolStateRead("seen"), "two state reads have the key 'seen'"),
+        ("state_effects", ToolStateEffect("seen"), "two state effects have the key 'seen'"),
     ],
 )
 def test_two_parts_of_one_name_are_refused(part, item, told):
@@ -273,7 +278,7 @@ def test_a_model_cannot_set_it_where_the_schema_takes_anything():
 @pytest.mark.parametrize("part", [{"config_params": ToolConfigParam("query")}])
 @pytest.mark.parametrize("schema", [{"query": "str"}, {"properties": {"query": True}}])
 def test_a_schema_that_lets_the_model_set_it_is_refused(schema, part):
-    with pytest.raises(DefinitionError, match="lets the model set 'query'"):
+    with pytest.raises(DefinitionError, match="'query' is an argument too"):
         ToolContract("search", schema, "Search.", **part)
 
 
@@ -292,3 +297,39 @@ def test_a_contract_sees_the_plan_if_one_of_its_rules_does():
     alone = ToolInvariant("alone", "Be alone.", lambda call, state, config, plan: True)
     assert not ToolContract("search", {}, "Search.", [RULE]).sees_plan
     assert ToolContract("search", {}, "Search.", [RULE, alone]).sees_plan
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"x": {"type": "integer", "default": "abc"}}},
+        {"x": "int = 'abc'"},
+        {
+            "type": "object",
+            "properties": {"x": {"$ref": "#/$defs/N", "default": "abc"}},
+            "$defs": {"N": {"type": "integer"}},
+        },
+    ],
+)
+def test_a_default_that_its_own_schema_refuses_is_refused(schema):
+    with pytest.raises(DefinitionError, match="default") as caught:
+        ToolContract("search", schema, "S.")
+    assert "'x'" in str(caught.value)
+    assert caught.value.fix
+
+
+def test_null_is_the_default_only_where_it_is_no_value_of_its_own():
+    properties = {
+        "whole": {"type": "integer", "default": 4},
+        "listed": {"type": ["integer", "null"], "default": 4},
+        "either": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": 4},
+        "any": {"default": 4},
+    }
+    made = ToolContract("search", {"type": "object", "properties": properties}, "S.")
+    assert made.with_defaults(dict.fromkeys(properties)) == {
+        "whole": 4,
+        "listed": None,
+        "either": None,
+        "any": None,
+    }
+    assert made.with_defaults({}) == dict.fromkeys(properties, 4)

@@ -1,5 +1,7 @@
+from collections.abc import Mapping
 from copy import deepcopy
 from types import MappingProxyType
+from typing import Any, TypedDict
 
 import pytest
 from hypothesis import given
@@ -46,10 +48,15 @@ def test_the_one_effect_is_the_value_of_its_key_or_else_the_whole_value(value, r
     assert written(FOUND, value) == result
 
 
+class Documents(TypedDict):
+    a: int
+
+
 def test_an_object_that_lacks_the_key_is_the_value_only_where_one_is_hinted_at():
     assert written(ToolStateEffect("found", list), {"status": "none"}) == {}
     assert written(ToolStateEffect("found", list[str]), {"status": "none"}) == {}
-    assert written(ToolStateEffect("found", "Documents"), {"a": 1}) == {"found": {"a": 1}}
+    for hint in ("Documents", Any, Documents, dict | None, Mapping):
+        assert written(ToolStateEffect("found", hint), {"a": 1}) == {"found": {"a": 1}}
     assert written(ToolStateEffect("found", dict[str, int]), {"a": 1}) == {"found": {"a": 1}}
 
 

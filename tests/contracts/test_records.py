@@ -200,7 +200,7 @@ def test_what_a_check_raises_is_raised():
 @pytest.mark.parametrize("part", ["id", "rule"])
 @pytest.mark.parametrize("given", ["", " ", None, 3])
 def test_an_invariant_has_an_id_and_a_rule_of_text(part, given):
-    with pytest.raises(DefinitionError, match=f"its {part} is"):
+    with pytest.raises(DefinitionError, match=f"the {part} of an invariant is"):
         ToolInvariant(**{"id": "a", "rule": "b", "check": lambda *args: True, part: given})
 
 
@@ -231,7 +231,9 @@ def test_the_sign_for_dropping_a_call_says_its_name():
 @pytest.mark.parametrize("record", [ToolConfigParam, ToolStateRead, ToolStateEffect])
 @pytest.mark.parametrize("key", ["", "\n", None, 1])
 def test_a_key_is_text(record, key):
-    with pytest.raises(DefinitionError, match="its key is"):
+    with pytest.raises(
+        DefinitionError, match=r"^the key of a (config param|state (read|effect)) is"
+    ):
         record(key)
 
 
@@ -276,13 +278,13 @@ def test_an_effect_replaces_and_a_new_turn_clears_it_unless_it_says_otherwise():
 
 @pytest.mark.parametrize("merge", ["", "extend", None, ["append"]])
 def test_another_way_to_merge_is_refused(merge):
-    with pytest.raises(DefinitionError, match="state effect 'found': merge is"):
+    with pytest.raises(DefinitionError, match="state effect 'found': 'merge' of 'found' is"):
         ToolStateEffect("found", merge=merge)
 
 
 @pytest.mark.parametrize("variable", ["", "found", "A-B", "1A", "_A", "A\n", "Ä", 3])
 def test_another_name_of_a_prompt_variable_is_refused(variable):
-    with pytest.raises(DefinitionError, match="no name of a prompt variable"):
+    with pytest.raises(DefinitionError, match="'prompt_template_var' of 'found' is"):
         ToolStateEffect("found", prompt_template_var=variable)
 
 

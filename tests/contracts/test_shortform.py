@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from satchel.contracts import ToolContract
-from satchel.contracts.shortform import is_short_form, read_short_form
+from satchel.contracts.shortform import read_short_form
 from satchel.errors import DefinitionError
 from satchel.tools.validator import Validator
 
@@ -70,6 +70,7 @@ def test_no_fields_are_an_object_that_takes_nothing():
         ("Literal['a', 2, True, None]", {"enum": ["a", 2, True, None]}),
         ("Literal[-1]", {"enum": [-1]}),
         ("Literal['a=b']", {"enum": ["a=b"]}),
+        ("Literal['a - b', '[ - ']", {"enum": ["a - b", "[ - "]}),
     ],
 )
 def test_a_type_and_what_it_means(text, schema):
@@ -117,6 +118,11 @@ def test_none_inside_a_dict_is_a_value():
         ("int=3 - how many", 3),
         ("str = 'a=b'", "a=b"),
         ("dict[str, int] = {'a': 1}", {"a": 1}),
+        ("str = 'a - b' - words", "a - b"),
+        ("Literal['a=b', 'c'] = 'a=b'", "a=b"),
+        ("float = 1", 1),
+        ("Any = [1]", [1]),
+        ("Optional[int] = None", None),
         ("str = None", None),
         ("bool = False", False),
     ],
@@ -130,6 +136,7 @@ def test_what_has_a_default_may_be_left_out(text, default):
 def test_the_description_is_what_stands_behind_the_first_dash():
     assert read("int - from 1 - 9 ")[0] == {"type": "integer", "description": "from 1 - 9"}
     assert read("int - ")[0] == {"type": "integer"}
+    assert read("Literal['a - b'] - it's - [one")[0]["description"] == "it's - [one"
 
 
 @pytest.mark.parametrize(
@@ -168,6 +175,35 @@ def test_what_is_no_type_is_refused_in_a_line(text):
     assert len(caught.value.message) < 150
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int = 'five'",
+        "int = True",
+        "str = 5",
+        "bool = 1",
+        "list[int] = ['a']",
+        "Literal['a', 'b'] = 'c'",
+        "Optional[int] = 'five'",
+        "list = {1, 2}",
+        "str = b'x'",
+        "float = 1e999",
+        "int | str = []",
+        "int = 0x" + "f" * 5000 + ".5",
+    ],
+)
+def test_a_default_is_of_its_own_type(text):
+    with pytest.raises(DefinitionError, match="field 'it'") as caught:
+        read(text)
+    assert caught.value.fix
+    assert len(caught.value.message) < 200
+
+
+def test_a_default_that_does_not_fit_is_told_with_the_type():
+    with pytest.raises(DefinitionError, match="the default 'five' is no int"):
+        read("int = 'five' - how many")
+
+
 def test_a_type_that_is_nearly_right_is_guessed():
     with pytest.raises(DefinitionError) as caught:
         read("strr - words")
@@ -179,21 +215,11 @@ def test_the_name_of_a_field_is_text():
         read_short_form({1: "str"}, "here")
 
 
-@pytest.mark.parametrize(
-    ("schema", "is_short"),
-    [
-        ({}, True),
-        ({"query": "str"}, True),
-        ({"type": "str - which kind"}, True),
-        ({1: "str"}, True),
-        ({"type": "object"}, False),
-        ({"$ref": "#/$defs/A"}, False),
-        ({"properties": {}}, False),
-        ({"query": {"type": "string"}}, False),
-    ],
-)
-def test_the_short_form_holds_only_texts_and_is_no_json_schema(schema, is_short):
-    assert is_short_form(schema) is is_short
+@pytest.mark.parametrize("told", [None, 3, {"type": "string"}, ["str"], b"str"])
+def test_every_field_is_text(told):
+    with pytest.raises(DefinitionError, match=r"here: its field 'query' is .*, not text") as caught:
+        read_short_form({"many": "int", "query": told}, "here")
+    assert "give every field as text" in caught.value.fix
 
 
 _WORDS = ["str", "int", "bool", "list", "dict", "None", "Any", "Literal", "Optional", "Union"]

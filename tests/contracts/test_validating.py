@@ -667,3 +667,9 @@ def test_rules_see_the_defaults_of_what_was_left_out_and_the_plan_stays_as_it_wa
     plan = [ToolCall("search", {"query": "x"}), ToolCall("search", {"query": "x", "most": None})]
     assert Contracts([held]).validate(plan).plan == tuple(plan)
     assert seen == [{"query": "x", "most": 3}] * 2
+
+
+@pytest.mark.parametrize("value", [object(), Vague()])
+def test_values_that_cannot_be_compared_cost_no_call(make, rule, value):
+    found = judged(make(rule("a", lambda *args: True)), ToolCall("search", {"x": value}))
+    assert found.rejected == ()

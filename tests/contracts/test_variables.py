@@ -148,3 +148,8 @@ def test_a_value_that_was_cut_is_as_harmless(value, most):
     text = as_prompt_text(value, most)
     assert not re.search(r"[<>&]|\{\{", text)
     assert not has_hidden(text)
+
+
+def test_one_invisible_letter_leaves_emoji_as_they_are():
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    assert as_prompt_text(family + "\u200b", 99) == f'"{family}\\u200b"'

@@ -1,6 +1,8 @@
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
+from pydantic import BaseModel
 
 from satchel.contracts import (
     ToolConfigParam,
@@ -58,6 +60,17 @@ def test_the_least_contract_says_little():
     )
     free = ToolContract("search", {"properties": {"a": True, "b": {}}, "required": ["b"]}, "S.")
     assert declared_of(free).arguments == "a, b"
+
+
+def test_the_arguments_are_told_by_name_wherever_a_schema_has_them():
+    class Query(BaseModel):
+        text: str
+
+    inside = {"$ref": "#/$defs/Q", "$defs": {"Q": Query.model_json_schema()}}
+    assert declared_of(ToolContract("search", inside, "S.")).arguments == "text"
+    assert declared_of(ToolContract("search", MappingProxyType(inside), "S.")).arguments == "text"
+    assert declared_of(ToolContract("search", {"additionalProperties": True}, "S.")).arguments == ""
+    assert declared_of(ToolContract("search", Query, "S.")).arguments == "Query"
 
 
 @pytest.mark.parametrize(

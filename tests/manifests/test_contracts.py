@@ -1,12 +1,22 @@
 """Contracts as their source says them, read and never run."""
 
+from dataclasses import MISSING, fields, replace
 from itertools import pairwise
 from textwrap import dedent
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from satchel.contracts import (
+    ToolConfigParam,
+    ToolContract,
+    ToolInvariant,
+    ToolStateEffect,
+    ToolStateRead,
+)
+from satchel.errors import DefinitionError
 from satchel.manifests import (
     DeclaredConfig,
     DeclaredContract,
@@ -16,6 +26,8 @@ from satchel.manifests import (
     arguments_of,
     declared_contracts,
 )
+from satchel.manifests.contractcode import KINDS
+from satchel.manifests.contracts import is_short_form
 
 WHOLE = '''
     import textwrap
@@ -171,6 +183,14 @@ def test_where_a_contract_stands_makes_it_no_other():
         ("{'type': 'object', 'properties': {'a': {}, 'b': {}}}", "a, b"),
         ("{'properties': {'a': {}}, 'required': ['a']}", "a"),
         ("{'type': 'object'}", ""),
+        ("{'type': 'array'}", "type: array"),
+        ("{'properties': 'str - of the house'}", "properties: str"),
+        ("{'additionalProperties': False}", ""),
+        ("{'anyOf': [{'required': ['a']}]}", ""),
+        ("{'$comment': 'none'}", ""),
+        ("{'$ref': '#/$defs/Q', '$defs': {'Q': {'properties': {'a': {}}}}}", "a"),
+        ("{'$ref': '#/$defs/Gone', '$defs': {}}", ""),
+        ('{"a": "Literal[\'b - c\'] - words"}', "a: Literal['b - c']"),
         ("Query", "Query"),
         ("models.Query", "models.Query"),
         ("SCHEMA", "a: int"),
@@ -185,6 +205,83 @@ def test_the_arguments_are_told_in_words(schema, arguments):
 def test_the_arguments_are_known_by_name():
     assert arguments_of({"type": "object", "properties": {"a": {}}}) == ("a", {"a"})
     assert arguments_of({"a": "int - x", "type": "str"}) == ("a: int, type: str", {"a", "type"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_short"),
+    [
+        ({}, True),
+        ({"query": "str"}, True),
+        ({"query": {"type": "string"}}, True),
+        ({"type": "str - which kind"}, True),
+        ({"type": "array"}, True),
+        ({"type": ["object", "null"]}, True),
+        ({"properties": "list[str] - those of the house"}, True),
+        ({"required": ["a"]}, True),
+        ({1: "str"}, True),
+        ({"type": "object"}, False),
+        ({"properties": {}}, False),
+        ({"properties": MappingProxyType({})}, False),
+        ({"$comment": "str"}, False),
+        *(({key: "str"}, False) for key in ("$ref", "allOf", "anyOf", "oneOf")),
+        ({"additionalProperties": False}, False),
+    ],
+)
+def test_what_has_no_sign_of_json_schema_is_the_short_form(schema, is_short):
+    assert is_short_form(schema) is is_short
+
+
+def test_a_literal_schema_is_kept_and_makes_it_no_other():
+    read = one(contract(schema="{'a': 'int'}"))
+    assert read.schema == {"a": "int"}
+    assert "schema" not in repr(read)
+    assert read == replace(read, schema=None)
+    assert one(contract(schema="Query")).schema is None
+    assert one(contract(schema="make()")).schema is None
+
+
+RECORDS = [ToolContract, ToolInvariant, ToolConfigParam, ToolStateRead, ToolStateEffect]
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_the_parameters_of_each_record_are_known_here(record):
+    taken = [field for field in fields(record) if field.init]
+    needed = [it for it in taken if it.default is MISSING and it.default_factory is MISSING]
+    kind = KINDS[record.__name__]
+    assert kind.parameters == tuple(field.name for field in taken)
+    assert kind.parameters[: kind.needed] == tuple(field.name for field in needed)
+    assert set(KINDS) == {it.__name__ for it in RECORDS}
+
+
+def check(call, state, config): ...
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"name": "''"},
+        {"name": "'a b'"},
+        {"description": "' '"},
+        {"description": "3"},
+        {"invariants": "[ToolInvariant('', 'R.', check)]"},
+        {"invariants": "[ToolInvariant('a', '', check)]"},
+        {"invariants": "[ToolInvariant('a', 'R.', check), ToolInvariant('a', 'S.', check)]"},
+        {"config_params": "[ToolConfigParam(1)]"},
+        {"config_params": "[ToolConfigParam('k'), ToolConfigParam('k')]"},
+        {"config_params": "[ToolConfigParam('k')]", "state_reads": "[ToolStateRead('k')]"},
+        {"state_reads": "[ToolStateRead('query')]"},
+        {"state_effects": "[ToolStateEffect('k', merge='add')]"},
+        {"state_effects": "[ToolStateEffect('k', merge='apend')]"},
+        {"state_effects": "[ToolStateEffect('k', prompt_template_var='a')]"},
+    ],
+)
+def test_who_reads_a_contract_and_who_makes_it_refuse_it_in_the_same_words(parts):
+    source = contract(**parts)
+    with pytest.raises(DefinitionError) as caught:
+        exec(source)
+    (found,) = read(source).diagnostics
+    assert found.message.partition(": ")[2] == caught.value.message
+    assert found.fix == caught.value.fix or not caught.value.fix
 
 
 @pytest.mark.parametrize(

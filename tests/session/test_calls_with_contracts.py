@@ -393,6 +393,29 @@ def test_a_layer_that_changes_an_answer_changes_what_is_written():
     assert session.state == {"log": ["LOUD"]}
 
 
+def test_what_layers_throw_away_or_lose_is_not_written():
+    async def thrice(call, inner):
+        for _ in range(3):
+            items = [item async for item in inner(replace(call, name="say"))]
+        yield items[-1]
+
+    async def losing(call, inner):
+        async for item in inner(replace(call, name="say")):
+            if isinstance(item, ToolResult):
+                raise TypeError("lost")
+            yield item
+
+    for layer, log in ((thrice, ["said"]), (losing, None)):
+        bag = Satchel()
+        bag.register_tool(lambda: "never", name="ask")
+        hold(bag, lambda: "said", options={"name": "say"}, state_effects=(appends("log"),))
+        bag.register_middleware(layer, tool="ask")
+        for way in WAYS:
+            session = bag.session()
+            in_time(way(session, "ask"))
+            assert session.state.get("log") == log
+
+
 # ---- background ---------------------------------------------------------------------------
 
 

@@ -4,6 +4,8 @@ from textwrap import dedent
 
 import pytest
 
+from satchel.diagnostics import RULES as RULES_OF_CODES
+from satchel.errors import DefinitionError
 from satchel.settings import Limits
 from satchel.sources import scan_plugins
 from satchel.sources.distributions import scan_distributions
@@ -46,10 +48,19 @@ def told(found):
 
 
 def problems(found):
+    """What is wrong, but for contracts that nobody brings."""
     return [
         (item.code, item.where.path.rpartition("/")[2], item.where.line)
         for item in found.diagnostics
+        if item.code != "contract-unused"
     ]
+
+
+def unused(found):
+    """The contracts that nobody brings, each by its module and name."""
+    items = [item for item in found.diagnostics if item.code == "contract-unused"]
+    assert all(item.where.line for item in items)
+    return [item.fix.rpartition(" ")[2] for item in items]
 
 
 def test_the_contracts_that_the_manifest_names_count(read, tmp_path):
@@ -63,7 +74,125 @@ def test_the_contracts_that_the_manifest_names_count(read, tmp_path):
 def test_a_contract_that_nobody_names_does_not_count(read):
     found = read("contract: rules:LOOK\n", tools=TOOLS + RULES, rules=RULES)
     assert told(found) == [("look", "Look far.")]
-    assert found.diagnostics == ()
+    assert problems(found) == []
+    assert unused(found) == ["rules:RING", "tools:LOOK", "tools:RING"]
+    item = found.diagnostics[0]
+    assert (item.where.path.rpartition("/")[2], item.where.line) == ("rules.py", 5)
+    assert item.fix == "name it under 'contract:' in toolkit.yaml, as rules:RING"
+    assert (item.severity, RULES_OF_CODES["contract-unused"].strict) == ("warning", "error")
+    assert found.is_sound
+
+
+@pytest.mark.parametrize(
+    ("rules", "left"),
+    [
+        ("MINE = A", ["rules:B", "rules:C"]),
+        ("MINE = ALSO = A", ["rules:B", "rules:C"]),
+        ("ALSO = B\nMINE = ALSO", ["rules:A", "rules:C"]),
+        ("MINE = [A, B]", ["rules:C"]),
+        ("MINE = [A]\nMINE.append(B)", ["rules:C"]),
+        ("MINE = [A]\nMINE += (B,)", ["rules:C"]),
+        ("if B:\n    MINE = [A]", ["rules:B", "rules:C"]),
+        ("MINE = [it for it in (A, B)]", ["rules:C"]),
+        ("MINE = [*table().values()]\ndef table(): return {'a': A, 'c': C}", ["rules:B"]),
+        ("MINE = replace(C, name='look')\nOTHER = [A, MINE]", ["rules:A", "rules:B"]),
+        ("MINE = ToolContract('ring', {}, 'R.')", ["rules:A", "rules:B", "rules:C"]),
+        ("MINE = make()\nOTHERS = [ToolContract('x', {}, 'X.')]", ["*", "rules:OTHERS"]),
+    ],
+)
+def test_a_contract_is_used_through_whatever_the_manifest_names(read, rules, left):
+    source = "from satchel import ToolContract\n" + "".join(
+        f"{name} = ToolContract('look', {{}}, 'L.')\n" for name in "ABC"
+    )
+    found = read("contract: rules:MINE\n", tools=TOOLS, rules=source + rules)
+    every = ["rules:A", "rules:B", "rules:C"]
+    assert unused(found) == [it for name in left for it in (every if name == "*" else [name])]
+
+
+@pytest.mark.parametrize(
+    ("tools", "left"),
+    [
+        ("from .rules import LOOK as MINE", ["rules:RING"]),
+        ("from .rules import LOOK as MINE, RING", ["rules:RING"]),
+        ("from acme.rules import LOOK as MINE", ["rules:RING"]),
+        ("from . import rules\nMINE = rules.LOOK", []),
+        ("import acme.rules as rules\nMINE = rules.LOOK", []),
+        (
+            "def made():\n    from .rules import RING\n    return RING\nMINE = made()",
+            ["rules:LOOK"],
+        ),
+    ],
+)
+def test_a_contract_is_used_where_it_is_imported(read, tools, left):
+    manifest = "contract: [tools:MINE, rules:OTHER]\n"
+    rules = dedent(RULES) + "OTHER = make()\n"
+    found = read(manifest, tools=f"from satchel import tool\n{tools}\n", rules=rules)
+    assert unused(found) == left
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from .rules import LOOK, RING",
+        "from .rules import *",
+        "from . import rules",
+        "def f():\n        from .rules import LOOK, RING",
+    ],
+)
+def test_a_contract_that_a_module_with_a_hook_holds_or_imports_is_not_unused(read, line):
+    manifest = "contract: rules:OTHER\n"
+    rules = dedent(RULES) + "OTHER = make()\n"
+    assert unused(read(manifest, tools=f"    {line}\n{HOOK}", rules=rules)) == []
+    assert unused(read(manifest, tools=HOOK, rules=rules)) == ["rules:LOOK", "rules:RING"]
+    hooks = f"    {line}\n    def satchel_contracts(): ..."
+    beside = f"    from .hooks import *\n{TOOLS}"
+    assert unused(read(manifest, tools=beside, rules=rules, hooks=hooks)) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("{'x': 'itn - a'}", "contract 'look', field 'x': 'itn' is no type of the short form"),
+        ("{'x': \"int = 'five'\"}", "contract 'look', field 'x': the default 'five' is no int"),
+        ("{'x': {'type': 'string'}}", "contract 'look': its field 'x' is dict, not text"),
+        ("{'$ref': '#/$defs/Gone'}", "contract 'look': its parameters are no JSON Schema that"),
+        (
+            "{'properties': {'x': {'type': 'strin'}}}",
+            "contract 'look': its parameters are no JSON Schema that can be used",
+        ),
+        (
+            "{'$ref': '#/$defs/A', '$defs': {'A': {'type': 'array'}}}",
+            "contract 'look': its schema is not of type object",
+        ),
+        ("{'properties': {'x': {'enum': [b'y']}}}", "contract 'look': its schema cannot be"),
+    ],
+)
+def test_a_schema_of_which_no_contract_can_be_made_is_told_with_its_line(read, schema, message):
+    rules = f"from satchel import ToolContract\nLOOK = ToolContract('look', {schema}, 'Far.')\n"
+    found = read("contract: rules:LOOK\n", tools=TOOLS, rules=rules)
+    assert problems(found) == [("contract-invalid", "rules.py", 2)]
+    assert found.diagnostics[0].message.startswith(message)
+    assert not found.is_sound
+    with pytest.raises(DefinitionError) as caught:
+        exec(rules)
+    assert found.diagnostics[0].fix == caught.value.fix
+
+
+@pytest.mark.parametrize("schema", ["{'x': KIND}", "make()", "Model", "{'x': 'int'}"])
+def test_a_schema_that_is_sound_or_that_only_the_code_can_tell_is_no_problem(read, schema):
+    rules = f"from satchel import ToolContract\nLOOK = ToolContract('look', {schema}, 'Far.')\n"
+    assert read("contract: rules:LOOK\n", tools=TOOLS, rules=rules).diagnostics == ()
+
+
+@pytest.mark.parametrize("depth", [50, 100, 250, 300, 1_000])
+def test_a_schema_that_is_nested_very_deeply_is_read_without_harm(read, depth):
+    names = "".join(f"N{at} = {{'items': N{at + 1}}}\n" for at in range(depth))
+    rules = f"""from satchel import ToolContract
+LOOK = ToolContract('look', {{'type': 'object', 'properties': {{'x': N0}}}}, 'Far.')
+{names}N{depth} = {{}}
+"""
+    found = read("contract: rules:LOOK\n", tools=TOOLS, rules=rules)
+    assert {code for code, _, _ in problems(found)} <= {"contract-invalid"}
 
 
 def test_a_tool_of_a_list_names_its_own_contract(read):
@@ -160,7 +289,7 @@ def test_a_contract_of_no_tool_of_the_plugin_is_told_with_what_was_meant(read):
 )
 def test_a_tool_that_the_code_may_make_when_it_runs_is_not_called_unknown(read, source):
     rules = RULES.replace('"ring"', '"ring2"')
-    assert read("contract: rules:RING\n", tools=source, rules=rules).diagnostics == ()
+    assert problems(read("contract: rules:RING\n", tools=source, rules=rules)) == []
 
 
 def test_a_tool_that_is_not_among_the_chosen_is_unknown_whatever_the_code_makes(read):

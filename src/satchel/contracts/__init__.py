@@ -2,7 +2,7 @@
 
 from satchel.contracts.binding import bind
 from satchel.contracts.configuring import SettledConfig, settle
-from satchel.contracts.contract import ToolContract
+from satchel.contracts.contract import ToolContract, parameters_of
 from satchel.contracts.contracts import Contracts
 from satchel.contracts.effects import effects_of, kept_keys
 from satchel.contracts.errors import ContractError
@@ -45,6 +45,7 @@ __all__ = [
     "filled",
     "fingerprint_of",
     "kept_keys",
+    "parameters_of",
     "settle",
     "unknown_variable",
     "validate",

@@ -12,10 +12,12 @@ from satchel.contracts.records import (
     ToolInvariant,
     ToolStateEffect,
     ToolStateRead,
+    refuse,
     require_text,
 )
-from satchel.contracts.shortform import is_short_form, read_short_form
+from satchel.contracts.shortform import read_short_form
 from satchel.errors import DefinitionError
+from satchel.manifests.contracts import clashes, is_short_form, opened, twice_refusal
 from satchel.names import tool_name_fault
 from satchel.tools import pydantic_to_json_schema
 from satchel.tools.results import to_json
@@ -44,20 +46,19 @@ class ToolContract:
     """The schema as JSON Schema."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
-            raise DefinitionError("the name of a contract's tool must be text")
+        require_text("name", "the contract", self.name)
         place = f"contract {self.name!r}"
         if fault := tool_name_fault(self.name):
-            raise DefinitionError(f"the tool name {self.name!r} {fault}", where=place)
-        require_text(place, "description", self.description)
-        self._set("invariants", _several(self.invariants, ToolInvariant, "id", place))
-        for part, kind in _KEYED.items():
-            self._set(part, _several(getattr(self, part), kind, "key", place))
+            raise DefinitionError(f"the tool's name {fault}", where=place)
+        require_text("description", "the contract", self.description, place)
+        for part, kind in _PARTS.items():
+            self._set(part, _several(part, getattr(self, part), kind, place))
         if isinstance(self.schema, Mapping):
             self._set("schema", _own(self.schema))
-        self._set("parameters", _parameters(self.schema, place))
+        self._set("parameters", parameters_of(self.schema, place))
         _refuse_clashes(self, place)
         self.validator  # noqa: B018 - compiling is the check
+        _refuse_odd_defaults(self, place)
 
     def _set(self, part: str, value: Any) -> None:
         object.__setattr__(self, part, value)
@@ -83,9 +84,12 @@ class ToolContract:
         given = {
             name: value
             for name, value in arguments.items()
-            if value is not None or name not in defaults
+            if value is not None or name not in defaults or _takes_null(self._about(name))
         }
         return {**deepcopy(defaults), **given}
+
+    def _about(self, name: str) -> Any:
+        return self.parameters["properties"][name]
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
@@ -110,17 +114,15 @@ class ToolContract:
         return any(item.sees_plan for item in self.invariants)
 
 
-_TELLING = ("properties", "$ref", "allOf", "anyOf", "oneOf", "additionalProperties", "type")
-"""What tells that a mapping is JSON Schema."""
-
-_KEYED: Mapping[str, type[Any]] = {
+_PARTS: Mapping[str, type[Any]] = {
+    "invariants": ToolInvariant,
     "config_params": ToolConfigParam,
     "state_reads": ToolStateRead,
     "state_effects": ToolStateEffect,
 }
 
 
-def _several(given: Any, kind: type[T], name: str, place: str) -> tuple[T, ...]:
+def _several(part: str, given: Any, kind: type[T], place: str) -> tuple[T, ...]:
     """Return the parts of one kind; one may be given alone."""
     is_many = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
     items: tuple[T, ...] = tuple(given) if is_many else (given,)
@@ -128,12 +130,11 @@ def _several(given: Any, kind: type[T], name: str, place: str) -> tuple[T, ...]:
         if not isinstance(item, kind):
             told = f"{type(item).__name__} is no {kind.__name__}"
             raise DefinitionError(told, where=place, fix=f"give a list of {kind.__name__}")
-    names = [getattr(item, name) for item in items]
+    key = "id" if kind is ToolInvariant else "key"
+    names = [getattr(item, key) for item in items]
     for twice in names:
         if names.count(twice) > 1:
-            raise DefinitionError(
-                f"two of its {kind.__name__} have the {name} {twice!r}", where=place
-            )
+            refuse(twice_refusal(part, key, twice), place)
     return items
 
 
@@ -145,26 +146,20 @@ def _own(schema: Mapping[str, Any]) -> Mapping[str, Any]:
         return schema  # frozen, perhaps; or no JSON, which is told below
 
 
-def _parameters(schema: Any, place: str) -> dict[str, Any]:
-    """Return the JSON Schema of whatever describes the arguments."""
+def parameters_of(schema: Any, place: str) -> dict[str, Any]:
+    """Return the JSON Schema of whatever describes the arguments. Raises `DefinitionError`."""
     if isinstance(schema, type) and hasattr(schema, "model_fields"):
         schema = pydantic_to_json_schema(schema)
+    elif isinstance(schema, Mapping) and is_short_form(schema):
+        schema = read_short_form(schema, place)
     if not isinstance(schema, Mapping):
         raise DefinitionError(
             f"its schema is {type(schema).__name__}",
             where=place,
             fix="give JSON Schema, a pydantic model, or {'query': 'str - the search query'}",
         )
-    if is_short_form(schema):
-        schema = read_short_form(schema, place)
-    elif not any(key in schema for key in _TELLING):
-        raise DefinitionError(
-            "its schema is neither JSON Schema of an object nor the short form",
-            where=place,
-            fix="give every field as text, such as {'query': 'str - the search query'}",
-        )
     try:
-        made = _opened(json.loads(to_json(schema)))
+        made = opened(json.loads(to_json(schema)))
     except Exception as problem:
         raise DefinitionError("its schema cannot be written as JSON", where=place) from problem
     if made.setdefault("type", "object") != "object":
@@ -172,25 +167,33 @@ def _parameters(schema: Any, place: str) -> dict[str, Any]:
     return made
 
 
-def _opened(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema whose properties stand at its top; a model that holds itself has none."""
-    match schema:
-        case {"$ref": str(reference), "$defs": dict(definitions), **others}:
-            target = definitions.get(reference.removeprefix("#/$defs/"))
-            if isinstance(target, dict):
-                return {**target, "$defs": definitions, **others}
-    return schema
-
-
 def _refuse_clashes(contract: ToolContract, place: str) -> None:
     """Refuse names that would let the model set what only the host sets."""
-    names = contract.supplied
-    both = sorted({name for name in names if names.count(name) > 1})
-    if both:
-        told = f"{both[0]!r} is both a config param and a state read"
-        raise DefinitionError(told, where=place, fix="rename one of them")
     properties = contract.parameters.get("properties")
-    open_ones = [name for name in names if isinstance(properties, Mapping) and name in properties]
-    if open_ones:
-        told = f"its schema lets the model set {open_ones[0]!r}, which only the host sets"
-        raise DefinitionError(told, where=place, fix="take it out of the schema")
+    sent = properties if isinstance(properties, Mapping) else ()
+    config = (item.key for item in contract.config_params)
+    reads = (item.key for item in contract.state_reads)
+    for _, refusal in clashes(config, reads, sent):
+        refuse(refusal, place)
+
+
+def _refuse_odd_defaults(contract: ToolContract, place: str) -> None:
+    """Refuse defaults that the schema itself does not allow: no model is to blame for them."""
+    defaults = contract.with_defaults({})
+    if not defaults:
+        return
+    parts = ("properties", "$defs", "definitions")
+    schema = {key: contract.parameters[key] for key in parts if key in contract.parameters}
+    for fault in Validator(schema, place).faults(defaults):
+        told = f"the default of {fault.argument!r} does not fit: {fault.expected}"
+        raise DefinitionError(told, where=place, fix="correct the default, or the type")
+
+
+def _takes_null(about: Any) -> bool:
+    """Tell whether `null` is a value that a schema allows, and no way to leave something out."""
+    if not isinstance(about, Mapping):
+        return about is True
+    if members := about.get("anyOf") or about.get("oneOf"):
+        return any(map(_takes_null, members))
+    kinds = about.get("type", "null")
+    return "null" in ([kinds] if isinstance(kinds, str) else kinds)

@@ -1,6 +1,6 @@
 """What a tool writes back into the session's state, and what a new turn clears of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_origin
 
 from satchel.contracts.contract import ToolContract
@@ -8,6 +8,9 @@ from satchel.contracts.errors import ContractError
 from satchel.contracts.records import ToolStateEffect
 from satchel.names import near_misses
 from satchel.tools import ToolResult
+
+_NO_OBJECTS = (list, tuple, set, frozenset, Sequence, str, bytes, int, float, bool)
+"""Kinds of values that JSON has no object for."""
 
 EFFECTS = "effects"
 """The key of a result's metadata under which a tool may write more than the model is told."""
@@ -56,9 +59,8 @@ def _written(contract: ToolContract, result: ToolResult) -> Mapping[str, Any]:
 def _is_one_value(effect: ToolStateEffect, value: Any) -> bool:
     """Tell whether a tool's whole answer is the value: an object may be one that lacks the key."""
     hint = get_origin(effect.type_hint) or effect.type_hint
-    if effect.merge != "replace" or not isinstance(value, Mapping) or not isinstance(hint, type):
-        return True
-    return isinstance(value, hint)
+    can_be_an_object = hint not in _NO_OBJECTS
+    return can_be_an_object or effect.merge != "replace" or not isinstance(value, Mapping)
 
 
 def _require_known(contract: ToolContract, apart: Mapping[str, Any]) -> None:

@@ -1,24 +1,24 @@
 """The parts of a contract: rules, configuration, and what a tool reads of the state and writes."""
 
 import inspect
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 from satchel.errors import DefinitionError
+from satchel.manifests.contracts import (
+    Merge,
+    Refusal,
+    merge_refusal,
+    text_refusal,
+    variable_refusal,
+)
 from satchel.tools import ToolCall
-
-Merge = Literal["replace", "append", "merge_dict"]
-"""How a value joins what the state holds."""
 
 STATE_CONFIG = "config"
 """The key of the state under which a session keeps its configuration."""
-
-VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-"""What the name of a prompt variable looks like."""
 
 
 class _Drop(Enum):
@@ -63,7 +63,7 @@ class ToolConfigParam:
     normalizer: Callable[[Any], Any] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        require_text("a config param", "key", self.key)
+        require_text("key", "a config param", self.key)
         place = f"config param {self.key!r}"
         _require_copyable(self.default, place)
         if self.normalizer is not None:
@@ -90,9 +90,9 @@ class ToolInvariant:
     _corrected: Callable[..., Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        require_text("an invariant", "id", self.id)
+        require_text("id", "an invariant", self.id)
         place = f"invariant {self.id!r}"
-        require_text(place, "rule", self.rule)
+        require_text("rule", "an invariant", self.rule, place)
         checked, sees_plan = _with_plan(self.check, "check", place)
         object.__setattr__(self, "_checked", checked)
         corrected: Callable[..., Any] = _dropped
@@ -137,7 +137,7 @@ class ToolStateRead:
     default: Any = field(default=REQUIRED, hash=False)
 
     def __post_init__(self) -> None:
-        require_text("a state read", "key", self.key)
+        require_text("key", "a state read", self.key)
         _require_copyable(self.default, f"state read {self.key!r}")
 
     @property
@@ -151,7 +151,8 @@ class ToolStateEffect:
     """A value that the tool writes back into the session's state.
 
     `append` adds one item to a list, or the items of a list; `merge_dict` sets the keys of a
-    dict. A new turn clears it unless it is to be preserved. `type_hint` is for readers.
+    dict. A new turn clears it unless it is to be preserved. `type_hint` is for readers; where it is
+    no kind of object, an answer that is one and lacks the key is not the value.
     """
 
     key: str
@@ -162,33 +163,25 @@ class ToolStateEffect:
     """Where the value enters the system prompt: at `{{NAME}}`."""
 
     def __post_init__(self) -> None:
-        require_text("a state effect", "key", self.key)
+        require_text("key", "a state effect", self.key)
         place = f"state effect {self.key!r}"
         if self.key == STATE_CONFIG:
             raise DefinitionError(
                 "a session keeps its configuration there", where=place, fix="choose another key"
             )
-        if self.merge not in get_args(Merge):
-            told = ", ".join(get_args(Merge))
-            raise DefinitionError(
-                f"merge is {self.merge!r}", where=place, fix=f"write one of {told}"
-            )
-        variable = self.prompt_template_var
-        if variable is not None and not (
-            isinstance(variable, str) and VARIABLE.fullmatch(variable)
-        ):
-            raise DefinitionError(
-                f"{variable!r} is no name of a prompt variable",
-                where=place,
-                fix="use capital letters, digits and '_', with a letter first",
-            )
+        refuse(merge_refusal(self.key, self.merge), place)
+        refuse(variable_refusal(self.key, self.prompt_template_var), place)
 
 
-def require_text(place: str, part: str, given: Any) -> None:
+def require_text(key: str, noun: str, given: Any, place: str = "") -> None:
     """Raise `DefinitionError` for what is no text, or an empty one."""
-    if not isinstance(given, str) or not given.strip():
-        what = "is empty" if isinstance(given, str) else f"is {type(given).__name__}, not text"
-        raise DefinitionError(f"its {part} {what}", where=place, fix=f"give {part}=")
+    refuse(text_refusal(key, noun, given), place)
+
+
+def refuse(refusal: Refusal | None, place: str) -> None:
+    """Raise `DefinitionError` if something is wrong."""
+    if refusal is not None:
+        raise DefinitionError(refusal[0], where=place, fix=refusal[1])
 
 
 def _require_copyable(default: Any, place: str) -> None:

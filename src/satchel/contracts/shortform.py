@@ -6,8 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 from satchel.errors import DefinitionError
+from satchel.manifests.contracts import parted
 from satchel.names import near_misses
 from satchel.text import shorten
+from satchel.tools.validator import Validator
 
 _TYPES = MappingProxyType(
     {
@@ -32,14 +34,7 @@ _NULL = MappingProxyType({"type": "null"})
 _FIX = 'write it as "str - what it is", with a type such as int, list[str] or Optional[bool]'
 
 
-def is_short_form(schema: Mapping[str, Any]) -> bool:
-    """Tell whether a mapping names fields in the short form, rather than being JSON Schema."""
-    are_texts = all(isinstance(value, str) for value in schema.values())
-    is_json_schema = schema.get("type") == "object" or any(str(key)[:1] == "$" for key in schema)
-    return are_texts and not is_json_schema
-
-
-def read_short_form(fields: Mapping[str, str], where: str) -> dict[str, Any]:
+def read_short_form(fields: Mapping[Any, Any], where: str) -> dict[str, Any]:
     """Return the JSON Schema that a short form stands for.
 
     A field is `TYPE - description` or `TYPE = default - description`; one whose type is
@@ -50,6 +45,12 @@ def read_short_form(fields: Mapping[str, str], where: str) -> dict[str, Any]:
     for name, text in fields.items():
         if not isinstance(name, str):
             raise DefinitionError(f"the name of its field {name!r} is not text", where=where)
+        if not isinstance(text, str):
+            raise DefinitionError(
+                f"its field {name!r} is {type(text).__name__}, not text",
+                where=where,
+                fix="give every field as text, such as {'query': 'str - the search query'}",
+            )
         about, is_required = _field(text, f"{where}, field {name!r}")
         properties[name] = about
         if is_required:
@@ -60,8 +61,8 @@ def read_short_form(fields: Mapping[str, str], where: str) -> dict[str, Any]:
 
 def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
     """Return the schema of one field, and whether it is required."""
-    kind, _, description = text.partition(" - ")
-    kind, has_default, default = (part.strip() for part in _parted(kind))
+    kind, _, description = parted(text, " - ")
+    kind, has_default, default = (part.strip() for part in parted(kind, "="))
     try:
         about, is_optional = _type(_parsed(kind, place), place)
     except (RecursionError, ValueError):  # a union of thousands, a number of thousands of digits
@@ -69,14 +70,14 @@ def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
     if description.strip():
         about["description"] = description.strip()
     if has_default:
-        about["default"] = _literal(default, place)
+        value = _literal(default, place)
+        if value is not None and Validator({"properties": {"it": about}}, place).faults(
+            {"it": value}
+        ):
+            told = f"the default {shorten(default, 80)} is no {shorten(kind, 80)}"
+            raise DefinitionError(told, where=place, fix="correct one of the two")
+        about["default"] = value
     return about, not (has_default or is_optional)
-
-
-def _parted(text: str) -> tuple[str, str, str]:
-    """Split `TYPE = default`; a `Literal["a=b"]` is left whole."""
-    head, equals, tail = text.partition("=")
-    return (text, "", "") if head.count("[") > head.count("]") else (head, equals, tail)
 
 
 def _parsed(kind: str, place: str) -> ast.expr:

@@ -106,6 +106,8 @@ class _Step:
         self._misfit: Misfit | None = None
         self._true: Mapping[str, Any] = NOTHING
         """The arguments that rules are shown, as they should be."""
+        self._is_comparable = False
+        """Whether a copy of them is equal to them; objects that a host sends need not be."""
 
     @property
     def is_out(self) -> bool:
@@ -151,6 +153,7 @@ class _Step:
         """Show these arguments to rules, and remember them: a rule may spoil what it is shown."""
         self.read = self.sent.changed(arguments=arguments)
         self._true = deepcopy(arguments) if self._rules else arguments
+        self._is_comparable = bool(self._rules) and self._is_spoiled() is False
 
     def _completed(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return arguments as the tool gets them, with the defaults of its schema."""
@@ -165,12 +168,12 @@ class _Step:
         return self.is_out or len(self.corrections) > before
 
     def _first_broken(self, plan: Plan, state: Mapping[str, Any]) -> ToolInvariant | None:
-        if self.read.arguments != self._true:  # a rule of a sibling spoiled them
+        if self._is_comparable and self._is_spoiled():  # by a rule of a sibling
             self._restore()
         for rule in self._rules:
             try:
                 is_kept = rule.is_kept(self.read, state, self._config, plan)
-                if self.read.arguments != self._true:
+                if self._is_comparable and self._is_spoiled():
                     self._restore()
                     raise TypeError("it changed the arguments of the call")  # noqa: TRY301 - as what it raises
                 if not is_kept:
@@ -179,6 +182,13 @@ class _Step:
                 self._reject_for(rule, "could not be checked", problem)
                 return None
         return None
+
+    def _is_spoiled(self) -> bool | None:
+        """Tell whether the arguments are no longer what they were; `None` where nobody knows."""
+        try:
+            return bool(self.read.arguments != self._true)
+        except Exception:  # a host may send objects that refuse to be compared
+            return None
 
     def _restore(self) -> None:
         shown: Any = self.read.arguments

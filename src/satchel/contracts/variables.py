@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from satchel.contracts.contract import ToolContract
-from satchel.contracts.records import VARIABLE
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.text import has_hidden
+from satchel.manifests.contracts import VARIABLE
+from satchel.text import replace_hidden
 
 _PLACE = re.compile(r"\{\{(" + VARIABLE.pattern + r")\}\}")
 # So that a value can neither close a tag nor open a variable; it stays the same JSON.
@@ -68,8 +68,7 @@ def as_prompt_text(value: Any, most: int) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_named)
     except Exception:  # what a tool keeps may be anything
         return _UNFIT
-    if has_hidden(text):  # JSON has escapes for what cannot be seen
-        text = "".join(map(_seen, text))
+    text = replace_hidden(text, _seen)
     for letters, escape in _ESCAPES:
         text = text.replace(letters, escape)
     if len(text) > most:
@@ -79,7 +78,7 @@ def as_prompt_text(value: Any, most: int) -> str:
 
 def _seen(letter: str) -> str:
     """Write a letter that cannot be seen as JSON's escape for it."""
-    return json.dumps(letter)[1:-1] if has_hidden(letter) else letter
+    return json.dumps(letter)[1:-1]
 
 
 def _named(value: Any) -> str:

@@ -18,6 +18,7 @@ from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
 from satchel.manifests.literals import may_hold
 from satchel.manifests.mcp import MCP_SCHEMAS, McpServer, read_mcp
+from satchel.manifests.mentions import Mentions, mentions_in
 from satchel.manifests.openplugin import (
     PLUGIN_SCHEMAS,
     Author,
@@ -57,6 +58,7 @@ __all__ = [
     "Frontmatter",
     "GroupManifest",
     "McpServer",
+    "Mentions",
     "OpenManifest",
     "PluginManifest",
     "Reading",
@@ -71,6 +73,7 @@ __all__ = [
     "imported_beside",
     "mapped_modules",
     "may_hold",
+    "mentions_in",
     "read_claude_plugin",
     "read_claude_servers",
     "read_mcp",

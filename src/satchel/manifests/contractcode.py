@@ -1,7 +1,6 @@
 """Reading the contracts that a module declares from its source, without running a line of it."""
 
 import ast
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -13,7 +12,13 @@ from satchel.manifests.contracts import (
     DeclaredEffect,
     DeclaredRead,
     DeclaredRule,
+    Refusal,
     arguments_of,
+    clashes,
+    merge_refusal,
+    text_refusal,
+    twice_refusal,
+    variable_refusal,
 )
 from satchel.manifests.literals import Literals, UnreadError
 from satchel.manifests.python import read_python
@@ -22,12 +27,10 @@ from satchel.names import near_misses, tool_name_fault
 
 _CONTRACT = "ToolContract"
 _PARTS = ("invariants", "config_params", "state_reads", "state_effects")
-_MERGES = ("replace", "append", "merge_dict")
-_VARIABLE = re.compile("[A-Z][A-Z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class Kind:
     """One of the records: what it is in a sentence, and its parameters in their order."""
 
     noun: str
@@ -36,19 +39,20 @@ class _Kind:
     """How many of the parameters must be given."""
 
 
-_KINDS: Mapping[str, _Kind] = MappingProxyType(
+KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        _CONTRACT: _Kind("the contract", ("name", "schema", "description", *_PARTS), 3),
-        "ToolInvariant": _Kind("an invariant", ("id", "rule", "check", "correct"), 3),
-        "ToolConfigParam": _Kind("a config param", ("key", "default", "normalizer"), 1),
-        "ToolStateRead": _Kind("a state read", ("key", "default"), 1),
-        "ToolStateEffect": _Kind(
+        _CONTRACT: Kind("the contract", ("name", "schema", "description", *_PARTS), 3),
+        "ToolInvariant": Kind("an invariant", ("id", "rule", "check", "correct"), 3),
+        "ToolConfigParam": Kind("a config param", ("key", "default", "normalizer"), 1),
+        "ToolStateRead": Kind("a state read", ("key", "default"), 1),
+        "ToolStateEffect": Kind(
             "a state effect",
             ("key", "type_hint", "merge", "preserve_across_turns", "prompt_template_var"),
             1,
         ),
     }
 )
+"""Each record by its name."""
 
 
 def declared_contracts(source: bytes, path: str) -> Reading[tuple[DeclaredContract, ...]]:
@@ -58,7 +62,7 @@ def declared_contracts(source: bytes, path: str) -> Reading[tuple[DeclaredContra
     """
 
     def read(statements: list[ast.stmt], problems: Problems) -> tuple[DeclaredContract, ...]:
-        literals = Literals(statements, _KINDS)
+        literals = Literals(statements, KINDS)
         found = [
             replace(_Contract(name, call, literals, problems).read(), path=path, name=name)
             for name, call in _places(literals)
@@ -102,6 +106,7 @@ class _Contract:
         self._literals, self._problems = literals, problems
         self._label = name
         self._unread: set[str] = set()
+        self._schema: Mapping[str, Any] | None = None
         self._whole = self._record(_CONTRACT, "", call)
 
     def read(self) -> DeclaredContract:
@@ -122,8 +127,9 @@ class _Contract:
             tuple(self._config(key, record) for key, record in config.items()),
             tuple(self._read(key, record) for key, record in reads.items()),
             tuple(self._effect(key, record) for key, record in effects.items()),
-            unread=tuple(it for it in _KINDS[_CONTRACT].parameters if it in self._unread),
+            unread=tuple(it for it in KINDS[_CONTRACT].parameters if it in self._unread),
             line=self._whole.call.lineno,
+            schema=self._schema,
         )
 
     # ---- the parts --------------------------------------------------------------------------
@@ -133,7 +139,8 @@ class _Contract:
         if tool:
             self._label = tool
         if tool and (fault := tool_name_fault(tool)):
-            self._refuse(self._whole, f"the tool's name {fault}", "Write the name of a tool.")
+            told = f"the tool's name {fault}", "Write the name of a tool."
+            self._refuse(self._whole, told)
         return tool
 
     def _arguments(self) -> tuple[str, frozenset[str]]:
@@ -151,8 +158,10 @@ class _Contract:
             return "", frozenset()
         if not isinstance(schema, dict):
             message = "the schema is neither JSON Schema, nor a model, nor a mapping by name"
-            self._refuse(self._whole, message, "Write {'city': 'str - in English'}, for example.")
+            fix = "Write {'city': 'str - in English'}, for example."
+            self._refuse(self._whole, (message, fix))
             return "", frozenset()
+        self._schema = schema
         return arguments_of(schema)
 
     def _rule(self, name: str, record: _Record) -> DeclaredRule | None:
@@ -169,38 +178,28 @@ class _Contract:
 
     def _effect(self, key: str, record: _Record) -> DeclaredEffect:
         merge = self._value(record, "merge", "replace")
-        if merge not in _MERGES:
-            near = near_misses(merge, _MERGES, most=1) if isinstance(merge, str) else ()
-            fix = f"Write '{near[0]}'." if near else f"Write one of {', '.join(_MERGES)}."
-            self._refuse(record, f"'merge' of {shown(key)} is {_told(merge)}", fix)
         variable = self._value(record, "prompt_template_var", None)
-        fits = isinstance(variable, str) and _VARIABLE.fullmatch(variable)
-        if variable is not None and not fits:
-            message = f"'prompt_template_var' of {shown(key)} is {_told(variable)}"
-            self._refuse(record, message, "Write capitals, digits and '_', with a letter first.")
+        bad_merge, bad_variable = merge_refusal(key, merge), variable_refusal(key, variable)
+        for refusal in filter(None, (bad_merge, bad_variable)):
+            self._refuse(record, refusal)
         kind = record.given.get("type_hint")
         return DeclaredEffect(
             key,
-            merge if merge in _MERGES else "replace",
+            "replace" if bad_merge else merge,
             ast.unparse(kind) if kind else "dict",
             bool(self._value(record, "preserve_across_turns", False)),
-            variable if fits else "",
+            "" if bad_variable else variable or "",
         )
 
     # ---- what a record would refuse ---------------------------------------------------------
 
     def _refuse_clashes(self, config: _Keyed, reads: _Keyed, sent: frozenset[str]) -> None:
         """Refuse one name for two values, of which the tool would get one."""
-        for key, record in reads.items():
-            if key in config:
-                message = f"{shown(key)} is both a config param and a state read"
-                self._refuse(record, message, "Rename one of the two.")
-        for key, record in (*config.items(), *reads.items()):
-            if key in sent:
-                message = f"{shown(key)} is an argument too, which would let the model set it"
-                self._refuse(record, message, "Rename one of the two.")
+        for key, refusal in clashes(config, reads, sent):
+            self._refuse(reads.get(key) or config[key], refusal)
 
-    def _refuse(self, record: _Record, message: str, fix: str) -> None:
+    def _refuse(self, record: _Record, refusal: Refusal) -> None:
+        message, fix = refusal
         told = f"contract {shown(self._label)}: {message}"
         self._problems.add("contract-invalid", told, fix, record.call.lineno)
 
@@ -212,9 +211,7 @@ class _Contract:
         for record in self._records(part, kind):
             name = self._text(record, key)
             if name and found.setdefault(name, record) is not record:
-                noun = _KINDS[kind].noun.partition(" ")[2]
-                message = f"two {noun}s have the {key} {shown(name)}"
-                self._refuse(record, message, "Rename one of the two.")
+                self._refuse(record, twice_refusal(part, key, name))
         return found
 
     def _records(self, part: str, kind: str) -> Iterable[_Record]:
@@ -234,7 +231,7 @@ class _Contract:
 
     def _record(self, kind: str, part: str, call: ast.Call) -> _Record:
         """Bind the arguments of a call to parameters, and note those that do not fit."""
-        parameters = _KINDS[kind].parameters
+        parameters = KINDS[kind].parameters
         starred = [isinstance(node, ast.Starred) for node in call.args]
         known = call.args[: starred.index(True)] if any(starred) else call.args
         given = dict(zip(parameters, known, strict=False))
@@ -242,20 +239,20 @@ class _Contract:
         record = _Record(kind, part, call, given, is_whole)
         if len(known) > len(parameters):
             message = f"{kind} takes {len(parameters)} arguments at most, not {len(known)}"
-            self._refuse(record, message, "Remove what is too many.")
+            self._refuse(record, (message, "Remove what is too many."))
         for name, value in ((it.arg, it.value) for it in call.keywords if it.arg):
             if name in given:
                 message = f"{kind} is given {shown(name)} twice"
-                self._refuse(record, message, "Remove one of the two.")
+                self._refuse(record, (message, "Remove one of the two."))
             elif name in parameters:
                 given[name] = value
             else:
                 near = near_misses(name, set(parameters).difference(given), most=1)
                 fix = f"Write '{near[0]}='." if near else f"It takes {', '.join(parameters)}."
-                self._refuse(record, f"{kind} has no parameter {shown(name)}", fix)
-        for name in parameters[: _KINDS[kind].needed] if is_whole else ():
+                self._refuse(record, (f"{kind} has no parameter {shown(name)}", fix))
+        for name in parameters[: KINDS[kind].needed] if is_whole else ():
             if name not in given:
-                self._refuse(record, f"{kind} lacks '{name}'", f"Add '{name}='.")
+                self._refuse(record, (f"{kind} lacks '{name}'", f"Add '{name}='."))
         return record
 
     def _text(self, record: _Record, key: str) -> str:
@@ -268,11 +265,10 @@ class _Contract:
         except UnreadError:
             self._unread.add(record.part or key)
             return ""
-        if isinstance(text, str) and text.strip():
-            return text
-        message = f"the {key} of {_KINDS[record.kind].noun} is {_told(text)}"
-        self._refuse(record, message, "Write some text.")
-        return ""
+        if refusal := text_refusal(key, KINDS[record.kind].noun, text):
+            self._refuse(record, refusal)
+            return ""
+        return str(text)
 
     def _value(self, record: _Record, key: str, usual: Any) -> Any:
         """Return what a parameter is given, or else what it is without."""
@@ -308,10 +304,3 @@ def _class_name(node: ast.expr) -> str:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return ast.unparse(node) if name[:1].isupper() and not name.isupper() else ""
     return ""
-
-
-def _told(value: Any) -> str:
-    """Say what a value is that does not fit."""
-    if not isinstance(value, str):
-        return "no text"
-    return shown(value) if value.strip() else "empty"

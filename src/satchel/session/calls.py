@@ -103,7 +103,7 @@ class Calls:
         if not plan.calls:
             return plan.answers[0]
         result, ran = await self._run(scene, plan.calls[0])
-        return self._plans.written(scene, call.name, result) if ran == call.name else result
+        return self._plans.written(scene, ran, result)
 
     async def _run(self, scene: Scene, call: ToolCall) -> tuple[ToolResult, str]:
         """Run a call; return its result, and the name of the tool that a layer let run."""
@@ -123,7 +123,10 @@ class Calls:
         # The scene is held until the call has ended: the modules of a plugin's version live as
         # long as a catalog that serves it, so a reload takes nothing away from this call.
         run = self._begin(scene, name, arguments, call_id, context)
-        return run if isinstance(run, ToolResult) else await self._finished(run)
+        if isinstance(run, ToolResult):
+            return run
+        result = await self._finished(run)
+        return self._plans.written(scene, run.answered_by, result) if run.sent_to else result
 
     async def _finished(self, run: Run) -> ToolResult:
         key = id(run)
@@ -178,8 +181,8 @@ class Calls:
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
-            is_own = is_held and run.answered_by == name
-            yield self._plans.written(scene, name, item) if is_own else item
+            brings = is_held or run.sent_to
+            yield self._plans.written(scene, run.answered_by, item) if brings else item
         finally:
             del self._running[key]
             await run.close()
@@ -276,8 +279,7 @@ class Calls:
                 return plan.answers[0], None
             call = plan.calls[0]
         result, ran = await self._run(scene, call)
-        contract = self._plans.writing(scene, call.name, result)
-        return result, contract if ran == call.name else None
+        return result, self._plans.writing(scene, ran, result)
 
     def interrupt(self, call_id: str | None) -> int:
         """End the calls of that id, or all; return how many there were."""
@@ -393,7 +395,7 @@ class Calls:
                 yield answer
             for passed in plan.calls:
                 async with opened(inner, passed) as items:
-                    async for item in self._plans.keeping(scene, call.name, items):
+                    async for item in items:
                         yield item
 
         return held

@@ -1,6 +1,6 @@
 """Plans: the calls of one step, held to the contracts of their tools and then to the policy."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from satchel.session.conversation import Conversation
 from satchel.session.planning import Planned, planned, tell, with_policy, write_effects
 from satchel.session.toolbox import Toolbox, contract_of
 from satchel.shared import Scene
-from satchel.tools import Item, ToolCall, ToolResult
+from satchel.tools import ToolCall, ToolResult
 
 Configs = dict[int, Mapping[str, Any]]
 """The configuration of each call of a plan, settled once."""
@@ -55,19 +55,12 @@ class Plans:
     def writing(self, scene: Scene, name: str, result: ToolResult) -> ToolContract | None:
         """Return the contract by which a result is written into the state, if it is."""
         contract = contract_of(scene, name)
-        if contract is None:
+        if contract is None or "pruned" in result.metadata:
             return None
         # What goes on in the background brings it later.
         tool = scene.view.by_name[name].tool
         goes_on = tool is not None and tool.background and "task_id" in result.metadata
         return None if goes_on else contract
-
-    async def keeping(
-        self, scene: Scene, name: str, items: AsyncIterator[Item]
-    ) -> AsyncIterator[Item]:
-        """Yield what a call tells; what it brings is written before its result is told."""
-        async for item in items:
-            yield self.written(scene, name, item) if isinstance(item, ToolResult) else item
 
     def _validated(self, scene: Scene, calls: Sequence[ToolCall], configs: Configs) -> Validation:
         contracts: dict[str, ToolContract] = {}

@@ -5,19 +5,24 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from satchel.contracts import parameters_of
 from satchel.diagnostics import Diagnostic, Where, report
+from satchel.errors import DefinitionError
 from satchel.manifests import (
     ChosenContract,
     DeclaredContract,
     DeclaredTool,
+    Mentions,
     PluginManifest,
     declared_contracts,
     imported_beside,
     may_hold,
+    mentions_in,
 )
 from satchel.manifests.reading import shown
 from satchel.names import near_misses
 from satchel.sources.findings import MANIFEST_FILE, PluginFinding
+from satchel.tools.validator import Validator
 
 _RECORD = b"ToolContract"
 _HOOK = re.compile(rb"\bsatchel_contracts\b")
@@ -29,6 +34,7 @@ def contracts_of(
     """Return the contract of each tool that has one, and what is wrong with the others."""
     part = _Contracts(found, manifest, frozenset(tool.name for tool in tools))
     contracts = part.of_tools((*part.named(), *part.of_hooks()))
+    part.report_unused()
     return contracts, tuple(part.problems)
 
 
@@ -47,6 +53,29 @@ class _Contracts:
         for module in manifest.modules:
             if _RECORD in found.sources.get(found.file_of(module), b""):
                 self._declared(module)
+        self._own = tuple(self._known)
+
+    def report_unused(self) -> None:
+        """Report the contracts that neither the manifest nor a hook brings: they do not hold."""
+        held = [(module, it) for module in self._own for it in self._known[module].values()]
+        used = used_names(self._found.sources, self._brought()) if held else set()
+        for module, contract in held:
+            name = contract.name.partition("[")[0]  # one of a list has the name of the list
+            if (self._found.file_of(module), name) not in used:
+                self._add(
+                    "contract-unused",
+                    Where(contract.path, contract.line),
+                    f"{contract.name} is a contract that nobody brings, so it does not hold",
+                    f"name it under 'contract:' in toolkit.yaml, as {module}:{name}",
+                )
+
+    def _brought(self) -> Iterable[tuple[str, str]]:
+        """Yield what the manifest names, and all of each file that may have the hook."""
+        for wanted in self._manifest.contracts:
+            yield self._found.file_of(wanted.module), wanted.name
+        hooked = [file for file, source in self._found.sources.items() if _HOOK.search(source)]
+        files = map(self._found.file_of, self._manifest.modules) if hooked else ()
+        yield from ((file, "*") for file in (*hooked, *filter(None, files)))
 
     def named(self) -> Iterable[DeclaredContract]:
         """Yield the contracts that the manifest names."""
@@ -95,7 +124,21 @@ class _Contracts:
             reading = declared_contracts(self._source(module), path)
             self.problems.extend(reading.diagnostics)
             self._known[module] = {contract.name: contract for contract in reading.value or ()}
+            for contract in reading.value or ():
+                self._check_schema(contract)
         return self._known.get(module, {})
+
+    def _check_schema(self, contract: DeclaredContract) -> None:
+        """Report a schema of which no contract could be made."""
+        if contract.schema is None:
+            return
+        place = f"contract {shown(contract.tool or contract.name)}"
+        try:
+            Validator(parameters_of(contract.schema, place), place)
+        except DefinitionError as problem:
+            where = Where(contract.path, contract.line)
+            told = f"{problem.where}: {problem.message}"
+            self._add("contract-invalid", where, told, problem.fix)
 
     def _held(self, module: str) -> Mapping[str, DeclaredContract]:
         """Return the contracts of a module, with those that it imports from beside it."""
@@ -157,3 +200,49 @@ class _Contracts:
 
     def _add(self, code: str, where: Where, message: str, fix: str) -> None:
         self.problems.append(report(code, where, message, fix))
+
+
+def used_names(
+    sources: Mapping[str, bytes], brought: Iterable[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Return what is brought, and the names that it may be made of, each with its file.
+
+    The name `*` stands for all of a file. Which module an import means is told by its last part
+    alone: rather too much is used than too little.
+    """
+    files: dict[str, list[str]] = {}
+    for file in sources:
+        files.setdefault(_stem(file), []).append(file)
+    read: dict[str, Mentions] = {}
+    used: set[tuple[str, str]] = set()
+    waiting = list(brought)
+    while waiting:
+        file, name = waiting.pop()
+        if (file, name) in used:
+            continue
+        used.add((file, name))
+        if file not in read:
+            found = mentions_in(sources.get(file, b""))
+            beside = {own: _beside(items, files) for own, items in found.imports.items()}
+            read[file] = replace(found, imports=beside)
+        here = read[file]
+        if name == "*":
+            waiting += [(file, other) for other in (*here.names, *here.imports)]
+        waiting += [(file, other) for other in here.names.get(name, ())]
+        for origin, there in (*here.imports.get(name, ()), *here.imports.get("*", ())):
+            wanted = name if there == "*" else there
+            waiting += [(it, wanted) for it in files.get(origin, ())]
+            waiting += [(it, "*") for it in files.get(there, ())]
+    return used
+
+
+def _beside(
+    imports: Iterable[tuple[str, str]], files: Mapping[str, list[str]]
+) -> frozenset[tuple[str, str]]:
+    """Return the imports that may be from files of the plugin."""
+    return frozenset(it for it in imports if it[0] in files or it[1] in files)
+
+
+def _stem(file: str) -> str:
+    """Return the last part of the name of the module that a file holds."""
+    return file.removesuffix(".py").removesuffix("__init__").rstrip("/").rpartition("/")[2]
