@@ -124,6 +124,10 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "mcp-invalid": Rule("mcp.json cannot be used; the plugin is without servers.", _W, _E),
         "mcp-server-invalid": Rule("An MCP server cannot be used; it is left out.", _W, _E),
         "mcp-not-started": Rule("MCP servers are known, but nothing starts them yet.", _I, _I),
+        "mcp-server-down": Rule("A carried MCP server cannot be reached.", _E, _E),
+        "mcp-too-many-tools": Rule("An MCP server offers more tools than the limit.", _W, _W),
+        "mcp-tool-invalid": Rule("A tool of an MCP server cannot be used; it is left out.", _E, _E),
+        "mcp-tool-renamed": Rule("A tool of an MCP server got another name here.", _I, _I),
         "plugin-name-shape": Rule("The plugin's name cannot be used.", _E, _E),
         "plugin-name-folder": Rule(
             "The plugin's name is not that of its folder or entry point.", _I, _W

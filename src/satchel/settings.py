@@ -32,6 +32,14 @@ class Limits:
     cancel_grace: float = 1.0
     """How long a tool may take to end once it is told to; then it is left behind."""
     result_text: int = 256 * KIB
+    drain: float = 30.0
+    """How long a server that was removed may still answer the calls that had begun."""
+    mcp_connect: float = 10.0
+    """How long a server may take to be connected to, and to list a page of its tools."""
+    mcp_tools: int = 500
+    mcp_schema: int = 64 * KIB
+    """Largest definition of one tool of a server."""
+    mcp_schema_depth: int = 64
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,6 +263,35 @@ EXCEPTIONS = {
             *("satchel.sources.containment", "tempfile.TemporaryDirectory"),
         },
     ),
+    "remote": (
+        "it speaks to servers, on a thread with an event loop of its own",
+        {
+            *("asyncio", "concurrent.futures.Future", "logging.getLogger", "mcp", "mcp_types"),
+            *("anyio", "contextlib.asynccontextmanager", "hashlib.blake2b", "json.dumps"),
+        },
+    ),
+    "remote.connection": (
+        "it takes answers apart, and waits",
+        {"math.inf", "pydantic.TypeAdapter"},
+    ),
+    "remote.loop": (
+        "it is the thread",
+        {"threading.Thread", "threading.current_thread"},
+    ),
+    "remote.opening": (
+        "it opens the ways to servers, and hears what processes say",
+        {
+            *("contextlib.AbstractAsyncContextManager", "contextlib.contextmanager", "httpx2"),
+            *("os.fdopen", "os.pipe"),
+        },
+    ),
+    "remote.outcome": ("pictures come as text", {"base64.b64decode"}),
+    "remote.pauses": ("it waits, by chance longer or shorter", {"random.uniform"}),
+    "remote.servers": (
+        "it takes names from commands and addresses",
+        {"os.path.basename", "os.path.splitext", "re.sub", "urllib.parse.urlsplit"},
+    ),
+    "remote.supervising": ("others wait for it in their threads", {"threading.Event"}),
     "setup": (
         "it installs plugins: files are put in place, and what an author wrote is run",
         {

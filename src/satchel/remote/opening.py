@@ -1,0 +1,159 @@
+"""Opening the way to a server: a process, or a connection, as a pair of streams."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from satchel.remote.servers import HttpServer, RemoteServer, StdioServer
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.client._transport import TransportStreams
+
+_TAIL = 2_000
+"""How many bytes are kept of what a server says on its standard error."""
+
+_HTTP_WAIT = 10.0
+"""Seconds to wait for a connection, or for a free one; an answer may take as long as it takes."""
+
+_DAY = 24 * 60 * 60.0
+
+
+class Tail:
+    """The last that a process said on its standard error."""
+
+    def __init__(self) -> None:
+        self._bytes = b""
+
+    def add(self, data: bytes) -> None:
+        """Keep the newest."""
+        self._bytes = (self._bytes + data)[-_TAIL:]
+
+    @property
+    def last_line(self) -> str:
+        """Return the last line that says something."""
+        lines = self._bytes.decode(errors="replace").splitlines()
+        return next((line for line in reversed(lines) if line.strip()), "")
+
+
+@asynccontextmanager
+async def opened(
+    server: RemoteServer, tail: Tail, on_end: Callable[[], None]
+) -> "AsyncIterator[TransportStreams]":
+    """Start a server or connect to it; `on_end` hears when nothing more can come from it."""
+    async with _streams(server, tail) as (read, write):
+        yield _Heard(read, on_end), write
+
+
+def _streams(server: RemoteServer, tail: Tail) -> "AbstractAsyncContextManager[TransportStreams]":
+    if isinstance(server, StdioServer):
+        return _process(server, tail)
+    headers = dict(server.headers or {})
+    return (
+        _http(server.url, headers) if isinstance(server, HttpServer) else _sse(server.url, headers)
+    )
+
+
+@asynccontextmanager
+async def _process(server: StdioServer, tail: Tail) -> "AsyncIterator[TransportStreams]":
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    parameters = StdioServerParameters(
+        command=server.command,
+        args=list(server.args),
+        env=dict(server.env) if server.env else None,
+        cwd=server.cwd,
+    )
+    async with _errors_into(tail) as errors, stdio_client(parameters, errlog=errors) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def _http(url: str, headers: Mapping[str, str]) -> "AsyncIterator[TransportStreams]":
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with (
+        _http_client(headers) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+def _http_client(headers: Mapping[str, str]) -> "httpx2.AsyncClient":
+    import httpx2
+
+    # Answers and streams of notices may be silent for long: calls have their own time limit.
+    return httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(_HTTP_WAIT, read=None))
+
+
+@asynccontextmanager
+async def _sse(url: str, headers: Mapping[str, str]) -> "AsyncIterator[TransportStreams]":
+    from mcp.client.sse import sse_client
+
+    wait = sse_client(url, dict(headers), timeout=_HTTP_WAIT, sse_read_timeout=_DAY)
+    async with wait as streams:
+        yield streams
+
+
+class _Heard:
+    """A stream of messages that tells when it ends."""
+
+    def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
+        self._stream, self._on_end = stream, on_end
+
+    @property
+    def last_context(self) -> Any:
+        """Return the context of whoever sent the last message."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Any:
+        """Return the next message."""
+        with self._told_of_the_end():
+            return await self._stream.receive()
+
+    async def __anext__(self) -> Any:
+        with self._told_of_the_end():
+            return await self._stream.__anext__()
+
+    def __aiter__(self) -> "_Heard":
+        return self
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> bool | None:
+        return bool(await self._stream.__aexit__(*raised))
+
+    @contextmanager
+    def _told_of_the_end(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            # Any: whatever ends the reading, nothing is read afterwards.
+            self._on_end()
+            raise
+
+
+@asynccontextmanager
+async def _errors_into(tail: Tail) -> AsyncIterator[Any]:
+    """Yield a file for a process to write its errors to; the terminal of the host is not its."""
+
+    class Listener(asyncio.Protocol):
+        def data_received(self, data: bytes) -> None:
+            tail.add(data)
+
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as errors:
+        reader = os.fdopen(reading, "rb", 0)
+        listening, _ = await asyncio.get_running_loop().connect_read_pipe(Listener, reader)
+        try:
+            yield errors
+        finally:
+            listening.close()
