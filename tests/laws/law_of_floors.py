@@ -18,7 +18,7 @@ FLOORS = [
     {"prompt", "runtime", "search"},
     {"plugins", "remote", "setup"},
     {"shared"},
-    {"loader", "watching", "session", "registering", "registry"},
+    {"loader", "carrying", "watching", "session", "registering", "registry"},
     {"satchel"},
     {"cli", "mcp", "builtin", "testing"},
     {"__init__", "__main__"},

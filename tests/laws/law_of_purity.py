@@ -66,6 +66,7 @@ PURE = {
     },
     "search": {"itertools.pairwise", "re.compile", "unicodedata.normalize"},
     "shared": {"pickle.HIGHEST_PROTOCOL", "pickle.dumps", "pickle.loads"},
+    "carrying": {"itertools.count"},
     "registering": set(),
     "registry": set(),
     "plugins": {
@@ -287,9 +288,14 @@ EXCEPTIONS = {
     ),
     "remote.outcome": ("pictures come as text", {"base64.b64decode"}),
     "remote.pauses": ("it waits, by chance longer or shorter", {"random.uniform"}),
+    "remote.naming": ("it makes names that providers accept", {"re.sub"}),
     "remote.servers": (
         "it takes names from commands and addresses",
         {"os.path.basename", "os.path.splitext", "re.sub", "urllib.parse.urlsplit"},
+    ),
+    "remote.supplying": (
+        "tools are chosen by patterns",
+        {"fnmatch.fnmatchcase", "satchel.sources"},
     ),
     "remote.supervising": ("others wait for it in their threads", {"threading.Event"}),
     "setup": (
@@ -351,6 +357,7 @@ EXCEPTIONS = {
             *("asyncio.shield", "asyncio.to_thread", "threading.Event", "threading.RLock"),
             *("contextlib.asynccontextmanager", "contextlib.contextmanager", "itertools.count"),
             *("logging.getLogger", "os.PathLike", "os.environ.get", "satchel.sources"),
+            *("weakref.WeakMethod", "weakref.finalize"),
         },
     ),
     "testing": (

@@ -28,7 +28,9 @@ async def list_tools(ctx, params):
     first = int(params.cursor) if params and params.cursor else 0
     rest = first + PAGE < len(tools)
     return types.ListToolsResult(
-        tools=tools[first : first + PAGE], next_cursor=str(first + PAGE) if rest else None
+        tools=tools[first : first + PAGE],
+        next_cursor=str(first + PAGE) if rest else None,
+        ttl_ms=int(os.environ.get("TTL", "0")),
     )
 
 

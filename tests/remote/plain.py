@@ -36,7 +36,7 @@ def answer(asked):
             with open(BOOK) as file:
                 result = {"tools": json.load(file)}
             if "pages" in HOW:
-                result["nextCursor"] = f"{asked['params'].get('cursor', '')}x"[-3:]
+                result["nextCursor"] = f"{asked.get('params', {}).get('cursor', '')}x"[-3:]
         case "tools/call":
             result = called(asked["params"]["name"], asked["params"].get("arguments") or {})
             if result is None:

@@ -3,10 +3,10 @@ import os
 import sys
 
 import pytest
-from described import described
+from described import client_of, described
 
 from satchel.errors import NotFoundError, SatchelError, ToolError
-from satchel.remote import RemoteClient, StdioServer
+from satchel.remote import StdioServer
 from satchel.settings import Limits
 from satchel.tools import ArgumentError, Audio, Image, Resource, ResourceLink, Text
 
@@ -16,7 +16,7 @@ NUMBER = {"type": "object", "properties": {"kg": {"type": "integer"}}, "required
 async def test_all_pages_are_listed_with_the_schemas_of_the_server(on_stdio):
     names = [f"tool_{number}" for number in range(8)]
     server = on_stdio(*names, described("weigh", inputSchema=NUMBER, outputSchema=NUMBER))
-    async with RemoteClient(server) as client:
+    async with client_of(server) as client:
         tools = {tool.name: tool for tool in await client.list_tools()}
     assert [*tools] == [*names, "weigh"]
     assert (tools["weigh"].parameters, tools["weigh"].output) == (NUMBER, NUMBER)
@@ -24,7 +24,7 @@ async def test_all_pages_are_listed_with_the_schemas_of_the_server(on_stdio):
 
 
 async def test_every_kind_of_block_arrives(on_stdio):
-    async with RemoteClient(on_stdio("show")) as client:
+    async with client_of(on_stdio("show")) as client:
         result = await (await client.get_callable_function("show"))()
     assert result.content == (
         Text("one"),
@@ -40,7 +40,7 @@ async def test_every_kind_of_block_arrives(on_stdio):
 
 async def test_a_function_gives_the_result_or_what_it_says(on_stdio):
     tools = ("pid", "fail", described("weigh", inputSchema=NUMBER, outputSchema=NUMBER))
-    async with RemoteClient(on_stdio(*tools)) as client:
+    async with client_of(on_stdio(*tools)) as client:
         weigh = await client.get_callable_function("weigh")
         assert (await weigh(kg=2)).structured == {"kg": 2}
         weigh = await client.get_callable_function("weigh", wrap_tool_result=False)
@@ -59,7 +59,7 @@ async def test_a_function_gives_the_result_or_what_it_says(on_stdio):
 
 async def test_a_value_that_is_not_what_was_promised_is_an_error(on_stdio):
     promise = {"type": "object", "properties": {"kg": {"type": "integer"}}}
-    async with RemoteClient(on_stdio(described("weigh", outputSchema=promise))) as client:
+    async with client_of(on_stdio(described("weigh", outputSchema=promise))) as client:
         weigh = await client.get_callable_function("weigh")
         assert (await weigh(kg="heavy")).error_code == "invalid_result"
         assert (await weigh(kg=1)).structured == {"kg": 1}
@@ -67,7 +67,7 @@ async def test_a_value_that_is_not_what_was_promised_is_an_error(on_stdio):
 
 async def test_a_process_gets_a_safe_environment_and_what_is_given(on_stdio, monkeypatch):
     monkeypatch.setenv("A_SECRET_OF_THE_HOST", "x")
-    async with RemoteClient(on_stdio("environment", env={"GIVEN": "y"})) as client:
+    async with client_of(on_stdio("environment", env={"GIVEN": "y"})) as client:
         result = await (await client.get_callable_function("environment"))()
     assert '"GIVEN": "y"' in result.text
     assert "A_SECRET_OF_THE_HOST" not in result.text
@@ -75,16 +75,16 @@ async def test_a_process_gets_a_safe_environment_and_what_is_given(on_stdio, mon
 
 async def test_one_client_keeps_its_process_and_a_stateless_one_makes_one_for_each_call(plain):
     server = plain("pid")
-    async with RemoteClient(server) as client:
+    async with client_of(server) as client:
         pid = await client.get_callable_function("pid", wrap_tool_result=False)
         assert await pid() == await pid()
-    async with RemoteClient(server, stateless=True) as client:
+    async with client_of(server, stateless=True) as client:
         pid = await client.get_callable_function("pid", wrap_tool_result=False)
         assert await pid() != await pid()
 
 
 async def test_a_stateless_client_tells_refusals_as_well(plain):
-    async with RemoteClient(plain("die", "fail"), stateless=True) as client:
+    async with client_of(plain("die", "fail"), stateless=True) as client:
         die = await client.get_callable_function("die")
         with pytest.raises(ToolError, match="went away during the call"):
             await die()
@@ -95,22 +95,22 @@ async def test_a_stateless_client_tells_refusals_as_well(plain):
 @pytest.mark.parametrize("command", ["no-such-command", sys.executable])
 async def test_a_server_that_cannot_be_started_is_said_at_once(command):
     with pytest.raises(SatchelError, match=r"MCP server .* c"):
-        async with RemoteClient(StdioServer(command, ("-c", "raise SystemExit"))):
+        async with client_of(StdioServer(command, ("-c", "raise SystemExit"))):
             pass
 
 
 async def test_a_server_that_says_nothing_is_given_up_after_the_limit():
-    server = StdioServer(sys.executable, ("-c", "import sys; sys.stdin.read()"))
+    server = StdioServer("sleep", ("600",))
     limits = Limits(mcp_connect=0.5)
     with pytest.raises(SatchelError, match=r"no answer within 0.5 s \(limit mcp_connect\)"):
-        async with RemoteClient(server, limits=limits):
+        async with client_of(server, limits=limits):
             pass
 
 
 async def test_whoever_stops_waiting_has_the_server_told(on_stdio, on_http, tmp_path):
     for number, server in enumerate((on_stdio("wait"), on_http("wait").server)):
         os.mkfifo(pipe := tmp_path / f"pipe{number}")
-        async with RemoteClient(server) as client:
+        async with client_of(server) as client:
             wait = await client.get_callable_function("wait")
             call = asyncio.create_task(wait(pipe=str(pipe)))
             with await asyncio.to_thread(pipe.open) as told:
@@ -123,7 +123,7 @@ async def test_whoever_stops_waiting_has_the_server_told(on_stdio, on_http, tmp_
 
 async def test_a_call_may_have_a_time_limit(on_stdio, tmp_path):
     os.mkfifo(pipe := tmp_path / "pipe")
-    async with RemoteClient(on_stdio("wait"), timeout=2) as client:
+    async with client_of(on_stdio("wait"), timeout=2) as client:
         wait = await client.get_callable_function("wait")
         call = asyncio.create_task(wait(pipe=str(pipe)))
         with await asyncio.to_thread(pipe.open) as told:
@@ -133,7 +133,7 @@ async def test_a_call_may_have_a_time_limit(on_stdio, tmp_path):
 
 
 async def test_a_client_is_used_in_a_block(plain):
-    client = RemoteClient(plain("pid"))
+    client = client_of(plain("pid"))
     with pytest.raises(SatchelError, match="not entered"):
         await client.list_tools()
     async with client:

@@ -8,6 +8,7 @@ from satchel.loader.wanted import Unit
 from satchel.plugins import (
     Fitted,
 )
+from satchel.remote import Made
 from satchel.sources import (
     Background,
     Choices,
@@ -50,6 +51,8 @@ class Look:
     config_files: tuple[tuple[str, tuple[int, int, int]], ...] = ()
     """Configuration files that were looked for, with the stamps they had."""
     choices: Choices = field(default_factory=Choices)
+    servers: Mapping[str, Made] = field(default_factory=dict)
+    """The part of the catalog that each remote server brings, before it was fitted."""
     frozen: frozenset[Place] = frozenset()
     """Places whose skills are those of the last look, because their plugin was rejected."""
 

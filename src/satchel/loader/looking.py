@@ -1,6 +1,7 @@
 """One look at all sources, and what the catalog is built of."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from satchel.catalog import Catalog, PluginEntry, Supply, build, build_plugins
 from satchel.diagnostics import Diagnostic, Where, report
@@ -43,6 +44,8 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
     supplies = (wanted.host, *load.folders(scans.values()), *load.packages(packages.values()))
     fitting = Fitter(wanted, before, tuple(supplies), choices)
     fitted, last_good = fitting.all()
+    servers = load.servers(fitted.values())
+    fitted |= replace(fitting, supplies=load.carried(servers)).all()[0]
     plugins = build_plugins(
         [item.supply for item in fitted.values()], refitted(previous, last_good)
     )
@@ -69,6 +72,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         fitting.sound,
         tuple(fitting.files),
         choices,
+        servers,
         frozen,
     )
     odd = (

@@ -8,6 +8,7 @@ from satchel.catalog import Supply
 from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic
 from satchel.manifests import ConfigField
+from satchel.remote import Offered
 from satchel.settings import Settings
 from satchel.sources import (
     Choices,
@@ -41,6 +42,8 @@ class Wanted:
     """Pydantic models of further arguments, by the address of the tool."""
     contracts: Mapping[str, ToolContract] = field(default_factory=dict)
     """What the host holds tools to, by the tools' names."""
+    servers: tuple[Offered, ...] = ()
+    """The remote servers that are carried, with what they offer."""
     project_choices: str = ""
     """The `satchel.toml` of a project that is trusted, `""` if there is none."""
 

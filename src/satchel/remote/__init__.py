@@ -5,18 +5,24 @@ from satchel.remote.definitions import Definition, Listing
 from satchel.remote.fleet import Fleet, Member
 from satchel.remote.servers import HttpServer, RemoteServer, SseServer, StdioServer
 from satchel.remote.supervising import Offer
+from satchel.remote.supplying import Carried, Made, Offered, Pin, supplied
 from satchel.remote.tool import RemoteTool
 
 __all__ = [
+    "Carried",
     "Definition",
     "Fleet",
     "HttpServer",
     "Listing",
+    "Made",
     "Member",
     "Offer",
+    "Offered",
+    "Pin",
     "RemoteClient",
     "RemoteServer",
     "RemoteTool",
     "SseServer",
     "StdioServer",
+    "supplied",
 ]

@@ -40,8 +40,8 @@ class RemoteClient:
         self._fleet = Fleet(self._limits, lambda: None)
         self._member = self._fleet.add(self.server.name, self.server, stateless=self.stateless)
         try:
-            # A little longer than the server has: it may need it to be closed again.
-            await asyncio.to_thread(self._member.wait, self._limits.mcp_connect + 1)
+            # Longer than the server has: one that hangs is given up only once it has been ended.
+            await asyncio.to_thread(self._member.wait, self._limits.mcp_connect * 2)
         except BaseException:
             await self.__aexit__()
             raise
@@ -60,7 +60,7 @@ class RemoteClient:
         member = self._entered()
         return tuple(
             RemoteTool(definition, member.call, timeout=self.timeout)
-            for definition in member.offer.listing.tools
+            for definition in (member.offer.listing.tools if member.offer.is_up else ())
         )
 
     async def get_callable_function(

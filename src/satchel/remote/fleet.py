@@ -70,6 +70,7 @@ class Fleet:
         self._limits, self._on_news = limits, on_news
         self._thread: LoopThread | None = None
         self._members: list[Member] = []
+        self._leaving: list[Member] = []
         self._news: asyncio.Event | None = None
         self._teller: asyncio.Task[None] | None = None
 
@@ -86,14 +87,16 @@ class Fleet:
         """Let go of a server, once its calls have ended."""
         if member in self._members:
             self._members.remove(member)
+            self._leaving.append(member)
             if self._thread is not None:
-                self._thread.begin(member.end(drain=self._limits.drain))
+                leaving = self._thread.begin(member.end(drain=self._limits.drain))
+                leaving.add_done_callback(lambda _: self._leaving.remove(member))
 
     def close(self) -> None:
         """Close all connections, the last opened first, and end the thread."""
         thread, self._thread = self._thread, None
-        members, self._members = self._members, []
-        if thread is not None:
+        members, self._members = [*self._members, *self._leaving], []
+        if thread is not None and not thread.is_here:
             in_turn = sorted(members, key=lambda member: member.opened_at, reverse=True)
             closing = thread.begin(self._close(in_turn))
             try:

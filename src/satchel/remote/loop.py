@@ -18,6 +18,11 @@ class LoopThread:
         self._thread = threading.Thread(target=self._run, name="satchel-mcp", daemon=True)
         self._thread.start()
 
+    @property
+    def is_here(self) -> bool:
+        """Tell whether this code runs on it, where nobody may wait for it."""
+        return threading.current_thread() is self._thread
+
     def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         """Begin some work there; cancelling the future cancels it. From any thread."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -30,7 +35,7 @@ class LoopThread:
     def stop(self, patience: float) -> None:
         """End the loop and wait for its thread; what still runs there is cancelled."""
         self.soon(self._loop.stop)
-        if threading.current_thread() is not self._thread:
+        if not self.is_here:
             self._thread.join(patience)
 
     def _run(self) -> None:

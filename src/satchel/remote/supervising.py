@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, report
@@ -34,9 +34,10 @@ class Offer:
     """What a server offers at the moment."""
 
     listing: Listing = field(default_factory=Listing)
+    """What it offers, or what it last did."""
     version: str = ""
     trouble: Diagnostic | None = None
-    """Why it offers nothing, if it does not."""
+    """Why none of that can be had, if it cannot."""
 
     @property
     def is_up(self) -> bool:
@@ -94,7 +95,7 @@ class Supervised:
                 era = "legacy" if is_late and era == "auto" else "auto"
             if _now() - began > _SETTLED:
                 pauses.reset()
-            self._tell(Offer(trouble=self._down(why)))
+            self._lose(why)
             await asyncio.sleep(pauses.next())
 
     async def _serve(self, era: Era, spacing: Pauses) -> None:
@@ -133,7 +134,8 @@ class Supervised:
     def _lose(self, why: str) -> None:
         """Withdraw the tools now, and not when the connection is closed at last."""
         if not self._is_ending:
-            self._tell(Offer(trouble=self._down(why)))
+            # With what it offered last: nobody else may have the names meanwhile.
+            self._tell(replace(self.offer, trouble=self._down(why)))
 
     async def _list(self, connection: Connection) -> None:
         self._changed.clear()
@@ -224,8 +226,10 @@ class Supervised:
 
     def end(self, task: "asyncio.Task[None]") -> None:
         """End the task; all other cancellations in it are those of libraries."""
-        self._is_ending = True
-        task.cancel()
+        # Once: a second cancellation would disturb the closing.
+        if not self._is_ending:
+            self._is_ending = True
+            task.cancel()
 
     async def drained(self, patience: float) -> None:
         """Wait until no call runs, but not for ever."""

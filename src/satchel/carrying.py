@@ -1,0 +1,122 @@
+"""The remote servers that one satchel carries: which they are, and as what."""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from satchel.errors import ConflictError, DefinitionError, NotFoundError
+from satchel.names import near_misses, plugin_name_fault
+from satchel.remote import Fleet, Member, RemoteClient, RemoteServer
+from satchel.remote.servers import HttpServer, SseServer, StdioServer
+from satchel.remote.supplying import SOURCE, Carried, Offered, Pin
+from satchel.settings import Limits
+from satchel.tools.nothing import NOTHING
+
+
+class Carrying:
+    """The servers of one satchel; each is connected to from when it is added."""
+
+    def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
+        self._fleet = Fleet(limits, on_news)
+        self._serial = itertools.count(1)
+        self._members: dict[str, tuple[Carried, Member]] = {}
+
+    def made(
+        self,
+        server: RemoteServer | RemoteClient,
+        *,
+        name: str | None,
+        groups: tuple[str, ...],
+        enable: Iterable[str] | None,
+        disable: Iterable[str] | None,
+        presets: Mapping[str, Mapping[str, Any]] | None,
+        timeout: float | None,
+        pin: Pin,
+    ) -> Carried:
+        """Return a server as it is to be carried. Raises `DefinitionError` and `ConflictError`."""
+        stateless = False
+        if isinstance(server, RemoteClient):
+            stateless, timeout = server.stateless, timeout or server.timeout
+            server = server.server
+        if not isinstance(server, StdioServer | HttpServer | SseServer):
+            raise DefinitionError(
+                f"{type(server).__name__} is no remote server",
+                fix="give a StdioServer, an HttpServer, an SseServer or a RemoteClient",
+            )
+        name = server.name if name is None else name
+        if fault := plugin_name_fault(name) if isinstance(name, str) else "is no text":
+            raise DefinitionError(f"the name {name!r} of a server {fault}")
+        if name in self._members:
+            raise ConflictError(
+                f"a server {name!r} is carried already", fix="remove it first, or give name="
+            )
+        if pin not in {"hold", "warn", "off"}:
+            raise DefinitionError(f"pin is hold, warn or off, not {pin!r}")
+        return Carried(
+            name,
+            server,
+            f"server {next(self._serial)}",
+            groups,
+            None if enable is None else _several(enable),
+            _several(disable or ()),
+            _checked(presets or NOTHING),
+            timeout,
+            pin,
+            stateless,
+        )
+
+    def add(self, carried: Carried) -> Member:
+        """Carry a server from now on."""
+        member = self._fleet.add(carried.name, carried.server, stateless=carried.stateless)
+        self._members[carried.name] = carried, member
+        return member
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Carry servers no more. Raises `NotFoundError` for one that is not, and removes none."""
+        names = tuple(names)
+        for name in names:
+            if name not in self._members:
+                raise NotFoundError("MCP server", name, near_misses(name, self._members))
+        for name in dict.fromkeys(names):
+            _, member = self._members.pop(name)
+            self._fleet.remove(member)
+
+    def without_tool(self, owner: str, tool: str) -> bool:
+        """Want a tool of a server no more; tell whether `owner` is one that is carried."""
+        name = owner.removeprefix(f"{SOURCE}:")
+        if owner == name or name not in self._members:
+            return False
+        carried, member = self._members[name]
+        # Its letters, not a pattern.
+        letters = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in tool)
+        carried = replace(carried, disable=(*carried.disable, letters))
+        self._members[name] = carried, member
+        return True
+
+    def offered(self) -> tuple[Offered, ...]:
+        """Return what all servers offer at the moment, in the order in which they came."""
+        members = tuple(self._members.values())
+        return tuple(Offered(carried, member.offer, member.call) for carried, member in members)
+
+    def close(self) -> None:
+        """Close all connections, the last opened first."""
+        self._members.clear()
+        self._fleet.close()
+
+
+def _several(given: Iterable[str]) -> tuple[str, ...]:
+    """Accept one name where several are meant. Raises `DefinitionError` for what is no text."""
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not all(isinstance(name, str) for name in names):
+        raise DefinitionError("tools are named by texts")
+    return names
+
+
+def _checked(presets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    if not all(isinstance(values, Mapping) for values in presets.values()):
+        raise DefinitionError(
+            "the presets of a server are values by the names of its tools",
+            fix='write presets={"tool": {"argument": value}}, or {"*": {...}} for all tools',
+        )
+    return {tool: dict(values) for tool, values in presets.items()}
