@@ -7,17 +7,21 @@ from typing import Any
 
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.names import near_misses, plugin_name_fault
-from satchel.remote import Fleet, Member, RemoteClient, RemoteServer
+from satchel.remote import Fleet, Member, Offer, RemoteClient, RemoteServer
+from satchel.remote.pinning import Pins
 from satchel.remote.servers import HttpServer, SseServer, StdioServer
 from satchel.remote.supplying import SOURCE, Carried, Offered, Pin
-from satchel.settings import Limits
+from satchel.settings import Settings
+from satchel.sources.state import state_folder
 from satchel.tools.nothing import NOTHING
 
 
 class Carrying:
     """The servers of one satchel; each is connected to from when it is added."""
 
-    def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
+    def __init__(self, settings: Settings, on_news: Callable[[], None]) -> None:
+        limits, self._folder = settings.limits, state_folder(settings.state_folder)
+        self._pins: dict[str, Pins] = {}
         self._fleet = Fleet(limits, on_news)
         self._serial = itertools.count(1)
         self._members: dict[str, tuple[Carried, Member]] = {}
@@ -79,7 +83,8 @@ class Carrying:
             if name not in self._members:
                 raise NotFoundError("MCP server", name, near_misses(name, self._members))
         for name in dict.fromkeys(names):
-            _, member = self._members.pop(name)
+            carried, member = self._members.pop(name)
+            self._pins.pop(carried.serial, None)
             self._fleet.remove(member)
 
     def without_tool(self, owner: str, tool: str) -> bool:
@@ -96,8 +101,43 @@ class Carrying:
 
     def offered(self) -> tuple[Offered, ...]:
         """Return what all servers offer at the moment, in the order in which they came."""
-        members = tuple(self._members.values())
-        return tuple(Offered(carried, member.offer, member.call) for carried, member in members)
+        return tuple(
+            self._offered(carried, member.offer, member) for carried, member in self.members
+        )
+
+    @property
+    def members(self) -> tuple[tuple[Carried, Member], ...]:
+        """Return all servers, in the order in which they came."""
+        return tuple(self._members.values())
+
+    def _offered(self, carried: Carried, offer: Offer, member: Member) -> Offered:
+        if carried.pin == "off" or not offer.is_up:
+            return Offered(carried, offer, member.call)
+        verdict = self._pins_of(carried).judged(offer.listing.tools)
+        return Offered(carried, offer, member.call, verdict)
+
+    def approve(self, name: str, tools: tuple[str, ...]) -> tuple[str, ...]:
+        """Pin tools of a server as they are now, or all; return those that were not so before.
+
+        Raises `NotFoundError`, and `ConflictError` while the server is down.
+        """
+        if name not in self._members:
+            raise NotFoundError("MCP server", name, near_misses(name, self._members))
+        carried, member = self._members[name]
+        offer = member.offer
+        if offer.trouble is not None:
+            raise ConflictError(offer.trouble.message, fix=offer.trouble.fix)
+        known = [tool.name for tool in offer.listing.tools]
+        for tool in tools:
+            if tool not in known:
+                raise NotFoundError("tool", tool, near_misses(tool, known))
+        pins = self._pins_of(carried)
+        return pins.approve(offer.listing.tools, lambda tool: not tools or tool in tools)
+
+    def _pins_of(self, carried: Carried) -> Pins:
+        if carried.serial not in self._pins:
+            self._pins[carried.serial] = Pins(self._folder, carried.name, carried.server)
+        return self._pins[carried.serial]
 
     def close(self) -> None:
         """Close all connections, the last opened first."""

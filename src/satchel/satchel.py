@@ -391,6 +391,18 @@ class Satchel:
             self._carrier().remove(names)
             self._hear()
 
+    def approve_mcp_tools(self, server: str, *tools: str) -> tuple[str, ...]:
+        """Accept tools of a server as they are now, or all of them, under the server's names.
+
+        Returns those that were not as they were first seen. Raises `NotFoundError`, and
+        `ConflictError` while the server is down.
+        """
+        with self._lock:
+            self._require_open()
+            approved = self._carrier().approve(server, tools)
+            self._hear()
+        return approved
+
     def _carrier(self) -> Carrying:
         if self._carrying is None:
             # Weakly: the thread of the servers must not keep what nobody else has.
@@ -400,7 +412,7 @@ class Satchel:
                 if (found := hear()) is not None:
                     found()
 
-            self._carrying = Carrying(self._settings.limits, heard)
+            self._carrying = Carrying(self._settings, heard)
             weakref.finalize(self, self._carrying.close)
         return self._carrying
 

@@ -76,3 +76,5 @@ class Settings:
     """Compare with `os.stat` instead of asking the operating system for events."""
     config_folder: str = ""
     """Where the files of plugins' configuration are; `""` for the user's own folder."""
+    state_folder: str = ""
+    """Where we remember what remote servers said first; `""` for the user's own folder."""

@@ -66,7 +66,7 @@ PURE = {
     },
     "search": {"itertools.pairwise", "re.compile", "unicodedata.normalize"},
     "shared": {"pickle.HIGHEST_PROTOCOL", "pickle.dumps", "pickle.loads"},
-    "carrying": {"itertools.count"},
+    "carrying": {"itertools.count", "satchel.sources"},
     "registering": set(),
     "registry": set(),
     "plugins": {
@@ -289,13 +289,17 @@ EXCEPTIONS = {
     "remote.outcome": ("pictures come as text", {"base64.b64decode"}),
     "remote.pauses": ("it waits, by chance longer or shorter", {"random.uniform"}),
     "remote.naming": ("it makes names that providers accept", {"re.sub"}),
+    "remote.pinning": (
+        "it remembers what servers said first",
+        {"difflib.unified_diff", "json.loads", "satchel.sources"},
+    ),
     "remote.servers": (
         "it takes names from commands and addresses",
         {"os.path.basename", "os.path.splitext", "re.sub", "urllib.parse.urlsplit"},
     ),
     "remote.supplying": (
         "tools are chosen by patterns",
-        {"fnmatch.fnmatchcase", "satchel.sources"},
+        {"fnmatch.fnmatchcase", "satchel.sources", "shlex.quote"},
     ),
     "remote.supervising": ("others wait for it in their threads", {"threading.Event"}),
     "setup": (

@@ -241,6 +241,9 @@ class ToolSupply:
     """What the tool is bound to."""
     declared: DeclaredContract | None = None
     """What that says, also where it was read but not run."""
+    held: bool = False
+    """Whether it waits for somebody's approval."""
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

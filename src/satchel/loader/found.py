@@ -1,6 +1,6 @@
 """What one look found."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from satchel.catalog import Supply
@@ -68,6 +68,7 @@ class Look:
                 *self.distributions.stamps,
                 *self.config_files,
                 *self.choices.stamps,
+                *self._pins(),
                 *(stamp for item in edited for stamp in item.stamps),
             ),
             awaited=self.distributions.awaited,
@@ -83,6 +84,10 @@ class Look:
                 )
             ),
         )
+
+    def _pins(self) -> Iterable[tuple[str, tuple[int, int, int]]]:
+        stamps = (made.offered.verdict.stamp for made in self.servers.values())
+        return (stamp for stamp in stamps if stamp is not None)
 
     def _uses(self, package: PackageFinding) -> bool:
         installed = package.installed

@@ -1,9 +1,10 @@
 """What remote servers offer, as parts of the catalog."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from hashlib import blake2b
+from shlex import quote
 from typing import Any, Literal
 
 from satchel.catalog import Group, Supply, ToolSupply
@@ -11,6 +12,7 @@ from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.remote.definitions import Definition
 from satchel.remote.naming import names_for
+from satchel.remote.pinning import Verdict
 from satchel.remote.servers import RemoteServer
 from satchel.remote.supervising import Offer
 from satchel.remote.tool import BeginCall, RemoteTool
@@ -58,6 +60,8 @@ class Offered:
     carried: Carried
     offer: Offer
     begin: BeginCall
+    verdict: Verdict = field(default_factory=Verdict)
+    """What of it is not as it was first seen."""
 
     @property
     def wanted(self) -> tuple[Definition, ...]:
@@ -91,7 +95,7 @@ def supplied(
         name = item.carried.name
         known = before.get(name)
         if known is not None and _is_same(known, item, names[name]):
-            found[name] = known
+            found[name] = replace(known, offered=item)
         else:
             found[name] = Made(item, names[name], _supply(item, names[name], (rank, order)))
     return found
@@ -99,7 +103,9 @@ def supplied(
 
 def _is_same(known: Made, now: Offered, names: Mapping[str, str]) -> bool:
     before = known.offered
-    return before.carried is now.carried and before.offer is now.offer and known.names == names
+    is_same = before.carried is now.carried and before.offer is now.offer
+    odd = (now.verdict.odd, now.verdict.problem)
+    return is_same and known.names == names and (before.verdict.odd, before.verdict.problem) == odd
 
 
 def _supply(item: Offered, names: Mapping[str, str], rank: tuple[int, int]) -> Supply:
@@ -115,6 +121,8 @@ def _supply(item: Offered, names: Mapping[str, str], rank: tuple[int, int]) -> S
             continue
         if name != definition.name:
             problems.append(_renamed(item, definition, name))
+    if item.verdict.problem is not None:
+        problems.append(item.verdict.problem)
     if offer.trouble is not None:
         problems = [offer.trouble]
     own = Group(carried.name, f"Tools of the MCP server {carried.name}.")
@@ -146,6 +154,7 @@ def _tool(item: Offered, definition: Definition, name: str) -> ToolSupply:
         presets=_presets(carried, definition),
         timeout=carried.timeout,
     )
+    why = item.verdict.odd.get(definition.name, "")
     return ToolSupply(
         name,
         tool.description,
@@ -153,6 +162,21 @@ def _tool(item: Offered, definition: Definition, name: str) -> ToolSupply:
         f"{carried.serial}.{definition.digest}",
         carried.groups,
         tool,
+        held=bool(why) and carried.pin == "hold",
+        diagnostics=(_odd(item, definition, why),) if why else (),
+    )
+
+
+def _odd(item: Offered, definition: Definition, why: str) -> Diagnostic:
+    carried = item.carried
+    shown = shorten(one_line(definition.name), 100)
+    is_held = carried.pin == "hold"
+    return report(
+        "mcp-tool-held" if is_held else "mcp-tool-changed",
+        Where(str(carried.server)),
+        f"tool {shown!r} of MCP server {carried.name!r} {why}"
+        + ("; it is held until it is approved" if is_held else ""),
+        f"satchel mcp approve {carried.name} {quote(shown)}",
     )
 
 
