@@ -1,13 +1,15 @@
 """The remote servers that one satchel carries: which they are, and as what."""
 
 import itertools
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.names import near_misses, plugin_name_fault
-from satchel.remote import Fleet, Member, Offer, RemoteClient, RemoteServer
+from satchel.remote import Declared, Fleet, Member, Offer, RemoteClient, RemoteServer
+from satchel.remote.declared import distinct
 from satchel.remote.pinning import Pins
 from satchel.remote.servers import HttpServer, SseServer, StdioServer
 from satchel.remote.supplying import SOURCE, Carried, Offered, Pin
@@ -25,6 +27,8 @@ class Carrying:
         self._fleet = Fleet(limits, on_news)
         self._serial = itertools.count(1)
         self._members: dict[str, tuple[Carried, Member]] = {}
+        self._declared: dict[str, Declared] = {}
+        self._unwanted: list[Declared] = []
 
     def made(
         self,
@@ -76,14 +80,51 @@ class Carrying:
         self._members[carried.name] = carried, member
         return member
 
+    def settle(self, declared: Iterable[Declared]) -> bool:
+        """Carry what is written down, and nothing of it that is not any more.
+
+        Tells whether something was let go.
+        """
+        own = [name for name in self._members if name not in self._declared]
+        wanted = distinct((item for item in declared if item not in self._unwanted), own)
+        gone = [name for name, item in self._declared.items() if wanted.get(name) != item]
+        self._let_go(gone)
+        for name, item in wanted.items():
+            if name not in self._members:
+                self.add(self._carried(name, item))
+        self._declared = wanted
+        return bool(gone)
+
+    def _carried(self, name: str, item: Declared) -> Carried:
+        return Carried(
+            name,
+            item.server,
+            f"server {next(self._serial)}",
+            item.groups,
+            item.enable,
+            item.disable,
+            timeout=item.timeout,
+            pin=item.pin,
+        )
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is known of every server whether it answers."""
+        end = time.monotonic() + seconds
+        return all(member.wait(max(0.0, end - time.monotonic())) for _, member in self.members)
+
     def remove(self, names: Iterable[str]) -> None:
         """Carry servers no more. Raises `NotFoundError` for one that is not, and removes none."""
         names = tuple(names)
         for name in names:
             if name not in self._members:
                 raise NotFoundError("MCP server", name, near_misses(name, self._members))
+        self._unwanted += [self._declared[name] for name in names if name in self._declared]
+        self._let_go(names)
+
+    def _let_go(self, names: Iterable[str]) -> None:
         for name in dict.fromkeys(names):
             carried, member = self._members.pop(name)
+            self._declared.pop(name, None)
             self._pins.pop(carried.serial, None)
             self._fleet.remove(member)
 
@@ -102,7 +143,9 @@ class Carrying:
     def offered(self) -> tuple[Offered, ...]:
         """Return what all servers offer at the moment, in the order in which they came."""
         return tuple(
-            self._offered(carried, member.offer, member) for carried, member in self.members
+            self._offered(carried, member.offer, member)
+            for carried, member in self.members
+            if member.is_settled
         )
 
     @property
@@ -138,6 +181,10 @@ class Carrying:
         if carried.serial not in self._pins:
             self._pins[carried.serial] = Pins(self._folder, carried.name, carried.server)
         return self._pins[carried.serial]
+
+    def poke(self) -> None:
+        """Have everybody told that what is offered is another."""
+        self._fleet.poke()
 
     def close(self) -> None:
         """Close all connections, the last opened first."""

@@ -123,7 +123,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-parts-ignored": Rule("A Claude bundle has parts that are not read.", _I, _I),
         "mcp-invalid": Rule("mcp.json cannot be used; the plugin is without servers.", _W, _E),
         "mcp-server-invalid": Rule("An MCP server cannot be used; it is left out.", _W, _E),
-        "mcp-not-started": Rule("MCP servers are known, but nothing starts them yet.", _I, _I),
+        "mcp-not-started": Rule("MCP servers are known, and not started.", _I, _I),
         "mcp-server-down": Rule("A carried MCP server cannot be reached.", _E, _E),
         "mcp-too-many-tools": Rule("An MCP server offers more tools than the limit.", _W, _W),
         "mcp-tool-invalid": Rule("A tool of an MCP server cannot be used; it is left out.", _E, _E),

@@ -381,6 +381,17 @@ class Satchel:
         self._hear()
         return carried.name
 
+    def wait_for_mcp_servers(self, timeout: float | None = None) -> bool:
+        """Wait until every server has listed its tools, or is known to be down.
+
+        Those that plugins and `satchel.toml` name are reached while everything else goes on.
+        Returns whether all are known; `timeout` is twice `Limits.mcp_connect` unless it is given.
+        """
+        seconds = self._settings.limits.mcp_connect * _TO_SETTLE if timeout is None else timeout
+        is_known = self._carrying is None or self._carrying.wait(seconds)
+        self._hear()
+        return is_known
+
     def remove_mcp_servers(self, *names: str) -> None:
         """Carry servers no more; calls of theirs that run may end first.
 
@@ -627,6 +638,7 @@ class Satchel:
             servers = self._carrying.offered() if self._carrying else ()
             wanted = replace(self._wanted, servers=servers)
             self._look, new = look(wanted, self._look, old, asked)
+            self._settle_servers()
             if new is old:
                 return ()
             self._shared.publish(new)
@@ -635,6 +647,12 @@ class Satchel:
             for change in changes:
                 self._tell(change)
             return changes
+
+    def _settle_servers(self) -> None:
+        """Carry the servers that are written down; what they offer comes with a later look."""
+        declared = self._look.declared
+        if (declared or self._carrying is not None) and self._carrier().settle(declared):
+            self._carrier().poke()
 
     def _tell(self, change: Change) -> None:
         for listener in tuple(self._listeners):

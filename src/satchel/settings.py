@@ -76,5 +76,7 @@ class Settings:
     """Compare with `os.stat` instead of asking the operating system for events."""
     config_folder: str = ""
     """Where the files of plugins' configuration are; `""` for the user's own folder."""
+    mcp_servers: bool = True
+    """Whether the MCP servers that enabled plugins and `satchel.toml` name are reached."""
     state_folder: str = ""
     """Where we remember what remote servers said first; `""` for the user's own folder."""

@@ -66,7 +66,7 @@ PURE = {
     },
     "search": {"itertools.pairwise", "re.compile", "unicodedata.normalize"},
     "shared": {"pickle.HIGHEST_PROTOCOL", "pickle.dumps", "pickle.loads"},
-    "carrying": {"itertools.count", "satchel.sources"},
+    "carrying": {"itertools.count", "satchel.sources", "time.monotonic"},
     "registering": set(),
     "registry": set(),
     "plugins": {
@@ -275,6 +275,7 @@ EXCEPTIONS = {
         "it takes answers apart, and waits",
         {"math.inf", "pydantic.TypeAdapter"},
     ),
+    "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
     "remote.loop": (
         "it is the thread",
         {"threading.Thread", "threading.current_thread"},

@@ -17,14 +17,13 @@ from satchel.remote import Fleet, HttpServer, StdioServer
 from satchel.settings import Limits
 
 OFFERING = str(Path(__file__).with_name("offering.py"))
-PLAIN = str(Path(__file__).with_name("plain.py"))
 ENOUGH = 60
 """Seconds after which a test gives up; nothing waits that long that goes well."""
 
 
 sys.path.insert(0, str(Path(__file__).parent))  # `described.py` stands beside
 
-from described import described  # noqa: E402
+from described import PLAIN, described  # noqa: E402
 
 
 @pytest.hookimpl(tryfirst=True)

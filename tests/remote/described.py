@@ -1,8 +1,13 @@
 """What the tests of remote servers say again and again."""
 
+from pathlib import Path
+
 from satchel import Satchel, Settings
 from satchel.remote import RemoteClient
 from satchel.settings import Limits
+
+PLAIN = str(Path(__file__).with_name("plain.py"))
+"""A server that is written by hand, and up at once."""
 
 PATIENT = Limits(mcp_connect=60)
 """A busy machine is no fault of the code."""

@@ -169,7 +169,7 @@ class Supply:
     config: tuple[ConfigField, ...] = ()
     """The fields of its configuration that it declares."""
     servers: tuple[McpServer, ...] = ()
-    """MCP servers that it declares; nothing starts them yet."""
+    """MCP servers that it declares."""
     sections: tuple[str, ...] = ()
     """Texts that end the system prompt."""
     layers: tuple[Any, ...] = field(default=(), compare=False)

@@ -8,7 +8,7 @@ from satchel.loader.wanted import Unit
 from satchel.plugins import (
     Fitted,
 )
-from satchel.remote import Made
+from satchel.remote import Declared, Made
 from satchel.sources import (
     Background,
     Choices,
@@ -53,6 +53,8 @@ class Look:
     choices: Choices = field(default_factory=Choices)
     servers: Mapping[str, Made] = field(default_factory=dict)
     """The part of the catalog that each remote server brings, before it was fitted."""
+    declared: tuple[Declared, ...] = ()
+    """The remote servers that are to be carried because somebody wrote them down."""
     frozen: frozenset[Place] = frozenset()
     """Places whose skills are those of the last look, because their plugin was rejected."""
 

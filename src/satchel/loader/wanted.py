@@ -47,6 +47,11 @@ class Wanted:
     project_choices: str = ""
     """The `satchel.toml` of a project that is trusted, `""` if there is none."""
 
+    @property
+    def reaches_servers(self) -> bool:
+        """Tell whether remote servers that are written down are reached."""
+        return self.run_code and self.settings.mcp_servers
+
     def choices(self, before: Choices, *, patient: bool) -> Choices:
         """Return what the user, and a trusted project, switched on and off."""
         patience = self.settings.pace.settle if patient else 0.0

@@ -1,6 +1,7 @@
 """Remote MCP servers: how they are reached, kept, and called."""
 
 from satchel.remote.client import RemoteClient
+from satchel.remote.declared import Declared
 from satchel.remote.definitions import Definition, Listing
 from satchel.remote.fleet import Fleet, Member
 from satchel.remote.servers import HttpServer, RemoteServer, SseServer, StdioServer
@@ -10,6 +11,7 @@ from satchel.remote.tool import RemoteTool
 
 __all__ = [
     "Carried",
+    "Declared",
     "Definition",
     "Fleet",
     "HttpServer",

@@ -38,6 +38,11 @@ class Member:
         """Return when it was last connected to, on the clock of the loop."""
         return self._supervised.opened_at
 
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether it is known if the server answers."""
+        return self._supervised.settled.is_set()
+
     def wait(self, seconds: float) -> bool:
         """Wait until it is known whether the server answers."""
         return self._supervised.settled.wait(seconds)
@@ -91,6 +96,11 @@ class Fleet:
             if self._thread is not None:
                 leaving = self._thread.begin(member.end(drain=self._limits.drain))
                 leaving.add_done_callback(lambda _: self._leaving.remove(member))
+
+    def poke(self) -> None:
+        """Tell of news, from any thread."""
+        if self._thread is not None:
+            self._thread.soon(self._note)
 
     def close(self) -> None:
         """Close all connections, the last opened first, and end the thread."""

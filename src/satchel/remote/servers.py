@@ -35,7 +35,7 @@ class StdioServer:
     @property
     def name(self) -> str:
         """Return what it is called unless somebody gives it a name."""
-        return _as_name(os.path.splitext(os.path.basename(self.command))[0])
+        return as_name(os.path.splitext(os.path.basename(self.command))[0])
 
     def __str__(self) -> str:
         return self.command
@@ -55,7 +55,7 @@ class HttpServer:
     @property
     def name(self) -> str:
         """Return what it is called unless somebody gives it a name."""
-        return _as_name(urlsplit(self.url).hostname or "")
+        return as_name(urlsplit(self.url).hostname or "")
 
     def __str__(self) -> str:
         return _without_secrets(self.url)
@@ -75,7 +75,7 @@ class SseServer:
     @property
     def name(self) -> str:
         """Return what it is called unless somebody gives it a name."""
-        return _as_name(urlsplit(self.url).hostname or "")
+        return as_name(urlsplit(self.url).hostname or "")
 
     def __str__(self) -> str:
         return _without_secrets(self.url)
@@ -109,5 +109,6 @@ def _without_secrets(url: str) -> str:
     return f"{parts.scheme}://{host}{parts.path}"
 
 
-def _as_name(text: str) -> str:
+def as_name(text: str) -> str:
+    """Return a name for a server that is made of any text."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("._-")[:64].strip("._-") or "server"

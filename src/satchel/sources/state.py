@@ -1,6 +1,7 @@
 """Where we keep what we have to remember, beside what the user configures."""
 
 import os
+from contextlib import suppress
 
 from satchel.settings import MIB
 from satchel.sources.distributions import folder_stamps
@@ -9,6 +10,8 @@ from satchel.sources.writing import alone, write_whole
 
 FOLDER_VARIABLE = "SATCHEL_STATE_DIR"
 _LARGEST = 64 * MIB
+
+_DATA_VARIABLE = "SATCHEL_DATA_DIR"
 
 Stamp = tuple[str, tuple[int, int, int]]
 
@@ -22,6 +25,30 @@ def state_folder(given: str = "") -> str:
 
         named = user_state_dir("satchel", appauthor=False)
     return os.path.abspath(os.path.expanduser(named))
+
+
+def made_data_folder(plugin: str) -> str:
+    """Return the folder in which a plugin may keep things, and make it if it is not there."""
+    base = os.environ.get(_DATA_VARIABLE, "")
+    if not base:
+        # Lazy: most plugins keep nothing.
+        from platformdirs import user_data_dir
+
+        base = user_data_dir("satchel", appauthor=False)
+    folder = os.path.join(os.path.abspath(os.path.expanduser(base)), "plugins", plugin)
+    with suppress(OSError):  # whoever writes there will say so
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    return folder
+
+
+def without_links(path: str) -> str:
+    """Return a path as it is once all links are followed."""
+    return os.path.realpath(path)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of this process."""
+    return dict(os.environ)
 
 
 class Remembered:
