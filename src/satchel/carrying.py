@@ -14,7 +14,7 @@ from satchel.remote.pinning import Pins
 from satchel.remote.servers import HttpServer, SseServer, StdioServer
 from satchel.remote.supplying import SOURCE, Carried, Offered, Pin
 from satchel.settings import Settings
-from satchel.sources.state import state_folder
+from satchel.sources.state import make_folder, state_folder
 from satchel.tools.nothing import NOTHING
 
 
@@ -91,6 +91,8 @@ class Carrying:
         self._let_go(gone)
         for name, item in wanted.items():
             if name not in self._members:
+                if item.data:
+                    make_folder(item.data)
                 self.add(self._carried(name, item))
         self._declared = wanted
         return bool(gone)

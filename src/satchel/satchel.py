@@ -38,7 +38,8 @@ from satchel.registering import (
     supply_of,
 )
 from satchel.registry import ToolRegistry
-from satchel.remote import Pin, RemoteClient, RemoteServer, RemoteTool
+from satchel.remote import Declared, Pin, RemoteClient, RemoteServer, RemoteTool
+from satchel.remote.declared import distinct
 from satchel.runtime import Layer, Middleware
 from satchel.session import Session, SessionOptions
 from satchel.settings import Settings
@@ -381,6 +382,11 @@ class Satchel:
         self._hear()
         return carried.name
 
+    @property
+    def declared_mcp_servers(self) -> Mapping[str, Declared]:
+        """Return the servers that enabled plugins and `satchel.toml` name, reached or not."""
+        return distinct(self._look.declared, ())
+
     def wait_for_mcp_servers(self, timeout: float | None = None) -> bool:
         """Wait until every server has listed its tools, or is known to be down.
 
@@ -650,7 +656,7 @@ class Satchel:
 
     def _settle_servers(self) -> None:
         """Carry the servers that are written down; what they offer comes with a later look."""
-        declared = self._look.declared
+        declared = self._look.declared if self._wanted.reaches_servers else ()
         if (declared or self._carrying is not None) and self._carrier().settle(declared):
             self._carrier().poke()
 

@@ -273,7 +273,7 @@ EXCEPTIONS = {
     ),
     "remote.connection": (
         "it takes answers apart, and waits",
-        {"math.inf", "pydantic.TypeAdapter"},
+        {"contextlib.contextmanager", "math.inf", "pydantic.TypeAdapter"},
     ),
     "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
     "remote.loop": (

@@ -10,7 +10,7 @@ from satchel.loader.wanted import Wanted
 from satchel.remote import Declared
 from satchel.remote.declared import of_plugin, of_user
 from satchel.sources import Choices
-from satchel.sources.state import environment, made_data_folder, without_links
+from satchel.sources.state import data_folder, environment, without_links
 from satchel.text import one_line, shorten
 
 _NOT_STARTED = "mcp-not-started"
@@ -25,11 +25,9 @@ def with_servers(supply: Supply, wanted: Wanted) -> Supply:
 
 
 def declared_servers(
-    wanted: Wanted, choices: Choices, plugins: Iterable[PluginEntry]
+    choices: Choices, plugins: Iterable[PluginEntry]
 ) -> tuple[tuple[Declared, ...], tuple[Diagnostic, ...]]:
-    """Return the servers that are to be carried, and what is wrong with others."""
-    if not wanted.reaches_servers:
-        return (), ()
+    """Return the servers that are wanted, and what is wrong with others; none is reached."""
     around = environment()
     found: list[Declared] = []
     problems: list[Diagnostic] = []
@@ -40,7 +38,7 @@ def declared_servers(
             problems.append(_invalid(name, path, problem))
     for plugin in plugins:
         for server in plugin.supply.servers if plugin.is_served else ():
-            root, data = without_links(plugin.path), made_data_folder(plugin.name)
+            root, data = without_links(plugin.path), data_folder(plugin.name)
             try:
                 found.append(of_plugin(plugin, server, root, data, around))
             except DefinitionError as problem:

@@ -54,7 +54,7 @@ class Look:
     servers: Mapping[str, Made] = field(default_factory=dict)
     """The part of the catalog that each remote server brings, before it was fitted."""
     declared: tuple[Declared, ...] = ()
-    """The remote servers that are to be carried because somebody wrote them down."""
+    """The remote servers that somebody wrote down."""
     frozen: frozenset[Place] = frozenset()
     """Places whose skills are those of the last look, because their plugin was rejected."""
 

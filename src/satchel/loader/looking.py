@@ -51,7 +51,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
     plugins = build_plugins(
         [item.supply for item in fitted.values()], refitted(previous, last_good)
     )
-    declared, undeclared = declared_servers(wanted, choices, plugins)
+    declared, undeclared = declared_servers(choices, plugins)
     frozen = frozenset(_plugin_skill_places(_rejected(plugins, supplies)))
     skills = {
         place: _skills_in(place, limits, before, asked, is_frozen=place in frozen)

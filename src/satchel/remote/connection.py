@@ -2,8 +2,8 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from satchel.diagnostics import Diagnostic, Where, report
@@ -182,12 +182,14 @@ async def connected(
     era: Era = "auto",
     on_change: Callable[[], None] = lambda: None,
     on_end: Callable[[], None] = lambda: None,
+    on_late: Callable[[], None] = lambda: None,
     tail: Tail | None = None,
 ) -> AsyncIterator[Connection]:
     """Connect to a server, and keep it open until the block ends.
 
-    `on_change` hears that its tools are others, `on_end` that nothing more comes from it. Raises
-    `SatchelError` when it takes longer than the limit, and whatever the way to it raises.
+    `on_change` hears that its tools are others, `on_end` that nothing more comes from it, and
+    `on_late` that it took longer than the limit, for which `SatchelError` is raised once all is
+    closed, which may take a while. Raises whatever the way to it raises, too.
     """
     import anyio
     from mcp import Client
@@ -204,10 +206,15 @@ async def connected(
         client_info=Implementation(name="satchel", version="0"),
         cache=None,
     )
+    timer = asyncio.get_running_loop().call_later(limits.mcp_connect, on_late)
     # A scope around all: one that ends earlier than what it surrounds is an error.
-    with anyio.CancelScope(deadline=anyio.current_time() + limits.mcp_connect) as scope:
+    with (
+        _ended(timer),
+        anyio.CancelScope(deadline=anyio.current_time() + limits.mcp_connect) as scope,
+    ):
         async with client, anyio.create_task_group() as listening:
             scope.deadline = math.inf
+            timer.cancel()
             listening.start_soon(_listen, client, on_change)
             try:
                 yield Connection(client, server, limits)
@@ -215,6 +222,14 @@ async def connected(
                 listening.cancel_scope.cancel()
     if scope.cancelled_caught:
         raise too_late("gave no answer", limits)
+
+
+@contextmanager
+def _ended(timer: asyncio.TimerHandle) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def too_late(what: str, limits: Limits) -> SatchelError:

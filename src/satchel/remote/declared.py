@@ -35,6 +35,8 @@ class Declared:
     disable: tuple[str, ...] = ()
     timeout: float | None = None
     pin: Pin = "hold"
+    data: str = ""
+    """The folder in which it may keep things, if it has one."""
 
 
 def of_plugin(
@@ -53,6 +55,7 @@ def of_plugin(
         plugin.path,
         _made(filled, server.env),
         tuple(group.name for group in groups),
+        data=data,
     )
 
 

@@ -9,7 +9,14 @@ from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import SatchelError, ToolError
-from satchel.remote.connection import Connection, Era, OnProgress, UnknownToolError, connected
+from satchel.remote.connection import (
+    Connection,
+    Era,
+    OnProgress,
+    UnknownToolError,
+    connected,
+    too_late,
+)
 from satchel.remote.definitions import Definition, Listing
 from satchel.remote.opening import Tail
 from satchel.remote.pauses import Pauses
@@ -108,6 +115,7 @@ class Supervised:
             era=era,
             on_change=self._changed.set,
             on_end=self._end,
+            on_late=self._be_late,
             tail=self._tail,
         ) as connection:
             self._connection, self.opened_at = connection, _now()
@@ -126,10 +134,15 @@ class Supervised:
         """Look now and then what is offered, and keep no connection meanwhile."""
         while True:
             self._tail = Tail()
-            async with connected(self.server, self._limits, era=era, tail=self._tail) as connection:
+            async with connected(
+                self.server, self._limits, era=era, on_late=self._be_late, tail=self._tail
+            ) as connection:
                 self.opened_at = _now()
                 await self._list(connection)
             await self._until_stale(spacing)
+
+    def _be_late(self) -> None:
+        self._lose(too_late("gave no answer", self._limits).message)
 
     def _lose(self, why: str) -> None:
         """Withdraw the tools now, and not when the connection is closed at last."""

@@ -324,7 +324,9 @@ def _unknown(path: str, key: str, text: str, known: Sequence[str]) -> Diagnostic
         "choices-unknown",
         Where(path, _line_of(key, text)),
         f"nobody reads the key {shorten(one_line(key), 100)!r}",
-        f"did you mean {near[0]!r}?" if near else f"the keys are {' and '.join(known)}",
+        f"did you mean {near[0]!r}?"
+        if near
+        else f"the keys are {', '.join(known[:-1])} and {known[-1]}",
     )
 
 

@@ -27,18 +27,21 @@ def state_folder(given: str = "") -> str:
     return os.path.abspath(os.path.expanduser(named))
 
 
-def made_data_folder(plugin: str) -> str:
-    """Return the folder in which a plugin may keep things, and make it if it is not there."""
+def data_folder(plugin: str) -> str:
+    """Return the folder in which a plugin may keep things, whether it exists or not."""
     base = os.environ.get(_DATA_VARIABLE, "")
     if not base:
         # Lazy: most plugins keep nothing.
         from platformdirs import user_data_dir
 
         base = user_data_dir("satchel", appauthor=False)
-    folder = os.path.join(os.path.abspath(os.path.expanduser(base)), "plugins", plugin)
+    return os.path.join(os.path.abspath(os.path.expanduser(base)), "plugins", plugin)
+
+
+def make_folder(path: str) -> None:
+    """Make a folder for its owner alone, if it is not there."""
     with suppress(OSError):  # whoever writes there will say so
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-    return folder
+        os.makedirs(path, mode=0o700, exist_ok=True)
 
 
 def without_links(path: str) -> str:
