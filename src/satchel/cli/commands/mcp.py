@@ -21,7 +21,7 @@ from satchel.text import one_line
 
 @click.group("mcp")
 def command() -> None:
-    """List, look into, call and approve the MCP servers that are carried.
+    """List, call and approve MCP servers and their tools.
 
     They are those of enabled plugins, and the [mcp.NAME] tables of satchel.toml. Listing reaches
     none of them; the other commands reach the one that is named, and run no plugin code.
