@@ -12,7 +12,8 @@ from described import described, satchel_of
 
 from satchel import ConflictError, DefinitionError, NotFoundError, RemoteClient, Satchel, tool
 from satchel.catalog import Event, State
-from satchel.remote import HttpServer, StdioServer
+from satchel.remote import HttpServer, StdioServer, supervising
+from satchel.remote.connection import connected
 
 ENOUGH = 60
 
@@ -262,6 +263,34 @@ def test_a_server_over_http_is_killed_and_started_again(bag, told, on_http):
     process.start()
     told.until(Event.ADDED, "pid")
     assert called(bag, "pid").text != before
+
+
+def test_a_server_of_the_older_era_is_killed_and_started_again(bag, told, on_http, monkeypatch):
+    monkeypatch.setattr(supervising, "connected", older)
+    process = on_http("pid")
+    bag.register_mcp_server(process.server, name="web", group="basic")
+    before = called(bag, "pid").text
+    process.kill()
+    told.until(Event.REMOVED, "pid")
+    process.start()
+    told.until(Event.ADDED, "pid")
+    assert called(bag, "pid").text != before
+
+
+def older(*args, **options):
+    return connected(*args, **{**options, "era": "legacy"})
+
+
+def test_a_session_that_is_forgotten_is_begun_anew(bag, told, on_http, monkeypatch):
+    monkeypatch.setattr(supervising, "connected", older)
+    process = on_http("pid")
+    bag.register_mcp_server(process.server, name="web", group="basic")
+    process.kill()
+    process.start()  # perhaps before anybody noticed
+    called(bag, "pid")
+    told.until(Event.REMOVED, "pid")
+    told.until_true(lambda: "pid" in bag.catalog.tools)
+    assert not called(bag, "pid").is_error
 
 
 def test_a_call_over_http_whose_server_is_killed_is_told_so(bag, on_http, tmp_path):

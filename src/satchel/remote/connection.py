@@ -30,18 +30,15 @@ _MOST_PAGES = 1_000
 _MESSAGE_LENGTH = 500
 
 
-class UnknownToolError(ToolError):
-    """The server does not know the tool, or not as it was asked for."""
-
-
 class Connection:
     """A server that is connected to."""
 
-    def __init__(self, client: "Client", server: RemoteServer, limits: Limits) -> None:
+    def __init__(self, client: "Client", name: str, server: RemoteServer, limits: Limits) -> None:
         from mcp_types import CallToolResult, InputRequiredResult
         from pydantic import TypeAdapter
 
-        self._client, self._server, self._limits = client, server, limits
+        self._client, self._name = client, name
+        self._server, self._limits = server, limits
         self._answers: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
             CallToolResult | InputRequiredResult
         )
@@ -126,8 +123,7 @@ class Connection:
     ) -> ToolResult:
         """Call a tool, and return what it answered.
 
-        Raises `ToolError` for what the server refuses, `UnknownToolError` if that is because its
-        tools are others by now. Whoever cancels this has the server told.
+        Raises `ToolError` for what the server refuses. Whoever cancels this has the server told.
         """
         from mcp import MCPError
         from mcp_types import CallToolRequest, CallToolRequestParams, InputRequiredResult
@@ -153,14 +149,10 @@ class Connection:
             raise ToolError(f"{tool.name} asks a person for input, and nobody is there to answer")
         return result_of(raw, tool)
 
-    @property
-    def _name(self) -> str:
-        return self._server.name
-
 
 def _refusal(problem: Any, server: str) -> ToolError:
     """Say what became of a call that a server did not answer with a result."""
-    from mcp_types import CONNECTION_CLOSED, HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND
+    from mcp_types import CONNECTION_CLOSED
 
     # Servers use the code for other things, too.
     if problem.code == CONNECTION_CLOSED and problem.message == "Connection closed":
@@ -169,13 +161,12 @@ def _refusal(problem: Any, server: str) -> ToolError:
             "done; check before you try again"
         )
     told = shorten(one_line(problem.message), _MESSAGE_LENGTH)
-    is_news = problem.code in {INVALID_PARAMS, METHOD_NOT_FOUND, HEADER_MISMATCH}
-    kind = UnknownToolError if is_news else ToolError
-    return kind(f"the server {server!r} refused the call: {told}")
+    return ToolError(f"the server {server!r} refused the call: {told}")
 
 
 @asynccontextmanager
 async def connected(
+    name: str,
     server: RemoteServer,
     limits: Limits,
     *,
@@ -200,7 +191,7 @@ async def connected(
             on_change()
 
     client = Client(
-        opened(server, tail or Tail(), on_end),
+        opened(server, tail or Tail(), on_change, on_end),
         mode=era,
         message_handler=heard,
         client_info=Implementation(name="satchel", version="0"),
@@ -217,7 +208,7 @@ async def connected(
             timer.cancel()
             listening.start_soon(_listen, client, on_change)
             try:
-                yield Connection(client, server, limits)
+                yield Connection(client, name, server, limits)
             finally:
                 listening.cancel_scope.cancel()
     if scope.cancelled_caught:

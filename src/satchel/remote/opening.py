@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from satchel.remote.servers import HttpServer, RemoteServer, StdioServer
+from satchel.remote.servers import RemoteServer, SseServer, StdioServer
 
 if TYPE_CHECKING:
     import httpx2
@@ -40,20 +40,26 @@ class Tail:
 
 @asynccontextmanager
 async def opened(
-    server: RemoteServer, tail: Tail, on_end: Callable[[], None]
+    server: RemoteServer, tail: Tail, on_gap: Callable[[], None], on_end: Callable[[], None]
 ) -> "AsyncIterator[TransportStreams]":
-    """Start a server or connect to it; `on_end` hears when nothing more can come from it."""
-    async with _streams(server, tail) as (read, write):
+    """Start a server or connect to it.
+
+    `on_gap` hears that notices of it may have been missed, or that it may be gone; `on_end` that
+    nothing more can come from it.
+    """
+    async with _streams(server, tail, on_gap) as (read, write):
         yield _Heard(read, on_end), write
 
 
-def _streams(server: RemoteServer, tail: Tail) -> "AbstractAsyncContextManager[TransportStreams]":
+def _streams(
+    server: RemoteServer, tail: Tail, on_gap: Callable[[], None]
+) -> "AbstractAsyncContextManager[TransportStreams]":
     if isinstance(server, StdioServer):
         return _process(server, tail)
     headers = dict(server.headers or {})
-    return (
-        _http(server.url, headers) if isinstance(server, HttpServer) else _sse(server.url, headers)
-    )
+    if isinstance(server, SseServer):
+        return _sse(server.url, headers)
+    return _http(server.url, headers, on_gap)
 
 
 @asynccontextmanager
@@ -71,21 +77,36 @@ async def _process(server: StdioServer, tail: Tail) -> "AsyncIterator[TransportS
 
 
 @asynccontextmanager
-async def _http(url: str, headers: Mapping[str, str]) -> "AsyncIterator[TransportStreams]":
+async def _http(
+    url: str, headers: Mapping[str, str], on_gap: Callable[[], None]
+) -> "AsyncIterator[TransportStreams]":
     from mcp.client.streamable_http import streamable_http_client
 
     async with (
-        _http_client(headers) as client,
+        _http_client(headers, on_gap) as client,
         streamable_http_client(url, http_client=client) as streams,
     ):
         yield streams
 
 
-def _http_client(headers: Mapping[str, str]) -> "httpx2.AsyncClient":
+def _http_client(headers: Mapping[str, str], on_gap: Callable[[], None]) -> "httpx2.AsyncClient":
     import httpx2
 
+    streams = 0
+
+    async def asking(request: httpx2.Request) -> None:
+        nonlocal streams
+        if request.method == "GET":  # the stream of notices; asked for again if it broke off
+            streams += 1
+            if streams > 1:
+                on_gap()
+
     # Answers and streams of notices may be silent for long: calls have their own time limit.
-    return httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(_HTTP_WAIT, read=None))
+    return httpx2.AsyncClient(
+        headers=headers,
+        timeout=httpx2.Timeout(_HTTP_WAIT, read=None),
+        event_hooks={"request": [asking]},
+    )
 
 
 @asynccontextmanager

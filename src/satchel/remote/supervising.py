@@ -13,7 +13,6 @@ from satchel.remote.connection import (
     Connection,
     Era,
     OnProgress,
-    UnknownToolError,
     connected,
     too_late,
 )
@@ -110,6 +109,7 @@ class Supervised:
         self._ended.clear()
         self._tail = Tail()
         async with connected(
+            self.name,
             self.server,
             self._limits,
             era=era,
@@ -135,7 +135,12 @@ class Supervised:
         while True:
             self._tail = Tail()
             async with connected(
-                self.server, self._limits, era=era, on_late=self._be_late, tail=self._tail
+                self.name,
+                self.server,
+                self._limits,
+                era=era,
+                on_late=self._be_late,
+                tail=self._tail,
             ) as connection:
                 self.opened_at = _now()
                 await self._list(connection)
@@ -204,7 +209,8 @@ class Supervised:
         self._idle.clear()
         try:
             return await self._answer(tool, arguments, on_progress)
-        except UnknownToolError:
+        except ToolError:
+            # Perhaps its tools are others by now, or it is gone and the session with it.
             self._changed.set()
             raise
         finally:
@@ -217,7 +223,7 @@ class Supervised:
     ) -> ToolResult:
         if self._stateless:
             try:
-                async with connected(self.server, self._limits) as connection:
+                async with connected(self.name, self.server, self._limits) as connection:
                     return await connection.call(tool, arguments, on_progress)
             except (ToolError, asyncio.CancelledError):
                 raise
