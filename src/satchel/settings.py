@@ -36,6 +36,8 @@ class Limits:
     """How long a server that was removed may still answer the calls that had begun."""
     mcp_connect: float = 10.0
     """How long a server may take to be connected to, and to list a page of its tools."""
+    mcp_message: int = 16 * MIB
+    """Longest message of a server."""
     mcp_tools: int = 500
     mcp_schema: int = 64 * KIB
     """Largest definition of one tool of a server."""

@@ -294,6 +294,10 @@ EXCEPTIONS = {
         "it remembers what servers said first",
         {"difflib.unified_diff", "json.loads", "satchel.sources"},
     ),
+    "remote.process": (
+        "it runs a program to speak with it",
+        {"os.killpg", "signal.SIGKILL", "signal.SIGTERM", "sys.platform"},
+    ),
     "remote.servers": (
         "it takes names from commands and addresses",
         {"os.path.basename", "os.path.splitext", "re.sub", "urllib.parse.urlsplit"},

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from satchel.remote import Fleet, HttpServer, StdioServer
+from satchel.remote import Fleet, HttpServer, SseServer, StdioServer
 from satchel.settings import Limits
 
 OFFERING = str(Path(__file__).with_name("offering.py"))
@@ -72,16 +72,17 @@ def plain(book):
 class HttpProcess:
     """A server on a port of its own, which can be killed and started anew."""
 
-    def __init__(self, book):
+    def __init__(self, book, options=()):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.book, self.process = book, None
-        self.server = HttpServer(f"http://127.0.0.1:{self.port}/mcp")
+        self.book, self.options, self.process = book, options, None
+        address = f"http://127.0.0.1:{self.port}"
+        self.server = SseServer(f"{address}/sse") if options else HttpServer(f"{address}/mcp")
 
     def start(self):
         self.process = subprocess.Popen(
-            [sys.executable, OFFERING, self.book, "--http", str(self.port)],
+            [sys.executable, OFFERING, self.book, *self.options, "--http", str(self.port)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -98,8 +99,8 @@ def on_http(book):
     """Start a server that offers some tools over HTTP."""
     made = []
 
-    def make(*tools, name="book"):
-        process = HttpProcess(book(*tools, name=name))
+    def make(*tools, name="book", options=()):
+        process = HttpProcess(book(*tools, name=name), options)
         process.start()
         made.append(process)
         return process

@@ -1,4 +1,4 @@
-"""A server of MCP for the tests, of what a file says: `offering.py FILE [--http PORT]`.
+"""A server of MCP for the tests, of what a file says: `offering.py FILE [[--sse] --http PORT]`.
 
 The file holds a list of tools as JSON, read anew for each listing. A tool whose name is in
 `DOINGS` does that; any other tells its arguments.
@@ -127,8 +127,13 @@ async def shout(ctx, given):
     return said("shouted")
 
 
+async def long(ctx, given):
+    return said("x" * given["bytes"])
+
+
 DOINGS = {
-    fn.__name__: fn for fn in (pid, environment, die, fail, weigh, show, count, wait, offer, shout)
+    fn.__name__: fn
+    for fn in (pid, environment, die, fail, weigh, show, long, count, wait, offer, shout)
 }
 
 
@@ -152,6 +157,24 @@ async def on_stdio():
             file.write(f"{os.environ['NAME']}\n")
 
 
+def over_sse():
+    from mcp.server.sse import SseServerTransport
+    from starlette.applications import Starlette
+    from starlette.responses import Response
+    from starlette.routing import Mount, Route
+
+    transport, server = SseServerTransport("/messages/"), made()
+    options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+
+    async def stream(request):
+        async with transport.connect_sse(request.scope, request.receive, request._send) as streams:
+            await server.run(*streams, options)
+        return Response()
+
+    messages = Mount("/messages/", app=transport.handle_post_message)
+    return Starlette(routes=[Route("/sse", endpoint=stream), messages])
+
+
 async def on_http(port):
     import uvicorn
 
@@ -160,7 +183,7 @@ async def on_http(port):
             await super().startup(sockets)
             print("ready", flush=True)
 
-    app = made().streamable_http_app()
+    app = over_sse() if "--sse" in sys.argv else made().streamable_http_app()
     await Ready(uvicorn.Config(app, port=port, log_level="error")).serve()
 
 

@@ -53,7 +53,7 @@ def answer(asked):
     say(id=asked["id"], result=result)
 
 
-def called(name, given):
+def called(name, given):  # noqa: C901
     with open(BOOK) as file:
         if name not in {tool["name"] for tool in json.load(file)}:
             return None
@@ -67,6 +67,11 @@ def called(name, given):
             for _ in range(given.get("times", 1)):
                 say(method="notifications/tools/list_changed")
             text = "announced"
+        case "drone":  # one line without an end
+            while True:
+                sys.stdout.write("x" * 65_536)
+        case "long":
+            text = "x" * given["bytes"]
         case "shout":
             print("x" * given["bytes"], file=sys.stderr, flush=True)
             text = "shouted"

@@ -5,7 +5,6 @@ import os
 import queue
 import sys
 import threading
-import weakref
 
 import pytest
 from described import described, satchel_of
@@ -281,6 +280,18 @@ def older(*args, **options):
     return connected(*args, **{**options, "era": "legacy"})
 
 
+def test_a_server_over_sse_is_carried_killed_and_started_again(bag, told, on_http):
+    process = on_http("pid", "count", options=("--sse",))
+    bag.register_mcp_server(process.server, name="old", group="basic")
+    before = called(bag, "pid").text
+    assert called(bag, "count", {"to": 2}).structured == {"n": 2}
+    process.kill()
+    told.until(Event.REMOVED, "pid")
+    process.start()
+    told.until(Event.ADDED, "pid")
+    assert called(bag, "pid").text != before
+
+
 def test_a_session_that_is_forgotten_is_begun_anew(bag, told, on_http, monkeypatch):
     monkeypatch.setattr(supervising, "connected", older)
     process = on_http("pid")
@@ -382,6 +393,28 @@ def test_whatever_a_server_writes_to_its_errors_it_goes_on(bag, plain, capfd):
     bag.register_mcp_server(plain("shout"), name="box", group="basic")
     assert called(bag, "shout", {"bytes": 3_000_000}).text == "shouted"
     assert "xxx" not in capfd.readouterr().err
+
+
+def test_a_line_without_an_end_costs_its_server_alone(told, plain):
+    with satchel_of(mcp_message=200_000, result_text=10**7) as bag:
+        told = Told(bag)
+        bag.register_mcp_server(plain("drone", "long"), name="box", group="basic")
+        assert len(called(bag, "long", {"bytes": 150_000}).text) == 150_000
+        assert "went away" in called(bag, "drone").text
+        told.until(Event.REMOVED, "long")
+        told.until(Event.ADDED, "long")
+        assert called(bag, "long", {"bytes": 150_000}).text
+
+
+def test_an_answer_over_http_without_measure_costs_its_server_alone(on_http):
+    with satchel_of(mcp_message=200_000, result_text=10**7) as bag:
+        told = Told(bag)
+        process = on_http("long")
+        bag.register_mcp_server(process.server, name="web", group="basic")
+        assert len(called(bag, "long", {"bytes": 150_000}).text) == 150_000
+        assert called(bag, "long", {"bytes": 900_000}).is_error
+        told.until_true(lambda: "long" in bag.catalog.tools)
+        assert called(bag, "long", {"bytes": 1_000}).text
 
 
 def test_nonsense_between_the_answers_is_passed_over(bag, plain):
@@ -495,13 +528,14 @@ def test_servers_are_closed_in_reverse_order_of_opening(plain, tmp_path):
 
 def test_a_satchel_that_is_let_go_lets_go_of_its_servers(plain, tmp_path):
     bag = satchel_of()
-    env = {"SAY_CLOSED": str(tmp_path / "closed"), "NAME": "one"}
+    os.mkfifo(closed := tmp_path / "closed")
+    env = {"SAY_CLOSED": str(closed), "NAME": "one"}
     bag.register_mcp_server(plain("echo", env=env), name="one")
-    gone = weakref.ref(bag)
+    said = queue.SimpleQueue()
+    threading.Thread(target=lambda: said.put(closed.read_text()), daemon=True).start()
     del bag
     gc.collect()
-    assert gone() is None
-    assert (tmp_path / "closed").read_text() == "one\n"
+    assert said.get(timeout=ENOUGH) == "one\n"
 
 
 def test_what_is_not_closed_is_closed_when_the_interpreter_ends(plain, tmp_path):

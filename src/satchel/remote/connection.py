@@ -191,7 +191,7 @@ async def connected(
             on_change()
 
     client = Client(
-        opened(server, tail or Tail(), on_change, on_end),
+        opened(server, tail or Tail(), limits.mcp_message, on_change, on_end),
         mode=era,
         message_handler=heard,
         client_info=Implementation(name="satchel", version="0"),

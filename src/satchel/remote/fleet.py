@@ -106,8 +106,13 @@ class Fleet:
         """Close all connections, the last opened first, and end the thread."""
         thread, self._thread = self._thread, None
         members, self._members = [*self._members, *self._leaving], []
-        if thread is not None and not thread.is_here:
-            in_turn = sorted(members, key=lambda member: member.opened_at, reverse=True)
+        if thread is None:
+            return
+        in_turn = sorted(members, key=lambda member: member.opened_at, reverse=True)
+        if thread.is_here:  # where a collector of garbage may have brought us
+            ending = asyncio.ensure_future(self._close(in_turn))
+            ending.add_done_callback(lambda _: thread.stop(0))
+        else:
             closing = thread.begin(self._close(in_turn))
             try:
                 closing.result(_END * (len(members) + 1))

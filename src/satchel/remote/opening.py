@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from satchel.remote.process import running, too_long
 from satchel.remote.servers import RemoteServer, SseServer, StdioServer
 
 if TYPE_CHECKING:
@@ -40,57 +41,81 @@ class Tail:
 
 @asynccontextmanager
 async def opened(
-    server: RemoteServer, tail: Tail, on_gap: Callable[[], None], on_end: Callable[[], None]
+    server: RemoteServer,
+    tail: Tail,
+    longest: int,
+    on_gap: Callable[[], None],
+    on_end: Callable[[], None],
 ) -> "AsyncIterator[TransportStreams]":
-    """Start a server or connect to it.
+    """Start a server or connect to it; none of its messages may be of more than `longest` bytes.
 
     `on_gap` hears that notices of it may have been missed, or that it may be gone; `on_end` that
     nothing more can come from it.
     """
-    async with _streams(server, tail, on_gap) as (read, write):
+    async with _streams(server, tail, longest, on_gap) as (read, write):
         yield _Heard(read, on_end), write
 
 
 def _streams(
-    server: RemoteServer, tail: Tail, on_gap: Callable[[], None]
+    server: RemoteServer, tail: Tail, longest: int, on_gap: Callable[[], None]
 ) -> "AbstractAsyncContextManager[TransportStreams]":
     if isinstance(server, StdioServer):
-        return _process(server, tail)
+        return _process(server, tail, longest)
     headers = dict(server.headers or {})
     if isinstance(server, SseServer):
         return _sse(server.url, headers)
-    return _http(server.url, headers, on_gap)
+    return _http(server.url, headers, longest, on_gap)
 
 
 @asynccontextmanager
-async def _process(server: StdioServer, tail: Tail) -> "AsyncIterator[TransportStreams]":
-    from mcp.client.stdio import StdioServerParameters, stdio_client
-
-    parameters = StdioServerParameters(
-        command=server.command,
-        args=list(server.args),
-        env=dict(server.env) if server.env else None,
-        cwd=server.cwd,
-    )
-    async with _errors_into(tail) as errors, stdio_client(parameters, errlog=errors) as streams:
+async def _process(
+    server: StdioServer, tail: Tail, longest: int
+) -> "AsyncIterator[TransportStreams]":
+    async with _errors_into(tail) as errors, running(server, errors, longest) as streams:
         yield streams
 
 
 @asynccontextmanager
 async def _http(
-    url: str, headers: Mapping[str, str], on_gap: Callable[[], None]
+    url: str, headers: Mapping[str, str], longest: int, on_gap: Callable[[], None]
 ) -> "AsyncIterator[TransportStreams]":
     from mcp.client.streamable_http import streamable_http_client
 
     async with (
-        _http_client(headers, on_gap) as client,
-        streamable_http_client(url, http_client=client) as streams,
+        _http_client(headers, longest, on_gap) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=longest) as streams,
     ):
         yield streams
 
 
-def _http_client(headers: Mapping[str, str], on_gap: Callable[[], None]) -> "httpx2.AsyncClient":
+def _bounded(stream: Any, longest: int) -> Any:
+    """Return an answer that breaks off where it gets too long."""
     import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = longest
+            async for part in stream:
+                left -= len(part)
+                if left < 0:
+                    raise too_long(longest)
+                yield part
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Bounded()
+
+
+def _http_client(
+    headers: Mapping[str, str], longest: int, on_gap: Callable[[], None]
+) -> "httpx2.AsyncClient":
+    import httpx2
+
+    async def answered(response: httpx2.Response) -> None:
+        # A stream of events has no end; there each event is measured.
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            response.stream = _bounded(response.stream, longest)
 
     streams = 0
 
@@ -103,9 +128,9 @@ def _http_client(headers: Mapping[str, str], on_gap: Callable[[], None]) -> "htt
 
     # Answers and streams of notices may be silent for long: calls have their own time limit.
     return httpx2.AsyncClient(
-        headers=headers,
+        headers={**headers, "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(_HTTP_WAIT, read=None),
-        event_hooks={"request": [asking]},
+        event_hooks={"request": [asking], "response": [answered]},
     )
 
 
