@@ -9,7 +9,14 @@ import threading
 import pytest
 from described import described, satchel_of
 
-from satchel import ConflictError, DefinitionError, NotFoundError, RemoteClient, Satchel, tool
+from satchel import (
+    ConflictError,
+    DefinitionError,
+    NotFoundError,
+    RemoteClient,
+    Satchel,
+    tool,
+)
 from satchel.catalog import Event, State
 from satchel.remote import HttpServer, StdioServer, supervising
 from satchel.remote.connection import connected
@@ -210,6 +217,27 @@ def test_progress_comes_as_chunks_and_the_result_as_it_is(bag, on_stdio):
     assert {item.metadata["progress"]["total"] for item in chunks[:-1]} <= {3.0}
     assert [block.text for block in result.content] == ["counted", "well"]
     assert (result.structured, result.is_error) == ({"n": 3}, False)
+
+
+@pytest.mark.parametrize("way", ["on_stdio", "on_http"])
+def test_a_call_that_is_interrupted_or_too_slow_ends_at_the_server(bag, way, request, tmp_path):
+    made = request.getfixturevalue(way)("wait")
+    server = getattr(made, "server", made)
+    bag.register_mcp_server(server, name="box", group="basic", timeout=5)
+    os.mkfifo(pipe := tmp_path / "pipe")
+
+    async def main(*, interrupts):
+        session = bag.session()
+        running = asyncio.create_task(session.call("wait", {"pipe": str(pipe)}, call_id="1"))
+        with await asyncio.to_thread(pipe.open) as told:
+            assert await asyncio.to_thread(told.readline) == "begun\n"
+            if interrupts:
+                session.interrupt("1")
+            assert await asyncio.to_thread(told.readline) == "cancelled\n"
+        return await running
+
+    assert asyncio.run(main(interrupts=True)).is_interrupted
+    assert asyncio.run(main(interrupts=False)).error_code == "timeout"
 
 
 # ---- servers that die, and come back --------------------------------------------------------
