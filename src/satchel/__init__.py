@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from satchel.plugins import hookimpl
     from satchel.prompt import SkillPrompt, about_tokens
     from satchel.registry import ToolRegistry
+    from satchel.remote import HttpServer, RemoteClient, SseServer, StdioServer
     from satchel.runtime import Layer
     from satchel.satchel import Satchel
     from satchel.session import Session, SkillContent, Step, StepChanges
@@ -90,6 +91,10 @@ _HOMES = {
     "SkillPrompt": "satchel.prompt",
     "about_tokens": "satchel.prompt",
     "ToolRegistry": "satchel.registry",
+    "HttpServer": "satchel.remote",
+    "RemoteClient": "satchel.remote",
+    "SseServer": "satchel.remote",
+    "StdioServer": "satchel.remote",
     "Layer": "satchel.runtime",
     "Satchel": "satchel.satchel",
     "Session": "satchel.session",
@@ -134,6 +139,7 @@ __all__ = [
     "Filled",
     "FunctionTool",
     "Group",
+    "HttpServer",
     "Image",
     "Layer",
     "Limits",
@@ -144,6 +150,7 @@ __all__ = [
     "Place",
     "Plan",
     "PlanPolicy",
+    "RemoteClient",
     "Resource",
     "ResourceLink",
     "Satchel",
@@ -153,7 +160,9 @@ __all__ = [
     "Severity",
     "SkillContent",
     "SkillPrompt",
+    "SseServer",
     "State",
+    "StdioServer",
     "Step",
     "StepChanges",
     "Text",

@@ -123,7 +123,14 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-parts-ignored": Rule("A Claude bundle has parts that are not read.", _I, _I),
         "mcp-invalid": Rule("mcp.json cannot be used; the plugin is without servers.", _W, _E),
         "mcp-server-invalid": Rule("An MCP server cannot be used; it is left out.", _W, _E),
-        "mcp-not-started": Rule("MCP servers are known, but nothing starts them yet.", _I, _I),
+        "mcp-not-started": Rule("MCP servers are known, and not started.", _I, _I),
+        "mcp-server-down": Rule("A carried MCP server cannot be reached.", _E, _E),
+        "mcp-too-many-tools": Rule("An MCP server offers more tools than the limit.", _W, _W),
+        "mcp-tool-invalid": Rule("A tool of an MCP server cannot be used; it is left out.", _E, _E),
+        "mcp-tool-held": Rule("A tool of an MCP server waits to be approved.", _W, _W),
+        "mcp-tool-changed": Rule("A tool of an MCP server is not as it was first seen.", _W, _W),
+        "mcp-pins-unreadable": Rule("What MCP servers said first cannot be kept.", _E, _E),
+        "mcp-tool-renamed": Rule("A tool of an MCP server got another name here.", _I, _I),
         "plugin-name-shape": Rule("The plugin's name cannot be used.", _E, _E),
         "plugin-name-folder": Rule(
             "The plugin's name is not that of its folder or entry point.", _I, _W

@@ -5,11 +5,13 @@ import itertools
 import logging
 import os
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal, Self, TypeVar, Unpack
 
+from satchel.carrying import Carrying
 from satchel.catalog import (
     HOST,
     Catalog,
@@ -36,6 +38,8 @@ from satchel.registering import (
     supply_of,
 )
 from satchel.registry import ToolRegistry
+from satchel.remote import Declared, Pin, RemoteClient, RemoteServer, RemoteTool
+from satchel.remote.declared import distinct
 from satchel.runtime import Layer, Middleware
 from satchel.session import Session, SessionOptions
 from satchel.settings import Settings
@@ -55,6 +59,9 @@ from satchel.tools import FunctionTool, Tool, set_extended_model
 from satchel.watching import Changes, WatchThread
 
 _log = logging.getLogger("satchel")
+
+# In times of the limit: a server that hangs is given up only once it has been ended, too.
+_TO_SETTLE = 2
 
 PathLike = str | os.PathLike[str]
 
@@ -104,6 +111,7 @@ class Satchel:
         )
         self._lock = threading.RLock()
         self._shared = Shared(CatalogStore(), self._settings.limits, style)
+        self._carrying: Carrying | None = None
         self._look = Look()
         self._listeners: list[Callable[[Change], object]] = []
         self._watch: WatchThread | None = None
@@ -334,15 +342,136 @@ class Satchel:
             self._wanted = replace(self._wanted, places=_distinct((*others, added)))
             self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
 
-    def remove_tool(self, name: str) -> None:
-        """Remove a tool that the host added. Raises `NotFoundError` with the near misses."""
+    def register_mcp_server(
+        self,
+        server: RemoteServer | RemoteClient,
+        *,
+        name: str | None = None,
+        group: str | Iterable[str] | None = None,
+        enable: Iterable[str] | None = None,
+        disable: Iterable[str] | None = None,
+        presets: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: float | None = None,
+        pin: Pin = "hold",
+    ) -> str:
+        """Carry a remote server: its tools are called like any other. Returns its name.
+
+        They are in `group`, or in one of the server's name. `enable` and `disable` are names of
+        its tools, or patterns. `presets` are values by tool, `"*"` for all, that the model
+        neither sees nor sets. Waits until the server answers, or is known not to within
+        `Limits.mcp_connect`; one that is down is a diagnostic, and comes back by itself.
+
+        Raises `ConflictError` for a name that is carried already, and `NotFoundError` for a group
+        that nobody described.
+        """
+        if not self._wanted.run_code:
+            raise ConflictError(
+                "this satchel runs nothing, so it reaches no server", fix="leave out run_code=False"
+            )
         with self._lock:
+            self._require_open()
+            where = group_names(group)
+            for known in where:
+                self.catalog.group(known)
+            carrying = self._carrier()
+            carried = carrying.made(
+                server,
+                name=name,
+                groups=where,
+                enable=enable,
+                disable=disable,
+                presets=presets,
+                timeout=timeout,
+                pin=pin,
+            )
+            member = carrying.add(carried)
+        # Without the lock: the others go on meanwhile.
+        member.wait(self._settings.limits.mcp_connect * _TO_SETTLE)
+        self._hear()
+        return carried.name
+
+    @property
+    def declared_mcp_servers(self) -> Mapping[str, Declared]:
+        """Return the servers that enabled plugins and `satchel.toml` name, reached or not."""
+        return distinct(self._look.declared, ())
+
+    def wait_for_mcp_servers(self, timeout: float | None = None) -> bool:
+        """Wait until every server has listed its tools, or is known to be down.
+
+        Those that plugins and `satchel.toml` name are reached while everything else goes on.
+        Returns whether all are known; `timeout` is twice `Limits.mcp_connect` unless it is given.
+        """
+        seconds = self._settings.limits.mcp_connect * _TO_SETTLE if timeout is None else timeout
+        is_known = self._carrying is None or self._carrying.wait(seconds)
+        self._hear()
+        return is_known
+
+    def remove_mcp_servers(self, *names: str) -> None:
+        """Carry servers no more; calls of theirs that run may end first.
+
+        Raises `NotFoundError` with the near misses, and then removes none.
+        """
+        with self._lock:
+            self._require_open()
+            self._carrier().remove(names)
+            self._hear()
+
+    def approve_mcp_tools(self, server: str, *tools: str) -> tuple[str, ...]:
+        """Accept tools of a server as they are now, or all of them, under the server's names.
+
+        Returns those that were not as they were first seen. Raises `NotFoundError`, and
+        `ConflictError` while the server is down.
+        """
+        with self._lock:
+            self._require_open()
+            approved = self._carrier().approve(server, tools)
+            self._hear()
+        return approved
+
+    def _carrier(self) -> Carrying:
+        if self._carrying is None:
+            # Weakly: the thread of the servers must not keep what nobody else has.
+            hear = weakref.WeakMethod(self._hear)
+
+            def heard() -> None:
+                if (found := hear()) is not None:
+                    found()
+
+            self._carrying = Carrying(self._settings, heard)
+            weakref.finalize(self, self._carrying.close)
+        return self._carrying
+
+    def _hear(self) -> None:
+        """Take a look at what the remote servers offer."""
+        with self._lock:
+            if not self._is_closed:
+                self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+
+    def remove_tool(self, name: str) -> None:
+        """Remove a tool that the host added, or one of a remote server.
+
+        Raises `NotFoundError` with the near misses.
+        """
+        with self._lock:
+            if self._is_removed_from_server(name):
+                return
             tools = self._wanted.host.tools
             self._require("tool", name, [supply.name for supply in tools])
             # What was added to it goes with it: the next tool of that name is another one.
             models = _without(self._wanted.models, f"{HOST}:{name}")
             self._wanted = replace(self._wanted, models=models)
             self._add(tools=tuple(supply for supply in tools if supply.name != name))
+
+    def _is_removed_from_server(self, name: str) -> bool:
+        """Remove a tool of a remote server, and tell whether it was one."""
+        if self._carrying is None or registered(self._wanted.host.tools, name) is not None:
+            return False
+        entry = self.catalog.tools.get(name)
+        if entry is None or not isinstance(entry.tool, RemoteTool):
+            return False
+        is_removed = self._carrying.without_tool(entry.source, entry.tool.definition.name)
+        self._hear()
+        return is_removed
 
     def remove_group(self, name: str) -> None:
         """Remove a group that the host described, with the host's tools and skills in it alone.
@@ -397,6 +526,8 @@ class Satchel:
             lives = [entry.supply.life for entry in self.catalog.all_plugins if entry.supply.life]
             self._look = Look()
             self._shared.publish(Catalog(self.catalog.generation + 1))
+        if self._carrying is not None:
+            self._carrying.close()
         for life in lives:
             life.end()
 
@@ -518,7 +649,10 @@ class Satchel:
         with self._lock:
             self._require_open()
             old = self.catalog
-            self._look, new = look(self._wanted, self._look, old, asked)
+            servers = self._carrying.offered() if self._carrying else ()
+            wanted = replace(self._wanted, servers=servers)
+            self._look, new = look(wanted, self._look, old, asked)
+            self._settle_servers()
             if new is old:
                 return ()
             self._shared.publish(new)
@@ -527,6 +661,12 @@ class Satchel:
             for change in changes:
                 self._tell(change)
             return changes
+
+    def _settle_servers(self) -> None:
+        """Carry the servers that are written down; what they offer comes with a later look."""
+        declared = self._look.declared if self._wanted.reaches_servers else ()
+        if (declared or self._carrying is not None) and self._carrier().settle(declared):
+            self._carrier().poke()
 
     def _tell(self, change: Change) -> None:
         for listener in tuple(self._listeners):

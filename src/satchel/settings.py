@@ -32,6 +32,16 @@ class Limits:
     cancel_grace: float = 1.0
     """How long a tool may take to end once it is told to; then it is left behind."""
     result_text: int = 256 * KIB
+    drain: float = 30.0
+    """How long a server that was removed may still answer the calls that had begun."""
+    mcp_connect: float = 10.0
+    """How long a server may take to be connected to, and to list a page of its tools."""
+    mcp_message: int = 16 * MIB
+    """Longest message of a server."""
+    mcp_tools: int = 500
+    mcp_schema: int = 64 * KIB
+    """Largest definition of one tool of a server."""
+    mcp_schema_depth: int = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +78,7 @@ class Settings:
     """Compare with `os.stat` instead of asking the operating system for events."""
     config_folder: str = ""
     """Where the files of plugins' configuration are; `""` for the user's own folder."""
+    mcp_servers: bool = True
+    """Whether the MCP servers that enabled plugins and `satchel.toml` name are reached."""
+    state_folder: str = ""
+    """Where we remember what remote servers said first; `""` for the user's own folder."""

@@ -61,6 +61,7 @@ PURE = {
     },
     "search": {"itertools.pairwise", "re.compile", "unicodedata.normalize"},
     "shared": {"pickle.HIGHEST_PROTOCOL", "pickle.dumps", "pickle.loads"},
+    "carrying": {"itertools.count", "satchel.sources", "time.monotonic"},
     "registering": set(),
     "registry": set(),
     "plugins": {
@@ -260,6 +261,49 @@ EXCEPTIONS = {
             *("satchel.sources.containment", "tempfile.TemporaryDirectory"),
         },
     ),
+    "remote": (
+        "it speaks to servers, on a thread with an event loop of its own",
+        {
+            *("asyncio", "concurrent.futures.Future", "logging.getLogger", "mcp", "mcp_types"),
+            *("anyio", "contextlib.asynccontextmanager", "hashlib.blake2b", "json.dumps"),
+        },
+    ),
+    "remote.connection": (
+        "it takes answers apart, and waits",
+        {"contextlib.contextmanager", "math.inf", "pydantic.TypeAdapter"},
+    ),
+    "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
+    "remote.loop": (
+        "it is the thread",
+        {"threading.Thread", "threading.current_thread"},
+    ),
+    "remote.opening": (
+        "it opens the ways to servers, and hears what processes say",
+        {
+            *("contextlib.AbstractAsyncContextManager", "contextlib.contextmanager", "httpx2"),
+            *("os.fdopen", "os.pipe"),
+        },
+    ),
+    "remote.outcome": ("pictures come as text", {"base64.b64decode"}),
+    "remote.pauses": ("it waits, by chance longer or shorter", {"random.uniform"}),
+    "remote.naming": ("it makes names that providers accept", {"re.sub"}),
+    "remote.pinning": (
+        "it remembers what servers said first",
+        {"difflib.unified_diff", "json.loads", "satchel.sources"},
+    ),
+    "remote.process": (
+        "it runs a program to speak with it",
+        {"os.killpg", "signal.SIGKILL", "signal.SIGTERM", "sys.platform"},
+    ),
+    "remote.servers": (
+        "it takes names from commands and addresses",
+        {"os.path.basename", "os.path.splitext", "re.sub", "urllib.parse.urlsplit"},
+    ),
+    "remote.supplying": (
+        "tools are chosen by patterns",
+        {"fnmatch.fnmatchcase", "satchel.sources", "shlex.quote"},
+    ),
+    "remote.supervising": ("others wait for it in their threads", {"threading.Event"}),
     "setup": (
         "it installs plugins: files are put in place, and what an author wrote is run",
         {
@@ -319,6 +363,7 @@ EXCEPTIONS = {
             *("asyncio.shield", "asyncio.to_thread", "threading.Event", "threading.RLock"),
             *("contextlib.asynccontextmanager", "contextlib.contextmanager", "itertools.count"),
             *("logging.getLogger", "os.PathLike", "os.environ.get", "satchel.sources"),
+            *("weakref.WeakMethod", "weakref.finalize"),
         },
     ),
     "testing": (

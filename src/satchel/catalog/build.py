@@ -219,13 +219,16 @@ def _tool(plugin: PluginEntry, tool: ToolSupply, position: int) -> ToolEntry:
         path=tool.path,
         unit=plugin.unit,
         rank=(*plugin.rank, position),
-        state=plugin.state,
+        state=State.HELD if tool.held else plugin.state,
         groups=groups_of(tool, plugin.supply),
         version=tool.version,
         tool=tool.tool,
         contract=tool.contract,
         declared=tool.declared,
-        diagnostics=_replacing(plugin, tool) if tool.name in SESSION_TOOLS else (),
+        diagnostics=(
+            *tool.diagnostics,
+            *(_replacing(plugin, tool) if tool.name in SESSION_TOOLS else ()),
+        ),
     )
 
 

@@ -169,7 +169,7 @@ class Supply:
     config: tuple[ConfigField, ...] = ()
     """The fields of its configuration that it declares."""
     servers: tuple[McpServer, ...] = ()
-    """MCP servers that it declares; nothing starts them yet."""
+    """MCP servers that it declares."""
     sections: tuple[str, ...] = ()
     """Texts that end the system prompt."""
     layers: tuple[Any, ...] = field(default=(), compare=False)
@@ -243,6 +243,9 @@ class ToolSupply:
     """What the tool is bound to."""
     declared: DeclaredContract | None = None
     """What that says, also where it was read but not run."""
+    held: bool = False
+    """Whether it waits for somebody's approval."""
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.found import Loading, Look
 from satchel.loader.wanted import Asked, Unit, Wanted, unit_of
 from satchel.plugins import (
+    Fitted,
     fingerprint,
     load_folder,
     load_package,
@@ -17,6 +18,7 @@ from satchel.plugins import (
     read_package,
     started,
 )
+from satchel.remote import Made, supplied
 from satchel.sources import (
     Background,
     Choices,
@@ -97,6 +99,20 @@ class Loader:
                 limits, alone = self.wanted.settings.limits, not self.asked.aside
                 load = partial(load_package, package, rank, limits, alone=alone)
                 yield self._loaded(supply, load)
+
+    def servers(self, fitted: Iterable[Fitted]) -> dict[str, Made]:
+        """Return what the remote servers bring; a tool of anybody else keeps its name."""
+        taken = {tool.name for item in fitted for tool in item.supply.tools}
+        rank = len(self.wanted.places) + 1
+        return supplied(self.wanted.servers, taken, self.before.servers, rank)
+
+    def carried(self, servers: Mapping[str, Made]) -> tuple[Supply, ...]:
+        """Return what of that the user did not switch off."""
+        off = (self.choices.disabled("plugin", made.supply.name) for made in servers.values())
+        return tuple(
+            _switched_off(made.supply, reason) if reason else made.supply
+            for made, reason in zip(servers.values(), off, strict=True)
+        )
 
     def _is_shadowed(self, supply: Supply) -> bool:
         return supply.name in self.taken and self.taken[supply.name] < supply.scope

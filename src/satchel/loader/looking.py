@@ -1,10 +1,12 @@
 """One look at all sources, and what the catalog is built of."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from satchel.catalog import Catalog, PluginEntry, Supply, build, build_plugins
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.checking import contract_problems
+from satchel.loader.declaring import declared_servers, with_servers
 from satchel.loader.fitting import Fitter, refitted
 from satchel.loader.found import Look
 from satchel.loader.loading import Loader
@@ -40,12 +42,16 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
     choices = wanted.choices(before.choices, patient=asked.patient)
     load = Loader(wanted, before, asked, something_installed, choices)
     packages = scan_packages(installed.findings, limits, load.enables, before.packages, asked.dirty)
-    supplies = (wanted.host, *load.folders(scans.values()), *load.packages(packages.values()))
+    brought = (*load.folders(scans.values()), *load.packages(packages.values()))
+    supplies = (wanted.host, *(with_servers(supply, wanted) for supply in brought))
     fitting = Fitter(wanted, before, tuple(supplies), choices)
     fitted, last_good = fitting.all()
+    servers = load.servers(fitted.values())
+    fitted |= replace(fitting, supplies=load.carried(servers)).all()[0]
     plugins = build_plugins(
         [item.supply for item in fitted.values()], refitted(previous, last_good)
     )
+    declared, undeclared = declared_servers(choices, plugins)
     frozen = frozenset(_plugin_skill_places(_rejected(plugins, supplies)))
     skills = {
         place: _skills_in(place, limits, before, asked, is_frozen=place in frozen)
@@ -69,6 +75,8 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         fitting.sound,
         tuple(fitting.files),
         choices,
+        servers,
+        declared,
         frozen,
     )
     odd = (
@@ -76,6 +84,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         *(item for skill_scan in skills.values() for item in skill_scan.diagnostics),
         *installed.diagnostics,
         *choices.diagnostics,
+        *undeclared,
         *_absent(wanted, installed),
         # The host is no plugin that is listed, so nobody else would tell of these.
         *fitted[unit_of(wanted.host)].problems,

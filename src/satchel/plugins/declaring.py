@@ -118,7 +118,7 @@ def _not_started(found: PluginFinding) -> Iterable[Diagnostic]:
         yield report(
             "mcp-not-started",
             Where(found.path),
-            f"brings MCP servers that are known and not started yet: {shorten(names, 200)}",
+            f"brings MCP servers that are known and not started: {shorten(names, 200)}",
         )
 
 

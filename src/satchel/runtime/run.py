@@ -247,8 +247,8 @@ class ToolRun(Run):
             first, item = None, to_result(value)
             if item.error_code == "invalid_result":
                 return await self._last(replace(item, call_id=self.call_id))
-            chunk = so_far.add(item)
-            if chunk.content or chunk.structured is not None:
+            chunk = so_far.add(item, is_whole=isinstance(value, ToolResult))
+            if chunk.content or chunk.structured is not None or chunk.metadata:
                 return replace(chunk, call_id=self.call_id)
 
     def _is_left_behind(self) -> bool:

@@ -1,0 +1,202 @@
+"""`satchel mcp`: the remote servers that are carried, and what they offer."""
+
+from typing import Any
+
+import click
+
+import satchel
+from satchel.catalog import ToolEntry
+from satchel.cli.calling import called, run_to_end
+from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.commands.call import as_object, result_shape, typed
+from satchel.cli.console import Console
+from satchel.cli.pairs import pairs
+from satchel.cli.render import count, state_word, table
+from satchel.errors import NotFoundError, SatchelError
+from satchel.names import near_misses
+from satchel.remote import Declared, HttpServer, RemoteTool, StdioServer
+from satchel.sources.state import make_folder
+from satchel.text import one_line
+
+
+@click.group("mcp")
+def command() -> None:
+    """List, call and approve MCP servers and their tools.
+
+    They are those of enabled plugins, and the [mcp.NAME] tables of satchel.toml. Listing reaches
+    none of them; the other commands reach the one that is named, and run no plugin code.
+    """
+
+
+@command.command("list", cls=Command)
+@reads_sources
+@as_json
+@pass_console
+def list_(console: Console, sources: Sources, as_json: bool) -> None:
+    """List the servers; none is started or connected to."""
+    servers = sources.open(run_code=False).declared_mcp_servers
+    if as_json:
+        console.json([_shape(name, item) for name, item in servers.items()])
+        return
+    table(
+        [
+            (name, _transport(item), str(item.server), item.owner or item.path)
+            for name, item in servers.items()
+        ],
+        console,
+    )
+    console.say(count(len(servers), "server"))
+
+
+@command.command("tools", cls=Command)
+@click.argument("name", metavar="SERVER")
+@reads_sources
+@as_json
+@pass_console
+def tools(console: Console, name: str, sources: Sources, as_json: bool) -> None:
+    """List the tools of SERVER, also those that are held."""
+    bag, _ = _reached(name, sources)
+    entries = bag.catalog.all_tools
+    if as_json:
+        console.json([_tool_shape(entry) for entry in entries])
+    else:
+        table([(entry.name, state_word(entry), entry.description) for entry in entries], console)
+        console.say(count(len(entries), "tool"))
+    for problem in bag.catalog.diagnostics:
+        if problem.code.startswith("mcp-"):
+            console.say(one_line(str(problem)))
+
+
+@command.command("call", cls=Command)
+@click.argument("name", metavar="SERVER")
+@click.argument("tool")
+@click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--args", "given", metavar="JSON", help="The arguments as one JSON object.")
+@reads_sources
+@as_json
+@click.pass_context
+@pass_console
+def call(
+    console: Console,
+    ctx: click.Context,
+    *,
+    name: str,
+    tool: str,
+    values: tuple[str, ...],
+    given: str | None,
+    sources: Sources,
+    as_json: bool,
+) -> None:
+    """Call TOOL of SERVER, as 'satchel call' does."""
+    given_pairs, arguments = pairs(values), as_object(given, "--args")
+    bag, _ = _reached(name, sources)
+    entry = _tool_of(bag, tool)
+    if not entry.is_served:
+        problem = entry.diagnostics[0]
+        raise SatchelError(problem.message, fix=problem.fix)
+    arguments |= typed(given_pairs, entry.tool.parameters if entry.tool else {})
+    session = bag.session()
+    session.activate(entry.group)
+    told = None if as_json else console
+    result = run_to_end(called(session, entry.name, arguments, told))
+    if as_json:
+        console.json(result_shape(result))
+    ctx.exit(1 if result.is_error else 0)
+
+
+@command.command("approve", cls=Command)
+@click.argument("name", metavar="SERVER")
+@click.argument("names", nargs=-1, metavar="[TOOL]...")
+@reads_sources
+@as_json
+@pass_console
+def approve(
+    console: Console, name: str, names: tuple[str, ...], sources: Sources, as_json: bool
+) -> None:
+    """Accept the tools of SERVER as they are now, or only each TOOL.
+
+    What differs from what was first seen is told. Until then such tools are held.
+    """
+    bag, _ = _reached(name, sources)
+    meant = tuple(_own_name(_tool_of(bag, tool)) for tool in names)
+    odd = [
+        item
+        for entry in bag.catalog.all_tools
+        if not meant or _own_name(entry) in meant
+        for item in entry.diagnostics
+    ]
+    approved = bag.approve_mcp_tools(name, *meant)
+    if as_json:
+        console.json({"server": name, "approved": list(approved)})
+        return
+    for item in odd:
+        console.say(one_line(item.message))
+    for tool in approved:
+        console.out(one_line(f"approved {tool}"))
+    if not approved:
+        console.say("all is as it was approved")
+
+
+def _reached(name: str, sources: Sources) -> tuple["satchel.Satchel", Declared]:
+    """Reach one server alone. Raises `SatchelError` if it is unknown or down."""
+    servers = sources.open(run_code=False).declared_mcp_servers
+    if (item := servers.get(name)) is None:
+        raise NotFoundError("MCP server", name, near_misses(name, servers))
+    if item.data:
+        make_folder(item.data)
+    bag = satchel.Satchel(settings=satchel.Settings(mcp_servers=False))
+    click.get_current_context().call_on_close(bag.close)
+    bag.register_mcp_server(
+        item.server,
+        name=name,
+        enable=item.enable,
+        disable=item.disable,
+        timeout=item.timeout,
+        pin=item.pin,
+    )
+    for problem in bag.catalog.diagnostics:
+        if problem.code == "mcp-server-down":
+            raise SatchelError(problem.message, where=str(problem.where), fix=problem.fix)
+    return bag, item
+
+
+def _tool_of(bag: "satchel.Satchel", name: str) -> ToolEntry:
+    """Return a tool by its name here or at its server."""
+    entries = [entry for entry in bag.catalog.all_tools if isinstance(entry.tool, RemoteTool)]
+    for entry in entries:
+        if name in {entry.name, _own_name(entry)}:
+            return entry
+    raise NotFoundError("tool", name, near_misses(name, [entry.name for entry in entries]))
+
+
+def _own_name(entry: ToolEntry) -> str:
+    """Return what the server calls a tool."""
+    return entry.tool.definition.name if isinstance(entry.tool, RemoteTool) else entry.name
+
+
+def _transport(item: Declared) -> str:
+    if isinstance(item.server, StdioServer):
+        return "stdio"
+    return "streamable-http" if isinstance(item.server, HttpServer) else "sse"
+
+
+def _shape(name: str, item: Declared) -> dict[str, Any]:
+    return {
+        "name": name,
+        "transport": _transport(item),
+        "where": str(item.server),
+        "plugin": item.owner or None,
+        "path": item.path,
+        "pin": item.pin,
+    }
+
+
+def _tool_shape(entry: ToolEntry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "server_name": _own_name(entry),
+        "state": str(entry.state),
+        "description": entry.description,
+        "parameters": entry.tool.parameters if entry.tool else None,
+        "diagnostics": [item.as_dict() for item in entry.diagnostics],
+    }

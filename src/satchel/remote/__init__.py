@@ -1,0 +1,30 @@
+"""Remote MCP servers: how they are reached, kept, and called."""
+
+from satchel.remote.client import RemoteClient
+from satchel.remote.declared import Declared
+from satchel.remote.definitions import Definition, Listing
+from satchel.remote.fleet import Fleet, Member
+from satchel.remote.servers import HttpServer, RemoteServer, SseServer, StdioServer
+from satchel.remote.supervising import Offer
+from satchel.remote.supplying import Carried, Made, Offered, Pin, supplied
+from satchel.remote.tool import RemoteTool
+
+__all__ = [
+    "Carried",
+    "Declared",
+    "Definition",
+    "Fleet",
+    "HttpServer",
+    "Listing",
+    "Made",
+    "Member",
+    "Offer",
+    "Offered",
+    "Pin",
+    "RemoteClient",
+    "RemoteServer",
+    "RemoteTool",
+    "SseServer",
+    "StdioServer",
+    "supplied",
+]

@@ -1,0 +1,43 @@
+"""What the tools of servers are called here."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from hashlib import blake2b
+
+from satchel.names import SESSION_TOOLS, tool_name_fault
+
+_LONGEST = 64
+
+
+def names_for(
+    servers: Iterable[tuple[str, Collection[str]]], taken: Iterable[str]
+) -> dict[str, Mapping[str, str]]:
+    """Return, for each server, what each of its tools is called.
+
+    A name that somebody has already, or that sessions keep for themselves, gets the server's in
+    front of it. `servers` come in the order in which they may choose.
+    """
+    known, named = {*taken, *SESSION_TOOLS}, dict[str, Mapping[str, str]]()
+    for server, tools in servers:
+        # What needs no other name has the first choice.
+        in_turn = sorted(tools, key=lambda tool: (bool(tool_name_fault(tool)), tool))
+        own: dict[str, str] = {}
+        for tool in in_turn:
+            own[tool] = name = _free(server, tool, known)
+            known.add(name)
+        named[server] = own
+    return named
+
+
+def _free(server: str, tool: str, taken: Collection[str]) -> str:
+    for name in (_fit(tool), _fit(f"{server}_{tool}")):
+        if name not in taken and not tool_name_fault(name):
+            return name
+    # Its own, whatever it is called: no two of one server have the same name.
+    mark = blake2b(tool.encode(errors="replace"), digest_size=4).hexdigest()
+    return f"{_fit(f'mcp_{server}_{tool}')[: _LONGEST - 9]}_{mark}"
+
+
+def _fit(name: str) -> str:
+    """Return a name in the letters that providers accept, if it is not too long."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)

@@ -1,0 +1,218 @@
+"""What remote servers offer, as parts of the catalog."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from hashlib import blake2b
+from shlex import quote
+from typing import Any, Literal
+
+from satchel.catalog import Group, Supply, ToolSupply
+from satchel.diagnostics import Diagnostic, Where, report
+from satchel.errors import DefinitionError
+from satchel.remote.definitions import Definition
+from satchel.remote.naming import names_for
+from satchel.remote.pinning import Verdict
+from satchel.remote.servers import RemoteServer
+from satchel.remote.supervising import Offer
+from satchel.remote.tool import BeginCall, RemoteTool
+from satchel.sources import Scope
+from satchel.text import one_line, shorten
+from satchel.tools.nothing import NOTHING
+
+SOURCE = "mcp"
+"""The source of all that servers bring; a server is known as `mcp:NAME`."""
+
+ALL = "*"
+"""Stands for every tool of a server that takes an argument of that name."""
+
+Pin = Literal["hold", "warn", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A server as somebody wants it carried."""
+
+    name: str
+    server: RemoteServer
+    serial: str
+    """Differs from that of every other server, also from one that had the name before."""
+    groups: tuple[str, ...] = ()
+    """Where its tools belong; without any they have a group of the server's name."""
+    enable: tuple[str, ...] | None = None
+    """The tools that are wanted, or patterns of them; `None` for all."""
+    disable: tuple[str, ...] = ()
+    presets: Mapping[str, Mapping[str, Any]] = field(default=NOTHING, repr=False, hash=False)
+    timeout: float | None = None
+    pin: Pin = "hold"
+    stateless: bool = False
+
+    def wants(self, tool: str) -> bool:
+        """Tell whether a tool is wanted."""
+        is_enabled = self.enable is None or _matches(tool, self.enable)
+        return is_enabled and not _matches(tool, self.disable)
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A server that is carried, what it offers at the moment, and how its tools are called."""
+
+    carried: Carried
+    offer: Offer
+    begin: BeginCall
+    verdict: Verdict = field(default_factory=Verdict)
+    """What of it is not as it was first seen."""
+
+    @property
+    def wanted(self) -> tuple[Definition, ...]:
+        """Return the tools that are offered, or were last, and are wanted."""
+        return tuple(tool for tool in self.offer.listing.tools if self.carried.wants(tool.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The part of the catalog that was made of a server, and of what."""
+
+    offered: Offered
+    names: Mapping[str, str]
+    supply: Supply
+
+
+def supplied(
+    offered: Iterable[Offered], taken: Iterable[str], before: Mapping[str, Made], rank: int
+) -> dict[str, Made]:
+    """Return the part of the catalog that each server brings, by name.
+
+    `taken` are the names of all other tools. What did not change is that of `before`, and a
+    server that is down keeps its names, so that nobody else's change with it.
+    """
+    offered = tuple(offered)
+    names = names_for(
+        ((item.carried.name, [tool.name for tool in item.wanted]) for item in offered), taken
+    )
+    found = {}
+    for order, item in enumerate(offered):
+        name = item.carried.name
+        known = before.get(name)
+        if known is not None and _is_same(known, item, names[name]):
+            found[name] = replace(known, offered=item)
+        else:
+            found[name] = Made(item, names[name], _supply(item, names[name], (rank, order)))
+    return found
+
+
+def _is_same(known: Made, now: Offered, names: Mapping[str, str]) -> bool:
+    before = known.offered
+    is_same = before.carried is now.carried and before.offer is now.offer
+    odd = (now.verdict.odd, now.verdict.problem)
+    return is_same and known.names == names and (before.verdict.odd, before.verdict.problem) == odd
+
+
+def _supply(item: Offered, names: Mapping[str, str], rank: tuple[int, int]) -> Supply:
+    carried, offer = item.carried, item.offer
+    tools: list[ToolSupply] = []
+    problems: list[Diagnostic] = [*offer.listing.diagnostics]
+    for definition in item.wanted if offer.is_up else ():
+        name = names[definition.name]
+        try:
+            tools.append(_tool(item, definition, name))
+        except DefinitionError as problem:
+            problems.append(_unusable(item, definition, problem))
+            continue
+        if name != definition.name:
+            problems.append(_renamed(item, definition, name))
+    if item.verdict.problem is not None:
+        problems.append(item.verdict.problem)
+    if offer.trouble is not None:
+        problems = [offer.trouble]
+    own = Group(carried.name, f"Tools of the MCP server {carried.name}.")
+    return Supply(
+        name=f"{SOURCE}:{carried.name}",
+        source=SOURCE,
+        scope=Scope.PLUGIN,
+        path=str(carried.server),
+        unit=carried.name,
+        rank=rank,
+        digest=_digest(tools),
+        version=offer.version,
+        description=f"The MCP server {carried.name}.",
+        groups=() if carried.groups else (own,),
+        tools=tuple(tools),
+        diagnostics=tuple(problems),
+        failed=not offer.is_up,
+        # What cannot be called must not be shown: no older version goes on.
+        withdrawn=not offer.is_up,
+    )
+
+
+def _tool(item: Offered, definition: Definition, name: str) -> ToolSupply:
+    carried = item.carried
+    tool = RemoteTool(
+        definition,
+        item.begin,
+        name=name,
+        presets=_presets(carried, definition),
+        timeout=carried.timeout,
+    )
+    why = item.verdict.odd.get(definition.name, "")
+    return ToolSupply(
+        name,
+        tool.description,
+        str(carried.server),
+        f"{carried.serial}.{definition.digest}",
+        carried.groups,
+        tool,
+        held=bool(why) and carried.pin == "hold",
+        diagnostics=(_odd(item, definition, why),) if why else (),
+    )
+
+
+def _odd(item: Offered, definition: Definition, why: str) -> Diagnostic:
+    carried = item.carried
+    shown = shorten(one_line(definition.name), 100)
+    is_held = carried.pin == "hold"
+    return report(
+        "mcp-tool-held" if is_held else "mcp-tool-changed",
+        Where(str(carried.server)),
+        f"tool {shown!r} of MCP server {carried.name!r} {why}"
+        + ("; it is held until it is approved" if is_held else ""),
+        f"satchel mcp approve {carried.name} {quote(shown)}",
+    )
+
+
+def _presets(carried: Carried, definition: Definition) -> dict[str, Any]:
+    takes = definition.parameters.get("properties")
+    for_all = {
+        name: value
+        for name, value in carried.presets.get(ALL, NOTHING).items()
+        if isinstance(takes, Mapping) and name in takes
+    }
+    return {**for_all, **carried.presets.get(definition.name, NOTHING)}
+
+
+def _digest(tools: Iterable[ToolSupply]) -> str:
+    text = "\n".join(f"{tool.name} {tool.version}" for tool in tools)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _matches(tool: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(tool, pattern) for pattern in patterns)
+
+
+def _renamed(item: Offered, definition: Definition, name: str) -> Diagnostic:
+    return report(
+        "mcp-tool-renamed",
+        Where(str(item.carried.server)),
+        f"tool {shorten(one_line(definition.name), 100)!r} of MCP server {item.carried.name!r} "
+        f"is called {name!r} here: its own name is taken, or none that providers accept",
+    )
+
+
+def _unusable(item: Offered, definition: Definition, problem: DefinitionError) -> Diagnostic:
+    return report(
+        "mcp-tool-invalid",
+        Where(str(item.carried.server)),
+        f"tool {shorten(one_line(definition.name), 100)!r} of MCP server {item.carried.name!r} "
+        f"is left out: {shorten(one_line(problem.message), 300)}",
+        "tell whoever runs the server",
+    )

@@ -1,0 +1,117 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+PLAIN = Path(__file__).parents[1] / "remote" / "plain.py"
+
+
+@pytest.fixture
+def offers(here, a_config_folder_of_its_own):
+    """Let the user's file name a server that offers these tools."""
+    a_config_folder_of_its_own.mkdir()
+
+    def write(*tools, **descriptions):
+        told = {**dict.fromkeys(tools, "Told."), **descriptions}
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+        book = [
+            {"name": name, "description": words, "inputSchema": schema}
+            for name, words in told.items()
+        ]
+        (here / "book.json").write_text(json.dumps(book))
+        (a_config_folder_of_its_own / "satchel.toml").write_text(
+            f"[mcp.box]\ncommand = {sys.executable!r}\n"
+            f"args = [{str(PLAIN)!r}, {str(here / 'book.json')!r}]\n"
+        )
+
+    return write
+
+
+def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_own, here):
+    a_config_folder_of_its_own.mkdir()
+    path = a_config_folder_of_its_own / "satchel.toml"
+    path.write_text(
+        '[mcp.one]\ncommand = "touch"\nargs = ["was-started"]\npin = "warn"\n'
+        '[mcp.two]\nurl = "https://user:hush@example.org/mcp?key=hush"\n'
+    )
+    result = run("mcp", "list")
+    assert (result.exit_code, "2 servers" in result.stderr) == (0, True)
+    assert "hush" not in result.output
+    assert json.loads(run("mcp", "list", "--json").stdout) == [
+        {
+            "name": "one",
+            "transport": "stdio",
+            "where": "touch",
+            "plugin": None,
+            "path": str(path),
+            "pin": "warn",
+        },
+        {
+            "name": "two",
+            "transport": "streamable-http",
+            "where": "https://example.org/mcp",
+            "plugin": None,
+            "path": str(path),
+            "pin": "hold",
+        },
+    ]
+    for command in ("list", "doctor", "plugins"):
+        run(command)
+    assert not (here / "was-started").exists()
+
+
+def test_the_tools_of_a_server_are_listed(run, offers):
+    offers("a", "b")
+    result = run("mcp", "tools", "box")
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [
+        ["a", "Told."],
+        ["b", "Told."],
+    ]
+    first = json.loads(run("mcp", "tools", "box", "--json").stdout)[0]
+    assert (first["name"], first["server_name"], first["state"]) == ("a", "a", "ok")
+    assert first["parameters"]["properties"] == {"text": {"type": "string"}}
+
+
+def test_a_tool_is_called_by_either_command(run, offers):
+    offers("echo", "fail")
+    for command in (("mcp", "call", "box"), ("call",)):
+        result = run(*command, "echo", "text=3")
+        assert (result.exit_code, result.stdout) == (0, '{"text": "3"}\n')
+    result = run("mcp", "call", "box", "fail", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["text"]) == (1, "no such city")
+
+
+def test_what_changed_is_held_shown_and_approved(run, offers):
+    offers("a", "b")
+    run("mcp", "tools", "box")
+    offers("b", "c", a="Evil.")
+    states = {item["name"]: item["state"] for item in tools(run)}
+    assert states == {"a": "held", "b": "ok", "c": "held"}
+    refused = run("mcp", "call", "box", "a")
+    assert refused.exit_code == 1
+    assert "satchel mcp approve box a" in refused.stderr
+    result = run("mcp", "approve", "box", "a")
+    assert result.stdout == "approved a\n"
+    assert "Evil." in result.stderr
+    assert json.loads(run("mcp", "approve", "box", "--json").stdout) == {
+        "server": "box",
+        "approved": ["c"],
+    }
+    assert "all is as it was approved" in run("mcp", "approve", "box").stderr
+    assert {item["state"] for item in tools(run)} == {"ok"}
+
+
+def tools(run):
+    return json.loads(run("mcp", "tools", "box", "--json").stdout)
+
+
+def test_what_is_unknown_or_down_is_one_line(run, offers, here):
+    offers("first")
+    assert "did you mean box" in run("mcp", "tools", "boxx").stderr
+    assert "did you mean first" in run("mcp", "call", "box", "frist").stderr
+    assert "did you mean first" in run("mcp", "approve", "box", "frist").stderr
+    (here / "book.json").unlink()
+    result = run("mcp", "tools", "box")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert "FileNotFoundError" in result.stderr

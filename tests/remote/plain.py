@@ -1,0 +1,90 @@
+"""A server written by hand, of the older era, that is up at once: `plain.py BOOK [HOW]`.
+
+HOW is what it does wrong: `mute` does not answer what it does not know, `hang` hangs when it is
+asked for its tools, `pages` has pages without end, `rude` sends nonsense between its answers.
+"""
+
+import json
+import os
+import sys
+
+BOOK, HOW = sys.argv[1], sys.argv[2:]
+
+
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+def main():
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" in asked:
+            answer(asked)
+
+
+def answer(asked):
+    match asked["method"]:
+        case "initialize":
+            result = {
+                "protocolVersion": asked["params"]["protocolVersion"],
+                "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "plain", "version": "0"},
+            }
+        case "tools/list" if "hang" in HOW:
+            return
+        case "tools/list":
+            with open(BOOK) as file:
+                result = {"tools": json.load(file)}
+            if "pages" in HOW:
+                result["nextCursor"] = f"{asked.get('params', {}).get('cursor', '')}x"[-3:]
+        case "tools/call":
+            result = called(asked["params"]["name"], asked["params"].get("arguments") or {})
+            if result is None:
+                say(id=asked["id"], error={"code": -32602, "message": "Unknown tool"})
+                return
+        case _ if "mute" in HOW:
+            return
+        case _:
+            say(id=asked["id"], error={"code": -32601, "message": "Method not found"})
+            return
+    if "rude" in HOW:
+        print("this is no JSON", flush=True)
+        say(id="nobody asked", result={})
+    say(id=asked["id"], result=result)
+
+
+def called(name, given):  # noqa: C901
+    with open(BOOK) as file:
+        if name not in {tool["name"] for tool in json.load(file)}:
+            return None
+    match name:
+        case "pid":
+            text = str(os.getpid())
+        case "die":
+            print("last words", file=sys.stderr, flush=True)
+            os._exit(3)
+        case "announce":
+            for _ in range(given.get("times", 1)):
+                say(method="notifications/tools/list_changed")
+            text = "announced"
+        case "drone":  # one line without an end
+            while True:
+                sys.stdout.write("x" * 65_536)
+        case "long":
+            text = "x" * given["bytes"]
+        case "shout":
+            print("x" * given["bytes"], file=sys.stderr, flush=True)
+            text = "shouted"
+        case "fail":
+            return {"content": [{"type": "text", "text": "no such city"}], "isError": True}
+        case "nonsense":
+            return {"content": 3}
+        case _:
+            text = json.dumps(given, sort_keys=True)
+    return {"content": [{"type": "text", "text": text}]}
+
+
+main()
+if path := os.environ.get("SAY_CLOSED"):
+    with open(path, "a") as file:
+        print(os.environ["NAME"], file=file)

@@ -1,0 +1,597 @@
+import asyncio
+import gc
+import json
+import os
+import queue
+import sys
+import threading
+
+import pytest
+from described import described, satchel_of
+
+from satchel import (
+    ConflictError,
+    DefinitionError,
+    NotFoundError,
+    RemoteClient,
+    Satchel,
+    tool,
+)
+from satchel.catalog import Event, State
+from satchel.remote import HttpServer, StdioServer, supervising
+from satchel.remote.connection import connected
+
+ENOUGH = 60
+
+
+@pytest.fixture
+def bag():
+    with satchel_of() as made:
+        yield made
+
+
+class Told:
+    """What a satchel tells its listeners, and a way to wait for it."""
+
+    def __init__(self, bag):
+        self.bag, self._changes = bag, queue.SimpleQueue()
+        bag.subscribe(self._changes.put)
+
+    def until(self, event, name):
+        while True:
+            change = self._changes.get(timeout=ENOUGH)
+            if (change.event, change.name) == (event, name):
+                return change
+
+    def until_true(self, what):
+        while not what():
+            self._changes.get(timeout=ENOUGH)
+
+
+@pytest.fixture
+def told(bag):
+    return Told(bag)
+
+
+def called(bag, name, arguments=None, group=None):
+    session = bag.session()
+    if group:
+        session.activate(group)
+    return asyncio.run(session.call(name, arguments or {}))
+
+
+def codes(bag):
+    return [item.code for item in bag.catalog.diagnostics if item.code.startswith("mcp-")]
+
+
+def test_the_tools_of_a_server_are_a_group_and_are_called_like_any_other(bag, plain):
+    assert bag.register_mcp_server(plain("pid", "echo"), name="box") == "box"
+    session = bag.session()
+    assert "echo" not in str(session.schemas())
+    session.activate("box")
+    assert "echo" in str(session.schemas())
+    assert asyncio.run(session.call("echo", {"a": 1})).text == '{"a": 1}'
+    entry = bag.catalog.tools["echo"]
+    assert (entry.source, entry.group, entry.address) == ("mcp:box", "box", "mcp:box:echo")
+    assert bag.catalog.plugins["mcp:box"].source == "mcp"
+
+
+def test_a_server_is_named_after_its_command_or_host(bag, plain):
+    assert bag.register_mcp_server(plain("echo")).startswith("python")
+    assert HttpServer("https://user:pass@mcp.example.org/a?key=1").name == "mcp.example.org"
+    assert str(HttpServer("https://user:pass@mcp.example.org/a?key=1")) == (
+        "https://mcp.example.org/a"
+    )
+
+
+def test_tools_can_be_put_into_groups_that_there_are(bag, plain):
+    bag.create_group("maps")
+    bag.register_mcp_server(plain("echo"), name="one", group="maps")
+    assert bag.catalog.groups["maps"].tools == ("echo",)
+    assert "one" not in bag.catalog.groups
+    with pytest.raises(NotFoundError, match="group"):
+        bag.register_mcp_server(plain("echo"), name="two", group="map")
+
+
+def test_what_is_no_server_or_no_good_name_is_refused(bag, plain):
+    with pytest.raises(DefinitionError, match="no remote server"):
+        bag.register_mcp_server("https://example.org")
+    with pytest.raises(DefinitionError, match="the name"):
+        bag.register_mcp_server(plain("echo"), name="no good")
+    with pytest.raises(DefinitionError, match="pin is"):
+        bag.register_mcp_server(plain("echo"), pin="of")
+    with pytest.raises(DefinitionError, match="by the names of its tools"):
+        bag.register_mcp_server(plain("echo"), presets={"key": "x"})
+    bag.register_mcp_server(plain("echo"), name="box")
+    with pytest.raises(ConflictError, match="carried already"):
+        bag.register_mcp_server(plain("echo"), name="box")
+    with pytest.raises(ConflictError, match="runs nothing"):
+        Satchel(run_code=False).register_mcp_server(plain("echo"))
+
+
+@pytest.mark.parametrize("bad", [{"command": ""}, {"command": "x", "args": "--all"}])
+def test_what_cannot_be_started_is_refused(bad):
+    with pytest.raises(DefinitionError):
+        StdioServer(**bad)
+
+
+@pytest.mark.parametrize("url", ["example.org", "ftp://example.org", "https://", 3, "http://["])
+def test_what_cannot_be_connected_to_is_refused(url):
+    with pytest.raises(DefinitionError, match="needs a URL"):
+        HttpServer(url)
+
+
+def test_no_text_of_a_server_holds_its_secrets():
+    servers = [
+        StdioServer("x", env={"KEY": "hush"}),
+        HttpServer("https://a.org", headers={"Authorization": "hush"}),
+    ]
+    assert "hush" not in repr(servers)
+
+
+# ---- names, choices, presets ---------------------------------------------------------------
+
+
+def test_a_name_that_is_taken_gets_that_of_the_server_in_front(bag, plain):
+    @tool
+    def echo(text: str) -> str:
+        """Say it again."""
+        return text
+
+    bag.register_tool(echo)
+    bag.register_mcp_server(plain("echo", "load_skill", "a.b"), name="one", group="basic")
+    bag.register_mcp_server(plain("echo", "a.b"), name="two", group="basic")
+    names = ["a_b", "echo", "one_echo", "one_load_skill", "two_a_b", "two_echo"]
+    assert [*bag.catalog.tools] == names
+    assert called(bag, "two_echo", {"n": 2}).text == '{"n": 2}'
+    assert codes(bag) == ["mcp-tool-renamed"] * 5
+    bag.remove_tool("echo")
+    assert [*bag.catalog.tools] == ["a_b", "echo", "one_load_skill", "two_a_b", "two_echo"]
+
+
+def test_only_the_tools_that_are_wanted_are_there(bag, plain):
+    server = plain("get_a", "get_b", "put_a")
+    bag.register_mcp_server(server, name="box", enable="get_*", disable=["get_b"])
+    assert [*bag.catalog.tools] == ["get_a"]
+
+
+def test_a_preset_is_hidden_and_refused_when_the_model_sends_it(bag, plain):
+    schema = {
+        "type": "object",
+        "properties": {"key": {"type": "string"}, "q": {"type": "string"}},
+        "required": ["key", "q"],
+    }
+    tools = [described("find", inputSchema=schema), "echo"]
+    presets = {"*": {"key": "hush"}, "echo": {"more": 1}}
+    bag.register_mcp_server(plain(*tools), name="box", group="basic", presets=presets)
+    shown = bag.catalog.tools["find"].tool.parameters
+    assert (shown["properties"], shown["required"]) == ({"q": {"type": "string"}}, ["q"])
+    assert called(bag, "find", {"q": "x"}).text == '{"key": "hush", "q": "x"}'
+    refused = called(bag, "find", {"q": "x", "key": "mine"})
+    assert (refused.error_code, "hush" in refused.text) == ("invalid_arguments", False)
+    assert called(bag, "echo").text == '{"more": 1}'
+
+
+def test_arguments_that_do_not_fit_never_reach_the_server(bag, plain):
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    bag.register_mcp_server(plain(described("echo", inputSchema=schema)), group="basic")
+    assert called(bag, "echo", {"n": "many"}).error_code == "invalid_arguments"
+
+
+def test_a_tool_and_a_server_can_be_removed(bag, plain):
+    bag.register_mcp_server(plain("echo", "pid"), name="box")
+    bag.remove_tool("echo")
+    assert [*bag.catalog.tools] == ["pid"]
+    with pytest.raises(NotFoundError, match="did you mean box"):
+        bag.remove_mcp_servers("boxx")
+    bag.remove_mcp_servers("box")
+    assert not bag.catalog.tools
+    assert "mcp:box" not in bag.catalog.plugins
+    bag.register_mcp_server(plain("echo"), name="box")
+    assert [*bag.catalog.tools] == ["echo"]
+
+
+def test_a_call_that_runs_ends_although_its_server_is_removed(bag, on_stdio, tmp_path):
+    bag.register_mcp_server(on_stdio("count"), name="box", group="basic")
+
+    async def main():
+        session = bag.session()
+        items = session.stream("count", {"to": 3, "wait": 0.2})
+        first = await anext(items)
+        bag.remove_mcp_servers("box")
+        return first, [item async for item in items]
+
+    first, rest = asyncio.run(main())
+    assert first.metadata == {"progress": {"progress": 1.0, "total": 3.0, "message": "step 1"}}
+    assert rest[-1].text == "counted\nwell"
+
+
+def test_progress_comes_as_chunks_and_the_result_as_it_is(bag, on_stdio):
+    bag.register_mcp_server(on_stdio("count"), name="box", group="basic")
+
+    async def main():
+        return [item async for item in bag.session().stream("count", {"to": 3, "wait": 0.1})]
+
+    *chunks, result = asyncio.run(main())
+    assert chunks
+    assert {item.metadata["progress"]["total"] for item in chunks[:-1]} <= {3.0}
+    assert [block.text for block in result.content] == ["counted", "well"]
+    assert (result.structured, result.is_error) == ({"n": 3}, False)
+
+
+@pytest.mark.parametrize("way", ["on_stdio", "on_http"])
+def test_a_call_that_is_interrupted_or_too_slow_ends_at_the_server(bag, way, request, tmp_path):
+    made = request.getfixturevalue(way)("wait")
+    server = getattr(made, "server", made)
+    bag.register_mcp_server(server, name="box", group="basic", timeout=5)
+    os.mkfifo(pipe := tmp_path / "pipe")
+
+    async def main(*, interrupts):
+        session = bag.session()
+        running = asyncio.create_task(session.call("wait", {"pipe": str(pipe)}, call_id="1"))
+        with await asyncio.to_thread(pipe.open) as told:
+            assert await asyncio.to_thread(told.readline) == "begun\n"
+            if interrupts:
+                session.interrupt("1")
+            assert await asyncio.to_thread(told.readline) == "cancelled\n"
+        return await running
+
+    assert asyncio.run(main(interrupts=True)).is_interrupted
+    assert asyncio.run(main(interrupts=False)).error_code == "timeout"
+
+
+# ---- servers that die, and come back --------------------------------------------------------
+
+
+def test_a_server_that_dies_is_withdrawn_and_comes_back_by_itself(bag, told, plain):
+    bag.register_mcp_server(plain("die", "pid"), name="box", group="basic")
+    bag.register_mcp_server(plain("echo", name="other"), name="other", group="basic")
+    before = called(bag, "pid").text
+
+    async def main():
+        session = bag.session()
+        async with asyncio.TaskGroup() as group:  # which a cancellation would end
+            dies = group.create_task(session.call("die"))
+            lives = group.create_task(session.call("echo"))
+        return dies.result(), lives.result()
+
+    died, lived = asyncio.run(main())
+    assert (died.error_code, lived.text) == ("tool_error", "{}")
+    assert "went away during the call" in died.text
+    told.until(Event.REMOVED, "die")
+    told.until(Event.ADDED, "die")
+    assert called(bag, "pid").text not in {before, ""}
+    assert "mcp-server-down" not in codes(bag)
+
+
+def test_while_a_server_is_down_its_diagnostic_says_why(bag, told, plain):
+    server = plain("die", "echo")
+    bag.register_mcp_server(server, name="box", group="basic")
+    book = server.args[1]
+    os.remove(book)
+    called(bag, "die")
+    told.until_true(lambda: "mcp:box" not in bag.catalog.plugins)
+    assert not bag.catalog.tools
+    entry = bag.catalog.plugin("mcp:box")
+    assert entry.state is State.FAILED
+    told.until_true(lambda: "FileNotFoundError" in str(bag.catalog.diagnostics))
+    with open(book, "w") as file:
+        json.dump([described("new")], file)
+    told.until(Event.ADDED, "new")
+
+
+def test_a_server_over_http_is_killed_and_started_again(bag, told, on_http):
+    process = on_http("pid", "wait")
+    bag.register_mcp_server(process.server, name="web", group="basic")
+    before = called(bag, "pid").text
+    process.kill()
+    told.until(Event.REMOVED, "pid")
+    assert called(bag, "pid").error_code == "tool_not_found"
+    process.start()
+    told.until(Event.ADDED, "pid")
+    assert called(bag, "pid").text != before
+
+
+def test_a_server_of_the_older_era_is_killed_and_started_again(bag, told, on_http, monkeypatch):
+    monkeypatch.setattr(supervising, "connected", older)
+    process = on_http("pid")
+    bag.register_mcp_server(process.server, name="web", group="basic")
+    before = called(bag, "pid").text
+    process.kill()
+    told.until(Event.REMOVED, "pid")
+    process.start()
+    told.until(Event.ADDED, "pid")
+    assert called(bag, "pid").text != before
+
+
+def older(*args, **options):
+    return connected(*args, **{**options, "era": "legacy"})
+
+
+def test_a_server_over_sse_is_carried_killed_and_started_again(bag, told, on_http):
+    process = on_http("pid", "count", options=("--sse",))
+    bag.register_mcp_server(process.server, name="old", group="basic")
+    before = called(bag, "pid").text
+    assert called(bag, "count", {"to": 2}).structured == {"n": 2}
+    process.kill()
+    told.until(Event.REMOVED, "pid")
+    process.start()
+    told.until(Event.ADDED, "pid")
+    assert called(bag, "pid").text != before
+
+
+def test_a_session_that_is_forgotten_is_begun_anew(bag, told, on_http, monkeypatch):
+    monkeypatch.setattr(supervising, "connected", older)
+    process = on_http("pid")
+    bag.register_mcp_server(process.server, name="web", group="basic")
+    process.kill()
+    process.start()  # perhaps before anybody noticed
+    called(bag, "pid")
+    told.until(Event.REMOVED, "pid")
+    told.until_true(lambda: "pid" in bag.catalog.tools)
+    assert not called(bag, "pid").is_error
+
+
+def test_a_call_over_http_whose_server_is_killed_is_told_so(bag, on_http, tmp_path):
+    process = on_http("wait")
+    bag.register_mcp_server(process.server, name="web", group="basic")
+    os.mkfifo(pipe := tmp_path / "pipe")
+
+    async def main():
+        call = asyncio.create_task(bag.session().call("wait", {"pipe": str(pipe)}))
+        with await asyncio.to_thread(pipe.open) as told:
+            await asyncio.to_thread(told.readline)
+            process.kill()
+            return await call
+
+    result = asyncio.run(main())
+    assert (result.is_error, result.error_code) == (True, "tool_error")
+
+
+def test_a_server_that_is_not_there_yet_is_found_once_it_is(bag, told, on_http):
+    process = on_http("pid")
+    process.kill()
+    bag.register_mcp_server(process.server, name="web")
+    assert codes(bag) == ["mcp-server-down"]
+    process.start()
+    told.until(Event.ADDED, "pid")
+    assert codes(bag) == []
+
+
+# ---- tools that change ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["on_stdio", "on_http"])
+def test_a_notice_of_a_change_is_heard_in_the_newer_era(bag, told, way, request):
+    made = request.getfixturevalue(way)("offer")
+    bag.register_mcp_server(getattr(made, "server", made), name="box", group="basic", pin="off")
+    called(bag, "offer", {"tools": [described("offer"), described("new")]})
+    told.until(Event.ADDED, "new")
+
+
+def test_a_notice_of_a_change_is_heard_in_the_older_era(bag, told, plain):
+    server = plain("announce")
+    bag.register_mcp_server(server, name="box", group="basic", pin="off")
+    plain("announce", "new")
+    called(bag, "announce")
+    told.until(Event.ADDED, "new")
+
+
+def test_a_list_is_asked_for_again_when_it_expires(bag, told, on_stdio):
+    bag.register_mcp_server(on_stdio("pid", env={"TTL": "100"}), name="box", pin="off")
+    on_stdio("pid", "new")
+    told.until(Event.ADDED, "new")
+
+
+def test_a_tool_that_the_server_does_not_know_any_more_is_asked_for(bag, told, plain):
+    bag.register_mcp_server(plain("old"), name="box", group="basic", pin="off")
+    plain("new")
+    assert "Unknown tool" in called(bag, "old").text
+    told.until(Event.REMOVED, "old")
+    assert "new" in bag.catalog.tools
+
+
+def test_a_changed_schema_is_a_changed_tool(bag, told, plain):
+    bag.register_mcp_server(plain("announce", "a"), name="box", group="basic", pin="off")
+    plain("announce", described("a", description="Other words."))
+    called(bag, "announce")
+    told.until(Event.CHANGED, "a")
+    assert bag.catalog.tools["a"].description == "Other words."
+
+
+# ---- servers that mean no good --------------------------------------------------------------
+
+
+def test_notices_without_end_harm_nobody_else(bag, told, plain):
+    bag.register_mcp_server(plain("announce"), name="loud", group="basic", pin="off")
+    bag.register_mcp_server(plain("echo", name="calm"), name="calm", group="basic", pin="off")
+
+    async def main():
+        session = bag.session()
+        flood = asyncio.create_task(session.call("announce", {"times": 5_000}))
+        calm = [(await session.call("echo")).text for _ in range(20)]
+        return calm, await flood
+
+    calm, flood = asyncio.run(main())
+    assert (set(calm), flood.text) == ({"{}"}, "announced")
+    assert len(calm) == 20
+
+
+def test_whatever_a_server_writes_to_its_errors_it_goes_on(bag, plain, capfd):
+    bag.register_mcp_server(plain("shout"), name="box", group="basic")
+    assert called(bag, "shout", {"bytes": 3_000_000}).text == "shouted"
+    assert "xxx" not in capfd.readouterr().err
+
+
+def test_a_line_without_an_end_costs_its_server_alone(told, plain):
+    with satchel_of(mcp_message=200_000, result_text=10**7) as bag:
+        told = Told(bag)
+        bag.register_mcp_server(plain("drone", "long"), name="box", group="basic")
+        assert len(called(bag, "long", {"bytes": 150_000}).text) == 150_000
+        assert "went away" in called(bag, "drone").text
+        told.until(Event.REMOVED, "long")
+        told.until(Event.ADDED, "long")
+        assert called(bag, "long", {"bytes": 150_000}).text
+
+
+def test_an_answer_over_http_without_measure_costs_its_server_alone(on_http):
+    with satchel_of(mcp_message=200_000, result_text=10**7) as bag:
+        told = Told(bag)
+        process = on_http("long")
+        bag.register_mcp_server(process.server, name="web", group="basic")
+        assert len(called(bag, "long", {"bytes": 150_000}).text) == 150_000
+        assert called(bag, "long", {"bytes": 900_000}).is_error
+        told.until_true(lambda: "long" in bag.catalog.tools)
+        assert called(bag, "long", {"bytes": 1_000}).text
+
+
+def test_nonsense_between_the_answers_is_passed_over(bag, plain):
+    bag.register_mcp_server(plain("echo", "nonsense", how=("rude",)), name="box", group="basic")
+    assert called(bag, "echo").text == "{}"
+    assert "an answer that is none" in called(bag, "nonsense").text
+
+
+def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_try(told, plain):
+    with satchel_of(mcp_connect=4) as bag:
+        told = Told(bag)
+        bag.register_mcp_server(plain("echo", how=("mute",)), name="box")
+        told.until_true(lambda: "echo" in bag.catalog.tools)
+
+
+def test_a_server_that_does_not_list_its_tools_is_down(plain):
+    with satchel_of(mcp_connect=4) as bag:
+        bag.register_mcp_server(plain("echo", how=("hang",)), name="box")
+        (problem,) = [i for i in bag.catalog.diagnostics if i.code == "mcp-server-down"]
+        assert "did not list its tools within 4 s (limit mcp_connect)" in problem.message
+
+
+def test_pages_without_end_come_to_one(bag, plain):
+    bag.register_mcp_server(plain("echo", how=("pages",)), name="box")
+    assert [*bag.catalog.tools] == ["echo"]
+
+
+def test_no_more_tools_than_the_limit_are_taken(plain):
+    with satchel_of(mcp_tools=3) as bag:
+        bag.register_mcp_server(plain(*"abcde"), name="box")
+        assert [*bag.catalog.tools] == ["a", "b", "c"]
+        assert codes(bag) == ["mcp-too-many-tools"]
+
+
+def deep(levels):
+    schema = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"in": schema}}
+    return schema
+
+
+HOSTILE = {
+    "deep": (deep(60), "mcp_schema_depth"),
+    "large": ({"type": "object", "description": "x" * 70_000}, "mcp_schema"),
+    "broken": ({"type": "object", "properties": {"a": {"type": "odd"}}}, "no JSON Schema"),
+    "outside": ({"type": "object", "properties": {"a": {"$ref": "other.json"}}}, "another"),
+    "file": ({"type": "object", "allOf": [{"$ref": "file:///etc/passwd"}]}, "another"),
+}
+
+
+def test_a_tool_that_cannot_be_used_is_left_out_and_said_and_the_rest_serves(bag, plain):
+    tools = [described(name, inputSchema=schema) for name, (schema, _) in HOSTILE.items()]
+    bag.register_mcp_server(plain(*tools, "echo", "echo"), name="box", group="basic")
+    assert [*bag.catalog.tools] == ["echo"]
+    problems = [i.message for i in bag.catalog.diagnostics if i.code == "mcp-tool-invalid"]
+    for name, (_, why) in HOSTILE.items():
+        assert any(f"'{name}'" in item and why in item for item in problems), name
+    assert any("another of that name" in item for item in problems)
+
+
+def test_no_schema_is_fetched_from_anywhere(bag, plain):
+    import http.server
+
+    asked = []
+
+    class Listener(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Listener) as listener:
+        thread = threading.Thread(target=listener.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.server_port}/schema.json"
+        schema = {"type": "object", "properties": {"a": {"$ref": url}}}
+        output = {"type": "object", "properties": {"a": {"$dynamicRef": url}}}
+        data = {"type": "object", "properties": {"$ref": {"default": {"$ref": url}}}}
+        tools = [
+            described("one", inputSchema=schema),
+            described("two", outputSchema=output),
+            described("three", inputSchema=data),
+        ]
+        bag.register_mcp_server(plain(*tools), name="box", group="basic")
+        assert not called(bag, "three").is_error
+        listener.shutdown()
+        thread.join()
+    assert ([*bag.catalog.tools], asked) == (["three"], [])
+
+
+def test_invisible_letters_reach_no_model(bag, plain):
+    hidden = "Adds.\U000e0041\u202e"
+    schema = {"type": "object", "properties": {"a": {"description": hidden}}}
+    bag.register_mcp_server(
+        plain(described("echo", description=hidden, inputSchema=schema)), group="basic"
+    )
+    made = bag.catalog.tools["echo"].tool
+    assert made.description == "Adds."
+    assert made.parameters["properties"]["a"]["description"] == "Adds."
+
+
+# ---- the end -------------------------------------------------------------------------------
+
+
+def test_servers_are_closed_in_reverse_order_of_opening(plain, tmp_path):
+    said = tmp_path / "closed"
+    with satchel_of() as bag:
+        for name in ("one", "two", "three"):
+            env = {"SAY_CLOSED": str(said), "NAME": name}
+            bag.register_mcp_server(plain("echo", env=env), name=name)
+    assert said.read_text().split() == ["three", "two", "one"]
+
+
+def test_a_satchel_that_is_let_go_lets_go_of_its_servers(plain, tmp_path):
+    bag = satchel_of()
+    os.mkfifo(closed := tmp_path / "closed")
+    env = {"SAY_CLOSED": str(closed), "NAME": "one"}
+    bag.register_mcp_server(plain("echo", env=env), name="one")
+    said = queue.SimpleQueue()
+    threading.Thread(target=lambda: said.put(closed.read_text()), daemon=True).start()
+    del bag
+    gc.collect()
+    assert said.get(timeout=ENOUGH) == "one\n"
+
+
+def test_what_is_not_closed_is_closed_when_the_interpreter_ends(plain, tmp_path):
+    import subprocess
+
+    server = plain("echo", env={"SAY_CLOSED": str(tmp_path / "closed"), "NAME": "one"})
+    program = (
+        "from satchel import Satchel, StdioServer\n"
+        "bag = Satchel()\n"
+        f"bag.register_mcp_server(StdioServer({server.command!r}, {server.args!r}, "
+        f"{dict(server.env)!r}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=ENOUGH, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "closed").read_text() == "one\n"
+
+
+def test_a_stateless_client_can_be_carried_too(bag, plain):
+    bag.register_mcp_server(RemoteClient(plain("pid"), stateless=True), name="box", group="basic")
+    assert called(bag, "pid").text != called(bag, "pid").text
+
+
+def test_the_user_may_switch_a_server_off(plain, a_config_folder_of_its_own):
+    a_config_folder_of_its_own.mkdir()
+    (a_config_folder_of_its_own / "satchel.toml").write_text('disable = ["mcp:box"]\n')
+    with satchel_of() as bag:
+        bag.register_mcp_server(plain("echo"), name="box")
+        assert not bag.catalog.tools
+        assert bag.catalog.plugin("mcp:box").state is State.DISABLED
