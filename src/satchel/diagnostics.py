@@ -142,6 +142,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-not-isolated": Rule(
             "The plugin asks for a process of its own, which it cannot get yet.", _W, _W
         ),
+        "plugin-worker-down": Rule("The process of a plugin does not run.", _E, _E),
         "plugin-startup-failed": Rule("The plugin could not be started.", _E, _E),
         "plugin-meddled": Rule(
             "Importing it changed what all code shares; that was put back.", _W, _W

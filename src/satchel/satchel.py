@@ -57,6 +57,7 @@ from satchel.sources import (
 from satchel.sources.config import fixed_folder
 from satchel.tools import FunctionTool, Tool, set_extended_model
 from satchel.watching import Changes, WatchThread
+from satchel.workers import Workers
 
 _log = logging.getLogger("satchel")
 
@@ -94,6 +95,8 @@ class Satchel:
         settings = settings or Settings()
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
+        self._workers = Workers(self._settings.limits, self._weakly_hearing())
+        weakref.finalize(self, self._workers.close)
         self._wanted = Wanted(
             places=_distinct(
                 (
@@ -107,6 +110,7 @@ class Satchel:
             run_code=run_code,
             settings=self._settings,
             config={name: _values(name, given) for name, given in (config or {}).items()},
+            workers=self._workers,
             project_choices=project_choices_path(project) if project is not None else "",
         )
         self._lock = threading.RLock()
@@ -430,16 +434,19 @@ class Satchel:
 
     def _carrier(self) -> Carrying:
         if self._carrying is None:
-            # Weakly: the thread of the servers must not keep what nobody else has.
-            hear = weakref.WeakMethod(self._hear)
-
-            def heard() -> None:
-                if (found := hear()) is not None:
-                    found()
-
-            self._carrying = Carrying(self._settings, heard)
+            self._carrying = Carrying(self._settings, self._weakly_hearing())
             weakref.finalize(self, self._carrying.close)
         return self._carrying
+
+    def _weakly_hearing(self) -> Callable[[], None]:
+        """Return what has us take a look, and does not keep what nobody else has."""
+        hear = weakref.WeakMethod(self._hear)
+
+        def heard() -> None:
+            if (found := hear()) is not None:
+                found()
+
+        return heard
 
     def _hear(self) -> None:
         """Take a look at what the remote servers offer."""
@@ -528,6 +535,7 @@ class Satchel:
             self._shared.publish(Catalog(self.catalog.generation + 1))
         if self._carrying is not None:
             self._carrying.close()
+        self._workers.close()
         for life in lives:
             life.end()
 

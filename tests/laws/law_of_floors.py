@@ -17,11 +17,11 @@ FLOORS = [
     {"groups"},
     {"prompt", "runtime", "search"},
     {"plugins", "remote", "setup"},
-    {"shared"},
+    {"shared", "workers"},
     {"loader", "carrying", "watching", "session", "registering", "registry"},
     {"satchel"},
     {"mcp"},
-    {"cli", "builtin", "testing"},
+    {"cli", "builtin", "testing", "worker"},
     {"__init__", "__main__"},
 ]
 FACES = {"cli", "mcp", "builtin"}

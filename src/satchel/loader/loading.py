@@ -12,6 +12,7 @@ from satchel.loader.wanted import Asked, Unit, Wanted, unit_of
 from satchel.plugins import (
     Fitted,
     fingerprint,
+    is_isolated,
     load_folder,
     load_package,
     read_folder,
@@ -19,6 +20,7 @@ from satchel.plugins import (
     started,
 )
 from satchel.remote import Made, supplied
+from satchel.settings import Limits
 from satchel.sources import (
     Background,
     Choices,
@@ -32,6 +34,7 @@ from satchel.sources import (
     SkillScan,
     normalized,
 )
+from satchel.workers import load_worker, with_health
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +67,18 @@ class Loader:
             elif not self.wanted.run_code or supply.failed or supply.name in self.taken:
                 yield supply
             else:
-                alone = not self.asked.aside
-                load = partial(load_folder, found, supply.rank, limits, alone=alone)
-                loaded = self._loaded(supply, load)
+                load = partial(self._folder, supply, found, limits)
+                loaded = with_health(self._loaded(supply, load))
                 if not loaded.failed:
                     self.taken.setdefault(loaded.name, loaded.scope)
                 yield loaded
+
+    def _folder(self, supply: Supply, found: PluginFinding, limits: Limits) -> Supply:
+        """Import a plugin folder, or start the process that it asks for."""
+        workers = self.wanted.workers
+        if is_isolated(found) and workers is not None and found.sources and not supply.flawed:
+            return load_worker(supply, found, self._configuration(supply), workers)
+        return load_folder(found, supply.rank, limits, alone=not self.asked.aside)
 
     def packages(self, packages: Iterable[PackageFinding]) -> Iterable[Supply]:
         """Load the installed plugins that somebody asked for; list the others."""

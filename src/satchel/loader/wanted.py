@@ -21,6 +21,7 @@ from satchel.sources import (
     read_choices,
     read_configuration,
 )
+from satchel.workers import Workers
 
 ALL = "all"
 """Asks for every installed plugin."""
@@ -44,6 +45,8 @@ class Wanted:
     """What the host holds tools to, by the tools' names."""
     servers: tuple[Offered, ...] = ()
     """The remote servers that are carried, with what they offer."""
+    workers: Workers | None = None
+    """The processes of plugins that ask for one of their own."""
     project_choices: str = ""
     """The `satchel.toml` of a project that is trusted, `""` if there is none."""
 

@@ -4,14 +4,13 @@ import os
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, Protocol, TextIO
 
 import anyio
 from anyio.from_thread import BlockingPortal
+from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
-
-from satchel.mcp.serving import Serving
 
 
 def claim_stdin() -> BinaryIO:
@@ -29,7 +28,22 @@ def claim_stdin() -> BinaryIO:
     return open(private, "rb")
 
 
-async def serve_stdio(serving: Serving, stdin: BinaryIO, stdout: TextIO) -> None:
+def claim_stdout() -> TextIO:
+    """Return a private stream to stdout; what others print there goes to stderr."""
+    private = os.dup(1)
+    os.dup2(2, 1)
+    return open(private, "w", encoding="utf-8", newline="\n")
+
+
+class Served(Protocol):
+    """Something that has a server of the SDK."""
+
+    @property
+    def server(self) -> Server[Any]:
+        """The server."""
+
+
+async def serve_stdio(serving: Served, stdin: BinaryIO, stdout: TextIO) -> None:
     """Serve one client until it closes its end. The streams must belong to nobody else."""
     async with _streams(stdin, stdout) as (reading, writing):
         options = serving.server.create_initialization_options()

@@ -4,7 +4,13 @@ from satchel.remote.client import RemoteClient
 from satchel.remote.declared import Declared
 from satchel.remote.definitions import Definition, Listing
 from satchel.remote.fleet import Fleet, Member
-from satchel.remote.servers import HttpServer, RemoteServer, SseServer, StdioServer
+from satchel.remote.servers import (
+    HttpServer,
+    RemoteServer,
+    SseServer,
+    StdioServer,
+    WorkerServer,
+)
 from satchel.remote.supervising import Offer
 from satchel.remote.supplying import Carried, Made, Offered, Pin, supplied
 from satchel.remote.tool import RemoteTool
@@ -26,5 +32,6 @@ __all__ = [
     "RemoteTool",
     "SseServer",
     "StdioServer",
+    "WorkerServer",
     "supplied",
 ]

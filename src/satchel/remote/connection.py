@@ -12,10 +12,11 @@ from satchel.remote.definitions import Definition, Listing, checked
 from satchel.remote.opening import Tail, opened
 from satchel.remote.outcome import result_of
 from satchel.remote.pauses import Pauses
-from satchel.remote.servers import RemoteServer
+from satchel.remote.servers import RemoteServer, WorkerServer
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
+from satchel.tools.nothing import NOTHING
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -25,6 +26,9 @@ Era = Literal["auto", "legacy"]
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 """Hears how far a call is."""
+
+ABOUT = "dev.satchel/plugin"
+"""Where the process of a plugin tells of it, beside its tools."""
 
 _MOST_PAGES = 1_000
 _MESSAGE_LENGTH = 500
@@ -59,6 +63,7 @@ class Connection:
         found: dict[str, Definition] = {}
         problems: list[Diagnostic] = []
         cursor, seen, fresh = None, set[str](), math.inf
+        about: Mapping[str, Any] = NOTHING
         for _ in range(_MOST_PAGES):
             try:
                 async with asyncio.timeout(self._limits.mcp_connect):
@@ -66,6 +71,8 @@ class Connection:
             except TimeoutError:
                 raise too_late("did not list its tools", self._limits) from None
             fresh = min(fresh, page.ttl_ms / 1000 or math.inf)
+            if isinstance(self._server, WorkerServer):
+                about = (page.meta or {}).get(ABOUT, NOTHING)
             for tool in page.tools:
                 if len(found) >= self._limits.mcp_tools:
                     problems.append(self._too_many())
@@ -79,6 +86,7 @@ class Connection:
             tuple(sorted(found.values(), key=lambda tool: tool.name)),
             tuple(dict.fromkeys(problems)),
             None if fresh == math.inf else fresh,
+            about,
         )
 
     def _define(self, tool: Any, found: dict[str, Definition], problems: list[Diagnostic]) -> None:

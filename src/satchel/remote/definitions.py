@@ -62,6 +62,8 @@ class Listing:
     diagnostics: tuple[Diagnostic, ...] = ()
     fresh: float | None = None
     """Seconds for which it holds, if the server says so."""
+    about: Mapping[str, Any] = field(default=NOTHING, hash=False)
+    """What the process of a plugin tells of it beside that."""
 
 
 def checked(raw: Definition, limits: Limits) -> Definition:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
-from satchel.remote.servers import StdioServer
+from satchel.remote.servers import StdioServer, WorkerServer
 from satchel.settings import KIB
 
 if TYPE_CHECKING:
@@ -43,12 +43,13 @@ async def running(
         stderr=errors,
         start_new_session=True,
     )
+    greeting = server.greeting if isinstance(server, WorkerServer) else b""
     heard, read = anyio.create_memory_object_stream[Any](0)
     write, to_send = anyio.create_memory_object_stream[Any](0)
     try:
         async with anyio.create_task_group() as pipes:
             pipes.start_soon(_hear, process, heard, longest)
-            pipes.start_soon(_say, process, to_send)
+            pipes.start_soon(_say, process, to_send, greeting)
             try:
                 yield read, write
             finally:
@@ -90,11 +91,13 @@ def too_long(longest: int) -> SatchelError:
     return SatchelError(f"sent a message of more than {longest // KIB} KiB (limit mcp_message)")
 
 
-async def _say(process: "Process", to_send: Any) -> None:
+async def _say(process: "Process", to_send: Any, greeting: bytes) -> None:
     import anyio
 
     assert process.stdin is not None
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+        if greeting:
+            await process.stdin.send(greeting)
         async for item in to_send:
             text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
             await process.stdin.send(text.encode() + b"\n")

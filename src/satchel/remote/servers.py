@@ -42,6 +42,18 @@ class StdioServer:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerServer(StdioServer):
+    """A process of ours that serves one plugin."""
+
+    greeting: bytes = field(default=b"", repr=False)
+    """The line that it is told before all else; no other process can read it."""
+    folder: str = ""
+
+    def __str__(self) -> str:
+        return self.folder
+
+
+@dataclass(frozen=True, slots=True)
 class HttpServer:
     """A server at a URL that speaks MCP over streamable HTTP."""
 

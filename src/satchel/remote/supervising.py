@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from satchel.remote.connection import (
 from satchel.remote.definitions import Definition, Listing
 from satchel.remote.opening import Tail
 from satchel.remote.pauses import Pauses
-from satchel.remote.servers import RemoteServer, StdioServer
+from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
@@ -76,7 +77,7 @@ class Supervised:
         self.opened_at = 0.0
         self._connection: Connection | None = None
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
-        self._idle = asyncio.Event()
+        self._back, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
         self._calls = 0
         self._is_ending = False
@@ -119,6 +120,7 @@ class Supervised:
             tail=self._tail,
         ) as connection:
             self._connection, self.opened_at = connection, _now()
+            self._back.set()
             try:
                 while not self._ended.is_set():
                     await self._list(connection)
@@ -128,6 +130,7 @@ class Supervised:
                 raise
             finally:
                 self._connection = None
+                self._back.clear()
             self._lose(_CLOSED)
 
     async def _visit(self, era: Era, spacing: Pauses) -> None:
@@ -192,6 +195,14 @@ class Supervised:
     def _down(self, why: str) -> Diagnostic:
         said = shorten(one_line(self._tail.last_line), 200)
         last_words = f", and said last: {said}" if said else ""
+        if isinstance(self.server, WorkerServer):
+            return report(
+                "plugin-worker-down",
+                Where(str(self.server)),
+                f"the process of plugin {self.name!r} {'ended' if why == _CLOSED else why}"
+                f"{last_words}",
+                "see to its code; it is started again by itself",
+            )
         return report(
             "mcp-server-down",
             Where(str(self.server)),
@@ -233,6 +244,11 @@ class Supervised:
                     raise told from None
                 _log.debug("server %s: %s", self.name, _told(problem))
                 raise self._away() from None
+        if self._connection is None and isinstance(self.server, WorkerServer):
+            # Its tools stay: one that ends is started again at once.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._limits.mcp_connect):
+                    await self._back.wait()
         if self._connection is None:
             raise self._away()
         return await self._connection.call(tool, arguments, on_progress)

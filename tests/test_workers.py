@@ -1,0 +1,375 @@
+import asyncio
+import os
+import select
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from satchel import Limits, Satchel, Settings
+from satchel.catalog import State
+
+ENOUGH = 60
+"""Seconds after which a test gives up; nothing waits that long that goes well."""
+
+MANIFEST = "name: demo\nactive: true\nnotes: Mind.\ngroups: {more: {}}\nisolation: process\n"
+TOOLS = '''
+import os
+from pathlib import Path
+from typing import Literal
+
+from satchel import ToolError, tool
+
+VERSION = 1
+
+
+@tool
+def pid() -> int:
+    """Tell the process."""
+    return os.getpid()
+
+
+@tool
+def version() -> int:
+    """Tell the version."""
+    return VERSION
+
+
+@tool(group="more", timeout=7, idempotent=True)
+def greet(name: str, times: int = 2, how: Literal["loud", "soft"] = "soft") -> dict:
+    """Greet.
+
+    Args:
+        name: Whom.
+    """
+    print("noise")
+    if name == "nobody":
+        raise ToolError("Name somebody.")
+    return {"text": f"Hello {name}" * times}
+
+
+@tool
+def die() -> None:
+    """End the process."""
+    os._exit(3)
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    """Write a plugin, and return its folder."""
+
+    def write(tools=TOOLS, manifest=MANIFEST, **files):
+        folder = tmp_path / "plugins" / "demo"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "toolkit.yaml").write_text(manifest)
+        (folder / "tools.py").write_text(tools)
+        for name, text in files.items():
+            (folder / f"{name}.py").write_text(text)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def carried(tmp_path):
+    """Carry the plugin; all is closed in the end."""
+    made = []
+
+    def make(limits=None, **options):
+        settings = Settings(limits=limits or Limits(), config_folder=str(tmp_path / "config"))
+        made.append(Satchel(plugins=[tmp_path / "plugins"], settings=settings, **options))
+        return made[-1]
+
+    yield make
+    for bag in made:
+        bag.close()
+
+
+def called(bag, name, **arguments):
+    session = bag.session()
+    for group in bag.catalog.tools[name].groups:
+        session.activate(group)
+    return asyncio.run(session.call(name, arguments))
+
+
+def codes(bag):
+    found = (item.code for item in bag.catalog.diagnostics)
+    return [code for code in found if code != "plugin-not-enabled"]
+
+
+def ended(process, within=ENOUGH):
+    """Tell whether a process that nobody here started ends in time."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([handle], [], [], within)[0])
+    finally:
+        os.close(handle)
+
+
+def until(bag, what):
+    """Look again until something is true."""
+    end = time.monotonic() + ENOUGH
+    while not what():
+        assert time.monotonic() < end, codes(bag)
+        bag.refresh()
+
+
+def test_a_plugin_that_asks_for_it_runs_in_a_process_of_its_own(plugin, carried):
+    plugin()
+    bag = carried()
+    process = called(bag, "pid").structured
+    assert process not in {os.getpid(), None}
+    assert called(bag, "pid").structured == process
+    assert codes(bag) == []
+    assert bag.catalog.plugins["demo"].state is State.OK
+
+
+def test_its_tools_are_what_they_would_be_in_this_process(plugin, carried):
+    folder = plugin()
+    apart = carried()
+    plugin(manifest=MANIFEST.replace("process", "none"))
+    here = carried()
+    assert folder.exists()
+    for name in here.catalog.tools:
+        one, other = apart.catalog.tools[name], here.catalog.tools[name]
+        assert (one.name, one.description, one.groups, one.path) == (
+            other.name,
+            other.description,
+            other.groups,
+            other.path,
+        )
+        for what in ("parameters", "output", "annotations", "timeout", "idempotent"):
+            assert getattr(one.tool, what) == getattr(other.tool, what)
+        assert one.version == other.version
+    assert apart.session().prompt() == here.session().prompt()
+    for dialect in ("openai", "mcp", "anthropic"):
+        assert apart.session().schemas(dialect) == here.session().schemas(dialect)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"name": "you"},
+        {"name": "you", "times": "3"},
+        {"name": "nobody"},
+        {"name": "you", "how": "wild"},
+        {},
+        {"name": "you", "other": 1},
+    ],
+)
+def test_its_calls_answer_as_they_would_in_this_process(plugin, carried, arguments):
+    plugin()
+    apart = called(carried(), "greet", **arguments)
+    plugin(manifest=MANIFEST.replace("process", "none"))
+    here = called(carried(), "greet", **arguments)
+    for what in ("text", "structured", "is_error", "error_code", "metadata"):
+        assert getattr(apart, what) == getattr(here, what)
+
+
+def test_its_values_reach_it_and_no_list_of_processes_shows_them(plugin, carried, tmp_path):
+    plugin(
+        "import os\n"
+        "from satchel import tool\n\n"
+        '@tool(state=["api_key"])\n'
+        "def key(api_key: str) -> list:\n"
+        '    """Tell the key."""\n'
+        "    return [api_key, os.getpid()]\n"
+    )
+    bag = carried(config={"demo": {"api_key": "s3cret-value"}})
+    value, process = called(bag, "key").structured
+    assert value == "s3cret-value"
+    assert "api_key" not in str(bag.session().schemas())
+    for what in ("cmdline", "environ"):
+        assert b"s3cret" not in Path(f"/proc/{process}/{what}").read_bytes()
+    assert "s3cret" not in repr(bag.catalog.plugins["demo"])
+
+
+def test_another_value_is_another_process(plugin, carried, tmp_path):
+    plugin(
+        "from satchel import tool\n\n"
+        '@tool(state=["key"])\n'
+        'def tell(key: str) -> str:\n    """Tell."""\n    return key\n'
+    )
+    bag = carried()
+    assert "tell" not in bag.catalog.tools
+    assert "tool-state-missing" in codes(bag)
+    env = tmp_path / "config" / "plugins" / "demo.env"
+    env.parent.mkdir(parents=True)
+    for value in ("one", "two"):
+        env.write_text(f"KEY={value}\n")
+        bag.refresh()
+        assert called(bag, "tell").text == value
+
+
+def test_one_that_dies_comes_back_by_itself(plugin, carried):
+    plugin()
+    bag = carried()
+    before = called(bag, "pid").structured
+    assert called(bag, "die").is_error
+    after = called(bag, "pid").structured
+    assert after not in {before, None}
+    until(bag, lambda: codes(bag) == [])
+
+
+def test_while_it_is_down_that_is_told_and_its_calls_wait(plugin, carried, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    first = tmp_path / "first"
+    first.touch()
+    # The first one starts at once, the second once somebody opens the gate.
+    plugin(
+        TOOLS
+        + f"first = Path({str(first)!r})\nif first.exists():\n    first.unlink()\n"
+        + f"else:\n    open({str(gate)!r}).close()\n"
+    )
+    bag = carried()
+    assert called(bag, "die").is_error
+    until(bag, lambda: "plugin-worker-down" in codes(bag))
+    assert "pid" in bag.catalog.tools
+
+    async def wait():
+        session = bag.session()
+        call = asyncio.create_task(session.call("pid", {}))
+        await asyncio.to_thread(lambda: open(gate, "w").close())
+        return await call
+
+    assert not asyncio.run(wait()).is_error
+    until(bag, lambda: codes(bag) == [])
+
+
+SLOW = TOOLS + '''
+
+@tool
+async def hold(started: str, gate: str) -> int:
+    """Wait at a gate."""
+    import asyncio
+
+    await asyncio.to_thread(lambda: open(started, "w").close())
+    await asyncio.to_thread(lambda: open(gate).close())
+    return VERSION
+'''
+
+
+def test_a_call_ends_on_the_process_that_it_began_on_and_then_that_ends(plugin, carried, tmp_path):
+    started, gate = tmp_path / "started", tmp_path / "gate"
+    os.mkfifo(started)
+    os.mkfifo(gate)
+    plugin(SLOW)
+    bag = carried()
+    old = called(bag, "pid").structured
+
+    async def reload():
+        call = asyncio.create_task(
+            bag.session().call("hold", {"started": str(started), "gate": str(gate)})
+        )
+        await asyncio.to_thread(lambda: open(started).close())
+        plugin(SLOW.replace("VERSION = 1", "VERSION = 2"))
+        await asyncio.to_thread(bag.refresh)
+        now = await bag.session().call("version", {})
+        assert now.structured == 2
+        assert (await bag.session().call("pid", {})).structured != old
+        assert not call.done()
+        await asyncio.to_thread(lambda: open(gate, "w").close())
+        return (await call).structured
+
+    assert asyncio.run(reload()) == 1
+    assert ended(old)
+
+
+def test_a_watch_swaps_it_while_everything_goes_on(plugin, carried):
+    plugin()
+    bag = carried()
+
+    async def edit():
+        async with bag.watch() as changes:
+            plugin(TOOLS.replace("VERSION = 1", "VERSION = 2"))
+            answers = []
+            async for change in changes:
+                answers.append((await bag.session().call("version", {})).structured)
+                if change.name == "demo":
+                    break
+            return answers[-1]
+
+    assert asyncio.run(asyncio.wait_for(edit(), ENOUGH)) == 2
+
+
+def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carried):
+    plugin()
+    bag = carried()
+    old = called(bag, "pid").structured
+    plugin(TOOLS.replace("VERSION = 1", "VERSION = 1 / 0"))
+    bag.refresh()
+    assert bag.catalog.plugins["demo"].state is State.STALE
+    assert "plugin-import-failed" in codes(bag)
+    assert called(bag, "pid").structured == old
+    os.kill(old, signal.SIGKILL)
+    assert ended(old)
+    until(bag, lambda: not called(bag, "version").is_error)
+    assert called(bag, "version").structured == 1
+    plugin(TOOLS.replace("VERSION = 1", "VERSION = 3"))
+    bag.refresh()
+    assert called(bag, "version").structured == 3
+    assert codes(bag) == []
+
+
+def test_one_that_cannot_run_at_all_is_told(plugin, carried):
+    plugin("import os\nos._exit(3)\n")
+    bag = carried()
+    assert codes(bag) == ["plugin-worker-down"]
+    assert bag.catalog.plugins["demo"].state is State.FAILED
+
+
+def test_what_it_takes_more_than_its_memory_harms_nobody(plugin, carried):
+    plugin(
+        TOOLS
+        + '\n@tool\ndef fill(size: int) -> int:\n    """Fill."""\n    return len(bytearray(size))\n'
+    )
+    bag = carried(Limits(worker_memory=512 * 1024 * 1024))
+    assert called(bag, "fill", size=1024).structured == 1024
+    before = called(bag, "pid").structured
+    assert called(bag, "fill", size=1024 * 1024 * 1024).is_error
+    assert called(bag, "pid").structured == before
+
+
+def test_closing_ends_it_and_it_shuts_down(plugin, carried, tmp_path):
+    done = tmp_path / "done"
+    plugin(
+        TOOLS
+        + "\nimport satchel\n\n@satchel.hookimpl\ndef satchel_startup(config):\n    pass\n\n"
+        + f"@satchel.hookimpl\ndef satchel_shutdown():\n    Path({str(done)!r}).touch()\n"
+    )
+    bag = carried()
+    process = called(bag, "pid").structured
+    bag.close()
+    assert ended(process)
+    assert done.exists()
+
+
+def test_what_cannot_leave_its_process_is_left_out_and_told(plugin, carried):
+    plugin(
+        TOOLS
+        + "\nimport satchel\n\n@satchel.hookimpl\ndef satchel_contracts():\n"
+        + '    return [satchel.ToolContract("pid")]\n'
+    )
+    bag = carried()
+    assert sorted(bag.catalog.tools) == ["die", "greet", "version"]
+    (told,) = [item for item in bag.catalog.diagnostics if item.code == "plugin-not-isolated"]
+    assert "'pid'" in told.message
+
+
+def test_with_dependencies_its_tools_are_left_out(plugin, carried):
+    plugin(manifest=MANIFEST + "dependencies: [httpx]\n")
+    bag = carried()
+    assert (codes(bag), list(bag.catalog.tools)) == (["plugin-not-isolated"], [])
+
+
+def test_reading_it_starts_nothing(plugin, carried):
+    plugin(TOOLS + "\nraise SystemExit\n")
+    bag = carried(run_code=False)
+    assert sorted(bag.catalog.tools) == ["die", "greet", "pid", "version"]
+    assert codes(bag) == []
