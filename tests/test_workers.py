@@ -87,7 +87,7 @@ def carried(tmp_path):
         bag.close()
 
 
-def called(bag, name, **arguments):
+def called(bag, name, /, **arguments):
     session = bag.session()
     for group in bag.catalog.tools[name].groups:
         session.activate(group)
@@ -242,7 +242,9 @@ def test_while_it_is_down_that_is_told_and_its_calls_wait(plugin, carried, tmp_p
     until(bag, lambda: codes(bag) == [])
 
 
-SLOW = TOOLS + '''
+SLOW = (
+    TOOLS
+    + '''
 
 @tool
 async def hold(started: str, gate: str) -> int:
@@ -253,6 +255,7 @@ async def hold(started: str, gate: str) -> int:
     await asyncio.to_thread(lambda: open(gate).close())
     return VERSION
 '''
+)
 
 
 def test_a_call_ends_on_the_process_that_it_began_on_and_then_that_ends(plugin, carried, tmp_path):
@@ -321,7 +324,8 @@ def test_one_that_cannot_run_at_all_is_told(plugin, carried):
     plugin("import os\nos._exit(3)\n")
     bag = carried()
     assert codes(bag) == ["plugin-worker-down"]
-    assert bag.catalog.plugins["demo"].state is State.FAILED
+    states = {entry.name: entry.state for entry in bag.catalog.all_plugins}
+    assert states["demo"] is State.FAILED
 
 
 def test_what_it_takes_more_than_its_memory_harms_nobody(plugin, carried):
@@ -354,7 +358,8 @@ def test_what_cannot_leave_its_process_is_left_out_and_told(plugin, carried):
     plugin(
         TOOLS
         + "\nimport satchel\n\n@satchel.hookimpl\ndef satchel_contracts():\n"
-        + '    return [satchel.ToolContract("pid")]\n'
+        + '    schema = {"type": "object", "properties": {}}\n'
+        + '    return [satchel.ToolContract("pid", schema, "Tell the process.")]\n'
     )
     bag = carried()
     assert sorted(bag.catalog.tools) == ["die", "greet", "version"]

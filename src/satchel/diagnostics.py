@@ -140,7 +140,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-import-timeout": Rule("The plugin's code took too long to import.", _E, _E),
         "plugin-hook-failed": Rule("A hook of the plugin raised or returned nonsense.", _E, _E),
         "plugin-not-isolated": Rule(
-            "The plugin asks for a process of its own, which it cannot get yet.", _W, _W
+            "A plugin that asks for its own process brings what cannot be had that way.", _W, _W
         ),
         "plugin-worker-down": Rule("The process of a plugin does not run.", _E, _E),
         "plugin-startup-failed": Rule("The plugin could not be started.", _E, _E),

@@ -34,6 +34,8 @@ DOWN = "plugin-worker-down"
 ERROR = "dev.satchel/error"
 """Where the answer to a call says which error it is."""
 
+_PROGRAM = "from satchel.mcp.worker import main; main()"
+
 _OURS = "SATCHEL_"
 """What our variables begin with: a process gets its own values, and those of no other plugin."""
 
@@ -174,7 +176,7 @@ def _server(found: PluginFinding, config: Configuration, workers: Workers) -> Wo
     env = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     return WorkerServer(
         sys.executable,
-        ("-P", "-m", "satchel.worker"),
+        ("-P", "-c", _PROGRAM),
         env=env,
         greeting=greeting,
         folder=found.path,
@@ -242,7 +244,8 @@ def _brought(supply: Supply, about: Mapping[str, Any], worker: Worker) -> Supply
 
 
 def _group(told: Mapping[str, Any]) -> Group:
-    return Group(**{key: tuple(v) if isinstance(v, list) else v for key, v in told.items()})
+    lists = {key: tuple(told[key]) for key in ("tools", "skills", "requires")}
+    return Group(told["name"], told["description"], told["notes"], told["active"], **lists)
 
 
 def _tool(told: Mapping[str, Any], worker: Worker) -> ToolSupply:

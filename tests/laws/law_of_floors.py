@@ -21,7 +21,7 @@ FLOORS = [
     {"loader", "carrying", "watching", "session", "registering", "registry"},
     {"satchel"},
     {"mcp"},
-    {"cli", "builtin", "testing", "worker"},
+    {"cli", "builtin", "testing"},
     {"__init__", "__main__"},
 ]
 FACES = {"cli", "mcp", "builtin"}

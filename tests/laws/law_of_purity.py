@@ -349,6 +349,14 @@ EXCEPTIONS = {
         "it runs the code of an author, also where it is async",
         {"asyncio.run", "inspect.isawaitable", "re.compile"},
     ),
+    "workers": (
+        "it starts processes, sends them what was read, and ends them with their last user",
+        {
+            *("base64.b64encode", "io.BytesIO", "json.dumps", "os.environ.items", "sys.executable"),
+            *("pathlib.PurePath", "pickle.Pickler", "satchel.sources", "threading.RLock"),
+            *("time.perf_counter", "weakref.finalize"),
+        },
+    ),
     "watching": (
         "it is the watch's thread, and the stream that an event loop reads",
         {
@@ -406,6 +414,10 @@ EXCEPTIONS = {
     "mcp.tokens": (
         "it reads the file of tokens, which must be its owner's alone",
         {"hmac.compare_digest", "open", "os", "stat"},
+    ),
+    "mcp.worker": (
+        "it is a process of ours, which bounds itself and reads what its host sent it",
+        {"base64.b64decode", "pickle.loads", "resource"},
     ),
     "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),
     "mcp.stdio": (

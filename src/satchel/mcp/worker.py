@@ -1,4 +1,4 @@
-"""The process of one plugin, `python -m satchel.worker`: serves it to the host that started it."""
+"""The process of one plugin, which serves it to the host that started it."""
 
 import asyncio
 from base64 import b64decode
@@ -75,7 +75,7 @@ class Serving:
             "tools": [
                 _described(tool, tool.tool, versions[tool.name]) for tool in offered if tool.tool
             ],
-            "groups": [{**asdict(group), "missing": []} for group in supply.groups],
+            "groups": [asdict(group) for group in supply.groups],
             "skills": supply.skills,
             "sections": supply.sections,
             "failed": supply.failed,
@@ -194,7 +194,3 @@ def _bound(memory: int) -> None:
         return
     with suppress(OSError, ValueError):  # a lower bound was set by somebody else
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-
-
-if __name__ == "__main__":
-    main()
