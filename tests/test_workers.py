@@ -284,6 +284,31 @@ def test_a_call_ends_on_the_process_that_it_began_on_and_then_that_ends(plugin, 
     assert ended(old)
 
 
+def test_a_call_that_is_interrupted_ends_there_too(plugin, carried, tmp_path):
+    started, ended_there = tmp_path / "started", tmp_path / "ended"
+    os.mkfifo(started)
+    os.mkfifo(ended_there)
+    plugin(
+        TOOLS
+        + "\nimport asyncio\n\n@tool\nasync def hang() -> None:\n"
+        + '    """Hang."""\n    try:\n'
+        + f"        await asyncio.to_thread(lambda: open({str(started)!r}, 'w').close())\n"
+        + "        await asyncio.Event().wait()\n    finally:\n"
+        + f"        open({str(ended_there)!r}, 'w').close()\n"
+    )
+    bag = carried()
+
+    async def interrupt():
+        call = asyncio.create_task(bag.session().call("hang", {}))
+        await asyncio.to_thread(lambda: open(started).close())
+        call.cancel()
+        await asyncio.wait([call])
+        await asyncio.to_thread(lambda: open(ended_there).close())
+
+    asyncio.run(asyncio.wait_for(interrupt(), ENOUGH))
+    assert called(bag, "version").structured == 1
+
+
 def test_a_watch_swaps_it_while_everything_goes_on(plugin, carried):
     plugin()
     bag = carried()

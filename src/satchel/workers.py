@@ -158,11 +158,12 @@ def load_worker(
     return replace(supply, diagnostics=(*supply.diagnostics, *unsent))
 
 
-def with_health(supply: Supply) -> Supply:
-    """Say of a plugin whether its process runs now."""
-    if not isinstance(supply.code, Worker):
+def with_health(supply: Supply, last_good: Supply | None) -> Supply:
+    """Say of a plugin whether the process that serves it runs now."""
+    served = last_good if supply.is_broken and last_good else supply
+    if not isinstance(served.code, Worker):
         return supply
-    trouble = supply.code.trouble
+    trouble = served.code.trouble
     told = tuple(item for item in supply.diagnostics if item.code != DOWN)
     told = (*told, trouble) if trouble else told
     return supply if told == supply.diagnostics else replace(supply, diagnostics=told)

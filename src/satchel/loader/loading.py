@@ -68,7 +68,8 @@ class Loader:
                 yield supply
             else:
                 load = partial(self._folder, supply, found, limits)
-                loaded = with_health(self._loaded(supply, load))
+                last_good = self.before.sound.get(unit_of(supply))
+                loaded = with_health(self._loaded(supply, load), last_good)
                 if not loaded.failed:
                     self.taken.setdefault(loaded.name, loaded.scope)
                 yield loaded
