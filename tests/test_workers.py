@@ -3,7 +3,9 @@ import os
 import select
 import signal
 import time
+from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -392,10 +394,49 @@ def test_what_cannot_leave_its_process_is_left_out_and_told(plugin, carried):
     assert "'pid'" in told.message
 
 
-def test_with_dependencies_its_tools_are_left_out(plugin, carried):
-    plugin(manifest=MANIFEST + "dependencies: [httpx]\n")
+WHEEL = "helper-1.0-py3-none-any.whl"
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """Offer a package to install, and have nothing else looked at."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    with ZipFile(folder / WHEEL, "w") as wheel:
+        wheel.writestr("helper.py", "WORD = 'helped'\n")
+        about = "helper-1.0.dist-info"
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: helper\nVersion: 1.0\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    for tool in ("PIP", "UV"):
+        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{tool}_FIND_LINKS", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder
+
+
+HELPED = (
+    "import helper\nfrom satchel import tool\n\n@tool\n"
+    'def word() -> str:\n    """Tell."""\n    return helper.WORD\n'
+)
+
+
+def test_what_it_depends_on_is_installed_for_it_alone_and_once(plugin, carried, index):
+    plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
+    assert called(carried(), "word").text == "helped"
+    assert find_spec("helper") is None
+    (index / WHEEL).unlink()
+    assert called(carried(), "word").text == "helped"
+
+
+def test_what_cannot_be_installed_is_told_and_tried_again(plugin, carried, index):
+    (index / WHEEL).rename(index / "away")
+    plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
     bag = carried()
-    assert (codes(bag), list(bag.catalog.tools)) == (["plugin-not-isolated"], [])
+    assert (codes(bag), list(bag.catalog.tools)) == (["plugin-install-failed"], [])
+    (index / "away").rename(index / WHEEL)
+    bag.refresh()
+    assert called(bag, "word").text == "helped"
 
 
 def test_reading_it_starts_nothing(plugin, carried):

@@ -142,6 +142,9 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-not-isolated": Rule(
             "A plugin that asks for its own process brings what cannot be had that way.", _W, _W
         ),
+        "plugin-install-failed": Rule(
+            "What the process of a plugin depends on cannot be installed.", _E, _E
+        ),
         "plugin-worker-down": Rule("The process of a plugin does not run.", _E, _E),
         "plugin-startup-failed": Rule("The plugin could not be started.", _E, _E),
         "plugin-meddled": Rule(

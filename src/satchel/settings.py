@@ -42,6 +42,8 @@ class Limits:
     mcp_schema: int = 64 * KIB
     """Largest definition of one tool of a server."""
     mcp_schema_depth: int = 64
+    plugin_install: float = 600.0
+    """How long the dependencies of a plugin's process may take to be installed."""
     worker_memory: int = 1024 * MIB
     """How much memory the process of a plugin may take, where the system bounds it."""
 

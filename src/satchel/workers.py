@@ -22,12 +22,14 @@ from typing import Any
 
 from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import RULES, Diagnostic, Where, report
-from satchel.plugins import fingerprint, not_isolated
+from satchel.errors import DefinitionError
+from satchel.plugins import fingerprint
 from satchel.remote import Definition, Fleet, Member, Offer, RemoteTool, WorkerServer
 from satchel.remote.connection import OnProgress
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
-from satchel.sources import Configuration, PluginFinding
+from satchel.sources import MANIFEST_FILE, Configuration, PluginFinding
+from satchel.sources.environments import installed
 from satchel.tools import Item, ToolContext, ToolResult
 
 DOWN = "plugin-worker-down"
@@ -142,17 +144,16 @@ def load_worker(
     Whatever happens there is a diagnostic. Of what its hooks may bring, commands, MCP prompts and
     resources, and tools that are held to contracts stay there.
     """
-    if found.manifest is not None and found.manifest.dependencies:
-        why = "no environment is made for its dependencies yet"
-        return not_isolated(supply, found, why)
     supply = replace(supply, tools=(), started_with=fingerprint(config.values))
     values = {key: value for key, value in config.values.items() if _can_be_sent(value)}
-    worker = workers.start(
-        supply.name, _server(found, replace(config, values=values), workers), values
-    )
+    try:
+        site = _site(found, workers.limits)
+    except DefinitionError as problem:
+        return _failed(supply, _not_installed(found, problem, config.values))
+    server = _server(found, replace(config, values=values), workers, site)
+    worker = workers.start(supply.name, server, values)
     if (trouble := worker.trouble) is not None:
-        told = (*supply.diagnostics, trouble)
-        return replace(supply, failed=not supply.is_open, flawed=True, diagnostics=told)
+        return _failed(supply, trouble)
     supply = _brought(supply, worker.offer.listing.about, worker)
     unsent = [_unsent(supply, key) for key in config.values.keys() - values.keys()]
     return replace(supply, diagnostics=(*supply.diagnostics, *unsent))
@@ -169,12 +170,39 @@ def with_health(supply: Supply, last_good: Supply | None) -> Supply:
     return supply if told == supply.diagnostics else replace(supply, diagnostics=told)
 
 
-def _server(found: PluginFinding, config: Configuration, workers: Workers) -> WorkerServer:
+def _failed(supply: Supply, problem: Diagnostic) -> Supply:
+    told = (*supply.diagnostics, problem)
+    return replace(supply, failed=not supply.is_open, flawed=True, diagnostics=told)
+
+
+def _site(found: PluginFinding, limits: Limits) -> str:
+    """Return the folder with what a plugin depends on. Raises `DefinitionError`."""
+    wanted = found.manifest.dependencies if found.manifest else ()
+    return installed(wanted, limits.plugin_install) if wanted else ""
+
+
+def _not_installed(
+    found: PluginFinding, problem: DefinitionError, values: Mapping[str, Any]
+) -> Diagnostic:
+    line = found.manifest.line("dependencies") if found.manifest else None
+    return report(
+        "plugin-install-failed",
+        Where(os.path.join(found.code_path, MANIFEST_FILE), line),
+        f"its dependencies {redacted(problem.message, values)}",
+        "correct them, or try again with refresh()",
+    )
+
+
+def _server(
+    found: PluginFinding, config: Configuration, workers: Workers, site: str
+) -> WorkerServer:
     # What was read is sent, not its place: started again, it runs what was good, whatever stands
     # on disk by then.
     sent = replace(config, diagnostics=(), written={})
     greeting = b64encode(_pickled((found, sent, workers.limits))) + b"\n"
     env = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
+    if site:  # It comes before what the host has.
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
     return WorkerServer(
         sys.executable,
         ("-P", "-c", _PROGRAM),

@@ -98,6 +98,10 @@ EXCEPTIONS = {
         "it reads and writes files inside one folder, and locks them",
         {"errno", "fcntl", "open", "pathlib.PureWindowsPath"},
     ),
+    "sources.environments": (
+        "it has packages installed",
+        {"shutil.which", "subprocess", "tempfile.TemporaryDirectory"},
+    ),
     "sources.files": ("it reads the files", {"open"}),
     "sources.writing": ("it writes the user's files, one at a time", {"fcntl", "open"}),
     "sources.process": (
@@ -354,7 +358,7 @@ EXCEPTIONS = {
         {
             *("base64.b64encode", "io.BytesIO", "json.dumps", "os.environ.items", "sys.executable"),
             *("pathlib.PurePath", "pickle.Pickler", "satchel.sources", "threading.RLock"),
-            *("time.perf_counter", "weakref.finalize"),
+            *("os.path.join", "os.pathsep", "time.perf_counter", "weakref.finalize"),
         },
     ),
     "watching": (
