@@ -154,6 +154,9 @@ def load_worker(
     worker = workers.start(supply.name, server, values)
     if (trouble := worker.trouble) is not None:
         return _failed(supply, trouble)
+    if not worker.offer.listing.about:
+        told = f"the process of plugin {supply.name!r} does not say what it brings"
+        return _failed(supply, report(DOWN, Where(found.path), told))
     supply = _brought(supply, worker.offer.listing.about, worker)
     unsent = [_unsent(supply, key) for key in config.values.keys() - values.keys()]
     return replace(supply, diagnostics=(*supply.diagnostics, *unsent))
