@@ -113,3 +113,13 @@ def test_a_shadowed_tool_is_not_called_in_place_of_another(run, here, write_plug
     result = run("call", "two:hi", "--plugins", "p")
     assert result.exit_code == 1
     assert "is shadowed" in result.stderr
+
+
+def test_a_tool_that_is_lost_with_a_broken_plugin_is_told_with_the_reason(run, here, write_plugin):
+    tools = "from satchel import tool\n@tool\ndef find() -> str:\n    return 'x'\n"
+    write_plugin(here / "plugins", "finder", "contract: rules:FIND\n", tools=tools, rules="def (")
+    result = run("call", "find", "--plugins", "plugins")
+    assert result.exit_code == 1
+    assert "rules.py:1" in result.stderr
+    assert "there is no tool named 'find'" in result.stderr
+    assert "invalid syntax" in result.stderr

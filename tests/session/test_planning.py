@@ -561,16 +561,16 @@ def test_later_calls_of_a_sequential_plan_read_what_earlier_ones_wrote():
     assert plan(Sequential()) == ["a", "a+b", "a+a+b+c"]
 
 
-def test_a_read_is_not_changed_by_the_tool_that_is_handed_it():
-    def spoil(said: list) -> str:
+def test_each_call_is_handed_a_default_of_its_own():
+    def spoil(said: list) -> int:
         said.append("spoiled")
-        return "done"
+        return len(said)
 
     bag = Satchel()
     hold(bag, spoil, state_reads=(ToolStateRead("said", []),))
     session = bag.session()
-    in_time(session.call("spoil"))
-    assert session.state == {}, "the default is nobody's"
+    assert [in_time(session.call("spoil")).structured for _ in range(2)] == [1, 1]
+    assert session.state == {}
 
 
 def test_rules_see_the_state_as_it_was_when_the_plan_was_judged():

@@ -18,39 +18,9 @@ def bind(tool: Tool, contract: ToolContract) -> FunctionTool:
     Raises `DefinitionError` if the two do not fit.
     """
     made = tool if isinstance(tool, FunctionTool) else _of_execute(tool)
-    parameters = {item.name: item for item in made.open_parameters}
-    is_open = made.takes_further
-    place = f"contract {contract.name!r}"
-    if made.is_extended:
-        raise DefinitionError(
-            "its tool is extended by a model, and a contract says all that the tool takes",
-            where=place,
-            fix="take the model away, and name its fields in the schema",
-        )
-    unknown = [key for key in contract.supplied if key not in parameters and not is_open]
-    if unknown and not made.takes_context:
-        raise DefinitionError(
-            f"nothing takes {unknown[0]!r}",
-            where=place,
-            fix=f"add a parameter {unknown[0]!r} to the function, or one of type ToolContext",
-        )
-    names = tuple(key for key in contract.supplied if key in parameters or is_open)
-    known = made.settled.union(parameters)
-    properties = contract.parameters.get("properties", {})
-    if extra := [name for name in properties if name not in known and not is_open]:
-        raise DefinitionError(
-            f"its schema has {extra[0]!r}, which the function does not take",
-            where=place,
-            fix="take it out of the schema, or add the parameter",
-        )
-    given = {*names, *contract.with_defaults({}), *contract.parameters.get("required", ())}
-    needed = {item.name for item in parameters.values() if item.is_required}
-    if left := sorted(needed - given):
-        raise DefinitionError(
-            f"the function needs {left[0]!r}, which its schema lets the model leave out",
-            where=place,
-            fix="require it in the schema, or give the parameter a default",
-        )
+    _require_fitting(made, contract)
+    taken = {item.name for item in made.open_parameters}
+    names = tuple(key for key in contract.supplied if key in taken or made.takes_further)
 
     def complete(arguments: Mapping[str, Any]) -> dict[str, Any]:
         completed = contract.with_defaults(arguments)
@@ -67,6 +37,41 @@ def bind(tool: Tool, contract: ToolContract) -> FunctionTool:
         parameters=contract.parameters,
         complete=complete,
     )
+
+
+def _require_fitting(tool: FunctionTool, contract: ToolContract) -> None:
+    """Raise `DefinitionError` for what the function does not take, or would miss."""
+    place, is_open = f"contract {contract.name!r}", tool.takes_further
+    if tool.is_extended:
+        raise DefinitionError(
+            "its tool is extended by a model, and a contract says all that the tool takes",
+            where=place,
+            fix="take the model away, and name its fields in the schema",
+        )
+    taken = {item.name for item in tool.open_parameters}
+    unknown = [key for key in contract.supplied if key not in taken and not is_open]
+    if unknown and not tool.takes_context:
+        raise DefinitionError(
+            f"nothing takes {unknown[0]!r}",
+            where=place,
+            fix=f"add a parameter {unknown[0]!r} to the function, or one of type ToolContext",
+        )
+    known, properties = tool.settled | taken, contract.parameters.get("properties", {})
+    if extra := [name for name in properties if name not in known and not is_open]:
+        raise DefinitionError(
+            f"its schema has {extra[0]!r}, which the function does not take",
+            where=place,
+            fix="take it out of the schema, or add the parameter",
+        )
+    required = contract.parameters.get("required", ())
+    given = {*contract.supplied, *contract.with_defaults({}), *required}
+    needed = {item.name for item in tool.open_parameters if item.is_required}
+    if left := sorted(needed - given):
+        raise DefinitionError(
+            f"the function needs {left[0]!r}, which its schema lets the model leave out",
+            where=place,
+            fix="require it in the schema, or give the parameter a default",
+        )
 
 
 def handed(contract: ToolContract, context: ToolContext) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from satchel.cli.calling import called, run_to_end
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
 from satchel.cli.console import Console
 from satchel.cli.pairs import pairs
-from satchel.errors import SatchelError
+from satchel.diagnostics import Severity
+from satchel.errors import NotFoundError, SatchelError
 from satchel.tools import ToolResult
 
 if TYPE_CHECKING:
@@ -72,7 +73,15 @@ def _callable(bag: "satchel.Satchel", name: str) -> "ToolEntry":
     ]
     if name not in bag.catalog.tools and refused:
         raise SatchelError(refused[0].message, where=str(refused[0].where), fix=refused[0].fix)
-    entry = bag.catalog.tool(name)
+    try:
+        entry = bag.catalog.tool(name)
+    except NotFoundError as problem:
+        errors = [it for it in bag.catalog.diagnostics if it.severity is Severity.ERROR]
+        if problem.near or not errors:
+            raise
+        # It may well be one of what is broken.
+        told = f"{problem.message}, but there are errors; the first is {errors[0].message!r}"
+        raise SatchelError(told, where=str(errors[0].where), fix=errors[0].fix) from None
     if bag.catalog.tools.get(entry.name) is not entry:
         raise SatchelError(
             f"tool {name!r} is {entry.state}", fix="'satchel doctor' with the same options says why"
