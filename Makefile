@@ -44,8 +44,9 @@ run: $(INSTALLED)
 	esac; \
 	exec $(BIN)/satchel "$$command" "$$@"
 
+# Side by side, a file at a time, because the tests of a file may share what is slow to start.
 test: $(DEVELOPING)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile $(ARGS)
 
 check: $(DEVELOPING)
 	$(BIN)/python -m ruff format --check .
