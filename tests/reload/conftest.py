@@ -18,7 +18,7 @@ PATIENCE = 20.0
 
 LIVELY = Settings(
     mcp_servers=False,
-    pace=Pace(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, poll=0.1),
+    pace=Pace(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, resync_idle=5, poll=0.1),
 )
 
 
