@@ -544,3 +544,14 @@ def test_a_task_that_has_ended_pins_no_old_generation(options):
     gc.collect()
     assert old() is None
     assert say(session, "view_task", task_id="task_1").endswith("tune")
+
+
+def test_the_tools_of_a_step_are_those_of_its_schemas_in_their_order():
+    bag = maps_and_web()
+    session = bag.session()
+    session.activate("maps")
+    step = session.step()
+    assert [made.name for made in step.tools] == names(step)
+    assert [entry.name for entry in step.view.tools] == [
+        made.name for made in step.tools if made.name != META
+    ]

@@ -85,10 +85,11 @@ class Audience:
         before, self._published = self._published, self._newest()
         if before is self._published:  # of several changes at once the first was heard
             return
-        self._look(self._published)
         self._begin(self._publish(before, self._published))
         for talk in self._talks:
             self._begin(self._tell(talk))
+        # Last: what goes wrong there must not cost the news.
+        self._look(self._published)
 
     async def _publish(self, before: Shown, after: Shown) -> None:
         for event in events_between(before, after):

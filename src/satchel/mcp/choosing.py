@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from satchel.catalog import Catalog
-from satchel.groups import Activation, View, view_of
+from satchel.groups import Activation, seen_skills
 from satchel.names import BASIC_GROUP
 
 
@@ -57,18 +57,13 @@ def with_those_of_skills(catalog: Catalog, active: frozenset[str]) -> frozenset[
     while True:
         asked = {
             name
-            for skill in seen(catalog, active).model_skills
+            for skill in seen_skills(catalog, active)[1]
             for word in (skill.manifest.groups if skill.manifest else ())
             for name in _groups_called(word, catalog)
         }
         if asked <= active:
             return active
         active |= asked
-
-
-def seen(catalog: Catalog, active: frozenset[str]) -> View:
-    """Return what these groups make visible, and no others."""
-    return view_of(catalog, Activation().only(active, catalog.groups))
 
 
 def _by_default(catalog: Catalog) -> frozenset[str]:

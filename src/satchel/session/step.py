@@ -4,13 +4,15 @@ from typing import Any
 
 from satchel.catalog import Change
 from satchel.contracts import filled
-from satchel.groups import Sight, changes_between
+from satchel.groups import Sight, View, changes_between
 from satchel.prompt import render_changes
 from satchel.session.caller import Caller
 from satchel.session.calls import Calls
 from satchel.session.conversation import Conversation
 from satchel.session.past import Handout
+from satchel.session.showing import tool_called
 from satchel.shared import Scene
+from satchel.tools import Tool
 
 
 class StepChanges(tuple[Change, ...]):
@@ -51,6 +53,20 @@ class Step(Caller):
     def generation(self) -> int:
         """Return the number of the generation that is shown."""
         return self._shown.catalog.generation
+
+    @property
+    def view(self) -> View:
+        """Return what is seen of the catalog."""
+        return self._shown.view
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools that are shown, in the order of their schemas.
+
+        Run them by `call`: the session's own work only so.
+        """
+        showing = self._handout.showing
+        return tuple(tool_called(name, showing) for name in self._handout.names)
 
     @property
     def active_groups(self) -> tuple[str, ...]:
