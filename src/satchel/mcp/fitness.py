@@ -24,20 +24,22 @@ class Fitting:
     """Describes tools as they can be listed, each once for as long as it is there."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, str], tuple[Tool, dict[str, Any] | None]] = {}
+        self._known: dict[int, tuple[object, dict[str, Any] | None]] = {}
 
-    def described(self, tool: Tool, group: str) -> dict[str, Any] | None:
-        """Return a tool as it is listed, `None` for one that cannot be."""
-        key = (id(tool), group)
-        if (known := self._known.get(key)) is None:
-            # With the tool itself, so that no other can take its id.
-            known = self._known[key] = (tool, _described(tool, group))
+    def described(self, key: object, tool: Tool, group: str) -> dict[str, Any] | None:
+        """Return a tool as it is listed, `None` for one that cannot be.
+
+        It is the same for the same `key`, such as an entry of the catalog.
+        """
+        if (known := self._known.get(id(key))) is None:
+            # With the key itself, so that no other can take its id.
+            known = self._known[id(key)] = (key, _described(tool, group))
         return known[1]
 
-    def forget_all_but(self, tools: Iterable[Tool]) -> None:
-        """Let go of tools that are there no more."""
-        there = set(map(id, tools))
-        self._known = {key: known for key, known in self._known.items() if key[0] in there}
+    def forget_all_but(self, keys: Iterable[object]) -> None:
+        """Let go of what is there no more."""
+        there = set(map(id, keys))
+        self._known = {key: known for key, known in self._known.items() if key in there}
 
 
 def _described(tool: Tool, group: str) -> dict[str, Any] | None:

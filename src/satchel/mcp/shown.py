@@ -137,7 +137,7 @@ class Showcase:
         if (catalog := self._bag.catalog) is not self._catalog:
             self._lists = {key: shown.lists for key, shown in self._made.items()} or self._lists
             self._catalog, self._made, self._first = catalog, {}, {}
-            self._fitting.forget_all_but(entry.tool for entry in catalog.all_tools if entry.tool)
+            self._fitting.forget_all_but(catalog.all_tools)
         return self._catalog
 
     def _make(self, catalog: Catalog, active: frozenset[str], manner: Manner) -> Shown:
@@ -173,16 +173,18 @@ class Showcase:
 
     def _tools(self, step: Step, manner: Manner) -> Iterable[dict[str, Any]]:
         """Describe the tools that are served."""
-        by_name = step.view.by_name
-        for tool in step.tools:
-            entry = by_name.get(tool.name)
-            if not self.choice.lets(tool.name):
-                continue
-            if entry is None and tool.name in _TASK_TOOLS and not manner.is_lasting:
-                continue
-            described = self._fitting.described(tool, entry.group if entry else BASIC_GROUP)
-            if described is not None:
-                yield described
+        fitting = self._fitting
+        found = [
+            fitting.described(entry, entry.tool, entry.group)
+            for entry in step.view.tools
+            if entry.tool is not None and self.choice.lets(entry.name)
+        ]
+        found += [
+            fitting.described(tool, tool, BASIC_GROUP)
+            for tool in step.own_tools
+            if self.choice.lets(tool.name) and (manner.is_lasting or tool.name not in _TASK_TOOLS)
+        ]
+        return (described for described in found if described is not None)
 
 
 def _prompts(view: View, texts: Iterable[str], offers: Offers) -> list[dict[str, Any]]:

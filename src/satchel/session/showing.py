@@ -17,7 +17,7 @@ from satchel.session.options import SessionOptions
 from satchel.session.searching import search_tool
 from satchel.session.skilltools import loader_tool, reader_tool, script_tool
 from satchel.shared import Known, Scene, Shared, packed
-from satchel.tools import FunctionTool, Tool
+from satchel.tools import FunctionTool
 from satchel.tools.dialects import DIALECTS
 
 _MANY = 30
@@ -86,16 +86,12 @@ def schemas(
     return found
 
 
-def tool_called(name: str, showing: Showing) -> Tool:
-    """Return a tool that is shown; one of the catalog wins over the session's own."""
-    entry = showing.view.by_name.get(name)
-    return entry.tool if entry and entry.tool else showing.own_tools[name]
-
-
 def _schema(shared: Shared, showing: Showing, name: str, dialect: str) -> Any:
-    tool, own = tool_called(name, showing), showing.own_tools.get(name)
-    # Those of the catalog are shared by all sessions, and so are their schemas.
-    return tool.to_schema(dialect) if tool is own else shared.schema(tool, dialect)
+    """Return the schema of one tool; one of the catalog wins over the session's own."""
+    entry = showing.view.by_name.get(name)
+    if entry and entry.tool:
+        return shared.schema(entry.tool, dialect)
+    return showing.own_tools[name].to_schema(dialect)
 
 
 def _shown(scene: Scene, options: SessionOptions, style: SkillPrompt, begun: Begun) -> Showing:

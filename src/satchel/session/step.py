@@ -10,7 +10,6 @@ from satchel.session.caller import Caller
 from satchel.session.calls import Calls
 from satchel.session.conversation import Conversation
 from satchel.session.past import Handout
-from satchel.session.showing import tool_called
 from satchel.shared import Scene
 from satchel.tools import Tool
 
@@ -60,13 +59,14 @@ class Step(Caller):
         return self._shown.view
 
     @property
-    def tools(self) -> tuple[Tool, ...]:
-        """Return the tools that are shown, in the order of their schemas.
+    def own_tools(self) -> tuple[Tool, ...]:
+        """Return the session's own tools that are shown beside those of the view.
 
-        Run them by `call`: the session's own work only so.
+        They work by `call` only.
         """
         showing = self._handout.showing
-        return tuple(tool_called(name, showing) for name in self._handout.names)
+        taken = showing.view.by_name
+        return tuple(tool for name, tool in showing.own_tools.items() if name not in taken)
 
     @property
     def active_groups(self) -> tuple[str, ...]:
