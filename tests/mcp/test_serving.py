@@ -478,6 +478,25 @@ def test_a_tool_that_the_host_switched_off_is_neither_listed_nor_called(era):
     assert text == "There is no tool 'route'."
 
 
+def test_a_tool_that_the_host_switched_off_is_told_by_nobody(tmp_path):
+    bag = Satchel()
+    bag.create_group("maps")  # is described by the names of its tools
+    for number in range(40):
+        bag.register_tool(route, name=f"route_{number}", group="maps")
+    bag.register_tool(route, name="secret_route", group="maps")
+
+    async def ask(client, _):
+        found = await client.call_tool("search_tools", {"words": "secret route"})
+        wrong = await code_of(client.call_tool("route_99", {}))
+        on = await client.call_tool("reset_equipped_tools", {"maps": True})
+        return found, wrong, on, await client.list_tools()
+
+    told = [str(answer) for answer in asking(Serving(bag, Choice(disable=("secret_*",))), ask)]
+    assert "route_1" in told[0]
+    assert "route_1" in told[3]
+    assert not any("secret" in text for text in told)
+
+
 @every_era
 def test_where_groups_are_fixed_nobody_can_switch_another_on(era, tmp_path, write_skill):
     bag = Satchel()

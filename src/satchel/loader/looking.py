@@ -77,6 +77,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         choices,
         servers,
         declared,
+        load.read,
         frozen,
     )
     odd = (

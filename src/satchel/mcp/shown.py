@@ -92,6 +92,8 @@ class Showcase:
             meta_tool=manner.can_switch,
             skill_tools=options.skill_tools,
             search=None if manner.can_switch else False,
+            enable=options.enable,
+            disable=options.disable,
         )
         style = session.skill_style
         # Where a skill lies on this machine is of no use to a client that loads it by its name.
@@ -177,7 +179,7 @@ class Showcase:
         found = [
             fitting.described(entry, entry.tool, entry.group)
             for entry in step.view.tools
-            if entry.tool is not None and self.choice.lets(entry.name)
+            if entry.tool is not None
         ]
         found += [
             fitting.described(tool, tool, BASIC_GROUP)
