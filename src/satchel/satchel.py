@@ -25,7 +25,7 @@ from satchel.catalog import (
 from satchel.contracts import PlanPolicy, ToolContract, bind
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import Asked, Look, Wanted, look
-from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
+from satchel.names import BASIC_GROUP, NamePatterns, group_names, near_misses, plugin_name_fault
 from satchel.plugins import HostContract, show_catalog
 from satchel.plugins.fitting import bound
 from satchel.prompt import SkillPrompt
@@ -137,6 +137,8 @@ class Satchel:
         scripts: bool = False,
         search: bool | None = None,
         notes: Literal["prompt", "answer", "both"] = "both",
+        enable: Iterable[str] | str = (),
+        disable: Iterable[str] | str = (),
         plan_policy: PlanPolicy | None = None,
     ) -> Session:
         """Begin a conversation.
@@ -144,9 +146,12 @@ class Satchel:
         The first four say which tools of its own it offers to the model: to choose tool groups,
         to load skills, to run their scripts, and to search; `None` searches only where much is
         out of sight. `notes` says where the notes of active groups go: into the prompt, into the
-        answer of the meta tool, or both. `plan_policy` is `Session.plan_policy`.
+        answer of the meta tool, or both. `enable` and `disable` are patterns of names: tools of
+        the catalog that fit none of the first, if there are any, or one of the second, are not
+        there for this conversation. `plan_policy` is `Session.plan_policy`.
         """
-        options = SessionOptions(meta_tool, skill_tools, scripts, search, notes)
+        tools = NamePatterns(_several(enable), _several(disable))
+        options = SessionOptions(meta_tool, skill_tools, scripts, search, notes, tools)
         return Session(self._shared, options, plan_policy)
 
     # ---- what the host adds in code -------------------------------------------------------

@@ -19,7 +19,7 @@ from satchel import (
     ToolResult,
     tool,
 )
-from satchel.mcp import listing
+from satchel.mcp import listing, shown
 from satchel.mcp.choosing import Choice
 from satchel.mcp.serving import Serving
 
@@ -478,6 +478,25 @@ def test_a_tool_that_the_host_switched_off_is_neither_listed_nor_called(era):
     assert text == "There is no tool 'route'."
 
 
+def test_a_tool_that_the_host_switched_off_is_told_by_nobody(tmp_path):
+    bag = Satchel()
+    bag.create_group("maps")  # is described by the names of its tools
+    for number in range(40):
+        bag.register_tool(route, name=f"route_{number}", group="maps")
+    bag.register_tool(route, name="secret_route", group="maps")
+
+    async def ask(client, _):
+        found = await client.call_tool("search_tools", {"words": "secret route"})
+        wrong = await code_of(client.call_tool("route_99", {}))
+        on = await client.call_tool("reset_equipped_tools", {"maps": True})
+        return found, wrong, on, await client.list_tools()
+
+    told = [str(answer) for answer in asking(Serving(bag, Choice(disable=("secret_*",))), ask)]
+    assert "route_1" in told[0]
+    assert "route_1" in told[3]
+    assert not any("secret" in text for text in told)
+
+
 @every_era
 def test_where_groups_are_fixed_nobody_can_switch_another_on(era, tmp_path, write_skill):
     bag = Satchel()
@@ -548,6 +567,64 @@ def test_a_client_that_listens_is_told_on_its_stream(tmp_path, write_skill):
         "PromptsListChanged",
         "ResourcesListChanged",
     ]
+
+
+@every_era
+def test_a_change_is_told_also_if_taking_it_up_goes_wrong(era, monkeypatch):
+    server, bag = maps()
+    gone_wrong = asyncio.Event()
+
+    def fail(_):
+        gone_wrong.set()
+        raise RuntimeError
+
+    monkeypatch.setattr(server._manifests, "forget_all_but", fail)
+
+    async def ask(client, told):
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        if era == HANDSHAKE:
+            await client.list_tools()
+            bag.register_tool(echo, name="newer")
+            await told.until("notifications/tools/list_changed")
+        else:
+            async with client.listen(tools_list_changed=True) as stream:
+                bag.register_tool(echo, name="newer")
+                await anext(stream)
+        await gone_wrong.wait()
+
+    asking(server, ask, era)
+
+
+def test_what_is_shown_is_kept_for_a_few_choices_of_groups_only():
+    bag = Satchel()
+    for number in range(5):
+        bag.create_group(f"group_{number}", "Some.")
+        bag.register_tool(echo, name=f"echo_{number}", group=f"group_{number}")
+    server = Serving(bag)
+
+    async def switch(client, _):
+        for chosen in range(32):
+            on = {f"group_{number}": bool(chosen >> number & 1) for number in range(5)}
+            await client.call_tool("reset_equipped_tools", on)
+            assert len(await names_of(client)) == sum(on.values()) + 1
+        return len(server._showcase._made)
+
+    assert asking(server, switch) == shown._MOST
+
+
+@every_era
+def test_a_list_that_a_change_did_not_touch_is_not_made_anew(era, skilled, monkeypatch):
+    server = Serving(skilled)
+
+    async def ask(client, told):
+        before = await client.list_resources()
+        skilled.register_tool(echo, name="newer")
+        await client.list_tools()
+        monkeypatch.setattr(listing.Listing, "page", lambda *_: pytest.fail("it was made again"))
+        return before, await client.list_resources()
+
+    before, after = asking(server, ask, era)
+    assert before.resources == after.resources
 
 
 def test_a_change_of_what_nobody_is_shown_is_not_told():
@@ -784,6 +861,36 @@ def test_only_clients_of_this_machine_hear_where_skills_lie(era, local, skilled,
     assert [str(tmp_path) in text for text in texts] == [local, local]
     assert ["skill://pdf" in text for text in texts] == [not local, not local]
     assert not any(str(tmp_path) in text for text in listings)
+
+
+@every_era
+@pytest.mark.parametrize("local", [True, False])
+def test_without_a_tool_that_loads_skills_other_clients_hear_an_address_that_they_can_read(
+    era, local, skilled, tmp_path
+):
+    async def ask(client, _):
+        listed = await client.get_prompt("skill_prompt")
+        return [listed.messages[0].content.text, client.instructions]
+
+    server = Serving(skilled, Choice(skill_tools=False), local=local)
+    for text in asking(server, ask, era):
+        assert (str(tmp_path) in text) is local
+        assert ("<location>skill://pdf/SKILL.md</location>" in text) is not local
+
+
+def test_what_a_search_answers_names_no_folder_of_this_machine(tmp_path, write_skill):
+    bag = Satchel(skills=[tmp_path / "a & b"])
+    bag.create_group("maps", "Maps.")
+    for number in range(40):  # so many that there is a search
+        bag.register_skill(write_skill(tmp_path / "of maps", f"maps-{number}"), group="maps")
+    bag.register_skill(write_skill(tmp_path / "a & b", "pdf"))
+
+    async def search(client, _):
+        return (await client.call_tool("search_skills", {"words": "pdf"})).content[0].text
+
+    text = asking(Serving(bag, Choice(skill_tools=False), local=False), search)
+    assert "read skill://pdf/SKILL.md" in text
+    assert str(tmp_path) not in text
 
 
 @every_era

@@ -2,12 +2,23 @@
 
 import hashlib
 import os
+import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
 
 from satchel import Satchel
 from satchel.groups import Activation, view_of
-from satchel.mcp.skills import MOST_FILES, Manifests, children, find, read, uri_of
+from satchel.mcp.skills import (
+    MOST_FILES,
+    Manifests,
+    children,
+    find,
+    read,
+    uri_of,
+    without_folders,
+)
 from satchel.settings import Limits
 
 
@@ -106,6 +117,35 @@ def test_files_are_read_once_while_they_do_not_change(bag, monkeypatch):
     )
     assert manifests.listed(view(bag).skills) == first
     assert not [path for path in reads if "logo" in str(path)]
+
+
+def test_files_may_be_forgotten_while_a_thread_lists_them(tmp_path, write_skill, monkeypatch):
+    for number in range(30):
+        folder = write_skill(tmp_path, f"skill-{number}")
+        for name in "abcdefgh":
+            (folder / f"{name}.md").write_text(name)
+    skills = view(Satchel(skills=[tmp_path])).skills
+    manifests, before = Manifests(Limits()), sys.getswitchinterval()
+    listing = threading.Thread(target=manifests.listed, args=(skills,))
+    sys.setswitchinterval(1e-6)
+    try:
+        listing.start()
+        while listing.is_alive():
+            manifests.forget_all_but(skills)
+    finally:
+        sys.setswitchinterval(before)
+        listing.join()
+
+
+def test_one_folder_in_a_text_is_not_taken_for_another():
+    def skill(name, path):
+        return SimpleNamespace(name=name, path=path)
+
+    skills = [skill("short", "/s/pdf"), skill("long", "/s/pdf-forms"), skill("odd", "/s/a & b")]
+    text = "read /s/pdf-forms/SKILL.md, /s/pdf/SKILL.md, /s/a & b/x and <l>/s/a &amp; b/x</l>"
+    assert without_folders(text, skills) == (
+        "read skill://long/SKILL.md, skill://short/SKILL.md, skill://odd/x and <l>skill://odd/x</l>"
+    )
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,8 @@ class ToolEntry(Entry):
     """What calls of it are held to."""
     declared: DeclaredContract | None = None
     """What that says, also where it was read but not run."""
+    supply: "ToolSupply | None" = field(default=None, compare=False, repr=False)
+    """What it was made of; the same makes the same entry."""
 
     @property
     def group(self) -> str:

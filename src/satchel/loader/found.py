@@ -15,6 +15,7 @@ from satchel.sources import (
     DistributionScan,
     PackageFinding,
     Place,
+    PluginFinding,
     PluginScan,
     Scope,
     SkillScan,
@@ -55,6 +56,8 @@ class Look:
     """The part of the catalog that each remote server brings, before it was fitted."""
     declared: tuple[Declared, ...] = ()
     """The remote servers that somebody wrote down."""
+    read: Mapping[int, tuple[PluginFinding, Supply]] = field(default_factory=dict)
+    """What each plugin folder declares, by the identity of its finding."""
     frozen: frozenset[Place] = frozenset()
     """Places whose skills are those of the last look, because their plugin was rejected."""
 

@@ -49,11 +49,13 @@ class Loader:
     loading: dict[Unit, Loading] = field(default_factory=dict)
     taken: dict[str, Scope] = field(default_factory=dict)
     """The names of the folders that are served, with their scopes."""
+    read: dict[int, tuple[PluginFinding, Supply]] = field(default_factory=dict)
+    """What each folder declares, by the identity of its finding."""
 
     def folders(self, scans: Iterable[PluginScan]) -> Iterable[Supply]:
         """Load the plugin folders; of two of one name only the first sound one is imported."""
         read = [
-            (read_folder(found, (order, found.key)), found)
+            (self._read(found, (order, found.key)), found)
             for order, scan in enumerate(scans)
             for found in scan.findings.values()
         ]
@@ -73,6 +75,13 @@ class Loader:
                 if not loaded.failed:
                     self.taken.setdefault(loaded.name, loaded.scope)
                 yield loaded
+
+    def _read(self, found: PluginFinding, rank: tuple[object, ...]) -> Supply:
+        """Return what a folder declares; one that did not change is the same finding."""
+        known = self.before.read.get(id(found))
+        supply = known[1] if known else read_folder(found, rank)
+        self.read[id(found)] = (found, supply)
+        return _ranked(supply, rank)
 
     def _folder(self, supply: Supply, found: PluginFinding, limits: Limits) -> Supply:
         """Import a plugin folder, or start the process that it asks for."""
@@ -198,7 +207,11 @@ class Loader:
             return None  # It was contested, and not imported for that.
         if not known.failed and known.code is None and known.tools:
             return None  # It was shadowed, so it was only read.
-        return replace(known, rank=supply.rank)
+        return _ranked(known, supply.rank)
+
+
+def _ranked(supply: Supply, rank: tuple[object, ...]) -> Supply:
+    return supply if supply.rank == rank else replace(supply, rank=rank)
 
 
 def _lacks_a_module(supply: Supply) -> bool:

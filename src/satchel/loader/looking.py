@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from satchel.catalog import Catalog, PluginEntry, Supply, build, build_plugins
+from satchel.catalog import Catalog, PluginEntry, Supply, build, build_plugins, nothing_off
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.checking import contract_problems
 from satchel.loader.declaring import declared_servers, with_servers
@@ -77,6 +77,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         choices,
         servers,
         declared,
+        load.read,
         frozen,
     )
     odd = (
@@ -90,11 +91,12 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         *fitted[unit_of(wanted.host)].problems,
         *asked.trouble,
     )
-    built = build(ranked, plugins, previous, odd, choices.disabled)
+    off = choices.disabled if choices.chooses else nothing_off
+    built = build(ranked, plugins, previous, odd, off)
     # What is served has to be known before anybody can say what it lacks.
     lacking = tuple(contract_problems(wanted, built, fitted.values()))
     if lacking:
-        built = build(ranked, plugins, previous, (*odd, *lacking), choices.disabled)
+        built = build(ranked, plugins, previous, (*odd, *lacking), off)
     return now, built
 
 

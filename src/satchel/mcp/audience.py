@@ -35,7 +35,7 @@ class Audience:
         self._bus = InMemorySubscriptionBus()
         self.listening = ListenHandler(self._bus)
         """Answers clients that listen on a stream."""
-        self._published = newest()
+        self._compared, self._published = bag.catalog, newest()
         self._talks: set[Talk] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._runs = 0
@@ -82,17 +82,19 @@ class Audience:
                     task.cancel()
 
     def _compare(self) -> None:
-        before, self._published = self._published, self._newest()
-        if before is self._published:  # of several changes at once the first was heard
+        if self._compared is self._bag.catalog:  # of several changes at once the first was heard
             return
-        self._look(self._published)
-        self._begin(self._publish(before, self._published))
+        self._compared = self._bag.catalog
         for talk in self._talks:
             self._begin(self._tell(talk))
+        self._begin(self._publish())
 
-    async def _publish(self, before: Shown, after: Shown) -> None:
-        for event in events_between(before, after):
+    async def _publish(self) -> None:
+        before, self._published = self._published, self._newest()
+        for event in events_between(before, self._published):
             await self._bus.publish(event)
+        # Last: what goes wrong there must not cost the news.
+        self._look(self._published)
 
     async def _tell(self, talk: Talk) -> None:
         """Tell one client; one who does not read is left behind."""

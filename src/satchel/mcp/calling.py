@@ -34,7 +34,7 @@ class Asked:
     """What the client is shown."""
     choice: Choice
     hide: Callable[[str], str] | None
-    """Takes out of a skill's text what is not for the client."""
+    """Takes out of what our own tools answer what is not for the client."""
 
     @property
     def is_of_skills(self) -> bool:
@@ -58,7 +58,7 @@ async def call_tool(asked: Asked) -> dict[str, Any]:
         # Nobody could ask for it by the next request, so this one waits for it.
         waiting = {"task_id": task, "timeout": _FOR_EVER}
         result = await talk.session.call("wait_task", waiting, call_id=call.id)
-    if asked.is_of_skills and asked.hide is not None:
+    if asked.hide is not None and name not in asked.shown.view.by_name:
         result = _hidden(result, asked.hide)
     return answer(result, is_stateless=is_stateless(asked.ctx))
 

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 from satchel.catalog import Catalog
-from satchel.groups import Activation, View, view_of
-from satchel.names import BASIC_GROUP
+from satchel.groups import Activation, seen_skills
+from satchel.names import BASIC_GROUP, NamePatterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +35,7 @@ class Choice:
 
     def lets(self, tool: str) -> bool:
         """Tell whether a tool of that name is served if its group is active."""
-        if any(fnmatchcase(tool, pattern) for pattern in self.disable):
-            return False
-        return not self.enable or any(fnmatchcase(tool, pattern) for pattern in self.enable)
+        return NamePatterns(self.enable, self.disable).lets(tool)
 
     def active_in(self, catalog: Catalog) -> frozenset[str]:
         """Return the groups that are active to begin with."""
@@ -57,18 +54,13 @@ def with_those_of_skills(catalog: Catalog, active: frozenset[str]) -> frozenset[
     while True:
         asked = {
             name
-            for skill in seen(catalog, active).model_skills
+            for skill in seen_skills(catalog, active)[1]
             for word in (skill.manifest.groups if skill.manifest else ())
             for name in _groups_called(word, catalog)
         }
         if asked <= active:
             return active
         active |= asked
-
-
-def seen(catalog: Catalog, active: frozenset[str]) -> View:
-    """Return what these groups make visible, and no others."""
-    return view_of(catalog, Activation().only(active, catalog.groups))
 
 
 def _by_default(catalog: Catalog) -> frozenset[str]:

@@ -8,54 +8,59 @@ from typing import Any
 from mcp_types import methods
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
 
+from satchel.tools import Tool
+
 _log = logging.getLogger("satchel.mcp")
+
+GROUP_KEY = "dev.satchel/group"
+"""Where in `_meta` a tool says which group it belongs to."""
 
 _FRAME = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _ERAS = (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION)
-
-Key = tuple[str, str]
-"""A tool's name and version."""
+_LACKING: tuple[tuple[str, ...], ...] = ((), ("annotations",), ("annotations", "outputSchema"))
 
 
 class Fitting:
-    """Makes tools fit, and remembers how each version did."""
+    """Describes tools as they can be listed, each once for as long as it is there."""
 
     def __init__(self) -> None:
-        self._without: dict[Key, tuple[str, ...] | None] = {}
+        self._known: dict[int, tuple[object, dict[str, Any] | None]] = {}
 
-    def fitted(self, tool: Mapping[str, Any], version: str) -> dict[str, Any] | None:
-        """Return a tool as it can be listed, `None` for one that cannot be."""
-        key = (tool["name"], version)
-        if key not in self._without:
-            self._without[key] = _lacking(tool)
-        lacking = self._without[key]
-        if lacking is None:
-            return None
-        return {name: value for name, value in tool.items() if name not in lacking}
+    def described(self, key: object, tool: Tool, group: str) -> dict[str, Any] | None:
+        """Return a tool as it is listed, `None` for one that cannot be.
 
-    def forget_all_but(self, keys: Iterable[Key]) -> None:
-        """Let go of versions that are there no more."""
-        there = set(keys)
-        self._without = {key: known for key, known in self._without.items() if key in there}
+        It is the same for the same `key`, such as an entry of the catalog.
+        """
+        if (known := self._known.get(id(key))) is None:
+            # With the key itself, so that no other can take its id.
+            known = self._known[id(key)] = (key, _described(tool, group))
+        return known[1]
+
+    def forget_all_but(self, keys: Iterable[object]) -> None:
+        """Let go of what is there no more."""
+        there = set(map(id, keys))
+        self._known = {key: known for key, known in self._known.items() if key in there}
 
 
-def _lacking(tool: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return what must be left out of a tool, `None` if that does not help."""
-    for lacking in ((), ("annotations",), ("annotations", "outputSchema")):
-        problem = _fault({name: value for name, value in tool.items() if name not in lacking})
-        if not problem:
+def _described(tool: Tool, group: str) -> dict[str, Any] | None:
+    schema = {**tool.to_schema("mcp"), "_meta": {GROUP_KEY: group}}
+    for lacking in _LACKING:
+        fitting, problem = _fit({key: schema[key] for key in schema if key not in lacking})
+        if fitting is not None:
             if lacking:
-                _log.warning("tool %s is served without %s", tool["name"], " and ".join(lacking))
-            return lacking
-    _log.warning("tool %s is not served over MCP: %s", tool["name"], problem)
+                _log.warning("tool %s is served without %s", tool.name, " and ".join(lacking))
+            return fitting
+    _log.warning("tool %s is not served over MCP: %s", tool.name, problem)
     return None
 
 
-def _fault(tool: Mapping[str, Any]) -> str:
+def _fit(schema: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """Return a copy that nobody else holds, or what is wrong."""
     try:
-        json.dumps(tool, allow_nan=False).encode()
+        fitting: dict[str, Any] = json.loads(json.dumps(schema, allow_nan=False))
+        json.dumps(fitting, ensure_ascii=False).encode()
         for era in _ERAS:
-            methods.serialize_server_result("tools/list", era, {"tools": [tool], **_FRAME})
+            methods.serialize_server_result("tools/list", era, {"tools": [fitting], **_FRAME})
     except (ValueError, TypeError, RecursionError) as problem:
-        return type(problem).__name__
-    return ""
+        return None, type(problem).__name__
+    return fitting, ""

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,8 @@ class Listing:
 
     items: tuple[dict[str, Any], ...]
     marks: tuple[str, ...] = ()
+    on_wire: dict[Hashable, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+    """Answers as they were sent, by what they depend on beside the list."""
 
     @classmethod
     def of(cls, items: Iterable[dict[str, Any]], marks: Iterable[str] = ()) -> "Listing":

@@ -7,7 +7,6 @@ stands alone: all clients see the same lists, and hear of changes on a stream th
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -33,7 +32,6 @@ from satchel.mcp.skills import EXTENSION, TEMPLATE, Manifests, children, find, r
 from satchel.mcp.talk import Talk, connection_of
 from satchel.satchel import Satchel
 from satchel.settings import Limits
-from satchel.text import xml_path
 from satchel.tools import Tool, ToolResult
 from satchel.tools.offers import Complete
 
@@ -47,7 +45,13 @@ _RESOURCE_NOT_FOUND = -32002
 """The code of the protocol with a handshake; later it is that of wrong parameters."""
 _MOST_COMPLETIONS = 100
 
-_REMEMBERED = frozenset({"tools/list", "prompts/list", "resources/list"})
+_LISTED = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+"""The methods that list something, with what they call it."""
 
 
 class SkillParams(types.RequestParams):
@@ -80,10 +84,10 @@ class Serving:
         local: bool = True,
         limits: Limits | None = None,
     ) -> None:
-        self.choice, self._bag, self._is_local = choice or Choice(), bag, local
+        self.choice, self._bag = choice or Choice(), bag
         self._limits = limits or Limits()
-        self._showcase = Showcase(bag, self.choice)
         self._manifests = Manifests(self._limits)
+        self._showcase = Showcase(bag, self.choice, self._manifests, local=local)
         can_switch = self.choice.meta_tool and not self.choice.is_fixed
         self._with_connection = Manner(can_switch, is_lasting=True)
         self._without = Manner(can_switch=False, is_lasting=single)
@@ -98,14 +102,12 @@ class Serving:
             instructions=self._shown_without().instructions or None,
             lifespan=self.audience.life,
             get_tool_input_schema=self._schema_of,
-            on_list_tools=self._list("tools", lambda shown: shown.tools),
+            on_list_tools=self._list("tools"),
             on_call_tool=self._call,
-            on_list_prompts=self._list("prompts", lambda shown: shown.prompts),
+            on_list_prompts=self._list("prompts"),
             on_get_prompt=self._prompt,
-            on_list_resources=self._list("resources", lambda shown: shown.resources),
-            on_list_resource_templates=self._list(
-                "resourceTemplates", lambda shown: shown.templates
-            ),
+            on_list_resources=self._list("resources"),
+            on_list_resource_templates=self._list("resourceTemplates"),
             on_read_resource=self._read,
             on_subscribe_resource=self._subscribe,
             on_unsubscribe_resource=self._unsubscribe,
@@ -172,28 +174,28 @@ class Serving:
     # ---- lists ------------------------------------------------------------------------------
 
     def _list(
-        self, key: str, choose: Callable[[Shown], Listing]
+        self, key: str
     ) -> Callable[[Context, types.PaginatedRequestParams | None], Awaitable[Any]]:
         async def answer(ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-            return _page(key, choose(self._shown(ctx)), params)
+            return _page(key, self._shown(ctx).lists[key], params)
 
         return answer
 
     async def _remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer a list from memory: the SDK takes long to check and write many tools."""
-        if ctx.method not in _REMEMBERED:
+        if (listed := _LISTED.get(ctx.method)) is None:
             return await call_next(ctx)
         is_ready = is_stateless(ctx) or ctx.session.client_params is not None
         cursor = (ctx.params or {}).get("cursor")
         if not is_ready or not (cursor is None or isinstance(cursor, str)):
             return await call_next(ctx)
-        shown, key = self._shown(ctx), (ctx.method, ctx.protocol_version, cursor)
-        if (known := shown.on_wire.get(key)) is not None:
+        listing, key = self._shown(ctx).lists[listed], (ctx.protocol_version, cursor)
+        if (known := listing.on_wire.get(key)) is not None:
             methods.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
             return known
         result = await call_next(ctx)
-        if isinstance(result, dict) and self._shown(ctx) is shown:
-            shown.on_wire[key] = result
+        if isinstance(result, dict) and self._shown(ctx).lists[listed] is listing:
+            listing.on_wire[key] = result
         return result
 
     # ---- tools ------------------------------------------------------------------------------
@@ -201,7 +203,7 @@ class Serving:
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         talk = self._talk(ctx)
         shown = self._shown_to(talk)
-        hide = None if self._is_local else partial(_without_folders, shown=shown)
+        hide = self._showcase.hider(shown.catalog)
         try:
             return await _or_question(
                 call_tool(Asked(ctx, params, talk, shown, self.choice, hide)), lambda answer: answer
@@ -214,7 +216,7 @@ class Serving:
     async def _prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         talk = self._talk(ctx)
         shown = self._shown_to(talk)
-        described = {item["name"]: item["description"] for item in shown.prompts.items}
+        described = {item["name"]: item["description"] for item in shown.lists["prompts"].items}
         if params.name not in described:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name!r}.")
         offered = shown.offers.prompts.get(params.name)
@@ -232,7 +234,8 @@ class Serving:
         except SatchelError as problem:
             raise MCPError(types.INVALID_PARAMS, problem.message) from problem
         self.audience.check(talk, shown)
-        return text if self._is_local else _without_folders(text, shown=shown)
+        hide = self._showcase.hider(shown.catalog) or str
+        return hide(text)
 
     def _made(
         self, ctx: Context, params: Any, tool: Tool, name: str, arguments: Mapping[str, str]
@@ -277,10 +280,8 @@ class Serving:
 
     async def _skills(self, ctx: Context, params: types.PaginatedRequestParams) -> Any:
         shown = self._shown(ctx)
-        if not shown.entries:
-            found = await asyncio.to_thread(self._manifests.listed, shown.view.model_skills)
-            shown.entries.append(Listing.of(found))
-        return _page("skills", shown.entries[0], params)
+        listing = await asyncio.to_thread(lambda: shown.entries)
+        return _page("skills", listing, params)
 
     async def _skill(self, ctx: Context, params: SkillParams) -> Any:
         found = find(params.uri, self._shown(ctx).view)
@@ -379,10 +380,3 @@ def _page(
 def _no_resource(ctx: Context, uri: str) -> MCPError:
     code = types.INVALID_PARAMS if is_stateless(ctx) else _RESOURCE_NOT_FOUND
     return MCPError(code, f"There is no resource {uri}.", {"uri": uri})
-
-
-def _without_folders(text: str, *, shown: Shown) -> str:
-    """Take out where skills lie on this machine: addresses that a client can read stand there."""
-    for skill in shown.view.skills:
-        text = text.replace(xml_path(skill.path), uri_of(skill.name, ""))
-    return text

@@ -1,28 +1,28 @@
 """What a server shows of one generation with the same groups active: its lists, made once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from satchel.catalog import Catalog
 from satchel.errors import SatchelError
 from satchel.groups import View
-from satchel.mcp.choosing import Choice, seen, with_those_of_skills
+from satchel.mcp.choosing import Choice, with_those_of_skills
 from satchel.mcp.fitness import Fitting
 from satchel.mcp.listing import Listing
 from satchel.mcp.offering import Offers, described_prompt, described_resource
 from satchel.mcp.prompts import prompts_of
-from satchel.mcp.skills import TEMPLATE, resources_of
+from satchel.mcp.skills import TEMPLATE, Manifests, resources_of, without_folders
 from satchel.names import BASIC_GROUP
 from satchel.prompt.skills import DEFAULT_TEMPLATE, LOADER_TIGHT_TEMPLATE
 from satchel.satchel import Satchel
-from satchel.session import Session
-
-GROUP_KEY = "dev.satchel/group"
-"""Where in `_meta` a tool says which group it belongs to."""
+from satchel.session import Session, Step
 
 _TASK_TOOLS = frozenset({"view_task", "wait_task", "cancel_task"})
+_MOST = 16
+"""For how many different choices of groups what is shown is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +35,53 @@ class Manner:
     """Whether its session lives longer than one request."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shown:
     """The lists, and what of the generation they were made of."""
 
     catalog: Catalog
     active: frozenset[str]
     view: View
-    tools: Listing
-    prompts: Listing
-    resources: Listing
-    templates: Listing
+    lists: Mapping[str, Listing]
+    """What clients list, by the words of the protocol."""
     offers: Offers
     """What plugins offer beside tools and skills."""
     texts: Mapping[str, str]
     """The skill prompt and the notes, by the names of their prompts."""
-    schemas: Mapping[str, Mapping[str, Any]]
-    """The schema of the arguments of each tool, by its name."""
     instructions: str
     """What a model should know before it begins."""
-    on_wire: dict[tuple[str, str, str | None], dict[str, Any]] = field(default_factory=dict)
-    """Answers as they were sent: by method, version of the protocol, and cursor."""
-    entries: list[Listing] = field(default_factory=list)
-    """The entries of the skills, once somebody asked for them."""
+    manifests: Manifests
+
+    @cached_property
+    def schemas(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the schema of the arguments of each tool, by its name."""
+        return {tool["name"]: tool["inputSchema"] for tool in self.lists["tools"].items}
+
+    @cached_property
+    def entries(self) -> Listing:
+        """Return the entries of the skills; this reads their files."""
+        return Listing.of(self.manifests.listed(self.view.model_skills))
+
+
+Key = tuple[frozenset[str], Manner]
+"""What is shown of a generation depends on the groups that are active, and on the connection."""
 
 
 class Showcase:
-    """Makes what is shown, and keeps it while the generation is the newest."""
+    """Makes what is shown, and keeps it while the generation is the newest.
 
-    def __init__(self, bag: Satchel, choice: Choice) -> None:
-        self._bag, self.choice = bag, choice
+    Clients that are not `local` are not told where skills lie on this machine.
+    """
+
+    def __init__(
+        self, bag: Satchel, choice: Choice, manifests: Manifests, *, local: bool = True
+    ) -> None:
+        self._bag, self.choice, self._is_local = bag, choice, local
+        self._manifests = manifests
         self._catalog = bag.catalog
-        self._made: dict[tuple[frozenset[str], Manner], Shown] = {}
+        self._made: dict[Key, Shown] = {}
+        self._lists: dict[Key, Mapping[str, Listing]] = {}
+        """What was listed of the generation before."""
         self._first: dict[Manner, frozenset[str]] = {}
         self._fitting = Fitting()
 
@@ -77,6 +92,8 @@ class Showcase:
             meta_tool=manner.can_switch,
             skill_tools=options.skill_tools,
             search=None if manner.can_switch else False,
+            enable=options.enable,
+            disable=options.disable,
         )
         style = session.skill_style
         # Where a skill lies on this machine is of no use to a client that loads it by its name.
@@ -105,50 +122,71 @@ class Showcase:
     def shown(self, active: Iterable[str], manner: Manner) -> Shown:
         """Return what is shown of the newest generation while these groups are active."""
         catalog, key = self._newest(), (frozenset(active), manner)
-        if (made := self._made.get(key)) is None:
-            made = self._made[key] = self._make(catalog, *key)
+        made = self._made.pop(key, None) or self._make(catalog, *key)
+        self._made[key] = made  # the last one now
+        if len(self._made) > _MOST:
+            del self._made[next(iter(self._made))]
         return made
+
+    def hider(self, catalog: Catalog) -> Callable[[str], str] | None:
+        """Return what takes out of a text what is not for the clients, if anything is not."""
+        if self._is_local:
+            return None
+        return lambda text: without_folders(text, catalog.all_skills)
 
     def _newest(self) -> Catalog:
         """Return the newest generation, and forget what was made of another."""
         if (catalog := self._bag.catalog) is not self._catalog:
+            self._lists = {key: shown.lists for key, shown in self._made.items()} or self._lists
             self._catalog, self._made, self._first = catalog, {}, {}
-            self._fitting.forget_all_but((tool.name, tool.version) for tool in catalog.all_tools)
+            self._fitting.forget_all_but(catalog.all_tools)
         return self._catalog
 
     def _make(self, catalog: Catalog, active: frozenset[str], manner: Manner) -> Shown:
         session = self.session(manner)
         self.settle(session, active)
         step = session.step()
-        view = seen(catalog, active)
-        tools = [
-            {**fitted, "_meta": {GROUP_KEY: _group_of(schema["name"], view)}}
-            for schema in step.schemas("mcp")
-            if self.choice.lets(schema["name"])
-            and (manner.is_lasting or not _is_of_tasks(schema["name"], view))
-            and (fitted := self._fitting.fitted(schema, _version_of(schema["name"], view)))
-        ]
+        hide = self.hider(catalog) or str
         texts = {"skill_prompt": step.skill_prompt(), "activated_notes": step.activated_notes()}
-        texts = {name: text for name, text in texts.items() if text}
+        texts = {name: hide(text) for name, text in texts.items() if text}
         offers = Offers.of(catalog, active)
         described = [described_resource(one) for one in offers.resources.values()]
-        return Shown(
-            catalog,
-            active,
-            view,
-            Listing.of(tools),
-            Listing.of(_prompts(view, texts, offers)),
-            # Also when only the text of a skill changes, what was read is out of date.
-            Listing.of(
+        view = step.view
+        lists = {
+            "tools": Listing.of(self._tools(step, manner)),
+            "prompts": Listing.of(_prompts(view, texts, offers)),
+            "resources": Listing.of(
                 [*resources_of(view.skills), *(one for one in described if "uri" in one)],
+                # Also when only the text of a skill changes, what was read is out of date.
                 (skill.version for skill in view.skills),
             ),
-            Listing.of([TEMPLATE, *(one for one in described if "uri" not in one)]),
-            offers,
-            texts,
-            {tool["name"]: tool["inputSchema"] for tool in tools},
-            step.prompt(),
-        )
+            "resourceTemplates": Listing.of(
+                [TEMPLATE, *(one for one in described if "uri" not in one)]
+            ),
+        }
+        # What says the same is the same list, with the answers that were made of it.
+        before = self._lists.get((active, manner), {})
+        lists = {
+            key: known if (known := before.get(key)) == made else made
+            for key, made in lists.items()
+        }
+        instructions = hide(step.prompt())
+        return Shown(catalog, active, view, lists, offers, texts, instructions, self._manifests)
+
+    def _tools(self, step: Step, manner: Manner) -> Iterable[dict[str, Any]]:
+        """Describe the tools that are served."""
+        fitting = self._fitting
+        found = [
+            fitting.described(entry, entry.tool, entry.group)
+            for entry in step.view.tools
+            if entry.tool is not None
+        ]
+        found += [
+            fitting.described(tool, tool, BASIC_GROUP)
+            for tool in step.own_tools
+            if self.choice.lets(tool.name) and (manner.is_lasting or tool.name not in _TASK_TOOLS)
+        ]
+        return (described for described in found if described is not None)
 
 
 def _prompts(view: View, texts: Iterable[str], offers: Offers) -> list[dict[str, Any]]:
@@ -158,18 +196,3 @@ def _prompts(view: View, texts: Iterable[str], offers: Offers) -> list[dict[str,
     for one in (*ours, *map(described_prompt, offers.prompts.values()), *skills):
         found.setdefault(one["name"], one)
     return list(found.values())
-
-
-def _group_of(name: str, view: View) -> str:
-    entry = view.by_name.get(name)
-    return entry.group if entry else BASIC_GROUP
-
-
-def _version_of(name: str, view: View) -> str:
-    entry = view.by_name.get(name)
-    return entry.version if entry else ""
-
-
-def _is_of_tasks(name: str, view: View) -> bool:
-    """Tell whether a tool is one of those that look after background tasks."""
-    return name in _TASK_TOOLS and name not in view.by_name

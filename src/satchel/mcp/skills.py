@@ -19,7 +19,7 @@ from satchel.names import skill_name_fault
 from satchel.settings import MIB, Limits
 from satchel.sources.serving import ServedFile, media_type_of, serve
 from satchel.sources.skills import SKILL_FILE
-from satchel.text import visible
+from satchel.text import visible, xml_path
 
 EXTENSION = "io.modelcontextprotocol/skills"
 SCHEME = "skill://"
@@ -160,7 +160,22 @@ class Manifests:
     def forget_all_but(self, skills: Iterable[SkillEntry]) -> None:
         """Let go of files that are there no more."""
         there = {(s.path, file.name, file.digest) for s in skills for file in s.files}
-        self._known = {key: known for key, known in self._known.items() if key in there}
+        # A copy: a thread may be listing skills meanwhile.
+        known = self._known.copy()
+        self._known = {key: known for key, known in known.items() if key in there}
+
+
+def without_folders(text: str, skills: Iterable[SkillEntry]) -> str:
+    """Take out where skills lie on this machine: addresses that a client can read stand there."""
+    addresses = {
+        path: uri_of(skill.name, "")
+        for skill in skills
+        for path in (skill.path, xml_path(skill.path))
+    }
+    # One folder's path may be the beginning of another's.
+    for path in sorted(addresses, key=len, reverse=True):
+        text = text.replace(path, addresses[path])
+    return text
 
 
 def _served(skill: SkillEntry, path: str, limits: Limits) -> ServedFile:

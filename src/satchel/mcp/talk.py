@@ -1,6 +1,6 @@
 """One client: its session, and what it was told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
 )
 
+from satchel.catalog import SkillEntry
 from satchel.mcp.client import Level
 from satchel.mcp.shown import Manner, Shown
 from satchel.mcp.skills import uri_of
@@ -38,24 +39,32 @@ class Talk:
 
 def events_between(before: Shown, after: Shown) -> Iterator[ServerEvent]:
     """Yield what clients are told about the way from one to the other."""
-    if before.tools != after.tools:
+    old, new = before.lists, after.lists
+    if old["tools"] != new["tools"]:
         yield ToolsListChanged()
-    if before.prompts != after.prompts:
+    if old["prompts"] != new["prompts"]:
         yield PromptsListChanged()
-    if before.resources != after.resources or before.templates != after.templates:
+    if any(old[key] != new[key] for key in ("resources", "resourceTemplates")):
         yield ResourcesListChanged()
-        old, new = _files(before), _files(after)
-        for uri in sorted(old.keys() | new.keys()):
-            if old.get(uri) != new.get(uri):
-                yield ResourceUpdated(uri)
+        yield from _updates(before.view.skills, after.view.skills)
 
 
-def _files(shown: Shown) -> dict[str, str]:
-    return {
-        uri_of(skill.name, file.name): file.digest
-        for skill in shown.view.skills
-        for file in skill.files
-    }
+def _updates(before: Iterable[SkillEntry], after: Iterable[SkillEntry]) -> Iterator[ServerEvent]:
+    """Yield which files came, went and changed."""
+    # A skill that did not change is the same one in each generation.
+    kept = {id(skill) for skill in before} & {id(skill) for skill in after}
+    old, new = (
+        {
+            uri_of(skill.name, file.name): file.digest
+            for skill in skills
+            if id(skill) not in kept
+            for file in skill.files
+        }
+        for skills in (before, after)
+    )
+    for uri in sorted(old.keys() | new.keys()):
+        if old.get(uri) != new.get(uri):
+            yield ResourceUpdated(uri)
 
 
 async def send(event: ServerEvent, talk: Talk) -> None:

@@ -34,12 +34,10 @@ def with_manifest(supply: Supply, found: PluginFinding) -> Supply:
         config=manifest.config,
     )
     contracts = {contract.tool: contract for contract in found.contracts}
+    path = code_path(found)
     return with_tools(
         supply,
-        [
-            _tool(tool, contracts.get(tool.name), tool.path or code_path(found))
-            for tool in found.declared
-        ],
+        [_tool(tool, contracts.get(tool.name), tool.path or path) for tool in found.declared],
     )
 
 

@@ -191,7 +191,8 @@ class Session(Caller):
         return self._calls.interrupt(call_id)
 
     def _scene(self) -> Scene:
-        return self._conversation.shared.scene(self._conversation.activation)
+        conversation = self._conversation
+        return conversation.shared.scene(conversation.activation, conversation.options.tools)
 
     def _begun(self, scene: Scene) -> tuple[Handout, Sight | None]:
         """Begin a step: return what it hands out, and what the one before showed."""

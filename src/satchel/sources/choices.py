@@ -97,6 +97,11 @@ class ChoicesFile:
     """Names the bytes that were read, good or broken; `""` if there are none."""
 
     @property
+    def chooses(self) -> bool:
+        """Tell whether it switches anything on or off."""
+        return bool(self.enable.written or self.disable.written)
+
+    @property
     def is_unreadable(self) -> bool:
         """Tell whether there is a file that cannot be read, so that older choices go on."""
         return any(item.code == "choices-unreadable" for item in self.diagnostics)
@@ -132,6 +137,11 @@ class Choices:
     """The files that count, the nearest first."""
 
     files: tuple[ChoicesFile, ...] = ()
+
+    @property
+    def chooses(self) -> bool:
+        """Tell whether they switch anything on or off; mostly they do not."""
+        return any(file.chooses for file in self.files)
 
     @property
     def stamps(self) -> tuple[tuple[str, tuple[int, int, int]], ...]:
