@@ -425,8 +425,8 @@ EXCEPTIONS = {
     ),
     "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),
     "mcp.stdio": (
-        "it keeps stdin for the client, and reads it in a thread",
-        {"os", "threading.Thread", "open"},
+        "it keeps stdin for the client, reads it in a thread, and logs what cannot be sent",
+        {"os", "threading.Thread", "open", "logging.getLogger"},
     ),
     "cli.commands.serve": (
         "it serves until a signal comes",

@@ -154,7 +154,8 @@ def _serve_stdio(choice: Choice, sources: Sources, console: Console) -> None:
     stdin = claim_stdin()
     bag = sources.open(run_code=True)
     _tell(bag, choice, console)
-    _run(bag, lambda: serve_stdio(Serving(bag, choice, single=True), stdin, console.stream))
+    stdout = console.stream.buffer  # the protocol is UTF-8, whatever the locale says
+    _run(bag, lambda: serve_stdio(Serving(bag, choice, single=True), stdin, stdout))
 
 
 def _serve_http(
