@@ -407,6 +407,7 @@ EXCEPTIONS = {
     ),
     "mcp.address": ("it tells this machine's addresses from others", {"ipaddress.ip_address"}),
     "mcp.gate": ("it stands before a web server", {"starlette"}),
+    "mcp.guests": ("it answers requests", {"anyio", "starlette"}),
     "mcp.http": (
         "it listens, and answers requests",
         {
