@@ -41,6 +41,13 @@ class Address:
         host = "127.0.0.1" if self.is_every else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/mcp"
 
+    def url_by(self, name: str) -> str:
+        """Return what clients elsewhere connect to by a name.
+
+        Where only this machine can listen, that is a proxy's, which speaks TLS.
+        """
+        return f"https://{name}/mcp" if self.is_loopback else f"http://{name}:{self.port}/mcp"
+
 
 def origin_of(page: str) -> str:
     """Return where a page comes from, as browsers say it. Raises `ValueError` for what has none."""
