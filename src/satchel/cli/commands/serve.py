@@ -5,7 +5,6 @@ import signal
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +29,7 @@ _RATE, _FASTEST = 100, 1_000_000
 
 
 def _number(_context: click.Context, _option: click.Parameter, given: float | None) -> float | None:
-    if given is not None and isnan(given):  # no bound stops that
+    if given is not None and not given >= 0:  # no bound stops NaN
         raise click.BadParameter("it is no number")
     return given
 
