@@ -44,6 +44,68 @@ def test_a_client_is_told_how_to_connect_and_no_token_is_shown(run, client, here
     assert "TOKEN" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("0.0.0.0:8000", "http://tools.example.com:8000/mcp"),
+        ("127.0.0.1:8000", "https://tools.example.com/mcp"),
+    ],
+)
+def test_clients_elsewhere_are_told_the_name_that_they_may_use(run, here, address, url):
+    (here / "tokens").write_text("a" * 32)
+    (here / "tokens").chmod(0o600)
+    given = ["--token-file", "tokens", "--allow-host", "tools.example.com"]
+    result = run("serve", "--print-config", "cursor", "--http", address, *given)
+    assert config(result.stdout, "cursor")["url"] == url
+
+
+def test_who_tells_no_name_hears_that_there_is_another_one(run, here):
+    (here / "tokens").write_text("a" * 32)
+    (here / "tokens").chmod(0o600)
+    given = ["--http", "0.0.0.0:8000", "--token-file", "tokens"]
+    assert "--allow-host" in run("serve", "--print-config", "cursor", *given).stderr
+
+
+def test_no_configuration_is_printed_for_a_token_file_that_is_of_no_use(run):
+    result = run("serve", "--print-config", "cursor", "--http", "8000", "--token-file", "nope")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+
+
+def test_a_file_is_named_that_takes_servers_to_connect_to(run):
+    result = run("serve", "--print-config", "claude", "--http", "8000")
+    assert "put it into .mcp.json\n" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--token-file", "tokens"],
+        ["--allow-host", "x"],
+        ["--allow-origin", "https://x"],
+        ["--rate", "0"],
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--print-config", "cursor"]])
+def test_what_is_for_http_is_wrong_without_it(run, option, more):
+    result = run("serve", *option, *more)
+    assert result.exit_code == 2
+    assert f"{option[0]}: only with --http" in result.stderr
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "-1", "many"])
+def test_a_rate_is_a_number(run, rate):
+    result = run("serve", "--http", "127.0.0.1:0", "--rate", rate)
+    assert result.exit_code == 2
+    assert "--rate" in result.stderr
+
+
+def test_a_page_is_named_with_how_it_is_reached(run):
+    result = run("serve", "--http", "127.0.0.1:0", "--allow-origin", "app.example.com")
+    assert result.exit_code == 2
+    assert "https://app.example.com" in result.stderr
+
+
 def test_printing_a_configuration_imports_no_plugin(run, toolkit, was_run):
     assert run("serve", "--print-config", "cursor", "--plugins", toolkit).exit_code == 0
     assert not was_run()

@@ -407,6 +407,7 @@ EXCEPTIONS = {
     ),
     "mcp.address": ("it tells this machine's addresses from others", {"ipaddress.ip_address"}),
     "mcp.gate": ("it stands before a web server", {"starlette"}),
+    "mcp.guests": ("it answers requests", {"anyio", "starlette"}),
     "mcp.http": (
         "it listens, and answers requests",
         {
@@ -425,8 +426,8 @@ EXCEPTIONS = {
     ),
     "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),
     "mcp.stdio": (
-        "it keeps stdin for the client, and reads it in a thread",
-        {"os", "threading.Thread", "open"},
+        "it keeps stdin for the client, reads it in a thread, and logs what cannot be sent",
+        {"os", "threading.Thread", "open", "logging.getLogger"},
     ),
     "cli.commands.serve": (
         "it serves until a signal comes",

@@ -207,22 +207,8 @@ def test_a_client_is_told_of_a_tool_and_of_a_skill_that_are_edited_on_disk(world
     assert text.endswith("Do that.\n")
 
 
-def test_the_server_ends_when_its_client_leaves(world):
-    process = subprocess.Popen(
-        [sys.executable, *command(world)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(world),
-    )
-    out, err = process.communicate(b"not json\n", timeout=PATIENCE)
-    assert process.returncode == 0
-    assert out == b""
-    assert b"from a child" in err
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_server_ends_on_a_signal_though_its_client_says_nothing(world, number):
+def begun(world):
+    """Start a server on stdio, and shake hands with it."""
     process = subprocess.Popen(
         [sys.executable, *command(world)],
         stdin=subprocess.PIPE,
@@ -239,6 +225,69 @@ def test_the_server_ends_on_a_signal_though_its_client_says_nothing(world, numbe
     process.stdin.write(hello)
     process.stdin.flush()
     assert b'"serverInfo"' in process.stdout.readline()
+    return process
+
+
+def test_the_server_ends_when_its_client_leaves(world):
+    process = subprocess.Popen(
+        [sys.executable, *command(world)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(world),
+    )
+    out, err = process.communicate(b"\n", timeout=PATIENCE)
+    assert process.returncode == 0
+    assert out == b""
+    assert b"from a child" in err
+
+
+@pytest.mark.parametrize(
+    "locale",
+    [
+        {"PYTHONIOENCODING": "latin-1"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ],
+)
+def test_what_goes_out_is_utf_8_whatever_the_locale_says(world, locale):
+    async def ask():
+        start = StdioServerParameters(
+            command=sys.executable, args=command(world), env={**environment(world), **locale}
+        )
+        async with client_of(start) as (client, _):
+            result = await client.call_tool("noisy", {"text": "é😀中"})
+            return result.content[0].text
+
+    assert run(ask()) == "é😀中"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_in_the_middle_of_a_message_is_no_fault(world, number):
+    process = begun(world)
+    for _ in range(100):
+        process.stdin.write(b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+    process.stdin.flush()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert b"unexpected" not in err
+
+
+def test_a_client_that_closes_its_end_has_left(world):
+    process = begun(world)
+    process.stdout.close()
+    for number in range(2, 4):
+        process.stdin.write(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % number)
+        process.stdin.flush()
+    assert process.wait(PATIENCE) == 0
+    assert b"unexpected" not in process.stderr.read()
+    process.stderr.close()
+    process.stdin.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_server_ends_on_a_signal_though_its_client_says_nothing(world, number):
+    process = begun(world)
     process.send_signal(number)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 0

@@ -1,6 +1,7 @@
 """Streamable HTTP, in the process of the test: paths, credentials, limits."""
 
 import asyncio
+import contextlib
 import json
 import urllib.error
 import urllib.request
@@ -9,14 +10,16 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
-from clients import ERAS, HANDSHAKE, STATELESS, client_of, code_of, names_of, run
+from clients import ERAS, HANDSHAKE, PATIENCE, STATELESS, client_of, code_of, names_of, run
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from satchel import Satchel, tool
+from satchel.mcp import guests, http
 from satchel.mcp.address import Address
 from satchel.mcp.choosing import Choice
-from satchel.mcp.http import LARGEST_BODY, listen, serve_http
+from satchel.mcp.guests import LARGEST_BODY
+from satchel.mcp.http import listen, serve_http
 from satchel.mcp.tokens import Tokens
 
 every_era = pytest.mark.parametrize("era", ERAS)
@@ -155,34 +158,36 @@ def test_a_credential_cannot_call_what_it_does_not_see(bag, tokens, era):
     assert run(ask())[0] == -32602
 
 
-def test_a_session_belongs_to_the_credential_that_opened_it(bag, tokens):
-    def opened(url, token, session=None):
-        body = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "ping" if session else "initialize",
-            "params": {}
-            if session
-            else {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {},
-                "clientInfo": {"name": "t", "version": "1"},
-            },
-        }
-        headers = {
-            "authorization": f"Bearer {token}",
-            "content-type": "application/json",
-            "accept": "application/json, text/event-stream",
-            **({"mcp-session-id": session} if session else {}),
-        }
-        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.headers["mcp-session-id"] or answer.status
-        except urllib.error.HTTPError as refused:
-            refused.close()
-            return refused.code
+def opened(url, token, session=None):
+    """Open a session, or use one; return its id, or the status."""
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "ping" if session else "initialize",
+        "params": {}
+        if session
+        else {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    }
+    headers = {
+        "authorization": f"Bearer {token}",
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        **({"mcp-session-id": session} if session else {}),
+    }
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.headers["mcp-session-id"] or answer.status
+    except urllib.error.HTTPError as refused:
+        refused.close()
+        return refused.code
 
+
+def test_a_session_belongs_to_the_credential_that_opened_it(bag, tokens):
     async def ask():
         async with served(bag, tokens=tokens) as url:
             session = await asyncio.to_thread(opened, url, WHOLE)
@@ -194,6 +199,119 @@ def test_a_session_belongs_to_the_credential_that_opened_it(bag, tokens):
     own, *others = run(ask())
     assert own != 404
     assert others == [404, 404]
+
+
+def test_whoever_opens_all_its_sessions_takes_none_of_others(bag, tokens, monkeypatch):
+    monkeypatch.setattr(guests, "MOST_SESSIONS", 2)
+
+    async def ask():
+        async with served(bag, tokens=tokens) as url:
+            greedy = [await asyncio.to_thread(opened, url, WHOLE) for _ in range(3)]
+            return greedy[-1], await asyncio.to_thread(opened, url, ANOTHER)
+
+    refused, other = run(ask())
+    assert refused == 503
+    assert isinstance(other, str)
+
+
+def test_whoever_has_all_its_requests_open_takes_none_of_others(bag, tokens, monkeypatch):
+    monkeypatch.setattr(guests, "MOST_REQUESTS", 1)
+
+    async def ask():
+        async with (
+            served(bag, tokens=tokens) as url,
+            connected(url, STATELESS, ANOTHER) as (client, _),
+            client.listen(tools_list_changed=True),
+        ):
+            bearing = [{"authorization": f"Bearer {token}"} for token in (ANOTHER, WHOLE)]
+            return [await asyncio.to_thread(asked, url, **one) for one in bearing]
+
+    assert run(ask()) == [503, 400]
+
+
+def test_whoever_asks_nothing_is_not_kept_waiting_for(bag, monkeypatch):
+    monkeypatch.setattr(http, "_FIRST_WORDS", 0.05)
+
+    async def ask():
+        async with served(bag) as url:
+            reading, writing = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+            writing.write(b"POST /mcp HTTP/1.1\r\nHost: local")
+            heard = await reading.read()
+            writing.close()
+            return heard
+
+    assert run(ask()) == b""
+
+
+def withdraw(path):
+    """Leave only one of the tokens in the file."""
+    path.write_text(f"{ANOTHER}\n")
+
+
+def test_a_stream_ends_with_the_token_that_opened_it(bag, tokens, tmp_path, monkeypatch):
+    async def ask():
+        async with (
+            served(bag, tokens=tokens) as url,
+            connected(url, STATELESS, WHOLE) as (one, _),
+            connected(url, STATELESS, ANOTHER) as (other, _),
+            one.listen(tools_list_changed=True) as stream,
+            other.listen(tools_list_changed=True) as kept,
+        ):
+            withdraw(tmp_path / "tokens")
+            with contextlib.suppress(Exception):  # an end without a word
+                async for _ in stream:
+                    pytest.fail("it was told")
+            bag.register_tool(echo, name="newer")
+            return await anext(kept)
+
+    monkeypatch.setattr(http, "_LOOKS_AGAIN", 0.01)
+    assert run(ask())
+
+
+def test_nothing_is_told_once_the_token_is_gone_though_nobody_has_looked_yet(
+    bag, tokens, tmp_path, monkeypatch
+):
+    async def ask():
+        async with (
+            served(bag, tokens=tokens) as url,
+            connected(url, STATELESS, WHOLE) as (client, _),
+            client.listen(tools_list_changed=True) as stream,
+        ):
+            withdraw(tmp_path / "tokens")
+            bag.register_tool(echo, name="newer")
+            with contextlib.suppress(Exception):  # an end without a word
+                async for _ in stream:
+                    pytest.fail("it was told")
+
+    monkeypatch.setattr(http, "_LOOKS_AGAIN", PATIENCE * 10)
+    run(asyncio.wait_for(ask(), PATIENCE))
+
+
+@every_era
+def test_what_a_withdrawn_token_began_ends(bag, tokens, era, tmp_path, monkeypatch):
+    async def ask():
+        begun, ended = asyncio.Event(), asyncio.Event()
+
+        @tool(background=True)
+        async def endless() -> str:
+            """Never end."""
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        bag.register_tool(endless)
+        async with served(bag, tokens=tokens) as url, connected(url, era, WHOLE) as (client, _):
+            call = asyncio.create_task(client.call_tool("endless", {}))
+            await begun.wait()
+            withdraw(tmp_path / "tokens")
+            await ended.wait()
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+
+    monkeypatch.setattr(http, "_LOOKS_AGAIN", 0.01)
+    run(asyncio.wait_for(ask(), PATIENCE))
 
 
 @pytest.mark.parametrize("more", [{}, {"hosts": ("tools.example.com",)}, {"tokens": True}])
@@ -236,8 +354,8 @@ def test_requests_come_no_faster_than_the_host_allows(bag):
 
 
 def test_a_browser_may_ask_first_only_from_a_page_that_was_named(bag):
-    def preflight(url, origin):
-        headers = {"origin": origin, "access-control-request-method": "POST"}
+    def preflight(url, origin, host="localhost"):
+        headers = {"origin": origin, "host": host, "access-control-request-method": "POST"}
         request = urllib.request.Request(url, headers=headers, method="OPTIONS")
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:
@@ -247,13 +365,17 @@ def test_a_browser_may_ask_first_only_from_a_page_that_was_named(bag):
             return refused.code
 
     async def ask():
-        async with served(bag, origins=("https://app.example.com",)) as url:
+        async with served(bag, origins=("https://App.example.com/",)) as url:
             return [
-                await asyncio.to_thread(preflight, url, origin)
-                for origin in ("https://app.example.com", "https://evil.com")
+                await asyncio.to_thread(preflight, url, *asked)
+                for asked in (
+                    ["https://app.example.com"],
+                    ["https://evil.com"],
+                    ["https://app.example.com", "evil.com"],
+                )
             ]
 
-    assert run(ask()) == ["https://app.example.com", 400]
+    assert run(ask()) == ["https://app.example.com", 403, 421]
 
 
 @every_era

@@ -4,7 +4,7 @@ import asyncio
 
 import mcp_types as types
 import pytest
-from clients import ERAS, HANDSHAKE, STATELESS, client_of, code_of, names_of, run
+from clients import ERAS, HANDSHAKE, PATIENCE, STATELESS, client_of, code_of, names_of, run
 
 from satchel import (
     Audio,
@@ -406,6 +406,83 @@ def test_where_nothing_lasts_background_work_is_waited_for():
     names, result = asking(serving(long_work), ask, STATELESS)
     assert names == ["long_work"]
     assert result.content[-1].text == "done at last"
+
+
+def test_what_is_waited_for_is_the_result_itself():
+    @tool(background=True)
+    async def measured() -> dict[str, int]:
+        """Measure."""
+        return {"length": 3}
+
+    result = asking(serving(measured), lambda c, _: c.call_tool("measured", {}), STATELESS)
+    assert result.structured_content == {"length": 3}
+    assert [block.text for block in result.content] == ['{"length":3}']
+
+
+@every_era
+def test_a_result_that_speaks_of_a_task_of_somebody_else_is_a_result(era):
+    @tool
+    def file_job() -> ToolResult:
+        """File a job elsewhere."""
+        return ToolResult((Text("filed"),), metadata={"task_id": "job-77"})
+
+    result = asking(serving(file_job), lambda c, _: c.call_tool("file_job", {}), era)
+    assert (result.is_error, result.content[0].text) == (False, "filed")
+
+
+def test_a_tool_of_the_host_is_not_taken_for_what_waits():
+    @tool
+    def wait_task(task_id: str, timeout: float = 1) -> str:
+        """Wait for a task of the host."""
+        return "it is not asked"
+
+    server = serving(long_work, wait_task)
+    result = asking(server, lambda c, _: c.call_tool("long_work", {}), STATELESS)
+    assert result.content[-1].text == "done at last"
+
+
+class Endless:
+    """A background tool that never ends by itself."""
+
+    def __init__(self):
+        self.begun, self.ended = asyncio.Event(), asyncio.Event()
+
+        @tool(background=True)
+        async def endless() -> str:
+            """Never end."""
+            self.begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.ended.set()
+
+        self.tool = endless
+
+
+def test_where_nothing_lasts_giving_a_call_up_ends_its_background_work():
+    async def ask():
+        work = Endless()
+        async with client_of(serving(work.tool), STATELESS) as (client, _):
+            call = asyncio.create_task(client.call_tool("endless", {}))
+            await work.begun.wait()
+            call.cancel()
+            await work.ended.wait()
+
+    run(ask())
+
+
+@pytest.mark.parametrize(("era", "single"), [(HANDSHAKE, False), (STATELESS, True)])
+def test_background_work_ends_with_the_connection(era, single):
+    async def ask():
+        work, bag = Endless(), Satchel()
+        bag.register_tool(work.tool)
+        async with client_of(Serving(bag, single=single), era) as (client, _):
+            await client.call_tool("endless", {})
+            await work.begun.wait()
+        async with asyncio.timeout(PATIENCE):
+            await work.ended.wait()
+
+    run(ask())
 
 
 # ---- groups ---------------------------------------------------------------------------------

@@ -79,3 +79,11 @@ def test_nobody_is_let_in_once_the_file_is_gone(file):
     tokens = Tokens(path)
     os.unlink(path)
     assert tokens.bearer(ONE) is None
+
+
+def test_who_was_let_in_counts_while_the_file_says_the_same(file):
+    tokens = Tokens(file(f"{ONE} maps\n{OTHER}\n"))
+    one, other = tokens.bearer(ONE), tokens.bearer(OTHER)
+    assert tokens.counts(one)
+    file(f"{ONE} maps web\n{OTHER}\n")
+    assert [tokens.counts(one), tokens.counts(other)] == [False, True]

@@ -18,6 +18,8 @@ class McpClient:
 
     file: str
     """Where it keeps them."""
+    remote_file: str = ""
+    """Where it keeps those that it connects to, if that is not the same."""
     key: str = "mcpServers"
     url: str = "url"
     """What it calls the address of a server."""
@@ -29,7 +31,11 @@ class McpClient:
 
 
 CLIENTS: Mapping[str, Mapping[str, Any]] = {
-    "claude": {"file": ".mcp.json, or claude_desktop_config.json", "remote": "http"},
+    "claude": {
+        "file": ".mcp.json, or claude_desktop_config.json",
+        "remote_file": ".mcp.json",
+        "remote": "http",
+    },
     "codex": {"file": "~/.codex/config.toml", "key": "mcp_servers", "is_toml": True},
     "cursor": {"file": "~/.cursor/mcp.json, or .cursor/mcp.json"},
     "gemini": {"file": "~/.gemini/settings.json", "url": "httpUrl"},

@@ -20,7 +20,6 @@ from satchel.tools import Item, Text, ToolCall, ToolContext, ToolResult
 _NAME_SHOWN = 80
 _PROGRESS_SHOWN = 2_000
 _LOADER, _READER = "load_skill", "read_skill_file"
-_FOR_EVER = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,16 @@ async def call_tool(asked: Asked) -> dict[str, Any]:
         raise MCPError(types.INVALID_PARAMS, _unknown(name, asked.shown))
     call = ToolCall(name, _arguments(asked), str(asked.ctx.request_id))
     client = Client(asked.ctx, talk.level, asked.params)
-    result = await _result(talk.session, call, client)
+    try:
+        result = await _result(talk.session, call, client)
+        if not talk.manner.is_lasting:
+            # Nobody could ask for a task by the next request, so this one waits for it.
+            result = await talk.session.finished(result)
+    finally:
+        if not talk.manner.is_lasting:
+            talk.session.interrupt()
     if result.is_error and client.outcome is not None:
         raise client.outcome
-    if not talk.manner.is_lasting and (task := result.metadata.get("task_id")):
-        # Nobody could ask for it by the next request, so this one waits for it.
-        waiting = {"task_id": task, "timeout": _FOR_EVER}
-        result = await talk.session.call("wait_task", waiting, call_id=call.id)
     if asked.hide is not None and name not in asked.shown.view.by_name:
         result = _hidden(result, asked.hide)
     return answer(result, is_stateless=is_stateless(asked.ctx))

@@ -12,6 +12,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, TypeAdapter
 
 from satchel.errors import ToolError
+from satchel.tools.results import sendable
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -69,8 +70,9 @@ class Client:
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Tell how far the call is; what is not more than the last time is not sent."""
         if done > self._last:
+            told = sendable([done, total, message or None], "the progress")
             self._last = done
-            await self.sdk.session.report_progress(done, total, message or None)
+            await self.sdk.session.report_progress(*told)
 
     async def advance(self, message: str) -> None:
         """Tell that there is one more part, and what it says."""
@@ -80,7 +82,8 @@ class Client:
         """Send a line for its log, if it wants lines of that level; `data` is anything JSON has."""
         if self._level not in LEVELS or LEVELS.index(level) < LEVELS.index(self._level):
             return
-        told = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger or None)
+        data, name = sendable([data, logger or None], "the log line")
+        told = types.LoggingMessageNotificationParams(level=level, data=data, logger=name)
         await self.sdk.session.send_notification(
             types.LoggingMessageNotification(params=told), self.sdk.request_id
         )
@@ -101,7 +104,7 @@ class Client:
         ends with the questions, and the client makes it anew with the answers: so ask before you
         change anything. What was asked and answered before is not asked again.
         """
-        asked = {name: _question(item) for name, item in requests.items()}
+        asked = {name: _question(item) for name, item in sendable(requests, "the question").items()}
         self._require_able(asked.values())
         if not is_stateless(self.sdk):
             return {name: await self._answered(question) for name, question in asked.items()}

@@ -3,29 +3,33 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 
 import uvicorn
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from satchel.mcp.address import Address
+from satchel.mcp.address import Address, origin_of
 from satchel.mcp.choosing import Choice
-from satchel.mcp.gate import CREDENTIAL, Gate
+from satchel.mcp.gate import CREDENTIAL, Gate, Names
+from satchel.mcp.guests import Guest
 from satchel.mcp.serving import Serving
 from satchel.mcp.tokens import Credential, Tokens
 from satchel.names import BASIC_GROUP
 from satchel.satchel import Satchel
-from satchel.settings import MIB
 
 PATH = "/mcp"
-LARGEST_BODY = 4 * MIB
-MOST_SESSIONS = 1_000
-"""How many clients with a handshake may be there at once, at each endpoint."""
+MOST_CONNECTIONS = 1_000
+"""How many connections may be open at once; most systems let a process have so many files."""
+_FIRST_WORDS = 10
+"""Seconds in which whoever connects has to say what it wants."""
 _LAST_WORDS = 1
 """Seconds that requests get to end when the server does."""
+_LOOKS_AGAIN = 1.0
+"""Seconds until what a withdrawn token has opened ends."""
 
 
 class Endpoints:
@@ -34,19 +38,28 @@ class Endpoints:
     Whoever bears a token with groups finds those only, at whichever path.
     """
 
-    def __init__(self, bag: Satchel, choice: Choice, *, local: bool) -> None:
-        self._bag, self._choice, self._is_local = bag, choice, local
-        self._open: dict[Choice, asyncio.Future[StreamableHTTPASGIApp]] = {}
-        self._servings: list[Serving] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+    def __init__(
+        self, bag: Satchel, choice: Choice, *, local: bool, tokens: Tokens | None = None
+    ) -> None:
+        self._bag, self._choice, self._is_local, self._tokens = bag, choice, local, tokens
+        self._servings: dict[Choice, Serving] = {}
+        self._guests: dict[Credential | None, Guest] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        choice = self._choice_for(scope["path"], scope.get(CREDENTIAL))
-        app: ASGIApp = PlainTextResponse("Not found", 404)
-        if choice is not None:
-            app = await self._app(choice)
-        await app(scope, receive, send)
+        credential = scope.get(CREDENTIAL)
+        choice = self._choice_for(scope["path"], credential)
+        if choice is None:
+            await PlainTextResponse("Not found", 404)(scope, receive, send)
+            return
+        if (guest := self._guests.get(credential)) is None:
+            guest = self._guests[credential] = Guest(
+                self._serving, partial(self._counts, credential)
+            )
+        await guest.serve(choice, scope, receive, send)
+
+    def _counts(self, credential: Credential | None) -> bool:
+        return not (self._tokens and credential) or self._tokens.counts(credential)
 
     def _choice_for(self, path: str, credential: Credential | None) -> Choice | None:
         """Return what is shown there, `None` if there is nothing."""
@@ -64,45 +77,47 @@ class Endpoints:
             return None
         return choice.only([name])
 
-    async def _app(self, choice: Choice) -> StreamableHTTPASGIApp:
-        if (known := self._open.get(choice)) is None:
-            known = self._open[choice] = asyncio.get_running_loop().create_future()
-            task = asyncio.create_task(self._hold(choice, known))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(known)
+    def _serving(self, choice: Choice) -> Serving:
+        """Return what serves a choice, which all guests share who see the same."""
+        if (known := self._servings.get(choice)) is None:
+            known = self._servings[choice] = Serving(self._bag, choice, local=self._is_local)
+        return known
 
-    async def _hold(self, choice: Choice, ready: asyncio.Future[StreamableHTTPASGIApp]) -> None:
-        """Keep one server open until the end."""
-        try:
-            serving = Serving(self._bag, choice, local=self._is_local)
-            manager = StreamableHTTPSessionManager(
-                serving.server, max_request_body_size=LARGEST_BODY, max_sessions=MOST_SESSIONS
-            )
-            async with manager.run():
-                self._servings.append(serving)
-                ready.set_result(StreamableHTTPASGIApp(manager))
-                await asyncio.Event().wait()
-        except Exception as problem:
-            del self._open[choice]  # the next request tries anew
-            if ready.done():
-                raise
-            ready.set_exception(problem)
+    async def _keep_watch(self) -> None:
+        """End what was opened with a token once it counts no more, or for other groups."""
+        while True:
+            await asyncio.sleep(_LOOKS_AGAIN)
+            for credential in [one for one in self._guests if not self._counts(one)]:
+                await self._guests.pop(credential).end()
 
     def say_goodbye(self) -> None:
         """End the streams on which clients listen, as the protocol wants it."""
-        for serving in self._servings:
+        for serving in self._servings.values():
             serving.audience.close()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Close every server at the end of the block."""
+        watching = asyncio.create_task(self._keep_watch())
         try:
             yield
         finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            watching.cancel()
+            for guest in self._guests.values():
+                await guest.end()
+
+
+class _Connection(H11Protocol):
+    """A connection that is closed if nothing is asked on it."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self.loop.call_later(_FIRST_WORDS, self._require_request)
+
+    def _require_request(self) -> None:
+        if self.cycle is None:
+            self.transport.close()
 
 
 class _Uvicorn(uvicorn.Server):
@@ -129,20 +144,20 @@ async def serve_http(
     """Serve until it is cancelled, on a socket that listens at an address."""
     # With tokens or further names, a proxy on this machine may speak for clients elsewhere.
     is_local = address.is_loopback and tokens is None and not hosts
-    endpoints = Endpoints(bag, choice, local=is_local)
-    app: ASGIApp = Gate(
-        endpoints, address, tokens=tokens, hosts=hosts, origins=origins, per_second=per_second
-    )
-    if origins:  # outermost: a browser asks without a token whether it may send one
+    endpoints = Endpoints(bag, choice, local=is_local, tokens=tokens)
+    app: ASGIApp = Gate(endpoints, tokens=tokens, per_second=per_second)
+    if origins:  # before the gate: a browser asks without a token whether it may send one
         app = CORSMiddleware(
             app,
-            allow_origins=origins,
+            allow_origins=[origin_of(page) for page in origins],
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            expose_headers=["mcp-session-id"],
+            expose_headers=["mcp-session-id", "mcp-protocol-version", "www-authenticate"],
         )
     config = uvicorn.Config(
-        app,
+        Names(app, address, hosts=hosts, origins=origins),
+        http=_Connection,
+        limit_concurrency=MOST_CONNECTIONS,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -152,8 +167,7 @@ async def serve_http(
         timeout_graceful_shutdown=_LAST_WORDS,
     )
     server = _Uvicorn(config)
-    async with AsyncExitStack() as stack:
-        await stack.enter_async_context(endpoints.open())
+    async with endpoints.open():
         running = asyncio.create_task(server.serve([listening]))
         ready()
         try:

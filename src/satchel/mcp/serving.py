@@ -6,7 +6,8 @@ stands alone: all clients see the same lists, and hear of changes on a stream th
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -100,7 +101,7 @@ class Serving:
             name,
             version=version("satchel"),
             instructions=self._shown_without().instructions or None,
-            lifespan=self.audience.life,
+            lifespan=self._life,
             get_tool_input_schema=self._schema_of,
             on_list_tools=self._list("tools"),
             on_call_tool=self._call,
@@ -129,6 +130,15 @@ class Serving:
         )
         return server
 
+    @asynccontextmanager
+    async def _life(self, server: Server[Any]) -> AsyncIterator[None]:
+        async with self.audience.life(server):
+            try:
+                yield
+            finally:
+                if self._lasting is not None:
+                    self._lasting.session.interrupt()
+
     def _schema_of(self, tool: str) -> Mapping[str, Any] | None:
         return self._shown_without().schemas.get(tool)
 
@@ -147,6 +157,8 @@ class Serving:
         talk = connection.state.get(_TALK)
         if talk is None:
             talk = connection.state[_TALK] = self._fresh_talk(self._with_connection, connection)
+            # What goes on in the background is nobody's once nobody can ask for it.
+            connection.exit_stack.callback(talk.session.interrupt)
         assert isinstance(talk, Talk)
         return talk
 

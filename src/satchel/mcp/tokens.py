@@ -41,6 +41,11 @@ class Tokens:
         self._path = path
         self._stamp, self._credentials = _read(path)
 
+    def counts(self, credential: Credential) -> bool:
+        """Tell whether somebody who was let in would be now, for the same groups."""
+        self._refresh()
+        return credential in self._credentials
+
     def bearer(self, token: str) -> Credential | None:
         """Return whoever bears a token."""
         self._refresh()

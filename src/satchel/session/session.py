@@ -17,6 +17,7 @@ from satchel.session.saved import restore, saved
 from satchel.session.showing import Showing, schemas, show
 from satchel.session.step import Step, StepChanges
 from satchel.shared import Scene, Shared
+from satchel.tools import ToolResult
 
 
 class Session(Caller):
@@ -181,6 +182,13 @@ class Session(Caller):
         return problems
 
     # ---- calls ----------------------------------------------------------------------------
+
+    async def finished(self, result: ToolResult) -> ToolResult:
+        """Wait for the background task that a result tells of; return what came of it.
+
+        Any other result is returned as it is.
+        """
+        return await self._calls.finished(result)
 
     def interrupt(self, call_id: str | None = None) -> int:
         """End the calls of that id, or all of this session; return how many there were.

@@ -14,9 +14,10 @@ from satchel.cli.console import Console
 from satchel.cli.mcpclients import CLIENTS, McpClient, absolute, mcp_client, to_connect, to_start
 from satchel.cli.render import count, summary
 from satchel.errors import SatchelError
-from satchel.mcp.address import Address
+from satchel.mcp.address import Address, origin_of
 from satchel.mcp.choosing import Choice
 from satchel.mcp.sdk import require_sdk
+from satchel.mcp.tokens import Tokens
 
 if TYPE_CHECKING:
     import satchel
@@ -24,6 +25,30 @@ if TYPE_CHECKING:
 _EVERY = "all"
 _NAME = "satchel"
 """What clients call the server."""
+_RATE, _FASTEST = 100, 1_000_000
+
+
+def _number(_context: click.Context, _option: click.Parameter, given: float | None) -> float | None:
+    if given is not None and not given >= 0:  # no bound stops NaN
+        raise click.BadParameter("it is no number")
+    return given
+
+
+def _origins(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    try:
+        return tuple(map(origin_of, given))
+    except ValueError as problem:
+        raise click.BadParameter(str(problem)) from problem
+
+
+_OF_HTTP = {
+    "token_file": "--token-file",
+    "hosts": "--allow-host",
+    "origins": "--allow-origin",
+    "rate": "--rate",
+}
 
 
 @click.command("serve", cls=Command)
@@ -59,14 +84,15 @@ _NAME = "satchel"
     "origins",
     multiple=True,
     metavar="URL",
+    callback=_origins,
     help="A web page that may connect from a browser. Repeatable.",
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0),
-    default=100,
+    type=click.FloatRange(min=0, max=_FASTEST),
+    callback=_number,
     metavar="N",
-    help="Requests a second that one address may send; 100 by default, 0 for no limit.",
+    help=f"Requests a second by one token or address; {_RATE} by default, 0 for no limit.",
 )
 @click.option(
     "--print-config",
@@ -101,6 +127,9 @@ def command(
         disable=disable,
         skill_tools=not no_skill_tools,
     )
+    unused = [_OF_HTTP[name] for name in _OF_HTTP if web[name] not in {None, ()}]
+    if http is None and unused:
+        raise click.UsageError(f"{', '.join(unused)}: only with --http")
     if client is not None:
         _print_config(mcp_client(client), http, choice, sources, console, **web)
         return
@@ -121,8 +150,18 @@ def _print_config(
 ) -> None:
     """Print what starts this very server, or connects to it, and say on stderr where it goes."""
     if http is not None:
-        url = _address(http, web["token_file"]).url
-        console.out(to_connect(client, _NAME, url, with_token=bool(web["token_file"])))
+        address, hosts, token_file = (
+            _address(http, web["token_file"]),
+            web["hosts"],
+            web["token_file"],
+        )
+        if token_file:
+            Tokens(token_file)
+        url = address.url_by(hosts[0]) if hosts else address.url
+        console.out(to_connect(client, _NAME, url, with_token=bool(token_file)))
+        if address.is_every and not hosts:
+            console.say("from elsewhere it has another name, which --allow-host tells")
+        console.say(f"put it into {client.remote_file or client.file}")
     else:
         groups = (*sorted(choice.groups), *([_EVERY] if choice.every_group else []))
         options = [
@@ -143,7 +182,7 @@ def _print_config(
         console.out(to_start(client, _NAME, ["serve", *given]))
         if sources.project:
             console.say("--project reads the folder in which the client starts it")
-    console.say(f"put it into {client.file}")
+        console.say(f"put it into {client.file}")
 
 
 def _serve_stdio(choice: Choice, sources: Sources, console: Console) -> None:
@@ -154,7 +193,8 @@ def _serve_stdio(choice: Choice, sources: Sources, console: Console) -> None:
     stdin = claim_stdin()
     bag = sources.open(run_code=True)
     _tell(bag, choice, console)
-    _run(bag, lambda: serve_stdio(Serving(bag, choice, single=True), stdin, console.stream))
+    stdout = console.stream.buffer  # the protocol is UTF-8, whatever the locale says
+    _run(bag, lambda: serve_stdio(Serving(bag, choice, single=True), stdin, stdout))
 
 
 def _serve_http(
@@ -166,10 +206,9 @@ def _serve_http(
     token_file: str | None,
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
-    rate: float,
+    rate: float | None,
 ) -> None:
     from satchel.mcp.http import listen, serve_http
-    from satchel.mcp.tokens import Tokens
 
     address = _address(where, token_file)
     tokens = Tokens(token_file) if token_file else None
@@ -191,7 +230,7 @@ def _serve_http(
                 tokens=tokens,
                 hosts=hosts,
                 origins=origins,
-                per_second=rate,
+                per_second=_RATE if rate is None else rate,
                 ready=lambda: console.say(f"at {address.url}, Ctrl-C ends"),
             )
 
