@@ -284,10 +284,11 @@ EXCEPTIONS = {
     "remote.opening": (
         "it opens the ways to servers, and hears what processes say",
         {
-            *("contextlib.AbstractAsyncContextManager", "contextlib.contextmanager", "httpx2"),
+            *("contextlib.AbstractAsyncContextManager", "contextlib.contextmanager"),
             *("os.fdopen", "os.pipe"),
         },
     ),
+    "remote.network": ("it speaks to servers on a network", {"httpx2"}),
     "remote.outcome": ("pictures come as text", {"base64.b64decode"}),
     "remote.pauses": ("it waits, by chance longer or shorter", {"random.uniform"}),
     "remote.naming": ("it makes names that providers accept", {"re.sub"}),

@@ -434,13 +434,14 @@ def test_a_line_without_an_end_costs_its_server_alone(told, plain):
         assert called(bag, "long", {"bytes": 150_000}).text
 
 
-def test_an_answer_over_http_without_measure_costs_its_server_alone(on_http):
-    with satchel_of(mcp_message=200_000, result_text=10**7) as bag:
+@pytest.mark.parametrize("options", [(), ("--sse",)])
+def test_an_answer_over_http_without_measure_costs_its_server_alone(on_http, options):
+    with satchel_of(mcp_message=3_000_000, result_text=10**7) as bag:
         told = Told(bag)
-        process = on_http("long")
+        process = on_http("long", options=options)
         bag.register_mcp_server(process.server, name="web", group="basic")
-        assert len(called(bag, "long", {"bytes": 150_000}).text) == 150_000
-        assert called(bag, "long", {"bytes": 900_000}).is_error
+        assert len(called(bag, "long", {"bytes": 2_900_000}).text) == 2_900_000
+        assert called(bag, "long", {"bytes": 9_000_000}).is_error
         told.until_true(lambda: "long" in bag.catalog.tools)
         assert called(bag, "long", {"bytes": 1_000}).text
 
@@ -456,6 +457,15 @@ def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_t
         told = Told(bag)
         bag.register_mcp_server(plain("echo", how=("mute",)), name="box")
         told.until_true(lambda: "echo" in bag.catalog.tools)
+
+
+def test_a_stateless_client_begins_as_the_server_understands(plain):
+    server = plain("echo", how=("mute",))
+    with satchel_of(mcp_connect=4) as bag:
+        told = Told(bag)
+        bag.register_mcp_server(RemoteClient(server, stateless=True), name="box", group="basic")
+        told.until_true(lambda: "echo" in bag.catalog.tools)
+        assert called(bag, "echo").text == "{}"
 
 
 def test_a_server_that_does_not_list_its_tools_is_down(plain):

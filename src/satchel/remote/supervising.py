@@ -70,6 +70,7 @@ class Supervised:
     ) -> None:
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
         self._stateless = stateless
+        self._era: Era = "auto"
         self._tail = Tail()
         self.offer = Offer(trouble=self._down("is not connected yet"))
         self.settled = threading.Event()
@@ -87,25 +88,25 @@ class Supervised:
     async def run(self) -> None:
         """Connect, and connect anew whenever that ends, until the task is cancelled."""
         pauses, spacing = Pauses(), Pauses()
-        era: Era = "auto"
         while True:
             began, why = _now(), _CLOSED
             try:
-                await (self._visit if self._stateless else self._serve)(era, spacing)
+                await (self._visit if self._stateless else self._serve)(spacing)
             except BaseException as problem:
                 if self._is_ending:
                     raise
                 # Any: whatever the way to a server does, it must not end the supervision.
                 why = _told(problem)
-                # Some older servers do not answer what they do not know.
-                is_late = isinstance(problem, SatchelError)
-                era = "legacy" if is_late and era == "auto" else "auto"
+                if self.opened_at < began:
+                    # Some older servers do not answer what they do not know.
+                    is_late = isinstance(problem, SatchelError)
+                    self._era = "legacy" if is_late and self._era == "auto" else "auto"
             if _now() - began > _SETTLED:
                 pauses.reset()
             self._lose(why)
             await asyncio.sleep(pauses.next())
 
-    async def _serve(self, era: Era, spacing: Pauses) -> None:
+    async def _serve(self, spacing: Pauses) -> None:
         """Serve while one connection lasts."""
         self._ended.clear()
         self._tail = Tail()
@@ -113,13 +114,14 @@ class Supervised:
             self.name,
             self.server,
             self._limits,
-            era=era,
+            era=self._era,
             on_change=self._changed.set,
             on_end=self._end,
             on_late=self._be_late,
             tail=self._tail,
         ) as connection:
-            self._connection, self.opened_at = connection, _now()
+            self._connection = connection
+            self._note(connection)
             self._back.set()
             try:
                 while not self._ended.is_set():
@@ -133,7 +135,7 @@ class Supervised:
                 self._back.clear()
             self._lose(_CLOSED)
 
-    async def _visit(self, era: Era, spacing: Pauses) -> None:
+    async def _visit(self, spacing: Pauses) -> None:
         """Look now and then what is offered, and keep no connection meanwhile."""
         while True:
             self._tail = Tail()
@@ -141,13 +143,16 @@ class Supervised:
                 self.name,
                 self.server,
                 self._limits,
-                era=era,
+                era=self._era,
                 on_late=self._be_late,
                 tail=self._tail,
             ) as connection:
-                self.opened_at = _now()
+                self._note(connection)
                 await self._list(connection)
             await self._until_stale(spacing)
+
+    def _note(self, connection: Connection) -> None:
+        self.opened_at, self._era = _now(), connection.era
 
     def _be_late(self) -> None:
         self._lose(too_late("gave no answer", self._limits).message)
@@ -234,7 +239,9 @@ class Supervised:
     ) -> ToolResult:
         if self._stateless:
             try:
-                async with connected(self.name, self.server, self._limits) as connection:
+                async with connected(
+                    self.name, self.server, self._limits, era=self._era
+                ) as connection:
                     return await connection.call(tool, arguments, on_progress)
             except (ToolError, asyncio.CancelledError):
                 raise
