@@ -280,6 +280,26 @@ def test_while_a_server_is_down_its_diagnostic_says_why(bag, told, plain):
     told.until(Event.ADDED, "new")
 
 
+@pytest.mark.parametrize("how", [("child",), ("child", "apart")])
+def test_the_end_of_a_server_is_seen_though_its_child_goes_on(bag, told, plain, how):
+    server = plain("die", "pid", how=how)
+    bag.register_mcp_server(server, name="box", group="basic", timeout=20)
+    before = called(bag, "pid").text
+    assert "went away" in called(bag, "die").text
+    told.until(Event.ADDED, "die")
+    assert called(bag, "pid").text != before
+
+
+def test_what_a_server_started_ends_with_it(plain, tmp_path):
+    os.mkfifo(held := tmp_path / "held")
+    ended = queue.SimpleQueue()
+    threading.Thread(target=lambda: ended.put(held.read_text()), daemon=True).start()
+    with satchel_of() as bag:
+        bag.register_mcp_server(plain("echo", how=("child",), env={"HELD": str(held)}))
+        assert ended.empty()
+    assert ended.get(timeout=20) == ""
+
+
 def test_a_server_over_http_is_killed_and_started_again(bag, told, on_http):
     process = on_http("pid", "wait")
     bag.register_mcp_server(process.server, name="web", group="basic")
