@@ -301,14 +301,20 @@ EXCEPTIONS = {
         {"os.killpg", "signal.SIGKILL", "signal.SIGTERM", "sys.platform"},
     ),
     "remote.servers": (
-        "it takes names from commands and addresses",
-        {"os.path.basename", "os.path.splitext", "re.sub", "urllib.parse.urlsplit"},
+        "it takes names and secrets from commands and addresses",
+        {
+            *("os.path.basename", "os.path.isabs", "os.path.splitext", "re.sub"),
+            *("urllib.parse.parse_qsl", "urllib.parse.unquote", "urllib.parse.urlsplit"),
+        },
     ),
     "remote.supplying": (
         "tools are chosen by patterns",
         {"fnmatch.fnmatchcase", "satchel.sources", "shlex.quote"},
     ),
-    "remote.supervising": ("others wait for it in their threads", {"threading.Event"}),
+    "remote.supervising": (
+        "others wait for it in their threads, and it says why a server is gone",
+        {"httpx2", "threading.Event"},
+    ),
     "setup": (
         "it installs plugins: files are put in place, and what an author wrote is run",
         {

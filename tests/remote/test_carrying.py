@@ -18,7 +18,7 @@ from satchel import (
     tool,
 )
 from satchel.catalog import Event, State
-from satchel.remote import HttpServer, StdioServer, supervising
+from satchel.remote import HttpServer, SseServer, StdioServer, supervising
 from satchel.remote.connection import connected
 
 ENOUGH = 60
@@ -122,11 +122,29 @@ def test_what_cannot_be_connected_to_is_refused(url):
 
 
 def test_no_text_of_a_server_holds_its_secrets():
+    url = "https://user:hush@a.org/mcp?key=hush"
     servers = [
-        StdioServer("x", env={"KEY": "hush"}),
-        HttpServer("https://a.org", headers={"Authorization": "hush"}),
+        StdioServer("x", ("--token", "hush"), env={"KEY": "hush"}),
+        HttpServer(url, headers={"Authorization": "hush"}),
+        SseServer(url, headers={"Authorization": "hush"}),
     ]
-    assert "hush" not in repr(servers)
+    assert "hush" not in f"{servers} {[*map(str, servers)]}"
+
+
+@pytest.mark.parametrize("kind", [HttpServer, SseServer])
+@pytest.mark.parametrize("headers", [{"Authorization": "Bearer hush\n"}, {"X Key": "hush"}])
+def test_what_is_no_header_is_refused_before_it_is_sent(kind, headers):
+    with pytest.raises(DefinitionError) as refused:
+        kind("https://a.org", headers=headers)
+    assert "hush" not in str(refused.value)
+
+
+def test_what_a_server_says_last_is_told_without_its_secrets(bag):
+    program = "import os; raise SystemExit(os.environ['GIVEN'] + ' in ' + os.environ['PLACE'])"
+    env = {"GIVEN": "hush-hush", "PLACE": "/there"}
+    bag.register_mcp_server(StdioServer(sys.executable, ("-c", program), env), name="box")
+    (problem,) = [i for i in bag.catalog.diagnostics if i.code == "mcp-server-down"]
+    assert "said last: [redacted] in /there" in problem.message
 
 
 # ---- names, choices, presets ---------------------------------------------------------------

@@ -213,3 +213,14 @@ def test_over_sse_what_is_no_stream_is_said(bag, raw):
     server.doing["GET"] = lambda it: it.answer(200, b"<html>", {"content-type": "text/html"})
     bag.register_mcp_server(SseServer(server.url), name="raw")
     assert "answered with no stream of events" in down(bag)
+
+
+@pytest.mark.parametrize("kind", [HttpServer, SseServer])
+def test_why_a_server_cannot_be_reached_is_told_without_secrets(bag, raw, kind):
+    server = raw()
+    for method in ("GET", "initialize", "server/discover"):
+        server.doing[method] = lambda it: it.answer(401)
+    address = server.url.replace("http://", "http://user:hush-hush@") + "?key=hush-hush"
+    bag.register_mcp_server(kind(address), name="raw")
+    assert "hush" not in str(bag.catalog.diagnostics)
+    assert ("401" in down(bag)) == (kind is SseServer)  # else it is the SDK that says nothing

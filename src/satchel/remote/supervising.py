@@ -21,6 +21,7 @@ from satchel.remote.definitions import Definition, Listing
 from satchel.remote.opening import Tail
 from satchel.remote.pauses import Pauses
 from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer
+from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
@@ -30,7 +31,7 @@ _log = logging.getLogger("satchel.remote")
 _CHECK = 60.0
 """Seconds after which a connection over a network is looked at, if nothing says when."""
 
-_CLOSED = "closed the connection"
+_CLOSED = "went away"
 _LEAST_FRESH = 1.0
 _SETTLED = 5.0
 """Seconds after which a connection, or a silence, counts as a success."""
@@ -199,19 +200,19 @@ class Supervised:
 
     def _down(self, why: str) -> Diagnostic:
         said = shorten(one_line(self._tail.last_line), 200)
-        last_words = f", and said last: {said}" if said else ""
+        why += f", and said last: {said}" if said else ""
+        why = redacted(why, {"": self.server.secrets})
         if isinstance(self.server, WorkerServer):
             return report(
                 "plugin-worker-down",
                 Where(str(self.server)),
-                f"the process of plugin {self.name!r} {'ended' if why == _CLOSED else why}"
-                f"{last_words}",
+                f"the process of plugin {self.name!r} {why}",
                 "see to its code; it is started again by itself",
             )
         return report(
             "mcp-server-down",
             Where(str(self.server)),
-            f"MCP server {self.name!r} {why}{last_words}; its tools are withdrawn",
+            f"MCP server {self.name!r} {why}; its tools are withdrawn",
             "see to the server; it is tried again by itself",
         )
 
@@ -295,16 +296,26 @@ def _first_of(problem: BaseException, kind: type[ToolError]) -> ToolError | None
 
 
 def _told(problem: BaseException) -> str:
-    """Say why a server cannot be reached; the texts of others may hold addresses, no secrets."""
+    """Say why a server cannot be reached; most texts of others may hold what is secret."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
-    if isinstance(problem, SatchelError):
-        return problem.message
-    if isinstance(problem, asyncio.CancelledError):
-        return _CLOSED
-    if isinstance(problem, FileNotFoundError):
-        return "cannot be started: there is no such program or folder"
-    if isinstance(problem, ImportError):
-        return "cannot be reached without the extra mcp: pip install 'satchel[mcp]'"
-    said = shorten(one_line(str(problem)), 200)
-    return f"cannot be reached: {type(problem).__name__}" + (f": {said}" if said else "")
+    match problem:
+        case SatchelError():
+            return problem.message
+        case asyncio.CancelledError():
+            return _CLOSED
+        case FileNotFoundError():
+            return "cannot be started: there is no such program or folder"
+        case ImportError():
+            return "cannot be reached without the extra mcp: pip install 'satchel[mcp]'"
+    from httpx2 import HTTPStatusError
+    from mcp import MCPError
+
+    match problem:
+        case HTTPStatusError():
+            return f"answered with status {problem.response.status_code}"
+        case OSError() | MCPError():
+            said = f": {shorten(one_line(str(problem)), 200)}"
+        case _:
+            said = ""
+    return f"cannot be reached: {type(problem).__name__}{said}"
