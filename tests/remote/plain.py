@@ -2,14 +2,16 @@
 
 HOW is what it does wrong: `mute` does not answer what it does not know, `hang` hangs when it is
 asked for its tools, `pages` has pages without end, `rude` sends nonsense between its answers,
-`child` starts a process that holds its output and the file $HELD open, and `apart` makes that one
-independent of it.
+`stays` does not end by itself nor when it is asked to, `child` starts a process that holds its
+output and the file $HELD open, and `apart` makes that one independent of it.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 BOOK, HOW = sys.argv[1], sys.argv[2:]
 
@@ -95,7 +97,11 @@ if "child" in HOW:
             stderr=held,
             start_new_session="apart" in HOW,
         )
+if "stays" in HOW:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 main()
+if "stays" in HOW:
+    time.sleep(600)
 if path := os.environ.get("SAY_CLOSED"):
     with open(path, "a") as file:
         print(os.environ["NAME"], file=file)

@@ -3,8 +3,10 @@ import gc
 import json
 import os
 import queue
+import signal
 import sys
 import threading
+import time
 
 import pytest
 from described import described, satchel_of
@@ -386,6 +388,30 @@ def test_a_call_over_http_whose_server_is_killed_is_told_so(bag, on_http, tmp_pa
     assert (result.is_error, result.error_code) == (True, "tool_error")
 
 
+def test_a_server_over_http_that_falls_silent_is_noticed(on_http, monkeypatch):
+    monkeypatch.setattr(supervising, "_CHECK", 0.5)
+    monkeypatch.setenv("TTL", str(10**12))
+    process = on_http("pid")
+    with satchel_of(mcp_connect=4) as bag:
+        told = Told(bag)
+        bag.register_mcp_server(process.server, name="web", group="basic")
+        os.kill(process.process.pid, signal.SIGSTOP)
+        told.until(Event.REMOVED, "pid")
+        os.kill(process.process.pid, signal.SIGCONT)
+        told.until(Event.ADDED, "pid")
+
+
+def test_a_server_over_http_that_gives_no_answer_in_time_is_looked_at(on_http):
+    process = on_http("pid")
+    with satchel_of(mcp_connect=4) as bag:
+        told = Told(bag)
+        bag.register_mcp_server(process.server, name="web", group="basic", timeout=1)
+        os.kill(process.process.pid, signal.SIGSTOP)
+        assert called(bag, "pid").error_code == "timeout"
+        told.until(Event.REMOVED, "pid")
+        os.kill(process.process.pid, signal.SIGCONT)
+
+
 def test_a_server_that_is_not_there_yet_is_found_once_it_is(bag, told, on_http):
     process = on_http("pid")
     process.kill()
@@ -600,6 +626,14 @@ def test_servers_are_closed_in_reverse_order_of_opening(plain, tmp_path):
             env = {"SAY_CLOSED": str(said), "NAME": name}
             bag.register_mcp_server(plain("echo", env=env), name=name)
     assert said.read_text().split() == ["three", "two", "one"]
+
+
+def test_servers_that_do_not_end_do_not_wait_for_each_other(plain):
+    with satchel_of() as bag:
+        for number in range(5):
+            bag.register_mcp_server(plain("echo", how=("stays",)), name=f"s{number}")
+        began = time.monotonic()
+    assert time.monotonic() - began < 12  # each takes four seconds
 
 
 def test_a_satchel_that_is_let_go_lets_go_of_its_servers(plain, tmp_path):

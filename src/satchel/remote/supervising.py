@@ -29,7 +29,7 @@ from satchel.tools import ToolResult
 _log = logging.getLogger("satchel.remote")
 
 _CHECK = 60.0
-"""Seconds after which a connection over a network is looked at, if nothing says when."""
+"""Seconds after which a connection over a network is looked at, whatever it says."""
 
 _CLOSED = "went away"
 _LEAST_FRESH = 1.0
@@ -183,10 +183,13 @@ class Supervised:
             await asyncio.sleep(spacing.next() / 4)
 
     def _freshness(self) -> float | None:
-        if (fresh := self.offer.listing.fresh) is not None:
-            return max(fresh, _LEAST_FRESH)
-        is_local = isinstance(self.server, StdioServer)  # whose end is seen at once
-        return None if is_local and not self._stateless else _CHECK
+        """Return after how many seconds its tools are listed anew, if ever."""
+        fresh = self.offer.listing.fresh
+        if fresh is not None:
+            fresh = max(fresh, _LEAST_FRESH)
+        if isinstance(self.server, StdioServer) and not self._stateless:
+            return fresh  # its end is seen at once
+        return _CHECK if fresh is None else min(fresh, _CHECK)
 
     def _end(self) -> None:
         self._ended.set()
@@ -226,9 +229,11 @@ class Supervised:
         self._idle.clear()
         try:
             return await self._answer(tool, arguments, on_progress)
-        except ToolError:
-            # Perhaps its tools are others by now, or it is gone and the session with it.
-            self._changed.set()
+        except (ToolError, asyncio.CancelledError) as problem:
+            # Perhaps its tools are others by now, or it is gone and the session with it; whoever
+            # got no answer in time cannot know, and the end of a process is seen at once.
+            if isinstance(problem, ToolError) or not isinstance(self.server, StdioServer):
+                self._changed.set()
             raise
         finally:
             self._calls -= 1
@@ -251,17 +256,18 @@ class Supervised:
                 if (told := _first_of(problem, ToolError)) is not None:
                     raise told from None
                 _log.debug("server %s: %s", self.name, _told(problem))
-                raise self._away() from None
+                raise self.away() from None
         if self._connection is None and isinstance(self.server, WorkerServer):
             # Its tools stay: one that ends is started again at once.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.mcp_connect):
                     await self._back.wait()
         if self._connection is None:
-            raise self._away()
+            raise self.away()
         return await self._connection.call(tool, arguments, on_progress)
 
-    def _away(self) -> ToolError:
+    def away(self) -> ToolError:
+        """Return the error for a call that cannot be made."""
         return ToolError(
             f"the server {self.name!r} cannot be reached at the moment; try again later, or go on "
             "without it"
