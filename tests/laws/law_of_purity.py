@@ -279,7 +279,7 @@ EXCEPTIONS = {
     "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
     "remote.loop": (
         "it is the thread",
-        {"threading.Thread", "threading.current_thread"},
+        {"threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"},
     ),
     "remote.opening": (
         "it opens the ways to servers, and hears what processes say",
