@@ -3,7 +3,6 @@ import gc
 import json
 import os
 import queue
-import signal
 import sys
 import threading
 import time
@@ -386,30 +385,6 @@ def test_a_call_over_http_whose_server_is_killed_is_told_so(bag, on_http, tmp_pa
 
     result = asyncio.run(main())
     assert (result.is_error, result.error_code) == (True, "tool_error")
-
-
-def test_a_server_over_http_that_falls_silent_is_noticed(on_http, monkeypatch):
-    monkeypatch.setattr(supervising, "_CHECK", 0.5)
-    monkeypatch.setenv("TTL", str(10**12))
-    process = on_http("pid")
-    with satchel_of(mcp_connect=4) as bag:
-        told = Told(bag)
-        bag.register_mcp_server(process.server, name="web", group="basic")
-        os.kill(process.process.pid, signal.SIGSTOP)
-        told.until(Event.REMOVED, "pid")
-        os.kill(process.process.pid, signal.SIGCONT)
-        told.until(Event.ADDED, "pid")
-
-
-def test_a_server_over_http_that_gives_no_answer_in_time_is_looked_at(on_http):
-    process = on_http("pid")
-    with satchel_of(mcp_connect=4) as bag:
-        told = Told(bag)
-        bag.register_mcp_server(process.server, name="web", group="basic", timeout=1)
-        os.kill(process.process.pid, signal.SIGSTOP)
-        assert called(bag, "pid").error_code == "timeout"
-        told.until(Event.REMOVED, "pid")
-        os.kill(process.process.pid, signal.SIGCONT)
 
 
 def test_a_server_that_is_not_there_yet_is_found_once_it_is(bag, told, on_http):

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from described import described, satchel_of
 
-from satchel.remote import HttpServer, SseServer
+from satchel.remote import HttpServer, SseServer, supervising
 
 ENOUGH = 60
 
@@ -163,6 +163,31 @@ def test_a_server_that_does_not_let_go_is_let_go_of(raw):
         bag.register_mcp_server(HttpServer(server.url), name="raw")
         until(bag, lambda: "echo" in bag.catalog.tools)
     assert "DELETE" in server.asked
+
+
+def test_a_server_that_falls_silent_is_noticed_however_long_its_list_holds(raw, monkeypatch):
+    monkeypatch.setattr(supervising, "_CHECK", 2)
+    server = raw()
+    lasting = {**RESULTS["tools/list"], "ttlMs": 10**12}
+    server.doing |= {"GET": server.hang, "tools/list": lambda it: it.result(lasting)}
+    with satchel_of(mcp_connect=3) as bag:
+        bag.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
+        assert "echo" in bag.catalog.tools
+        server.doing["tools/list"] = server.hang
+        until(bag, lambda: "echo" not in bag.catalog.tools)
+        del server.doing["tools/list"]
+        until(bag, lambda: "echo" in bag.catalog.tools)
+
+
+def test_a_server_that_gives_no_answer_in_time_is_looked_at(raw, monkeypatch):
+    monkeypatch.setattr(supervising, "_CHECK", 10**6)
+    server = raw()
+    server.doing["GET"] = server.hang
+    with satchel_of(mcp_connect=3) as bag:
+        bag.register_mcp_server(HttpServer(server.url), name="raw", group="basic", timeout=1)
+        server.doing |= {"tools/list": server.hang, "tools/call": server.hang}
+        assert called(bag, "echo").error_code == "timeout"
+        until(bag, lambda: "echo" not in bag.catalog.tools)
 
 
 # ---- server-sent events --------------------------------------------------------------------
