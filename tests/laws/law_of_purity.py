@@ -279,15 +279,16 @@ EXCEPTIONS = {
     "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
     "remote.loop": (
         "it is the thread",
-        {"threading.Thread", "threading.current_thread"},
+        {"threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"},
     ),
     "remote.opening": (
         "it opens the ways to servers, and hears what processes say",
         {
-            *("contextlib.AbstractAsyncContextManager", "contextlib.contextmanager", "httpx2"),
+            *("contextlib.AbstractAsyncContextManager", "contextlib.contextmanager"),
             *("os.fdopen", "os.pipe"),
         },
     ),
+    "remote.network": ("it speaks to servers on a network", {"httpx2"}),
     "remote.outcome": ("pictures come as text", {"base64.b64decode"}),
     "remote.pauses": ("it waits, by chance longer or shorter", {"random.uniform"}),
     "remote.naming": ("it makes names that providers accept", {"re.sub"}),
@@ -300,14 +301,20 @@ EXCEPTIONS = {
         {"os.killpg", "signal.SIGKILL", "signal.SIGTERM", "sys.platform"},
     ),
     "remote.servers": (
-        "it takes names from commands and addresses",
-        {"os.path.basename", "os.path.splitext", "re.sub", "urllib.parse.urlsplit"},
+        "it takes names and secrets from commands and addresses",
+        {
+            *("os.path.basename", "os.path.isabs", "os.path.splitext", "re.sub"),
+            *("urllib.parse.parse_qsl", "urllib.parse.unquote", "urllib.parse.urlsplit"),
+        },
     ),
     "remote.supplying": (
         "tools are chosen by patterns",
         {"fnmatch.fnmatchcase", "satchel.sources", "shlex.quote"},
     ),
-    "remote.supervising": ("others wait for it in their threads", {"threading.Event"}),
+    "remote.supervising": (
+        "others wait for it in their threads, and it says why a server is gone",
+        {"httpx2", "threading.Event"},
+    ),
     "setup": (
         "it installs plugins: files are put in place, and what an author wrote is run",
         {

@@ -1,12 +1,17 @@
 """A server written by hand, of the older era, that is up at once: `plain.py BOOK [HOW]`.
 
 HOW is what it does wrong: `mute` does not answer what it does not know, `hang` hangs when it is
-asked for its tools, `pages` has pages without end, `rude` sends nonsense between its answers.
+asked for its tools, `pages` has pages without end, `rude` sends nonsense between its answers,
+`stays` does not end by itself nor when it is asked to, `child` starts a process that holds its
+output and the file $HELD open, and `apart` makes that one independent of it.
 """
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
 
 BOOK, HOW = sys.argv[1], sys.argv[2:]
 
@@ -84,7 +89,19 @@ def called(name, given):  # noqa: C901
     return {"content": [{"type": "text", "text": text}]}
 
 
+if "child" in HOW:
+    with open(os.environ.get("HELD", os.devnull), "w") as held:
+        subprocess.Popen(
+            ["sleep", "30"],
+            stdin=subprocess.DEVNULL,
+            stderr=held,
+            start_new_session="apart" in HOW,
+        )
+if "stays" in HOW:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 main()
+if "stays" in HOW:
+    time.sleep(600)
 if path := os.environ.get("SAY_CLOSED"):
     with open(path, "a") as file:
         print(os.environ["NAME"], file=file)

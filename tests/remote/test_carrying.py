@@ -5,6 +5,7 @@ import os
 import queue
 import sys
 import threading
+import time
 
 import pytest
 from described import described, satchel_of
@@ -18,7 +19,7 @@ from satchel import (
     tool,
 )
 from satchel.catalog import Event, State
-from satchel.remote import HttpServer, StdioServer, supervising
+from satchel.remote import HttpServer, SseServer, StdioServer, supervising
 from satchel.remote.connection import connected
 
 ENOUGH = 60
@@ -122,11 +123,29 @@ def test_what_cannot_be_connected_to_is_refused(url):
 
 
 def test_no_text_of_a_server_holds_its_secrets():
+    url = "https://user:hush@a.org/mcp?key=hush"
     servers = [
-        StdioServer("x", env={"KEY": "hush"}),
-        HttpServer("https://a.org", headers={"Authorization": "hush"}),
+        StdioServer("x", ("--token", "hush"), env={"KEY": "hush"}),
+        HttpServer(url, headers={"Authorization": "hush"}),
+        SseServer(url, headers={"Authorization": "hush"}),
     ]
-    assert "hush" not in repr(servers)
+    assert "hush" not in f"{servers} {[*map(str, servers)]}"
+
+
+@pytest.mark.parametrize("kind", [HttpServer, SseServer])
+@pytest.mark.parametrize("headers", [{"Authorization": "Bearer hush\n"}, {"X Key": "hush"}])
+def test_what_is_no_header_is_refused_before_it_is_sent(kind, headers):
+    with pytest.raises(DefinitionError) as refused:
+        kind("https://a.org", headers=headers)
+    assert "hush" not in str(refused.value)
+
+
+def test_what_a_server_says_last_is_told_without_its_secrets(bag):
+    program = "import os; raise SystemExit(os.environ['GIVEN'] + ' in ' + os.environ['PLACE'])"
+    env = {"GIVEN": "hush-hush", "PLACE": "/there"}
+    bag.register_mcp_server(StdioServer(sys.executable, ("-c", program), env), name="box")
+    (problem,) = [i for i in bag.catalog.diagnostics if i.code == "mcp-server-down"]
+    assert "said last: [redacted] in /there" in problem.message
 
 
 # ---- names, choices, presets ---------------------------------------------------------------
@@ -278,6 +297,26 @@ def test_while_a_server_is_down_its_diagnostic_says_why(bag, told, plain):
     with open(book, "w") as file:
         json.dump([described("new")], file)
     told.until(Event.ADDED, "new")
+
+
+@pytest.mark.parametrize("how", [("child",), ("child", "apart")])
+def test_the_end_of_a_server_is_seen_though_its_child_goes_on(bag, told, plain, how):
+    server = plain("die", "pid", how=how)
+    bag.register_mcp_server(server, name="box", group="basic", timeout=20)
+    before = called(bag, "pid").text
+    assert "went away" in called(bag, "die").text
+    told.until(Event.ADDED, "die")
+    assert called(bag, "pid").text != before
+
+
+def test_what_a_server_started_ends_with_it(plain, tmp_path):
+    os.mkfifo(held := tmp_path / "held")
+    ended = queue.SimpleQueue()
+    threading.Thread(target=lambda: ended.put(held.read_text()), daemon=True).start()
+    with satchel_of() as bag:
+        bag.register_mcp_server(plain("echo", how=("child",), env={"HELD": str(held)}))
+        assert ended.empty()
+    assert ended.get(timeout=20) == ""
 
 
 def test_a_server_over_http_is_killed_and_started_again(bag, told, on_http):
@@ -434,13 +473,14 @@ def test_a_line_without_an_end_costs_its_server_alone(told, plain):
         assert called(bag, "long", {"bytes": 150_000}).text
 
 
-def test_an_answer_over_http_without_measure_costs_its_server_alone(on_http):
-    with satchel_of(mcp_message=200_000, result_text=10**7) as bag:
+@pytest.mark.parametrize("options", [(), ("--sse",)])
+def test_an_answer_over_http_without_measure_costs_its_server_alone(on_http, options):
+    with satchel_of(mcp_message=3_000_000, result_text=10**7) as bag:
         told = Told(bag)
-        process = on_http("long")
+        process = on_http("long", options=options)
         bag.register_mcp_server(process.server, name="web", group="basic")
-        assert len(called(bag, "long", {"bytes": 150_000}).text) == 150_000
-        assert called(bag, "long", {"bytes": 900_000}).is_error
+        assert len(called(bag, "long", {"bytes": 2_900_000}).text) == 2_900_000
+        assert called(bag, "long", {"bytes": 9_000_000}).is_error
         told.until_true(lambda: "long" in bag.catalog.tools)
         assert called(bag, "long", {"bytes": 1_000}).text
 
@@ -456,6 +496,15 @@ def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_t
         told = Told(bag)
         bag.register_mcp_server(plain("echo", how=("mute",)), name="box")
         told.until_true(lambda: "echo" in bag.catalog.tools)
+
+
+def test_a_stateless_client_begins_as_the_server_understands(plain):
+    server = plain("echo", how=("mute",))
+    with satchel_of(mcp_connect=4) as bag:
+        told = Told(bag)
+        bag.register_mcp_server(RemoteClient(server, stateless=True), name="box", group="basic")
+        told.until_true(lambda: "echo" in bag.catalog.tools)
+        assert called(bag, "echo").text == "{}"
 
 
 def test_a_server_that_does_not_list_its_tools_is_down(plain):
@@ -552,6 +601,14 @@ def test_servers_are_closed_in_reverse_order_of_opening(plain, tmp_path):
             env = {"SAY_CLOSED": str(said), "NAME": name}
             bag.register_mcp_server(plain("echo", env=env), name=name)
     assert said.read_text().split() == ["three", "two", "one"]
+
+
+def test_servers_that_do_not_end_do_not_wait_for_each_other(plain):
+    with satchel_of() as bag:
+        for number in range(5):
+            bag.register_mcp_server(plain("echo", how=("stays",)), name=f"s{number}")
+        began = time.monotonic()
+    assert time.monotonic() - began < 12  # each takes four seconds
 
 
 def test_a_satchel_that_is_let_go_lets_go_of_its_servers(plain, tmp_path):

@@ -1,5 +1,6 @@
 import asyncio
 import os
+import subprocess
 import sys
 
 import pytest
@@ -94,7 +95,7 @@ async def test_a_stateless_client_tells_refusals_as_well(plain):
 
 @pytest.mark.parametrize("command", ["no-such-command", sys.executable])
 async def test_a_server_that_cannot_be_started_is_said_at_once(command):
-    with pytest.raises(SatchelError, match=r"MCP server .* c"):
+    with pytest.raises(SatchelError, match=r"MCP server .* cannot be "):
         async with client_of(StdioServer(command, ("-c", "raise SystemExit"))):
             pass
 
@@ -141,3 +142,47 @@ async def test_a_client_is_used_in_a_block(plain):
             await client.__aenter__()
     async with client:
         assert await client.list_tools()
+
+
+async def test_a_function_that_outlives_its_block_says_so(plain):
+    async with client_of(plain("pid")) as client:
+        pid = await client.get_callable_function("pid")
+        assert not (await pid()).is_error
+    with pytest.raises(ToolError, match="cannot be reached"):
+        await pid()
+
+
+def test_loading_the_sdk_takes_nothing_of_the_time_that_a_server_has(plain):
+    server = plain("pid")
+    program = f"""
+import asyncio, sys, time
+from satchel import Limits, RemoteClient, StdioServer
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mcp":
+            sys.meta_path.remove(self)
+            time.sleep(7)
+
+sys.meta_path.insert(0, Slow())
+
+async def main():
+    server = StdioServer({server.command!r}, {server.args!r})
+    async with RemoteClient(server, limits=Limits(mcp_connect=3)) as client:
+        print(len(await client.list_tools()))
+
+asyncio.run(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_whoever_waits_in_vain_for_a_server_is_told_how_it_is(watched, plain):
+    member = watched(mcp_connect=60).fleet.add("box", plain("echo", how=("hang",)))
+    assert not member.is_settled
+    assert not member.wait(0.01)
+    assert member.is_settled
+    assert "is not connected yet" in member.offer.trouble.message
+    assert not member.wait(0.01)

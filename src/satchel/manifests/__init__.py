@@ -17,7 +17,7 @@ from satchel.manifests.fields import FIELD_NAME, ConfigField, field_fault
 from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
 from satchel.manifests.literals import may_hold
-from satchel.manifests.mcp import MCP_SCHEMAS, McpServer, read_mcp
+from satchel.manifests.mcp import MCP_SCHEMAS, McpServer, is_header, read_mcp
 from satchel.manifests.mentions import Mentions, mentions_in
 from satchel.manifests.openplugin import (
     PLUGIN_SCHEMAS,
@@ -71,6 +71,7 @@ __all__ = [
     "defines_setup",
     "field_fault",
     "imported_beside",
+    "is_header",
     "mapped_modules",
     "may_hold",
     "mentions_in",

@@ -30,6 +30,9 @@ OnProgress = Callable[[Mapping[str, Any]], None]
 ABOUT = "dev.satchel/plugin"
 """Where the process of a plugin tells of it, beside its tools."""
 
+_GOODBYE = 5.0
+"""Seconds that a server has to let go of us."""
+
 _MOST_PAGES = 1_000
 _MESSAGE_LENGTH = 500
 
@@ -46,6 +49,13 @@ class Connection:
         self._answers: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
             CallToolResult | InputRequiredResult
         )
+
+    @property
+    def era(self) -> Era:
+        """How to begin with this server the next time."""
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        return "auto" if self._client.protocol_version in MODERN_PROTOCOL_VERSIONS else "legacy"
 
     @property
     def version(self) -> str:
@@ -206,21 +216,26 @@ async def connected(
         cache=None,
     )
     timer = asyncio.get_running_loop().call_later(limits.mcp_connect, on_late)
+    outcome: BaseException | None = too_late("gave no answer", limits)
     # A scope around all: one that ends earlier than what it surrounds is an error.
     with (
         _ended(timer),
         anyio.CancelScope(deadline=anyio.current_time() + limits.mcp_connect) as scope,
     ):
         async with client, anyio.create_task_group() as listening:
-            scope.deadline = math.inf
+            scope.deadline, outcome = math.inf, None
             timer.cancel()
             listening.start_soon(_listen, client, on_change)
             try:
                 yield Connection(client, name, server, limits)
+            except BaseException as problem:
+                outcome = problem
+                raise
             finally:
                 listening.cancel_scope.cancel()
-    if scope.cancelled_caught:
-        raise too_late("gave no answer", limits)
+                scope.deadline = anyio.current_time() + _GOODBYE
+    if scope.cancelled_caught and outcome is not None:
+        raise outcome
 
 
 @contextmanager

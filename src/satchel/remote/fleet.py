@@ -18,7 +18,10 @@ from satchel.tools.calling import in_thread
 _log = logging.getLogger("satchel.remote")
 
 _END = 10.0
-"""Seconds that the end waits for one server; its process is killed long before."""
+"""Seconds that the end waits for a server; its process is killed long before."""
+
+_MOMENT = 0.5
+"""Seconds that a server has to end before the next one is told to."""
 
 
 class Member:
@@ -27,6 +30,7 @@ class Member:
     def __init__(self, supervised: Supervised, thread: LoopThread) -> None:
         self._supervised, self._thread = supervised, thread
         self._task: asyncio.Task[None] | None = None
+        self._was_awaited = False
 
     @property
     def offer(self) -> Offer:
@@ -40,18 +44,27 @@ class Member:
 
     @property
     def is_settled(self) -> bool:
-        """Tell whether it is known if the server answers."""
-        return self._supervised.settled.is_set()
+        """Tell whether it is known if the server answers, or somebody waited for that in vain."""
+        return self._was_awaited or self._supervised.settled.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is known whether the server answers."""
-        return self._supervised.settled.wait(seconds)
+        """Wait until it is known whether the server answers; if not, it is told as it is."""
+        self._thread.wait_until_ready()
+        is_known = self._supervised.settled.wait(seconds)
+        self._was_awaited = True
+        return is_known
 
     def call(
         self, tool: Definition, arguments: Mapping[str, Any], on_progress: OnProgress
     ) -> "Future[ToolResult]":
-        """Begin a call; cancelling the future cancels it, at the server, too."""
-        return self._thread.begin(self._supervised.call(tool, arguments, on_progress))
+        """Begin a call; cancelling the future cancels it, at the server, too.
+
+        Raises `ToolError` once all is closed.
+        """
+        try:
+            return self._thread.begin(self._supervised.call(tool, arguments, on_progress))
+        except RuntimeError:
+            raise self._supervised.away() from None
 
     def begin(self) -> None:
         """Begin the supervision; to be called on the loop."""
@@ -115,7 +128,7 @@ class Fleet:
         else:
             closing = thread.begin(self._close(in_turn))
             try:
-                closing.result(_END * (len(members) + 1))
+                closing.result(_END * 2 + _MOMENT * len(members))
             except TimeoutError:
                 _log.warning("servers did not end in time")
             thread.stop(_END)
@@ -123,8 +136,11 @@ class Fleet:
     async def _close(self, members: list[Member]) -> None:
         if self._teller is not None:
             self._teller.cancel()
+        endings = []
         for member in members:
-            await member.end()
+            endings.append(asyncio.create_task(member.end()))
+            await asyncio.wait(endings[-1:], timeout=_MOMENT)
+        await asyncio.gather(*endings)
 
     def _begin(self, member: Member) -> None:
         if self._news is None:

@@ -15,6 +15,8 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._lock, self._is_open = threading.Lock(), True
+        self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="satchel-mcp", daemon=True)
         self._thread.start()
 
@@ -24,8 +26,19 @@ class LoopThread:
         return threading.current_thread() is self._thread
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Begin some work there; cancelling the future cancels it. From any thread."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        """Begin some work there; cancelling the future cancels it. From any thread.
+
+        Raises `RuntimeError` once it has ended.
+        """
+        with self._lock:
+            if self._is_open:
+                return asyncio.run_coroutine_threadsafe(work, self._loop)
+        work.close()
+        raise RuntimeError("the thread has ended")
+
+    def wait_until_ready(self) -> None:
+        """Wait until servers can be reached: loading the SDK takes a second, or some."""
+        self._ready.wait()
 
     def soon(self, call: Any, *arguments: Any) -> None:
         """Have something called there. From any thread."""
@@ -40,8 +53,15 @@ class LoopThread:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
+        with suppress(Exception):  # whatever is wrong with it is told of whoever is to be reached
+            import mcp.client.streamable_http  # noqa: F401 - before any time limit runs
+        self._ready.set()
         try:
             self._loop.run_forever()
+            with self._lock:
+                self._is_open = False
+            # What was begun until now is a task after this round.
+            self._loop.run_until_complete(asyncio.sleep(0))
             left = asyncio.all_tasks(self._loop)
             for task in left:
                 task.cancel()

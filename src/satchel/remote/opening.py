@@ -2,24 +2,19 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from satchel.remote.process import running, too_long
+from satchel.remote.network import over_http, over_sse
+from satchel.remote.process import running
 from satchel.remote.servers import RemoteServer, SseServer, StdioServer
 
 if TYPE_CHECKING:
-    import httpx2
     from mcp.client._transport import TransportStreams
 
 _TAIL = 2_000
 """How many bytes are kept of what a server says on its standard error."""
-
-_HTTP_WAIT = 10.0
-"""Seconds to wait for a connection, or for a free one; an answer may take as long as it takes."""
-
-_DAY = 24 * 60 * 60.0
 
 
 class Tail:
@@ -61,10 +56,9 @@ def _streams(
 ) -> "AbstractAsyncContextManager[TransportStreams]":
     if isinstance(server, StdioServer):
         return _process(server, tail, longest)
-    headers = dict(server.headers or {})
     if isinstance(server, SseServer):
-        return _sse(server.url, headers)
-    return _http(server.url, headers, longest, on_gap)
+        return over_sse(server, longest)
+    return over_http(server, longest, on_gap)
 
 
 @asynccontextmanager
@@ -72,74 +66,6 @@ async def _process(
     server: StdioServer, tail: Tail, longest: int
 ) -> "AsyncIterator[TransportStreams]":
     async with _errors_into(tail) as errors, running(server, errors, longest) as streams:
-        yield streams
-
-
-@asynccontextmanager
-async def _http(
-    url: str, headers: Mapping[str, str], longest: int, on_gap: Callable[[], None]
-) -> "AsyncIterator[TransportStreams]":
-    from mcp.client.streamable_http import streamable_http_client
-
-    async with (
-        _http_client(headers, longest, on_gap) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=longest) as streams,
-    ):
-        yield streams
-
-
-def _bounded(stream: Any, longest: int) -> Any:
-    """Return an answer that breaks off where it gets too long."""
-    import httpx2
-
-    class Bounded(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = longest
-            async for part in stream:
-                left -= len(part)
-                if left < 0:
-                    raise too_long(longest)
-                yield part
-
-        async def aclose(self) -> None:
-            await stream.aclose()
-
-    return Bounded()
-
-
-def _http_client(
-    headers: Mapping[str, str], longest: int, on_gap: Callable[[], None]
-) -> "httpx2.AsyncClient":
-    import httpx2
-
-    async def answered(response: httpx2.Response) -> None:
-        # A stream of events has no end; there each event is measured.
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            response.stream = _bounded(response.stream, longest)
-
-    streams = 0
-
-    async def asking(request: httpx2.Request) -> None:
-        nonlocal streams
-        if request.method == "GET":  # the stream of notices; asked for again if it broke off
-            streams += 1
-            if streams > 1:
-                on_gap()
-
-    # Answers and streams of notices may be silent for long: calls have their own time limit.
-    return httpx2.AsyncClient(
-        headers={**headers, "Accept-Encoding": "identity"},
-        timeout=httpx2.Timeout(_HTTP_WAIT, read=None),
-        event_hooks={"request": [asking], "response": [answered]},
-    )
-
-
-@asynccontextmanager
-async def _sse(url: str, headers: Mapping[str, str]) -> "AsyncIterator[TransportStreams]":
-    from mcp.client.sse import sse_client
-
-    wait = sse_client(url, dict(headers), timeout=_HTTP_WAIT, sse_read_timeout=_DAY)
-    async with wait as streams:
         yield streams
 
 

@@ -24,6 +24,9 @@ _PATIENCE = 2.0
 
 _STEP = 0.01
 
+_LOOK = 0.1
+"""Seconds between two looks at whether a process still runs."""
+
 
 @asynccontextmanager
 async def running(
@@ -50,6 +53,7 @@ async def running(
         async with anyio.create_task_group() as pipes:
             pipes.start_soon(_hear, process, heard, longest)
             pipes.start_soon(_say, process, to_send, greeting)
+            pipes.start_soon(_watch, process, heard)
             try:
                 yield read, write
             finally:
@@ -103,8 +107,20 @@ async def _say(process: "Process", to_send: Any, greeting: bytes) -> None:
             await process.stdin.send(text.encode() + b"\n")
 
 
+async def _watch(process: "Process", heard: Any) -> None:
+    """Tell of the end of a process, though what it started may hold its output open."""
+    import anyio
+
+    while process.returncode is None:  # noqa: ASYNC110 - nothing else tells of it
+        await anyio.sleep(_LOOK)
+    # What is left of it ends, too, so that all it said is heard.
+    _signal(process, signal.SIGKILL)
+    await anyio.sleep(_PATIENCE)
+    heard.close()
+
+
 async def _end(process: "Process") -> None:
-    """Close the input of a process, and end it and all that it started if that does not do."""
+    """Close the input of a process, and end it if that does not do, and all that it started."""
     import anyio
 
     assert process.stdin is not None
@@ -113,9 +129,9 @@ async def _end(process: "Process") -> None:
     if not await _has_ended(process):
         _signal(process, signal.SIGTERM)
         await _has_ended(process)
-        _signal(process, signal.SIGKILL)  # also what it started and what goes on without it
-        await _has_ended(process)
-    # What it started may hold its pipes open.
+    _signal(process, signal.SIGKILL)
+    await _has_ended(process)
+    # What it started in a group of its own may hold its pipes open.
     with anyio.move_on_after(_PATIENCE):
         await process.aclose()
 

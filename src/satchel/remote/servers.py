@@ -4,9 +4,10 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from satchel.errors import DefinitionError
+from satchel.manifests import is_header
 from satchel.tools.nothing import NOTHING
 
 
@@ -18,7 +19,7 @@ class StdioServer:
     """
 
     command: str
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] | None = field(default=None, repr=False)
     cwd: str | None = None
 
@@ -37,6 +38,12 @@ class StdioServer:
         """Return what it is called unless somebody gives it a name."""
         return as_name(os.path.splitext(os.path.basename(self.command))[0])
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return what no text about it may hold."""
+        values = (self.env or NOTHING).values()
+        return tuple(value for value in values if not os.path.isabs(value))
+
     def __str__(self) -> str:
         return self.command
 
@@ -49,48 +56,64 @@ class WorkerServer(StdioServer):
     """The line that it is told before all else; no other process can read it."""
     folder: str = ""
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return nothing: it has the environment of the host."""
+        return ()
+
     def __str__(self) -> str:
         return self.folder
 
 
-@dataclass(frozen=True, slots=True)
-class HttpServer:
+@dataclass(frozen=True, slots=True, repr=False)
+class _OnNetwork:
+    """A server at a URL, whose texts are without what may be secret in that."""
+
+    url: str
+    headers: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        _require_url(self.url)
+        _require_texts("headers", self.headers)
+        for name, value in (self.headers or NOTHING).items():
+            if not is_header(name, value):
+                raise DefinitionError(
+                    f"the header {name!r} of a server is none that HTTP has",
+                    fix="see whether its value ends with a line break",
+                )
+
+    @property
+    def name(self) -> str:
+        """Return what it is called unless somebody gives it a name."""
+        return as_name(urlsplit(self.url).hostname or "")
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return what no text about it may hold."""
+        parts = urlsplit(self.url)
+        given = [parts.password or parts.username or "", parts.query]
+        given += [unquote(text) for text in given]
+        given += [value for _, value in parse_qsl(parts.query)]
+        for value in (self.headers or NOTHING).values():
+            given += [value, value.rpartition(" ")[2]]  # after `Bearer`, perhaps
+        return tuple(given)
+
+    def __str__(self) -> str:
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class HttpServer(_OnNetwork):
     """A server at a URL that speaks MCP over streamable HTTP."""
 
-    url: str
-    headers: Mapping[str, str] | None = field(default=None, repr=False)
 
-    def __post_init__(self) -> None:
-        _require_url(self.url)
-        _require_texts("headers", self.headers)
-
-    @property
-    def name(self) -> str:
-        """Return what it is called unless somebody gives it a name."""
-        return as_name(urlsplit(self.url).hostname or "")
-
-    def __str__(self) -> str:
-        return _without_secrets(self.url)
-
-
-@dataclass(frozen=True, slots=True)
-class SseServer:
+@dataclass(frozen=True, slots=True, repr=False)
+class SseServer(_OnNetwork):
     """A server at a URL that speaks MCP over server-sent events, as older ones do."""
-
-    url: str
-    headers: Mapping[str, str] | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        _require_url(self.url)
-        _require_texts("headers", self.headers)
-
-    @property
-    def name(self) -> str:
-        """Return what it is called unless somebody gives it a name."""
-        return as_name(urlsplit(self.url).hostname or "")
-
-    def __str__(self) -> str:
-        return _without_secrets(self.url)
 
 
 RemoteServer = StdioServer | HttpServer | SseServer
@@ -112,13 +135,6 @@ def _require_texts(what: str, given: Mapping[str, str] | None) -> None:
     texts = (text for pair in (given or NOTHING).items() for text in pair)
     if not all(isinstance(text, str) for text in texts):
         raise DefinitionError(f"the {what} of a server are texts by name")
-
-
-def _without_secrets(url: str) -> str:
-    """Return a URL without what may be a password in it: user and query."""
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}"
 
 
 def as_name(text: str) -> str:

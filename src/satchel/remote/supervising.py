@@ -21,6 +21,7 @@ from satchel.remote.definitions import Definition, Listing
 from satchel.remote.opening import Tail
 from satchel.remote.pauses import Pauses
 from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer
+from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
@@ -28,9 +29,9 @@ from satchel.tools import ToolResult
 _log = logging.getLogger("satchel.remote")
 
 _CHECK = 60.0
-"""Seconds after which a connection over a network is looked at, if nothing says when."""
+"""Seconds after which a connection over a network is looked at, whatever it says."""
 
-_CLOSED = "closed the connection"
+_CLOSED = "went away"
 _LEAST_FRESH = 1.0
 _SETTLED = 5.0
 """Seconds after which a connection, or a silence, counts as a success."""
@@ -70,6 +71,7 @@ class Supervised:
     ) -> None:
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
         self._stateless = stateless
+        self._era: Era = "auto"
         self._tail = Tail()
         self.offer = Offer(trouble=self._down("is not connected yet"))
         self.settled = threading.Event()
@@ -87,25 +89,25 @@ class Supervised:
     async def run(self) -> None:
         """Connect, and connect anew whenever that ends, until the task is cancelled."""
         pauses, spacing = Pauses(), Pauses()
-        era: Era = "auto"
         while True:
             began, why = _now(), _CLOSED
             try:
-                await (self._visit if self._stateless else self._serve)(era, spacing)
+                await (self._visit if self._stateless else self._serve)(spacing)
             except BaseException as problem:
                 if self._is_ending:
                     raise
                 # Any: whatever the way to a server does, it must not end the supervision.
                 why = _told(problem)
-                # Some older servers do not answer what they do not know.
-                is_late = isinstance(problem, SatchelError)
-                era = "legacy" if is_late and era == "auto" else "auto"
+                if self.opened_at < began:
+                    # Some older servers do not answer what they do not know.
+                    is_late = isinstance(problem, SatchelError)
+                    self._era = "legacy" if is_late and self._era == "auto" else "auto"
             if _now() - began > _SETTLED:
                 pauses.reset()
             self._lose(why)
             await asyncio.sleep(pauses.next())
 
-    async def _serve(self, era: Era, spacing: Pauses) -> None:
+    async def _serve(self, spacing: Pauses) -> None:
         """Serve while one connection lasts."""
         self._ended.clear()
         self._tail = Tail()
@@ -113,13 +115,14 @@ class Supervised:
             self.name,
             self.server,
             self._limits,
-            era=era,
+            era=self._era,
             on_change=self._changed.set,
             on_end=self._end,
             on_late=self._be_late,
             tail=self._tail,
         ) as connection:
-            self._connection, self.opened_at = connection, _now()
+            self._connection = connection
+            self._note(connection)
             self._back.set()
             try:
                 while not self._ended.is_set():
@@ -133,7 +136,7 @@ class Supervised:
                 self._back.clear()
             self._lose(_CLOSED)
 
-    async def _visit(self, era: Era, spacing: Pauses) -> None:
+    async def _visit(self, spacing: Pauses) -> None:
         """Look now and then what is offered, and keep no connection meanwhile."""
         while True:
             self._tail = Tail()
@@ -141,13 +144,16 @@ class Supervised:
                 self.name,
                 self.server,
                 self._limits,
-                era=era,
+                era=self._era,
                 on_late=self._be_late,
                 tail=self._tail,
             ) as connection:
-                self.opened_at = _now()
+                self._note(connection)
                 await self._list(connection)
             await self._until_stale(spacing)
+
+    def _note(self, connection: Connection) -> None:
+        self.opened_at, self._era = _now(), connection.era
 
     def _be_late(self) -> None:
         self._lose(too_late("gave no answer", self._limits).message)
@@ -177,10 +183,13 @@ class Supervised:
             await asyncio.sleep(spacing.next() / 4)
 
     def _freshness(self) -> float | None:
-        if (fresh := self.offer.listing.fresh) is not None:
-            return max(fresh, _LEAST_FRESH)
-        is_local = isinstance(self.server, StdioServer)  # whose end is seen at once
-        return None if is_local and not self._stateless else _CHECK
+        """Return after how many seconds its tools are listed anew, if ever."""
+        fresh = self.offer.listing.fresh
+        if fresh is not None:
+            fresh = max(fresh, _LEAST_FRESH)
+        if isinstance(self.server, StdioServer) and not self._stateless:
+            return fresh  # its end is seen at once
+        return _CHECK if fresh is None else min(fresh, _CHECK)
 
     def _end(self) -> None:
         self._ended.set()
@@ -194,19 +203,19 @@ class Supervised:
 
     def _down(self, why: str) -> Diagnostic:
         said = shorten(one_line(self._tail.last_line), 200)
-        last_words = f", and said last: {said}" if said else ""
+        why += f", and said last: {said}" if said else ""
+        why = redacted(why, {"": self.server.secrets})
         if isinstance(self.server, WorkerServer):
             return report(
                 "plugin-worker-down",
                 Where(str(self.server)),
-                f"the process of plugin {self.name!r} {'ended' if why == _CLOSED else why}"
-                f"{last_words}",
+                f"the process of plugin {self.name!r} {why}",
                 "see to its code; it is started again by itself",
             )
         return report(
             "mcp-server-down",
             Where(str(self.server)),
-            f"MCP server {self.name!r} {why}{last_words}; its tools are withdrawn",
+            f"MCP server {self.name!r} {why}; its tools are withdrawn",
             "see to the server; it is tried again by itself",
         )
 
@@ -220,9 +229,11 @@ class Supervised:
         self._idle.clear()
         try:
             return await self._answer(tool, arguments, on_progress)
-        except ToolError:
-            # Perhaps its tools are others by now, or it is gone and the session with it.
-            self._changed.set()
+        except (ToolError, asyncio.CancelledError) as problem:
+            # Perhaps its tools are others by now, or it is gone and the session with it; whoever
+            # got no answer in time cannot know, and the end of a process is seen at once.
+            if isinstance(problem, ToolError) or not isinstance(self.server, StdioServer):
+                self._changed.set()
             raise
         finally:
             self._calls -= 1
@@ -234,7 +245,9 @@ class Supervised:
     ) -> ToolResult:
         if self._stateless:
             try:
-                async with connected(self.name, self.server, self._limits) as connection:
+                async with connected(
+                    self.name, self.server, self._limits, era=self._era
+                ) as connection:
                     return await connection.call(tool, arguments, on_progress)
             except (ToolError, asyncio.CancelledError):
                 raise
@@ -243,17 +256,18 @@ class Supervised:
                 if (told := _first_of(problem, ToolError)) is not None:
                     raise told from None
                 _log.debug("server %s: %s", self.name, _told(problem))
-                raise self._away() from None
+                raise self.away() from None
         if self._connection is None and isinstance(self.server, WorkerServer):
             # Its tools stay: one that ends is started again at once.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.mcp_connect):
                     await self._back.wait()
         if self._connection is None:
-            raise self._away()
+            raise self.away()
         return await self._connection.call(tool, arguments, on_progress)
 
-    def _away(self) -> ToolError:
+    def away(self) -> ToolError:
+        """Return the error for a call that cannot be made."""
         return ToolError(
             f"the server {self.name!r} cannot be reached at the moment; try again later, or go on "
             "without it"
@@ -288,16 +302,26 @@ def _first_of(problem: BaseException, kind: type[ToolError]) -> ToolError | None
 
 
 def _told(problem: BaseException) -> str:
-    """Say why a server cannot be reached; the texts of others may hold addresses, no secrets."""
+    """Say why a server cannot be reached; most texts of others may hold what is secret."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
-    if isinstance(problem, SatchelError):
-        return problem.message
-    if isinstance(problem, asyncio.CancelledError):
-        return _CLOSED
-    if isinstance(problem, FileNotFoundError):
-        return "cannot be started: there is no such program or folder"
-    if isinstance(problem, ImportError):
-        return "cannot be reached without the extra mcp: pip install 'satchel[mcp]'"
-    said = shorten(one_line(str(problem)), 200)
-    return f"cannot be reached: {type(problem).__name__}" + (f": {said}" if said else "")
+    match problem:
+        case SatchelError():
+            return problem.message
+        case asyncio.CancelledError():
+            return _CLOSED
+        case FileNotFoundError():
+            return "cannot be started: there is no such program or folder"
+        case ImportError():
+            return "cannot be reached without the extra mcp: pip install 'satchel[mcp]'"
+    from httpx2 import HTTPStatusError
+    from mcp import MCPError
+
+    match problem:
+        case HTTPStatusError():
+            return f"answered with status {problem.response.status_code}"
+        case OSError() | MCPError():
+            said = f": {shorten(one_line(str(problem)), 200)}"
+        case _:
+            said = ""
+    return f"cannot be reached: {type(problem).__name__}{said}"
