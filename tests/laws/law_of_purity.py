@@ -277,6 +277,10 @@ EXCEPTIONS = {
         {"contextlib.contextmanager", "math.inf", "pydantic.TypeAdapter"},
     ),
     "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
+    "remote.expanding": (
+        "it tells patterns apart, and takes some of many",
+        {"itertools.islice", "re.compile"},
+    ),
     "remote.loop": (
         "it is the thread",
         {"threading.Thread", "threading.current_thread"},

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from satchel.remote.connection import OnProgress
 from satchel.remote.definitions import Definition
+from satchel.remote.expanding import Judge
 from satchel.tools import Tool, ToolChunk, ToolContext, ToolResult
 from satchel.tools.nothing import NOTHING
-from satchel.tools.validator import Validator
 
 BeginCall = Callable[[Definition, Mapping[str, Any], OnProgress], "Future[ToolResult]"]
 """Begins a call of a tool at its server."""
@@ -38,7 +38,7 @@ class RemoteTool(Tool):
         self.description, self.annotations = definition.description, definition.annotations
         self.output = definition.output
         self._presets = deepcopy(dict(presets))
-        self._arguments = Validator(definition.parameters, f"tool {self.name}", self._presets)
+        self._arguments = Judge(definition.parameters, f"tool {self.name}", self._presets)
         self.parameters = deepcopy(self._arguments.schema)
 
     def validate(self) -> None:
