@@ -276,6 +276,7 @@ EXCEPTIONS = {
         "it takes answers apart, and waits",
         {"contextlib.contextmanager", "math.inf", "pydantic.TypeAdapter"},
     ),
+    "remote.listing": ("a list may hold for ever", {"functools.partial", "math.inf"}),
     "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
     "remote.expanding": (
         "it tells patterns apart, and takes some of many",
