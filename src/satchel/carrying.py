@@ -136,10 +136,7 @@ class Carrying:
         if owner == name or name not in self._members:
             return False
         carried, member = self._members[name]
-        # Its letters, not a pattern.
-        letters = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in tool)
-        carried = replace(carried, disable=(*carried.disable, letters))
-        self._members[name] = carried, member
+        self._members[name] = replace(carried, removed=(*carried.removed, tool)), member
         return True
 
     def offered(self) -> tuple[Offered, ...]:

@@ -280,7 +280,7 @@ EXCEPTIONS = {
     "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
     "remote.expanding": (
         "it tells patterns apart, and takes some of many",
-        {"itertools.islice", "re.compile"},
+        {"itertools.chain", "itertools.islice", "re.compile"},
     ),
     "remote.loop": (
         "it is the thread",

@@ -173,6 +173,81 @@ def test_a_preset_is_hidden_and_refused_when_the_model_sends_it(bag, plain):
     assert called(bag, "echo").text == '{"more": 1}'
 
 
+KEY = {"properties": {"key": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"allOf": [{"not": {}}, {**KEY, "required": ["key"]}]},
+        {"$ref": "#/$defs/A", "$defs": {"A": {"anyOf": [KEY]}}},
+        {"if": {"required": ["key"]}, "then": {}},
+        {"dependentRequired": {"q": ["key"]}},
+        {"dependentSchemas": {"key": {}}},
+    ],
+)
+@pytest.mark.parametrize("tool", ["*", "find"])
+def test_a_tool_in_which_a_preset_cannot_be_hidden_is_left_out(bag, plain, more, tool):
+    tools = [described("find", inputSchema={"type": "object", **more}), "echo"]
+    bag.register_mcp_server(plain(*tools), name="box", presets={tool: {"key": "hush"}})
+    assert [*bag.catalog.tools] == ["echo"]
+    (problem,) = [i for i in bag.catalog.diagnostics if i.code == "mcp-tool-invalid"]
+    assert "the preset 'key' cannot be hidden" in problem.message
+    assert "hush" not in str(bag.catalog.diagnostics)
+
+
+def test_a_member_of_an_argument_may_have_the_name_of_a_preset(bag, plain):
+    inside = {"type": "object", "properties": {**KEY["properties"], "of": KEY}, "required": ["key"]}
+    bag.register_mcp_server(
+        plain(described("echo", inputSchema=inside)),
+        name="box",
+        group="basic",
+        presets={"*": {"key": "hush"}},
+    )
+    assert called(bag, "echo", {"of": {"key": "a"}}).text == '{"key": "hush", "of": {"key": "a"}}'
+
+
+def test_a_preset_for_all_is_refused_from_the_model_by_all(bag, plain):
+    tools = [described("find", inputSchema={"type": "object", **KEY}), "echo"]
+    presets = {"*": {"key": "hush"}}
+    bag.register_mcp_server(plain(*tools), name="box", group="basic", presets=presets)
+    assert called(bag, "echo", {"key": "mine"}).error_code == "invalid_arguments"
+    assert called(bag, "echo").text == "{}"
+
+
+def test_choices_that_are_for_no_tool_are_told(bag, plain):
+    bag.register_mcp_server(
+        plain(described("echo", inputSchema={"type": "object", **KEY}), "a[b"),
+        name="box",
+        enable=["ehco", "echo", "a*"],
+        disable=["put_*"],
+        presets={"eco": {"key": 1}, "*": {"kye": 2}},
+    )
+    told = [(i.message, i.fix) for i in bag.catalog.diagnostics if i.code == "mcp-choice-unknown"]
+    assert told == [
+        (
+            "for MCP server 'box' enable names 'ehco', which is no tool of it",
+            "did you mean echo?",
+        ),
+        (
+            "for MCP server 'box' disable names 'put_*', which is no tool of it",
+            "see 'satchel mcp tools'",
+        ),
+        (
+            "for MCP server 'box' presets names 'eco', which is no tool of it",
+            "did you mean echo?",
+        ),
+        (
+            "for MCP server 'box' presets name the argument 'kye', which no tool of it takes",
+            "did you mean key?",
+        ),
+    ]
+    bag.remove_tool("echo")
+    bag.remove_tool("a_b")
+    assert not bag.catalog.tools
+    assert codes(bag).count("mcp-choice-unknown") == 4
+
+
 def test_arguments_that_do_not_fit_never_reach_the_server(bag, plain):
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     bag.register_mcp_server(plain(described("echo", inputSchema=schema)), group="basic")

@@ -5,8 +5,8 @@ limit of time helps once the compiled code is at it, so all of this is counted b
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Collection, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 
 from satchel.errors import DefinitionError
@@ -32,6 +32,7 @@ _TRIED = re.compile(r"\(\?[=!<>]|\\[1-9k]")
 _LISTS = ("allOf", "anyOf", "oneOf")
 _SINGLE = ("not", "if", "then", "else")
 _BY_NAME = ("dependentSchemas", "dependencies")
+_NAMING = (*_BY_NAME, "dependentRequired")
 _OF_REST = ("additionalProperties", "unevaluatedProperties")
 _OF_ITEMS = ("items", "additionalItems", "unevaluatedItems", "contains")
 _NAMED = ("$dynamicRef", "$recursiveRef")
@@ -60,6 +61,31 @@ def beside(schema: Any, root: Any) -> Iterator[Any]:
             yield schema[key]
     for key in _BY_NAME:
         yield from _mapped(schema.get(key)).values()
+
+
+def spoken_of(schema: Mapping[str, Any], names: Collection[str]) -> str:
+    """Return an argument of these that stands elsewhere than in the top's properties, or `""`.
+
+    Such as in an `allOf`, behind a `$ref`, or in a condition: there it could not be hidden.
+    """
+    todo: list[Any] = [schema]
+    seen = set[int]()
+    while todo and names:
+        part = todo.pop()
+        if not isinstance(part, Mapping) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        todo += beside(part, schema)
+        said: list[Any] = []
+        for key in _NAMING:
+            named = _mapped(part.get(key))
+            said += [*named, *chain.from_iterable(map(_listed, named.values()))]
+        if part is not schema:
+            said += [*_mapped(part.get("properties")), *_listed(part.get("required"))]
+        for name in names:
+            if name in said:
+                return name
+    return ""
 
 
 def require_bounded(schema: Any) -> None:

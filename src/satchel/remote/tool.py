@@ -1,16 +1,17 @@
 """A tool of a remote server, as a tool like any other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from copy import deepcopy
 from functools import cached_property
 from typing import Any, cast
 
+from satchel.errors import DefinitionError
 from satchel.remote.connection import OnProgress
 from satchel.remote.definitions import Definition
-from satchel.remote.expanding import Judge
+from satchel.remote.expanding import Judge, spoken_of
 from satchel.tools import Tool, ToolChunk, ToolContext, ToolResult
 from satchel.tools.nothing import NOTHING
 
@@ -21,7 +22,8 @@ BeginCall = Callable[[Definition, Mapping[str, Any], OnProgress], "Future[ToolRe
 class RemoteTool(Tool):
     """A tool that a server runs: its schema is the server's, and so is its answer.
 
-    `presets` are arguments that the model neither sees nor sets.
+    `presets` are arguments that the model neither sees nor sets, and `hidden` names more of those.
+    Raises `DefinitionError` for a schema in which they cannot be hidden.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class RemoteTool(Tool):
         *,
         name: str | None = None,
         presets: Mapping[str, Any] = NOTHING,
+        hidden: Collection[str] = (),
         timeout: float | None = None,
     ) -> None:
         self.name = name or definition.name
@@ -38,7 +41,13 @@ class RemoteTool(Tool):
         self.description, self.annotations = definition.description, definition.annotations
         self.output = definition.output
         self._presets = deepcopy(dict(presets))
-        self._arguments = Judge(definition.parameters, f"tool {self.name}", self._presets)
+        hidden = {*presets, *hidden}
+        if said := spoken_of(definition.parameters, sorted(hidden)):
+            raise DefinitionError(
+                f"the preset {said!r} cannot be hidden: its schema has it elsewhere than among "
+                "its properties, too"
+            )
+        self._arguments = Judge(definition.parameters, f"tool {self.name}", hidden)
         self.parameters = deepcopy(self._arguments.schema)
 
     def validate(self) -> None:
