@@ -277,7 +277,11 @@ EXCEPTIONS = {
         {"contextlib.contextmanager", "math.inf", "pydantic.TypeAdapter"},
     ),
     "remote.listing": ("a list may hold for ever", {"functools.partial", "math.inf"}),
-    "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
+    "remote.declared": (
+        "texts name variables, and names may need a number",
+        {"itertools.chain", "itertools.count", "re.Match", "re.compile"},
+    ),
+    "remote.differing": ("it takes definitions apart", {"json.loads"}),
     "remote.expanding": (
         "it tells patterns apart, and takes some of many",
         {"itertools.chain", "itertools.islice", "re.compile"},
@@ -295,10 +299,13 @@ EXCEPTIONS = {
     ),
     "remote.outcome": ("pictures come as text", {"base64.b64decode"}),
     "remote.pauses": ("it waits, by chance longer or shorter", {"random.uniform"}),
-    "remote.naming": ("it makes names that providers accept", {"re.sub"}),
+    "remote.naming": (
+        "it makes names that providers accept",
+        {"itertools.chain", "itertools.count", "re.sub"},
+    ),
     "remote.pinning": (
         "it remembers what servers said first",
-        {"difflib.unified_diff", "json.loads", "satchel.sources"},
+        {"json.loads", "satchel.sources"},
     ),
     "remote.process": (
         "it runs a program to speak with it",

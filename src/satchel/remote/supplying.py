@@ -13,7 +13,7 @@ from satchel.errors import DefinitionError
 from satchel.names import near_misses
 from satchel.remote.definitions import Definition
 from satchel.remote.naming import names_for
-from satchel.remote.pinning import Verdict
+from satchel.remote.pinning import Oddity, Origin, Verdict
 from satchel.remote.servers import RemoteServer
 from satchel.remote.supervising import Offer
 from satchel.remote.tool import BeginCall, RemoteTool
@@ -49,6 +49,7 @@ class Carried:
     stateless: bool = False
     removed: tuple[str, ...] = ()
     """Tools that the host removed later on."""
+    origin: Origin = field(default_factory=Origin)
 
     def wants(self, tool: str) -> bool:
         """Tell whether a tool is wanted."""
@@ -151,7 +152,7 @@ def _supply(item: Offered, names: Mapping[str, str], rank: tuple[int, int]) -> S
 
 
 def _tool(item: Offered, definition: Definition, name: str) -> ToolSupply:
-    carried = item.carried
+    carried, odd = item.carried, item.verdict.odd.get(definition.name)
     tool = RemoteTool(
         definition,
         item.begin,
@@ -159,8 +160,8 @@ def _tool(item: Offered, definition: Definition, name: str) -> ToolSupply:
         presets=_presets(carried, definition),
         hidden=carried.presets.get(ALL, NOTHING),
         timeout=carried.timeout,
+        odd=odd,
     )
-    why = item.verdict.odd.get(definition.name, "")
     return ToolSupply(
         name,
         tool.description,
@@ -168,21 +169,21 @@ def _tool(item: Offered, definition: Definition, name: str) -> ToolSupply:
         f"{carried.serial}.{definition.digest}",
         carried.groups,
         tool,
-        held=bool(why) and carried.pin == "hold",
-        diagnostics=(_odd(item, definition, why),) if why else (),
+        held=odd is not None and carried.pin == "hold",
+        diagnostics=(_odd(item, definition, odd),) if odd else (),
     )
 
 
-def _odd(item: Offered, definition: Definition, why: str) -> Diagnostic:
+def _odd(item: Offered, definition: Definition, odd: Oddity) -> Diagnostic:
     carried = item.carried
     shown = shorten(one_line(definition.name), 100)
     is_held = carried.pin == "hold"
     return report(
         "mcp-tool-held" if is_held else "mcp-tool-changed",
         Where(str(carried.server)),
-        f"tool {shown!r} of MCP server {carried.name!r} {why}"
+        f"tool {shown!r} of MCP server {carried.name!r} {odd.why}"
         + ("; it is held until it is approved" if is_held else ""),
-        f"satchel mcp approve {carried.name} {quote(shown)}",
+        f"satchel mcp approve {carried.name} {quote(shown)} --digest {odd.digest}",
     )
 
 

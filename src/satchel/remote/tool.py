@@ -12,6 +12,7 @@ from satchel.errors import DefinitionError
 from satchel.remote.connection import OnProgress
 from satchel.remote.definitions import Definition
 from satchel.remote.expanding import Judge, spoken_of
+from satchel.remote.pinning import Oddity
 from satchel.tools import Tool, ToolChunk, ToolContext, ToolResult
 from satchel.tools.nothing import NOTHING
 
@@ -35,8 +36,11 @@ class RemoteTool(Tool):
         presets: Mapping[str, Any] = NOTHING,
         hidden: Collection[str] = (),
         timeout: float | None = None,
+        odd: Oddity | None = None,
     ) -> None:
         self.name = name or definition.name
+        self.odd = odd
+        """In what it is not as it was approved."""
         self.definition, self.timeout, self._begin = definition, timeout, begin
         self.description, self.annotations = definition.description, definition.annotations
         self.output = definition.output
@@ -110,12 +114,14 @@ class _RunningCall:
 
     async def next(self) -> ToolChunk | ToolResult:
         """Return the newest progress, or the result."""
-        await self._news.wait()
-        self._news.clear()
-        if self._result.done():
-            return self._result.result()
-        progress, self._progress = self._progress, None
-        return ToolChunk(metadata={"progress": dict(progress or NOTHING)})
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._result.done():
+                return self._result.result()
+            progress, self._progress = self._progress, None
+            if progress is not None:  # not taken already, before the news of it came
+                return ToolChunk(metadata={"progress": dict(progress)})
 
     async def items(self, first: ToolChunk | ToolResult) -> AsyncIterator[ToolChunk | ToolResult]:
         """Yield all, and last the result; closing it cancels the call."""
