@@ -10,7 +10,7 @@ from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.names import near_misses, plugin_name_fault
 from satchel.remote import Declared, Fleet, Member, Offer, RemoteClient, RemoteServer
 from satchel.remote.declared import distinct
-from satchel.remote.pinning import Pins
+from satchel.remote.pinning import Origin, Pins, way_of
 from satchel.remote.servers import HttpServer, SseServer, StdioServer
 from satchel.remote.supplying import SOURCE, Carried, Offered, Pin
 from satchel.settings import Settings
@@ -32,7 +32,7 @@ class Carrying:
 
     def made(
         self,
-        server: RemoteServer | RemoteClient,
+        server: RemoteServer | RemoteClient | Declared,
         *,
         name: str | None,
         groups: tuple[str, ...],
@@ -43,7 +43,9 @@ class Carrying:
         pin: Pin,
     ) -> Carried:
         """Return a server as it is to be carried. Raises `DefinitionError` and `ConflictError`."""
-        stateless = False
+        stateless, origin = False, None
+        if isinstance(server, Declared):
+            origin, server = server.origin, server.server
         if isinstance(server, RemoteClient):
             stateless, timeout = server.stateless, timeout or server.timeout
             server = server.server
@@ -53,6 +55,7 @@ class Carrying:
                 fix="give a StdioServer, an HttpServer, an SseServer or a RemoteClient",
             )
         name = server.name if name is None else name
+        origin = origin or Origin("", name, way_of(server))
         if fault := plugin_name_fault(name) if isinstance(name, str) else "is no text":
             raise DefinitionError(f"the name {name!r} of a server {fault}")
         if name in self._members:
@@ -72,6 +75,7 @@ class Carrying:
             timeout,
             pin,
             stateless,
+            origin=origin,
         )
 
     def add(self, carried: Carried) -> Member:
@@ -107,6 +111,7 @@ class Carrying:
             item.disable,
             timeout=item.timeout,
             pin=item.pin,
+            origin=item.origin,
         )
 
     def wait(self, seconds: float) -> bool:
@@ -136,10 +141,7 @@ class Carrying:
         if owner == name or name not in self._members:
             return False
         carried, member = self._members[name]
-        # Its letters, not a pattern.
-        letters = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in tool)
-        carried = replace(carried, disable=(*carried.disable, letters))
-        self._members[name] = carried, member
+        self._members[name] = replace(carried, removed=(*carried.removed, tool)), member
         return True
 
     def offered(self) -> tuple[Offered, ...]:
@@ -161,10 +163,13 @@ class Carrying:
         verdict = self._pins_of(carried).judged(offer.listing.tools)
         return Offered(carried, offer, member.call, verdict)
 
-    def approve(self, name: str, tools: tuple[str, ...]) -> tuple[str, ...]:
+    def approve(
+        self, name: str, tools: tuple[str, ...], digests: Mapping[str, str] | None
+    ) -> tuple[str, ...]:
         """Pin tools of a server as they are now, or all; return those that were not so before.
 
-        Raises `NotFoundError`, and `ConflictError` while the server is down.
+        Raises `NotFoundError`, and `ConflictError` while the server is down, or if a tool is not
+        what its digest names.
         """
         if name not in self._members:
             raise NotFoundError("MCP server", name, near_misses(name, self._members))
@@ -173,15 +178,14 @@ class Carrying:
         if offer.trouble is not None:
             raise ConflictError(offer.trouble.message, fix=offer.trouble.fix)
         known = [tool.name for tool in offer.listing.tools]
-        for tool in tools:
+        for tool in (*tools, *(digests or ())):
             if tool not in known:
                 raise NotFoundError("tool", tool, near_misses(tool, known))
-        pins = self._pins_of(carried)
-        return pins.approve(offer.listing.tools, lambda tool: not tools or tool in tools)
+        return self._pins_of(carried).approve(offer.listing.tools, tools, digests)
 
     def _pins_of(self, carried: Carried) -> Pins:
         if carried.serial not in self._pins:
-            self._pins[carried.serial] = Pins(self._folder, carried.name, carried.server)
+            self._pins[carried.serial] = Pins(self._folder, carried.name, carried.origin)
         return self._pins[carried.serial]
 
     def poke(self) -> None:

@@ -127,6 +127,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "mcp-server-down": Rule("A carried MCP server cannot be reached.", _E, _E),
         "mcp-too-many-tools": Rule("An MCP server offers more tools than the limit.", _W, _W),
         "mcp-tool-invalid": Rule("A tool of an MCP server cannot be used; it is left out.", _E, _E),
+        "mcp-choice-unknown": Rule("A choice for an MCP server is for no tool of it.", _W, _W),
         "mcp-tool-held": Rule("A tool of an MCP server waits to be approved.", _W, _W),
         "mcp-tool-changed": Rule("A tool of an MCP server is not as it was first seen.", _W, _W),
         "mcp-pins-unreadable": Rule("What MCP servers said first cannot be kept.", _E, _E),

@@ -353,7 +353,7 @@ class Satchel:
 
     def register_mcp_server(
         self,
-        server: RemoteServer | RemoteClient,
+        server: RemoteServer | RemoteClient | Declared,
         *,
         name: str | None = None,
         group: str | Iterable[str] | None = None,
@@ -425,15 +425,18 @@ class Satchel:
             self._carrier().remove(names)
             self._hear()
 
-    def approve_mcp_tools(self, server: str, *tools: str) -> tuple[str, ...]:
+    def approve_mcp_tools(
+        self, server: str, *tools: str, digests: Mapping[str, str] | None = None
+    ) -> tuple[str, ...]:
         """Accept tools of a server as they are now, or all of them, under the server's names.
 
+        `digests`, by tool, are those that their diagnostics tell: then only these are accepted.
         Returns those that were not as they were first seen. Raises `NotFoundError`, and
-        `ConflictError` while the server is down.
+        `ConflictError` while the server is down, or if a tool is another than its digest says.
         """
         with self._lock:
             self._require_open()
-            approved = self._carrier().approve(server, tools)
+            approved = self._carrier().approve(server, tools, digests)
             self._hear()
         return approved
 

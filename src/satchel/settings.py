@@ -35,12 +35,14 @@ class Limits:
     drain: float = 30.0
     """How long a server that was removed may still answer the calls that had begun."""
     mcp_connect: float = 10.0
-    """How long a server may take to be connected to, and to list a page of its tools."""
+    """How long a server may take to be connected to, and to list its tools."""
     mcp_message: int = 16 * MIB
     """Longest message of a server."""
     mcp_tools: int = 500
     mcp_schema: int = 64 * KIB
     """Largest definition of one tool of a server."""
+    mcp_listing: int = 4 * MIB
+    """How much the definitions of all tools of one server may take."""
     mcp_schema_depth: int = 64
     plugin_install: float = 600.0
     """How long the dependencies of a plugin's process may take to be installed."""

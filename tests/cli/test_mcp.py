@@ -1,8 +1,12 @@
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
+
+from satchel import Limits, Satchel, Settings
+from satchel.remote import StdioServer
 
 PLAIN = Path(__file__).parents[1] / "remote" / "plain.py"
 
@@ -92,9 +96,12 @@ def test_what_changed_is_held_shown_and_approved(run, offers):
     assert refused.exit_code == 1
     assert "satchel mcp approve box a" in refused.stderr
     result = run("mcp", "approve", "box", "a")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nobody is there to be asked (give --yes" in result.stderr
+    result = run("mcp", "approve", "box", "a", "--yes")
     assert result.stdout == "approved a\n"
-    assert "Evil." in result.stderr
-    assert json.loads(run("mcp", "approve", "box", "--json").stdout) == {
+    assert "  description:\n  - Told.\n  + Evil.\n" in result.stderr
+    assert json.loads(run("mcp", "approve", "box", "--json", "--yes").stdout) == {
         "server": "box",
         "approved": ["c"],
     }
@@ -102,8 +109,52 @@ def test_what_changed_is_held_shown_and_approved(run, offers):
     assert {item["state"] for item in tools(run)} == {"ok"}
 
 
-def tools(run):
-    return json.loads(run("mcp", "tools", "box", "--json").stdout)
+def test_somebody_at_a_terminal_is_asked(run, offers, monkeypatch):
+    offers("a")
+    run("mcp", "tools", "box")
+    offers("a", "b")
+    monkeypatch.setattr("satchel.cli.asking.Terminal.is_there", True)
+    assert run("mcp", "approve", "box", input="n\n").exit_code == 1
+    assert [item["state"] for item in tools(run)] == ["ok", "held"]
+    result = run("mcp", "approve", "box", input="y\n")
+    assert "Approve 1 tool?" in result.stderr
+    assert result.stdout == "approved b\n"
+
+
+def test_a_tool_is_approved_by_the_digest_that_was_told(run, offers, here):
+    offers("a")
+    run("mcp", "tools", "box", "--state", here / "state")
+    offers(a="Other.")
+    told = run("mcp", "tools", "box", "--state", here / "state").stderr
+    (command,) = re.findall("satchel (mcp approve box a --digest [0-9a-f]{32})", told)
+    offers(a="Evil.")
+    result = run(*command.split(), "--state", here / "state")
+    assert result.stdout == "approved a\n"
+    assert tools(run, "--state", here / "state")[0]["state"] == "held"
+    offers(a="Other.")
+    assert tools(run, "--state", here / "state")[0]["state"] == "ok"
+    assert run("mcp", "approve", "box", "--digest", "x").exit_code == 1
+
+
+def test_a_server_that_only_a_program_knows_is_approved_by_digest(run, here):
+    book = here / "book.json"
+    server = StdioServer(sys.executable, (str(PLAIN), str(book)))
+    told = {"name": "a", "inputSchema": {"type": "object"}}
+    for description in ("Told.", "Other."):
+        book.write_text(json.dumps([{**told, "description": description}]))
+        with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as bag:
+            bag.register_mcp_server(server, name="mine")
+            odd = bag.catalog.tool("a").tool.odd
+    result = run("mcp", "approve", "mine", "a", "--digest", odd.digest)
+    assert result.stdout == "approved a\n"
+    with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as bag:
+        bag.register_mcp_server(server, name="mine")
+        assert bag.catalog.tool("a").tool.odd is None
+    assert run("mcp", "approve", "yours", "a", "--digest", odd.digest).exit_code == 1
+
+
+def tools(run, *options):
+    return json.loads(run("mcp", "tools", "box", "--json", *options).stdout)
 
 
 def test_what_is_unknown_or_down_is_one_line(run, offers, here):

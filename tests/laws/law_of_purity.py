@@ -276,7 +276,16 @@ EXCEPTIONS = {
         "it takes answers apart, and waits",
         {"contextlib.contextmanager", "math.inf", "pydantic.TypeAdapter"},
     ),
-    "remote.declared": ("texts name variables", {"re.Match", "re.compile"}),
+    "remote.listing": ("a list may hold for ever", {"functools.partial", "math.inf"}),
+    "remote.declared": (
+        "texts name variables, and names may need a number",
+        {"itertools.chain", "itertools.count", "re.Match", "re.compile"},
+    ),
+    "remote.differing": ("it takes definitions apart", {"json.loads"}),
+    "remote.expanding": (
+        "it tells patterns apart, and takes some of many",
+        {"itertools.chain", "itertools.islice", "re.compile"},
+    ),
     "remote.loop": (
         "it is the thread",
         {"threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"},
@@ -291,10 +300,13 @@ EXCEPTIONS = {
     "remote.network": ("it speaks to servers on a network", {"httpx2"}),
     "remote.outcome": ("pictures come as text", {"base64.b64decode"}),
     "remote.pauses": ("it waits, by chance longer or shorter", {"random.uniform"}),
-    "remote.naming": ("it makes names that providers accept", {"re.sub"}),
+    "remote.naming": (
+        "it makes names that providers accept",
+        {"itertools.chain", "itertools.count", "re.sub"},
+    ),
     "remote.pinning": (
         "it remembers what servers said first",
-        {"difflib.unified_diff", "json.loads", "satchel.sources"},
+        {"json.loads", "satchel.sources"},
     ),
     "remote.process": (
         "it runs a program to speak with it",

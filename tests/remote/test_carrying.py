@@ -19,8 +19,9 @@ from satchel import (
     tool,
 )
 from satchel.catalog import Event, State
-from satchel.remote import HttpServer, SseServer, StdioServer, supervising
+from satchel.remote import HttpServer, SseServer, StdioServer, listing, supervising
 from satchel.remote.connection import connected
+from satchel.remote.definitions import checked
 
 ENOUGH = 60
 
@@ -189,6 +190,81 @@ def test_a_preset_is_hidden_and_refused_when_the_model_sends_it(bag, plain):
     refused = called(bag, "find", {"q": "x", "key": "mine"})
     assert (refused.error_code, "hush" in refused.text) == ("invalid_arguments", False)
     assert called(bag, "echo").text == '{"more": 1}'
+
+
+KEY = {"properties": {"key": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"allOf": [{"not": {}}, {**KEY, "required": ["key"]}]},
+        {"$ref": "#/$defs/A", "$defs": {"A": {"anyOf": [KEY]}}},
+        {"if": {"required": ["key"]}, "then": {}},
+        {"dependentRequired": {"q": ["key"]}},
+        {"dependentSchemas": {"key": {}}},
+    ],
+)
+@pytest.mark.parametrize("tool", ["*", "find"])
+def test_a_tool_in_which_a_preset_cannot_be_hidden_is_left_out(bag, plain, more, tool):
+    tools = [described("find", inputSchema={"type": "object", **more}), "echo"]
+    bag.register_mcp_server(plain(*tools), name="box", presets={tool: {"key": "hush"}})
+    assert [*bag.catalog.tools] == ["echo"]
+    (problem,) = [i for i in bag.catalog.diagnostics if i.code == "mcp-tool-invalid"]
+    assert "the preset 'key' cannot be hidden" in problem.message
+    assert "hush" not in str(bag.catalog.diagnostics)
+
+
+def test_a_member_of_an_argument_may_have_the_name_of_a_preset(bag, plain):
+    inside = {"type": "object", "properties": {**KEY["properties"], "of": KEY}, "required": ["key"]}
+    bag.register_mcp_server(
+        plain(described("echo", inputSchema=inside)),
+        name="box",
+        group="basic",
+        presets={"*": {"key": "hush"}},
+    )
+    assert called(bag, "echo", {"of": {"key": "a"}}).text == '{"key": "hush", "of": {"key": "a"}}'
+
+
+def test_a_preset_for_all_is_refused_from_the_model_by_all(bag, plain):
+    tools = [described("find", inputSchema={"type": "object", **KEY}), "echo"]
+    presets = {"*": {"key": "hush"}}
+    bag.register_mcp_server(plain(*tools), name="box", group="basic", presets=presets)
+    assert called(bag, "echo", {"key": "mine"}).error_code == "invalid_arguments"
+    assert called(bag, "echo").text == "{}"
+
+
+def test_choices_that_are_for_no_tool_are_told(bag, plain):
+    bag.register_mcp_server(
+        plain(described("echo", inputSchema={"type": "object", **KEY}), "a[b"),
+        name="box",
+        enable=["ehco", "echo", "a*"],
+        disable=["put_*"],
+        presets={"eco": {"key": 1}, "*": {"kye": 2}},
+    )
+    told = [(i.message, i.fix) for i in bag.catalog.diagnostics if i.code == "mcp-choice-unknown"]
+    assert told == [
+        (
+            "for MCP server 'box' enable names 'ehco', which is no tool of it",
+            "did you mean echo?",
+        ),
+        (
+            "for MCP server 'box' disable names 'put_*', which is no tool of it",
+            "see 'satchel mcp tools'",
+        ),
+        (
+            "for MCP server 'box' presets names 'eco', which is no tool of it",
+            "did you mean echo?",
+        ),
+        (
+            "for MCP server 'box' presets name the argument 'kye', which no tool of it takes",
+            "did you mean key?",
+        ),
+    ]
+    bag.remove_tool("echo")
+    bag.remove_tool("a_b")
+    assert not bag.catalog.tools
+    assert codes(bag).count("mcp-choice-unknown") == 4
 
 
 def test_arguments_that_do_not_fit_never_reach_the_server(bag, plain):
@@ -524,6 +600,72 @@ def test_no_more_tools_than_the_limit_are_taken(plain):
         bag.register_mcp_server(plain(*"abcde"), name="box")
         assert [*bag.catalog.tools] == ["a", "b", "c"]
         assert codes(bag) == ["mcp-too-many-tools"]
+
+
+def test_tools_that_cannot_be_used_count_and_few_of_them_are_told(plain):
+    outside = {"type": "object", "$ref": "http://x/y"}
+    bad = [described(f"t{n:03}", inputSchema=outside) for n in range(300)]
+    with satchel_of(mcp_tools=100) as bag:
+        bag.register_mcp_server(plain(*bad, "echo"), name="box")
+        told = [i.message for i in bag.catalog.diagnostics if i.code == "mcp-tool-invalid"]
+        assert codes(bag) == ["mcp-tool-invalid"] * 21 + ["mcp-too-many-tools"]
+        assert told[20] == "and 80 more of its tools are left out"
+        assert not bag.catalog.tools
+
+
+def test_all_definitions_together_have_a_limit(plain):
+    tools = [described(name, description="x" * 3_000) for name in "abcde"]
+    with satchel_of(mcp_listing=11_000) as bag:
+        bag.register_mcp_server(plain(*tools), name="box")
+        assert [*bag.catalog.tools] == ["a", "b", "c"]
+        (problem,) = [i for i in bag.catalog.diagnostics if i.code.startswith("mcp-")]
+        assert "(limit mcp_listing); the rest is left out" in problem.message
+
+
+def test_a_whole_listing_has_one_limit_of_time(plain):
+    with satchel_of(mcp_connect=4) as bag:
+        server = plain("echo", how=("pages", "slow"))
+        bag.register_mcp_server(server, name="box")
+        (problem,) = [i for i in bag.catalog.diagnostics if i.code.startswith("mcp-")]
+        assert "did not list its tools within 4 s" in problem.message
+
+
+def test_only_what_changed_is_judged_anew(bag, told, plain, monkeypatch):
+    judged = []
+
+    def counted(raw, limits):
+        judged.append(raw.name)
+        return checked(raw, limits)
+
+    monkeypatch.setattr(listing, "checked", counted)
+    bag.register_mcp_server(plain("announce", "a", "b"), name="box", group="basic", pin="off")
+    assert judged == ["announce", "a", "b"]
+    plain("announce", "a", described("b", description="Other."), "c")
+    called(bag, "announce")
+    told.until(Event.ADDED, "c")
+    assert judged == ["announce", "a", "b", "b", "c"]
+
+
+def test_while_tools_are_judged_all_other_servers_are_heard(bag, plain, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(raw, limits):
+        if raw.name == "slow":
+            begun.set()
+            assert go_on.wait(ENOUGH)
+        return checked(raw, limits)
+
+    monkeypatch.setattr(listing, "checked", slow)
+    bag.register_mcp_server(plain("echo"), name="calm", group="basic")
+    other = threading.Thread(
+        target=bag.register_mcp_server, args=(plain("slow", name="slow"),), kwargs={"name": "box"}
+    )
+    other.start()
+    assert begun.wait(ENOUGH)
+    assert called(bag, "echo").text == "{}"
+    go_on.set()
+    other.join(ENOUGH)
+    assert "slow" in bag.catalog.tools
 
 
 def deep(levels):

@@ -2,6 +2,7 @@ import json
 import os
 import queue
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ from described import PLAIN, described
 
 from satchel import Satchel, Settings
 from satchel.errors import DefinitionError
+from satchel.names import plugin_name_fault
 from satchel.remote import HttpServer, SseServer, StdioServer
 from satchel.remote.declared import Declared, distinct, of_user
+from satchel.remote.pinning import Origin
 from satchel.settings import Limits
 
 SETTINGS = Settings(limits=Limits(mcp_connect=60))
@@ -195,7 +198,11 @@ def test_a_table_says_all_that_code_can_say():
     }
     made = of_user("box", given, "file", {"WHERE": "here", "SECRET": "hush"})
     server = StdioServer("run", ("-x", "here"), {"KEY": "k-hush"}, "/srv")
-    assert made == Declared("", "box", "file", server, ("basic",), ("a*",), timeout=3, pin="warn")
+    plainly = replace(made, origin=Origin())
+    assert plainly == Declared(
+        "", "box", "file", server, ("basic",), ("a*",), timeout=3, pin="warn"
+    )
+    assert (made.origin.source, made.origin.name) == ("file", "box")
     url = {"url": "https://a.org/mcp", "headers": {"A": "b"}}
     assert of_user("box", url, "", {}).server == HttpServer("https://a.org/mcp", {"A": "b"})
     old = {**url, "transport": "sse"}
@@ -225,8 +232,26 @@ def test_names_are_their_own():
     item = Declared("one", "box", "", StdioServer("x"))
     other = Declared("two", "box", "", StdioServer("y"))
     basic = Declared("two", "basic", "", StdioServer("z"))
-    assert distinct([item, other, basic], ["two-basic"]) == {"box": item, "two-box": other}
+    made = distinct([item, other, basic], ["two-basic"])
+    assert made == {"box": item, "two-box": other, "two-basic-2": basic}
     assert [*distinct([item], ["box"])] == ["one-box"]
+
+
+def test_no_server_is_dropped_for_its_name():
+    items = [Declared("p" * 40, "a" * 60, "", StdioServer(str(n))) for n in range(15)]
+    made = distinct(items, [])
+    assert [*made.values()] == items
+    assert [name for name in made if plugin_name_fault(name)] == []
+
+
+def test_how_a_server_is_reached_counts_as_it_is_written():
+    def origin(url, key):
+        return of_user("box", {"url": url}, "file", {"KEY": key}).origin
+
+    same = origin("https://a.org?key=${KEY}", "old")
+    assert origin("https://a.org?key=${KEY}", "new") == same
+    assert origin("https://b.org?key=${KEY}", "old") != same
+    assert "old" not in f"{same!r}{same.reached}"
 
 
 def test_the_file_of_a_project_counts_only_when_it_is_named(tmp_path, book):

@@ -20,6 +20,13 @@ def test_the_tools_of_sessions_keep_their_names():
     assert SESSION_TOOLS.isdisjoint(named["box"].values())
 
 
+def test_no_server_can_take_the_last_name_of_another():
+    (last,) = names_for([("b", ["x"])], ["x", "b_x"])["b"].values()
+    named = names_for([("a", ["x", "b_x", last]), ("b", ["x"])], [])
+    names = [name for own in named.values() for name in own.values()]
+    assert len({*names}) == 4
+
+
 @given(
     st.dictionaries(st.from_regex(r"[a-zA-Z0-9][a-z.-]{0,70}", fullmatch=True), st.sets(st.text())),
     st.sets(st.text()),

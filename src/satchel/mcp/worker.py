@@ -19,7 +19,7 @@ from satchel.diagnostics import Diagnostic, Where, report
 from satchel.mcp.calling import answer
 from satchel.mcp.stdio import claim_stdin, claim_stdout, serve_stdio
 from satchel.plugins import fit, load_folder, started
-from satchel.remote.connection import ABOUT
+from satchel.remote.listing import ABOUT
 from satchel.runtime import begin, layers_for
 from satchel.settings import Limits
 from satchel.sources import Configuration, PluginFinding

@@ -6,17 +6,16 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
-from satchel.diagnostics import Diagnostic, Where, report
-from satchel.errors import DefinitionError, SatchelError, ToolError
-from satchel.remote.definitions import Definition, Listing, checked
+from satchel.errors import ToolError
+from satchel.remote.definitions import Definition, Listing
+from satchel.remote.listing import Lister, too_late
 from satchel.remote.opening import Tail, opened
 from satchel.remote.outcome import result_of
 from satchel.remote.pauses import Pauses
-from satchel.remote.servers import RemoteServer, WorkerServer
+from satchel.remote.servers import RemoteServer
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
-from satchel.tools.nothing import NOTHING
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -27,13 +26,9 @@ Era = Literal["auto", "legacy"]
 OnProgress = Callable[[Mapping[str, Any]], None]
 """Hears how far a call is."""
 
-ABOUT = "dev.satchel/plugin"
-"""Where the process of a plugin tells of it, beside its tools."""
-
 _GOODBYE = 5.0
 """Seconds that a server has to let go of us."""
 
-_MOST_PAGES = 1_000
 _MESSAGE_LENGTH = 500
 
 
@@ -45,7 +40,7 @@ class Connection:
         from pydantic import TypeAdapter
 
         self._client, self._name = client, name
-        self._server, self._limits = server, limits
+        self._lister = Lister(client, server, limits)
         self._answers: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
             CallToolResult | InputRequiredResult
         )
@@ -64,77 +59,11 @@ class Connection:
         return shorten(one_line(info.version), 100) if info and info.version else ""
 
     async def listing(self) -> Listing:
-        """Return all tools that the server offers, page by page.
+        """Return all tools that the server offers.
 
         Raises what tells that the connection is of no more use.
         """
-        if self._client.server_capabilities.tools is None:
-            return Listing()
-        found: dict[str, Definition] = {}
-        problems: list[Diagnostic] = []
-        cursor, seen, fresh = None, set[str](), math.inf
-        about: Mapping[str, Any] = NOTHING
-        for _ in range(_MOST_PAGES):
-            try:
-                async with asyncio.timeout(self._limits.mcp_connect):
-                    page = await self._client.list_tools(cursor=cursor)
-            except TimeoutError:
-                raise too_late("did not list its tools", self._limits) from None
-            fresh = min(fresh, page.ttl_ms / 1000 or math.inf)
-            if isinstance(self._server, WorkerServer):
-                about = (page.meta or {}).get(ABOUT, NOTHING)
-            for tool in page.tools:
-                if len(found) >= self._limits.mcp_tools:
-                    problems.append(self._too_many())
-                    break
-                self._define(tool, found, problems)
-            cursor = page.next_cursor
-            if cursor is None or cursor in seen or len(found) >= self._limits.mcp_tools:
-                break
-            seen.add(cursor)
-        return Listing(
-            tuple(sorted(found.values(), key=lambda tool: tool.name)),
-            tuple(dict.fromkeys(problems)),
-            None if fresh == math.inf else fresh,
-            about,
-        )
-
-    def _define(self, tool: Any, found: dict[str, Definition], problems: list[Diagnostic]) -> None:
-        hints = tool.annotations
-        annotations = hints.model_dump(by_alias=True, exclude_none=True) if hints else {}
-        if tool.title:
-            annotations.setdefault("title", tool.title)
-        raw = Definition(
-            tool.name,
-            tool.description or "",
-            tool.input_schema,
-            tool.output_schema,
-            annotations or None,
-        )
-        try:
-            made = checked(raw, self._limits)
-        except DefinitionError as problem:
-            problems.append(self._unusable(tool.name, problem.message))
-            return
-        if found.setdefault(made.name, made) is not made:
-            problems.append(self._unusable(tool.name, "another of that name comes before it"))
-
-    def _unusable(self, tool: str, why: str) -> Diagnostic:
-        return report(
-            "mcp-tool-invalid",
-            Where(str(self._server)),
-            f"tool {shorten(one_line(tool), 100)!r} is left out: {shorten(one_line(why), 300)}",
-            "tell whoever runs the server",
-        )
-
-    def _too_many(self) -> Diagnostic:
-        return report(
-            "mcp-too-many-tools",
-            Where(str(self._server)),
-            f"it offers more than {self._limits.mcp_tools} tools (limit mcp_tools); "
-            "the rest is left out",
-            "name those that are wanted with enable=",
-        )
+        return await self._lister.listing()
 
     async def call(
         self, tool: Definition, arguments: Mapping[str, Any], on_progress: OnProgress
@@ -244,11 +173,6 @@ def _ended(timer: asyncio.TimerHandle) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-
-
-def too_late(what: str, limits: Limits) -> SatchelError:
-    """Make the error for what a server did not do in time."""
-    return SatchelError(f"{what} within {limits.mcp_connect:g} s (limit mcp_connect)")
 
 
 async def _listen(client: "Client", on_change: Callable[[], None]) -> None:

@@ -1,8 +1,10 @@
 """Servers that plugins declare and users write down, as they are carried."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from satchel.catalog import PluginEntry
@@ -10,6 +12,7 @@ from satchel.errors import DefinitionError
 from satchel.manifests import McpServer
 from satchel.manifests.resolving import resolved
 from satchel.names import near_misses, plugin_name_fault
+from satchel.remote.pinning import Origin
 from satchel.remote.servers import HttpServer, RemoteServer, SseServer, StdioServer, as_name
 from satchel.remote.supplying import Pin
 
@@ -37,6 +40,7 @@ class Declared:
     pin: Pin = "hold"
     data: str = ""
     """The folder in which it may keep things, if it has one."""
+    origin: Origin = field(default_factory=Origin)
 
 
 def of_plugin(
@@ -56,7 +60,17 @@ def of_plugin(
         _made(filled, server.env),
         tuple(group.name for group in groups),
         data=data,
+        origin=Origin(
+            f"plugin {plugin.name}",
+            as_name(server.name),
+            _reached(lambda key: getattr(server, key)),
+        ),
     )
+
+
+def _reached(written: Callable[[str], Any]) -> str:
+    """Return how a server is reached, as it is written."""
+    return json.dumps([written(key) for key in ("command", "args", "cwd", "url")], default=str)
 
 
 def _made(filled: McpServer, own: Mapping[str, str]) -> RemoteServer:
@@ -116,6 +130,7 @@ def of_user(
         given.texts("disable") or (),
         timeout,
         pin,  # type: ignore[arg-type]
+        origin=Origin(path, name, _reached(table.get)),
     )
 
 
@@ -157,12 +172,20 @@ class _Table:
 
 
 def distinct(servers: Iterable[Declared], taken: Iterable[str]) -> dict[str, Declared]:
-    """Return servers by a name of their own; a name that is taken gets the plugin's in front."""
+    """Return servers by a name of their own; a name that is taken gets the plugin's in front.
+
+    If that is taken, too, it gets a number.
+    """
     found: dict[str, Declared] = {}
     known = {*taken}
     for item in servers:
-        for name in (item.name, as_name(f"{item.owner}-{item.name}")):
-            if name not in known and name not in found and not plugin_name_fault(name):
-                found[name] = item
-                break
+        longer = as_name(f"{item.owner}-{item.name}")
+        numbered = (f"{longer[:56]}-{number}" for number in count(2))
+        name = next(
+            name
+            for name in chain((item.name, longer), numbered)
+            if name not in known and not plugin_name_fault(name)
+        )
+        known.add(name)
+        found[name] = item
     return found

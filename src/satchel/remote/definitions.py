@@ -9,6 +9,7 @@ from typing import Any
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
+from satchel.remote.expanding import Judge, require_bounded
 from satchel.settings import KIB, Limits
 from satchel.text import visible
 from satchel.tools.dialects import shown
@@ -39,9 +40,9 @@ class Definition:
         return json.dumps(self.as_dict(), indent=1, sort_keys=True, ensure_ascii=True)
 
     @cached_property
-    def promise(self) -> Validator:
+    def promise(self) -> Judge:
         """What judges its results."""
-        return Validator(self.output or {}, self.name)
+        return Judge(self.output or {}, self.name)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all that the server says of the tool, as JSON."""
@@ -88,6 +89,7 @@ def checked(raw: Definition, limits: Limits) -> Definition:
                 )
     for schema in (found.parameters, found.output):
         if schema is not None:
+            require_bounded(schema)
             Validator(schema, found.name)  # compiling is the check
     return found
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
+from itertools import chain, count
 
 from satchel.names import SESSION_TOOLS, tool_name_fault
 
@@ -33,9 +34,11 @@ def _free(server: str, tool: str, taken: Collection[str]) -> str:
     for name in (_fit(tool), _fit(f"{server}_{tool}")):
         if name not in taken and not tool_name_fault(name):
             return name
-    # Its own, whatever it is called: no two of one server have the same name.
     mark = blake2b(tool.encode(errors="replace"), digest_size=4).hexdigest()
-    return f"{_fit(f'mcp_{server}_{tool}')[: _LONGEST - 9]}_{mark}"
+    base = _fit(f"mcp_{server}_{tool}")
+    marked = chain((f"_{mark}",), (f"_{mark}_{number}" for number in count(2)))
+    names = (base[: _LONGEST - len(end)] + end for end in marked)
+    return next(name for name in names if name not in taken)
 
 
 def _fit(name: str) -> str:

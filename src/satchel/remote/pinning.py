@@ -1,47 +1,88 @@
 """Pins: what a server said of its tools at first sight, against what it says now.
 
-A server can change what a tool says it does after somebody has looked at it. So what is not as
-it was first seen is held until somebody approves it.
+A server can change what a tool says it does after somebody has looked at it, and whoever says how
+it is reached can put another in its place. So what is not as it was first seen is held until
+somebody approves it.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from difflib import unified_diff
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, report
-from satchel.errors import SatchelError
+from satchel.errors import ConflictError, SatchelError
 from satchel.remote.definitions import Definition
+from satchel.remote.differing import differences
 from satchel.remote.servers import RemoteServer, StdioServer
 from satchel.sources.files import UnreadableFileError
 from satchel.sources.state import Remembered, Stamp
 from satchel.text import one_line, shorten
 from satchel.tools.nothing import NOTHING
 
-_DIFF_LENGTH = 1_000
+_MOST_APPROVED = 10
+"""How many approvals of one tool are remembered; several programs may share them."""
 
-Texts = Mapping[str, str]
-"""What was said of each tool, by its name."""
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Whose a server is: its pins are kept by that, however it is reached."""
+
+    source: str = ""
+    """The plugin or file that names it, or `""` for code."""
+    name: str = ""
+    """What it is called there."""
+    reached: str = field(default="", repr=False)
+    """How it is reached, as it is written there: variables are not filled in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """In what a tool is not as it was approved."""
+
+    why: str
+    digest: str
+    """Names the tool as it is now, and how its server is reached."""
+    change: str = ""
+    """All that changed, line by line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What is not as it was first seen, and why, by tool."""
 
-    odd: Mapping[str, str] = NOTHING
+    odd: Mapping[str, Oddity] = NOTHING
     problem: Diagnostic | None = None
     stamp: Stamp | None = None
     """That of the file in which the pins stand."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """What is known of a server."""
+
+    ways: tuple[str, ...] = ()
+    """Digests of how it was reached when something was approved."""
+    tools: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """For each tool what was said of it by the digest of an approval, the newest last."""
+
+    def has(self, tool: str, digest: str) -> bool:
+        """Tell whether that was approved."""
+        return digest in self.tools.get(tool, NOTHING)
+
+    def text(self, tool: str) -> str:
+        """Return what was last said of a tool when it was approved, as far as that is known."""
+        return next((text for text in [*self.tools.get(tool, {}).values()][::-1] if text), "")
+
+
 class Pins:
     """The pins of one server, in a file of their own."""
 
-    def __init__(self, folder: str, name: str, server: RemoteServer) -> None:
-        self._name, self._server = name, server
-        self._file = Remembered(folder, "mcp-pins", f"{name}-{_identity(server)}.json")
+    def __init__(self, folder: str, name: str, origin: Origin) -> None:
+        self._name, self._way = name, _digest(origin.reached)
+        mark = f"-{_digest(origin.source)}" if origin.source else ""
+        self._file = Remembered(folder, "mcp-pins", f"{origin.name or name}{mark}.json")
         self._known: tuple[Stamp, tuple[Definition, ...], Verdict] | None = None
 
     def judged(self, tools: tuple[Definition, ...]) -> Verdict:
@@ -51,51 +92,140 @@ class Pins:
         if known is not None and known[0] == stamp and known[1] is tools:
             return known[2]
         try:
-            pinned = self._read()
+            pinned = _read(self._file.read())
             if pinned is None and tools:
-                self._write(_texts(tools))
+                pinned = self._change(lambda now: self._all(tools) if now is None else now)
         except UnreadableFileError as problem:
-            found = Verdict(dict.fromkeys(_texts(tools), "cannot be compared"), self._told(problem))
+            odd = {
+                tool.name: Oddity("cannot be compared", self._digest_of(tool), tool.text)
+                for tool in tools
+            }
+            found = Verdict(odd, self._told(problem))
         except SatchelError as problem:
             found = Verdict(problem=self._told(problem))
         else:
-            found = Verdict(NOTHING if pinned is None else compared(pinned, tools))
+            found = Verdict(NOTHING if pinned is None else self._compared(pinned, tools))
         stamp = self._file.stamp
         found = Verdict(found.odd, found.problem, stamp)
         self._known = stamp, tools, found
         return found
 
     def approve(
-        self, tools: tuple[Definition, ...], is_meant: Callable[[str], bool]
+        self,
+        tools: tuple[Definition, ...],
+        names: Collection[str] = (),
+        digests: Mapping[str, str] | None = None,
     ) -> tuple[str, ...]:
-        """Pin tools as they are now, and return which were not so before. Raises `SatchelError`.
+        """Pin tools as they are now, all or some, and return which were not so before.
 
-        What is pinned and gone is forgotten with them, if it is meant.
+        With `digests` only what those name, and nothing if a tool is another by now. What is
+        pinned and gone is forgotten, if all are meant. Raises `SatchelError`.
         """
-        try:
-            pinned = self._read() or {}
-        except UnreadableFileError:
-            pinned = {}
-        now = _texts(tools)
-        meant = {name for name in (*now, *pinned) if is_meant(name)}
-        kept = {name: text for name, text in pinned.items() if name not in meant}
-        approved = {name: text for name, text in now.items() if name in meant}
-        self._write(kept | approved)
-        return tuple(sorted(n for n in meant if pinned.get(n) != approved.get(n)))
+        wanted = digests or NOTHING
+        meant = names or (wanted if digests is not None else [tool.name for tool in tools])
+        now = {tool.name: tool for tool in tools if tool.name in meant}
+        for name, digest in wanted.items():
+            if name not in now or self._digest_of(now[name]) != digest:
+                raise ConflictError(
+                    f"tool {name!r} is not any more as it was shown", fix="look at it again"
+                )
+        approved: list[str] = []
 
-    def _read(self) -> dict[str, str] | None:
-        data = self._file.read()
-        if data is None:
-            return None
-        try:
-            tools = json.loads(data)["tools"]
-            return {str(name): str(text) for name, text in tools.items()}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise UnreadableFileError("it is no list of pins") from None
+        def change(pinned: Pinned | None) -> Pinned:
+            pinned = pinned or Pinned()
+            here = {tool.name for tool in tools}
+            kept = {name: known for name, known in pinned.tools.items() if names or name in here}
+            approved.extend(sorted(pinned.tools.keys() - kept.keys()))
+            for name, tool in sorted(now.items()):
+                digest = self._digest_of(tool)
+                if not pinned.has(name, digest) or not pinned.text(name):
+                    approved.append(name)
+                kept[name] = _with(kept.get(name, NOTHING), digest, tool.text)
+            return Pinned(tuple(dict.fromkeys((*pinned.ways, self._way))), kept)
 
-    def _write(self, texts: Texts) -> None:
-        value: dict[str, Any] = {"version": 1, "server": str(self._server), "tools": dict(texts)}
-        self._file.write(json.dumps(value, indent=1, sort_keys=True).encode())
+        self._decide(change, anew=True)
+        return tuple(sorted(approved))
+
+    def accept(self, tool: str, digest: str) -> None:
+        """Approve a tool for when it is what a digest names, without a look at it.
+
+        Raises `SatchelError`, also if the server was never seen.
+        """
+
+        def change(pinned: Pinned | None) -> Pinned:
+            if pinned is None:
+                raise ConflictError(f"nothing is remembered of MCP server {self._name!r}")
+            if pinned.has(tool, digest):
+                return pinned
+            known = pinned.tools.get(tool, {})
+            return Pinned(pinned.ways, {**pinned.tools, tool: {**known, digest: ""}})
+
+        self._decide(change)
+
+    def _decide(self, change: Callable[[Pinned | None], Pinned], *, anew: bool = False) -> None:
+        try:
+            self._change(change, anew=anew)
+        except UnreadableFileError as problem:
+            told = self._told(problem)
+            raise SatchelError(told.message, where=told.where.path) from None
+
+    def _all(self, tools: Iterable[Definition]) -> Pinned:
+        return Pinned(
+            (self._way,), {tool.name: {self._digest_of(tool): tool.text} for tool in tools}
+        )
+
+    def _digest_of(self, tool: Definition) -> str:
+        return _digest(self._way, tool.text, size=16)
+
+    def _compared(self, pinned: Pinned, tools: Iterable[Definition]) -> dict[str, Oddity]:
+        """Return, for each tool that is not as it was approved, in what it differs."""
+        tools = tuple(tools)
+        gone = pinned.tools.keys() - {tool.name for tool in tools}
+        formerly = {_nameless(pinned.text(name)): name for name in sorted(gone, reverse=True)}
+        other = "" if self._way in pinned.ways else "; the command or address changed, too"
+        odd = {}
+        for tool in tools:
+            digest = self._digest_of(tool)
+            if pinned.has(tool.name, digest):
+                continue
+            before = pinned.text(tool.name)
+            short, change = "", tool.text
+            if tool.name not in pinned.tools:
+                old = formerly.get(_nameless(tool.text))
+                why = f"was called {_shown(old)} before{other}" if old else f"is new{other}"
+            elif before == tool.text:
+                why, change = "is as it was, but the command or address of its server changed", ""
+            else:
+                short, change = differences(before, tool.text)
+                why = f"is not what it was{other}: {short}"
+            odd[tool.name] = Oddity(why, digest, change)
+        return odd
+
+    def _change(self, change: Callable[[Pinned | None], Pinned], *, anew: bool = False) -> Pinned:
+        """Change what is remembered, and nobody else meanwhile; `anew` if it cannot be read."""
+        made: list[Pinned] = []
+
+        def changed(data: bytes | None) -> bytes:
+            try:
+                pinned = _read(data)
+            except UnreadableFileError:
+                if not anew:
+                    raise
+                pinned = None
+            made.append(change(pinned))
+            return self._written(made[0])
+
+        self._file.change(changed)
+        return made[0]
+
+    def _written(self, pinned: Pinned) -> bytes:
+        value: dict[str, Any] = {
+            "version": 2,
+            "server": self._name,
+            "reached": [*pinned.ways],
+            "tools": {name: {**known} for name, known in sorted(pinned.tools.items())},
+        }
+        return json.dumps(value, indent=1).encode()
 
     def _told(self, problem: Exception) -> Diagnostic:
         said = problem.message if isinstance(problem, SatchelError) else str(problem)
@@ -107,26 +237,31 @@ class Pins:
         )
 
 
-def compared(pinned: Texts, tools: Iterable[Definition]) -> dict[str, str]:
-    """Return, for each tool that is not as it was pinned, in what it differs."""
-    tools = tuple(tools)
-    gone = pinned.keys() - {tool.name for tool in tools}
-    formerly = {_nameless(pinned[name]): name for name in sorted(gone, reverse=True)}
-    odd = {}
-    for tool in tools:
-        before = pinned.get(tool.name)
-        if before is None:
-            old = formerly.get(_nameless(tool.text))
-            odd[tool.name] = f"was called {_shown(old)} before" if old else "is new"
-        elif before != tool.text:
-            odd[tool.name] = f"is not what it was: {_difference(before, tool.text)}"
-    return odd
+def _read(data: bytes | None) -> Pinned | None:
+    if data is None:
+        return None
+    try:
+        value = json.loads(data)
+        tools = {
+            str(name): {str(digest): str(text) for digest, text in known.items()}
+            for name, known in value["tools"].items()
+        }
+        return Pinned(tuple(map(str, value["reached"])), tools)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UnreadableFileError("it is no list of pins") from None
 
 
-def _difference(before: str, now: str) -> str:
-    lines = unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
-    changed = [line for line in lines if line[:3] not in {"---", "+++"} and line[:2] != "@@"]
-    return shorten(" | ".join(one_line(line) for line in changed), _DIFF_LENGTH)
+def _with(known: Mapping[str, str], digest: str, text: str) -> dict[str, str]:
+    """Add an approval; only of the newest is remembered what was said."""
+    older = [name for name in known if name != digest][1 - _MOST_APPROVED :]
+    return {**dict.fromkeys(older, ""), digest: text}
+
+
+def way_of(server: RemoteServer) -> str:
+    """Return how a server is reached, but for what may be a secret in its address."""
+    if isinstance(server, StdioServer):
+        return json.dumps([server.command, *server.args, server.cwd])
+    return str(server)
 
 
 def _nameless(text: str) -> str:
@@ -138,15 +273,5 @@ def _shown(name: str) -> str:
     return repr(shorten(one_line(name), 100))
 
 
-def _texts(tools: Iterable[Definition]) -> dict[str, str]:
-    return {tool.name: tool.text for tool in tools}
-
-
-def _identity(server: RemoteServer) -> str:
-    """Return what tells a server from another that somebody gives the same name."""
-    parts = (
-        (server.command, *server.args, server.cwd or "")
-        if isinstance(server, StdioServer)
-        else (server.url,)
-    )
-    return blake2b("\0".join(parts).encode(), digest_size=6).hexdigest()
+def _digest(*texts: str, size: int = 6) -> str:
+    return blake2b("\0".join(texts).encode(errors="replace"), digest_size=size).hexdigest()

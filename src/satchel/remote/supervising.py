@@ -15,9 +15,9 @@ from satchel.remote.connection import (
     Era,
     OnProgress,
     connected,
-    too_late,
 )
 from satchel.remote.definitions import Definition, Listing
+from satchel.remote.listing import too_late
 from satchel.remote.opening import Tail
 from satchel.remote.pauses import Pauses
 from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer

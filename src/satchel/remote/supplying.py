@@ -1,6 +1,6 @@
 """What remote servers offer, as parts of the catalog."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from hashlib import blake2b
@@ -10,9 +10,10 @@ from typing import Any, Literal
 from satchel.catalog import Group, Supply, ToolSupply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
+from satchel.names import near_misses
 from satchel.remote.definitions import Definition
 from satchel.remote.naming import names_for
-from satchel.remote.pinning import Verdict
+from satchel.remote.pinning import Oddity, Origin, Verdict
 from satchel.remote.servers import RemoteServer
 from satchel.remote.supervising import Offer
 from satchel.remote.tool import BeginCall, RemoteTool
@@ -46,11 +47,14 @@ class Carried:
     timeout: float | None = None
     pin: Pin = "hold"
     stateless: bool = False
+    removed: tuple[str, ...] = ()
+    """Tools that the host removed later on."""
+    origin: Origin = field(default_factory=Origin)
 
     def wants(self, tool: str) -> bool:
         """Tell whether a tool is wanted."""
         is_enabled = self.enable is None or _matches(tool, self.enable)
-        return is_enabled and not _matches(tool, self.disable)
+        return is_enabled and not _matches(tool, self.disable) and tool not in self.removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,8 @@ def _supply(item: Offered, names: Mapping[str, str], rank: tuple[int, int]) -> S
             continue
         if name != definition.name:
             problems.append(_renamed(item, definition, name))
+    if offer.is_up:
+        problems += _unmatched(item)
     if item.verdict.problem is not None:
         problems.append(item.verdict.problem)
     if offer.trouble is not None:
@@ -146,15 +152,16 @@ def _supply(item: Offered, names: Mapping[str, str], rank: tuple[int, int]) -> S
 
 
 def _tool(item: Offered, definition: Definition, name: str) -> ToolSupply:
-    carried = item.carried
+    carried, odd = item.carried, item.verdict.odd.get(definition.name)
     tool = RemoteTool(
         definition,
         item.begin,
         name=name,
         presets=_presets(carried, definition),
+        hidden=carried.presets.get(ALL, NOTHING),
         timeout=carried.timeout,
+        odd=odd,
     )
-    why = item.verdict.odd.get(definition.name, "")
     return ToolSupply(
         name,
         tool.description,
@@ -162,31 +169,62 @@ def _tool(item: Offered, definition: Definition, name: str) -> ToolSupply:
         f"{carried.serial}.{definition.digest}",
         carried.groups,
         tool,
-        held=bool(why) and carried.pin == "hold",
-        diagnostics=(_odd(item, definition, why),) if why else (),
+        held=odd is not None and carried.pin == "hold",
+        diagnostics=(_odd(item, definition, odd),) if odd else (),
     )
 
 
-def _odd(item: Offered, definition: Definition, why: str) -> Diagnostic:
+def _odd(item: Offered, definition: Definition, odd: Oddity) -> Diagnostic:
     carried = item.carried
     shown = shorten(one_line(definition.name), 100)
     is_held = carried.pin == "hold"
     return report(
         "mcp-tool-held" if is_held else "mcp-tool-changed",
         Where(str(carried.server)),
-        f"tool {shown!r} of MCP server {carried.name!r} {why}"
+        f"tool {shown!r} of MCP server {carried.name!r} {odd.why}"
         + ("; it is held until it is approved" if is_held else ""),
-        f"satchel mcp approve {carried.name} {quote(shown)}",
+        f"satchel mcp approve {carried.name} {quote(shown)} --digest {odd.digest}",
     )
 
 
+def _unmatched(item: Offered) -> Iterator[Diagnostic]:
+    """Tell of each choice that is for no tool: it may have been mistyped."""
+    carried, tools = item.carried, item.offer.listing.tools
+    names = {tool.name for tool in tools}
+    chosen = {"enable": carried.enable or (), "disable": carried.disable}
+    chosen["presets"] = tuple(name for name in carried.presets if name != ALL)
+    for what, given in chosen.items():
+        for name in given:
+            found = name in names if what == "presets" else any(_matches(n, (name,)) for n in names)
+            if not found:
+                yield _unknown(
+                    carried, f"{what} names {name!r}, which is no tool of it", name, names
+                )
+    taken = {name for tool in tools for name in _properties(tool)}
+    for name in carried.presets.get(ALL, NOTHING):
+        if name not in taken:
+            why = f"presets name the argument {name!r}, which no tool of it takes"
+            yield _unknown(carried, why, name, taken)
+
+
+def _unknown(carried: Carried, why: str, name: str, known: Iterable[str]) -> Diagnostic:
+    near = [shorten(one_line(item), 100) for item in near_misses(name, known)]
+    return report(
+        "mcp-choice-unknown",
+        Where(str(carried.server)),
+        f"for MCP server {carried.name!r} {why}",
+        f"did you mean {', '.join(near)}?" if near else "see 'satchel mcp tools'",
+    )
+
+
+def _properties(definition: Definition) -> Mapping[str, Any]:
+    found = definition.parameters.get("properties")
+    return found if isinstance(found, Mapping) else NOTHING
+
+
 def _presets(carried: Carried, definition: Definition) -> dict[str, Any]:
-    takes = definition.parameters.get("properties")
-    for_all = {
-        name: value
-        for name, value in carried.presets.get(ALL, NOTHING).items()
-        if isinstance(takes, Mapping) and name in takes
-    }
+    takes, given = _properties(definition), carried.presets.get(ALL, NOTHING)
+    for_all = {name: value for name, value in given.items() if name in takes}
     return {**for_all, **carried.presets.get(definition.name, NOTHING)}
 
 

@@ -1,18 +1,20 @@
 """A tool of a remote server, as a tool like any other."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from copy import deepcopy
 from functools import cached_property
 from typing import Any, cast
 
+from satchel.errors import DefinitionError
 from satchel.remote.connection import OnProgress
 from satchel.remote.definitions import Definition
+from satchel.remote.expanding import Judge, spoken_of
+from satchel.remote.pinning import Oddity
 from satchel.tools import Tool, ToolChunk, ToolContext, ToolResult
 from satchel.tools.nothing import NOTHING
-from satchel.tools.validator import Validator
 
 BeginCall = Callable[[Definition, Mapping[str, Any], OnProgress], "Future[ToolResult]"]
 """Begins a call of a tool at its server."""
@@ -21,7 +23,8 @@ BeginCall = Callable[[Definition, Mapping[str, Any], OnProgress], "Future[ToolRe
 class RemoteTool(Tool):
     """A tool that a server runs: its schema is the server's, and so is its answer.
 
-    `presets` are arguments that the model neither sees nor sets.
+    `presets` are arguments that the model neither sees nor sets, and `hidden` names more of those.
+    Raises `DefinitionError` for a schema in which they cannot be hidden.
     """
 
     def __init__(
@@ -31,14 +34,24 @@ class RemoteTool(Tool):
         *,
         name: str | None = None,
         presets: Mapping[str, Any] = NOTHING,
+        hidden: Collection[str] = (),
         timeout: float | None = None,
+        odd: Oddity | None = None,
     ) -> None:
         self.name = name or definition.name
+        self.odd = odd
+        """In what it is not as it was approved."""
         self.definition, self.timeout, self._begin = definition, timeout, begin
         self.description, self.annotations = definition.description, definition.annotations
         self.output = definition.output
         self._presets = deepcopy(dict(presets))
-        self._arguments = Validator(definition.parameters, f"tool {self.name}", self._presets)
+        hidden = {*presets, *hidden}
+        if said := spoken_of(definition.parameters, sorted(hidden)):
+            raise DefinitionError(
+                f"the preset {said!r} cannot be hidden: its schema has it elsewhere than among "
+                "its properties, too"
+            )
+        self._arguments = Judge(definition.parameters, f"tool {self.name}", hidden)
         self.parameters = deepcopy(self._arguments.schema)
 
     def validate(self) -> None:
@@ -101,12 +114,14 @@ class _RunningCall:
 
     async def next(self) -> ToolChunk | ToolResult:
         """Return the newest progress, or the result."""
-        await self._news.wait()
-        self._news.clear()
-        if self._result.done():
-            return self._result.result()
-        progress, self._progress = self._progress, None
-        return ToolChunk(metadata={"progress": dict(progress or NOTHING)})
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._result.done():
+                return self._result.result()
+            progress, self._progress = self._progress, None
+            if progress is not None:  # not taken already, before the news of it came
+                return ToolChunk(metadata={"progress": dict(progress)})
 
     async def items(self, first: ToolChunk | ToolResult) -> AsyncIterator[ToolChunk | ToolResult]:
         """Yield all, and last the result; closing it cancels the call."""

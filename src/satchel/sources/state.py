@@ -1,6 +1,7 @@
 """Where we keep what we have to remember, beside what the user configures."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 from satchel.settings import MIB
@@ -74,7 +75,13 @@ class Remembered:
             raise UnreadableFileError(f"it is larger than {_LARGEST} bytes")
         return data
 
-    def write(self, data: bytes) -> None:
-        """Remember this instead, at one stroke. Raises `SatchelError`."""
+    def change(self, changed: Callable[[bytes | None], bytes]) -> None:
+        """Remember what becomes of what is remembered, at one stroke; nobody else may meanwhile.
+
+        Raises `UnreadableFileError` and `SatchelError`.
+        """
         with alone(self.path, private=True):
-            write_whole(self.path, data, private=True)
+            before = self.read()
+            data = changed(before)
+            if data != before:
+                write_whole(self.path, data, private=True)

@@ -11,6 +11,9 @@ from satchel.tools.dialects import without_nulls
 DEEPEST = 250
 """How deep arguments may be nested; far deeper ones end the process in the compiled code."""
 
+_MOST_TRIES = 20_000
+"""How often a pattern may go back; that is a millisecond."""
+
 _SENT = "it"
 """Stands in messages for the value that was sent, which may be a secret."""
 
@@ -93,7 +96,8 @@ def _compiled(schema: dict[str, Any]) -> Any:
         )
     except jsonschema_rs.ValidationError:
         # It lacks some of what patterns can say; the other one gives up after many steps.
-        return jsonschema_rs.validator_for(schema, offline=True, mask=_SENT)
+        tried = jsonschema_rs.FancyRegexOptions(backtrack_limit=_MOST_TRIES)
+        return jsonschema_rs.validator_for(schema, offline=True, mask=_SENT, pattern_options=tried)
 
 
 def _faults(error: Any) -> Iterable[ArgumentFault]:

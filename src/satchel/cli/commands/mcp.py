@@ -1,11 +1,13 @@
 """`satchel mcp`: the remote servers that are carried, and what they offer."""
 
+import re
 from typing import Any
 
 import click
 
 import satchel
 from satchel.catalog import ToolEntry
+from satchel.cli.asking import Terminal
 from satchel.cli.calling import called, run_to_end
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
 from satchel.cli.commands.call import as_object, result_shape, typed
@@ -15,8 +17,16 @@ from satchel.cli.render import count, state_word, table
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.remote import Declared, HttpServer, RemoteTool, StdioServer
-from satchel.sources.state import make_folder
-from satchel.text import one_line
+from satchel.remote.pinning import Origin, Pins
+from satchel.sources.state import make_folder, state_folder
+from satchel.text import one_line, visible
+
+_state = click.option(
+    "--state",
+    default="",
+    metavar="DIR",
+    help="Where it is remembered what servers said first, if a program has it elsewhere.",
+)
 
 
 @click.group("mcp")
@@ -50,12 +60,13 @@ def list_(console: Console, sources: Sources, as_json: bool) -> None:
 
 @command.command("tools", cls=Command)
 @click.argument("name", metavar="SERVER")
+@_state
 @reads_sources
 @as_json
 @pass_console
-def tools(console: Console, name: str, sources: Sources, as_json: bool) -> None:
+def tools(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
     """List the tools of SERVER, also those that are held."""
-    bag, _ = _reached(name, sources)
+    bag, _ = _reached(name, sources, state)
     entries = bag.catalog.all_tools
     if as_json:
         console.json([_tool_shape(entry) for entry in entries])
@@ -72,6 +83,7 @@ def tools(console: Console, name: str, sources: Sources, as_json: bool) -> None:
 @click.argument("tool")
 @click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--args", "given", metavar="JSON", help="The arguments as one JSON object.")
+@_state
 @reads_sources
 @as_json
 @click.pass_context
@@ -84,12 +96,13 @@ def call(
     tool: str,
     values: tuple[str, ...],
     given: str | None,
+    state: str,
     sources: Sources,
     as_json: bool,
 ) -> None:
     """Call TOOL of SERVER, as 'satchel call' does."""
     given_pairs, arguments = pairs(values), as_object(given, "--args")
-    bag, _ = _reached(name, sources)
+    bag, _ = _reached(name, sources, state)
     entry = _tool_of(bag, tool)
     if not entry.is_served:
         problem = entry.diagnostics[0]
@@ -107,47 +120,93 @@ def call(
 @command.command("approve", cls=Command)
 @click.argument("name", metavar="SERVER")
 @click.argument("names", nargs=-1, metavar="[TOOL]...")
+@click.option("--digest", help="Accept one TOOL as 'mcp tools' told it, without a look at it now.")
+@click.option("--yes", is_flag=True, help="Ask nobody.")
+@_state
 @reads_sources
 @as_json
 @pass_console
 def approve(
-    console: Console, name: str, names: tuple[str, ...], sources: Sources, as_json: bool
+    console: Console,
+    *,
+    name: str,
+    names: tuple[str, ...],
+    digest: str | None,
+    yes: bool,
+    state: str,
+    sources: Sources,
+    as_json: bool,
 ) -> None:
     """Accept the tools of SERVER as they are now, or only each TOOL.
 
-    What differs from what was first seen is told. Until then such tools are held.
+    What differs from what was first seen is shown, and you are asked. Until then such tools are
+    held. With --digest the server is not reached, so it may be one that only a program knows.
     """
-    bag, _ = _reached(name, sources)
-    meant = tuple(_own_name(_tool_of(bag, tool)) for tool in names)
-    odd = [
-        item
-        for entry in bag.catalog.all_tools
-        if not meant or _own_name(entry) in meant
-        for item in entry.diagnostics
-    ]
-    approved = bag.approve_mcp_tools(name, *meant)
+    if digest is not None:
+        _accept(name, names, digest, sources, state)
+        approved: tuple[str, ...] = names
+    else:
+        bag, _ = _reached(name, sources, state)
+        digests = _shown_odd(console, bag, names)
+        if digests and not yes:
+            _require_consent(console, len(digests))
+        only = tuple(digests) if names else ()
+        approved = bag.approve_mcp_tools(name, *only, digests=digests)
     if as_json:
         console.json({"server": name, "approved": list(approved)})
         return
-    for item in odd:
-        console.say(one_line(item.message))
     for tool in approved:
         console.out(one_line(f"approved {tool}"))
     if not approved:
         console.say("all is as it was approved")
 
 
-def _reached(name: str, sources: Sources) -> tuple["satchel.Satchel", Declared]:
+def _accept(name: str, names: tuple[str, ...], digest: str, sources: Sources, state: str) -> None:
+    """Approve what a digest names. Raises `SatchelError`."""
+    if len(names) != 1 or not re.fullmatch("[0-9a-f]{32}", digest):
+        raise SatchelError(
+            "a digest is that of one tool, 32 letters long", fix="copy the line of 'mcp tools'"
+        )
+    item = sources.open(run_code=False).declared_mcp_servers.get(name)
+    origin = item.origin if item else Origin("", name)
+    Pins(state_folder(state), name, origin).accept(names[0], digest)
+
+
+def _shown_odd(console: Console, bag: "satchel.Satchel", names: tuple[str, ...]) -> dict[str, str]:
+    """Show all that is not as it was approved, and return the digests of what was shown."""
+    entries = [_tool_of(bag, tool) for tool in names] or bag.catalog.all_tools
+    digests: dict[str, str] = {}
+    for entry in entries:
+        tool = entry.tool
+        if isinstance(tool, RemoteTool) and tool.odd is not None:
+            digests[tool.definition.name] = tool.odd.digest
+            for item in entry.diagnostics:
+                console.say(one_line(item.message))
+            for line in tool.odd.change.splitlines():
+                console.say(f"  {visible(line)}")
+    return digests
+
+
+def _require_consent(console: Console, number: int) -> None:
+    if not Terminal(console, no_input=False).is_there:
+        raise SatchelError(
+            "nobody is there to be asked", fix="give --yes, or one TOOL and its --digest"
+        )
+    if not click.confirm(f"Approve {count(number, 'tool')}?", err=True):
+        raise click.Abort
+
+
+def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel", Declared]:
     """Reach one server alone. Raises `SatchelError` if it is unknown or down."""
     servers = sources.open(run_code=False).declared_mcp_servers
     if (item := servers.get(name)) is None:
         raise NotFoundError("MCP server", name, near_misses(name, servers))
     if item.data:
         make_folder(item.data)
-    bag = satchel.Satchel(settings=satchel.Settings(mcp_servers=False))
+    bag = satchel.Satchel(settings=satchel.Settings(mcp_servers=False, state_folder=state))
     click.get_current_context().call_on_close(bag.close)
     bag.register_mcp_server(
-        item.server,
+        item,
         name=name,
         enable=item.enable,
         disable=item.disable,
@@ -192,11 +251,13 @@ def _shape(name: str, item: Declared) -> dict[str, Any]:
 
 
 def _tool_shape(entry: ToolEntry) -> dict[str, Any]:
+    odd = entry.tool.odd if isinstance(entry.tool, RemoteTool) else None
     return {
         "name": entry.name,
         "server_name": _own_name(entry),
         "state": str(entry.state),
         "description": entry.description,
+        "digest": odd.digest if odd else None,
         "parameters": entry.tool.parameters if entry.tool else None,
         "diagnostics": [item.as_dict() for item in entry.diagnostics],
     }
