@@ -1,9 +1,9 @@
 """A server written by hand, of the older era, that is up at once: `plain.py BOOK [HOW]`.
 
 HOW is what it does wrong: `mute` does not answer what it does not know, `hang` hangs when it is
-asked for its tools, `pages` has pages without end, `slow` has them slowly, `rude` sends
-nonsense between its answers, `stays` does not end by itself nor when it is asked to, `child` starts a process that holds its
-output and the file $HELD open, and `apart` makes that one independent of it.
+asked for its tools, `pages` has pages without end, `slow` has them slowly, `rude` sends nonsense
+between its answers, `stays` does not end by itself nor when it is asked to, `child` starts a
+process that holds its output and the file $HELD open, and `apart` makes that one independent of it.
 """
 
 import json
