@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from satchel.catalog import RankedSkill, Supply
+from satchel.catalog import Catalog, PluginEntry, RankedSkill, Supply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.found import Loading, Look
 from satchel.loader.wanted import Asked, Unit, Wanted, unit_of
@@ -19,7 +19,7 @@ from satchel.plugins import (
     read_package,
     started,
 )
-from satchel.remote import Made, supplied
+from satchel.remote import FoundSkills, Made, found_skills, supplied
 from satchel.settings import Limits
 from satchel.sources import (
     Background,
@@ -123,6 +123,22 @@ class Loader:
             _switched_off(made.supply, reason) if reason else made.supply
             for made, reason in zip(servers.values(), off, strict=True)
         )
+
+    def remote_skills(
+        self,
+        ranked: Iterable[RankedSkill],
+        plugins: Iterable[PluginEntry],
+        previous: Catalog,
+    ) -> FoundSkills:
+        """Return the skills of the remote servers that are served; all others keep their names."""
+        found = [item.finding for item in ranked]
+        taken = {item.manifest.name if item.manifest else item.folder_name for item in found}
+        # What is broken now may be served as it was, under another name than its folder's.
+        broken = {item.path for item in found if item.manifest is None}
+        taken |= {entry.name for entry in previous.all_skills if entry.path in broken}
+        served = {entry.name for entry in plugins if entry.is_served}
+        carried = (item for item in self.wanted.servers if item.source in served)
+        return found_skills(carried, taken)
 
     def _is_shadowed(self, supply: Supply) -> bool:
         return supply.name in self.taken and self.taken[supply.name] < supply.scope

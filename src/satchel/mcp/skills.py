@@ -6,7 +6,7 @@ them with the digests of what a client gets when it reads them now.
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -14,25 +14,21 @@ from urllib.parse import quote, unquote
 from satchel.catalog import SkillEntry
 from satchel.errors import ToolError
 from satchel.groups import View
-from satchel.mcp.frontmatter import typed_frontmatter
+from satchel.manifests.typedfrontmatter import typed_frontmatter
 from satchel.names import skill_name_fault
-from satchel.settings import MIB, Limits
-from satchel.sources.serving import ServedFile, media_type_of, serve
+from satchel.remote import RemoteFiles
+from satchel.remote.skills import MOST_BYTES, MOST_FILES, SCHEME
+from satchel.settings import Limits
+from satchel.sources.serving import media_type_of
 from satchel.sources.skills import SKILL_FILE
 from satchel.text import visible
 
-EXTENSION = "io.modelcontextprotocol/skills"
-SCHEME = "skill://"
 TEMPLATE = {
     "uriTemplate": "skill://{name}/{+path}",
     "name": "skill-file",
     "description": "A file of a skill, by the skill's name and the file's path in its folder.",
 }
 _DIRECTORY = "inode/directory"
-
-MOST_FILES = 512
-MOST_BYTES = 16 * MIB
-"""Larger skills need not be accepted by any client of the extension."""
 
 
 def uri_of(skill: str, path: str = SKILL_FILE) -> str:
@@ -80,9 +76,9 @@ def find(uri: str, view: View) -> Found | None:
     return Found(skill, "/".join(parts)) if skill is not None else None
 
 
-def read(uri: str, found: Found, limits: Limits) -> dict[str, Any]:
+async def read(uri: str, found: Found, limits: Limits) -> dict[str, Any]:
     """Return the file as a resource, byte by byte as it is now. Raises `ToolError`."""
-    file = _served(found.skill, found.path, limits)
+    file = await found.skill.reader.fetch(found.path, limits)
     content = {"uri": uri, "mimeType": media_type_of(file.name, file.data)}
     try:
         text = file.data.decode()
@@ -132,7 +128,7 @@ class Manifests:
         if skill_name_fault(skill.name) or len(skill.files) > MOST_FILES:
             return None
         try:
-            front = typed_frontmatter(_served(skill, SKILL_FILE, self._limits).data, self._limits)
+            front = self._front(skill)
             files: list[dict[str, Any]] = [
                 {"uri": uri_of(skill.name, name), "digest": digest, "size": size}
                 for name, (digest, size) in self._files(skill)
@@ -147,11 +143,20 @@ class Manifests:
             return None
         return {"uri": uri_of(skill.name), "frontmatter": front, "resources": files}
 
+    def _front(self, skill: SkillEntry) -> Mapping[str, Any] | None:
+        if isinstance(skill.reader, RemoteFiles):
+            return skill.reader.listed.frontmatter
+        return typed_frontmatter(skill.reader.read(SKILL_FILE, self._limits).data, self._limits)
+
     def _files(self, skill: SkillEntry) -> Iterator[tuple[str, tuple[str, int]]]:
         for file in skill.files:
+            if skill.server:
+                # Nothing is fetched ahead of need: it is verified by that when it is read.
+                yield file.name, (file.digest, file.size)
+                continue
             key = (skill.path, file.name, file.digest)
             if (known := self._known.get(key)) is None:
-                served = _served(skill, file.name, self._limits)
+                served = skill.reader.read(file.name, self._limits)
                 known = (f"sha256:{hashlib.sha256(served.data).hexdigest()}", len(served.data))
                 if served.digest == file.digest:
                     self._known[key] = known
@@ -161,8 +166,3 @@ class Manifests:
         """Let go of files that are there no more."""
         there = {(s.path, file.name, file.digest) for s in skills for file in s.files}
         self._known = {key: known for key, known in self._known.items() if key in there}
-
-
-def _served(skill: SkillEntry, path: str, limits: Limits) -> ServedFile:
-    root = skill.finding.place.path if skill.finding else skill.path
-    return serve(root, skill.path, path, limits)
