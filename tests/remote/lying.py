@@ -2,7 +2,7 @@
 
 The book is read anew for each answer: `skills` are entries of pages (a list of lists, as JSON),
 `contents` what stands at each address, `tools` its tools. What it does wrong stands there, too:
-`refuse` and `hang` are methods.
+`refuse` and `hang` are methods; what is read and cancelled is written where it says.
 """
 
 import json
@@ -26,8 +26,10 @@ def main():
                 print("cancelled", file=pipe)
 
 
-def answer(asked, book):
+def answer(asked, book):  # noqa: C901
     method, params = asked["method"], asked.get("params", {})
+    if method == "resources/read":
+        say_read(book, params["uri"])
     if method in book.get("hang", ()):
         return
     if method in book.get("refuse", ()):
@@ -58,7 +60,6 @@ def answer(asked, book):
             if at + 1 < len(pages):
                 result["nextCursor"] = str(at + 1)
         case "resources/read":
-            say_read(book, params["uri"])
             result = {"contents": book["contents"].get(params["uri"], [])}
         case _:
             say(id=asked["id"], error={"code": -32601, "message": "Method not found"})

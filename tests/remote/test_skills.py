@@ -14,9 +14,16 @@ from pathlib import Path
 import pytest
 from described import satchel_of
 
-from satchel import Satchel, SatchelError, Settings, ToolError
+from satchel import (
+    ConflictError,
+    RemoteClient,
+    Satchel,
+    SatchelError,
+    Settings,
+    ToolError,
+)
 from satchel.catalog import State
-from satchel.remote import HttpServer, StdioServer
+from satchel.remote import HttpServer, StdioServer, reading
 from satchel.settings import Limits
 
 LYING = str(Path(__file__).with_name("lying.py"))
@@ -111,8 +118,8 @@ def messages(bag):
     return " ".join(i.message for i in bag.catalog.diagnostics if i.code.startswith("mcp-"))
 
 
-def call(session, name, **arguments):
-    return asyncio.run(session.call(name, arguments))
+def call(session, tool, **arguments):
+    return asyncio.run(session.call(tool, arguments))
 
 
 def until(bag, what):
@@ -243,6 +250,50 @@ def test_a_removed_server_takes_its_skills_with_it(bag, book, carry):
     assert entry.server == "docs"
 
 
+def test_a_stateless_server_gives_its_skills_too(bag, book):
+    book.add()
+    client = RemoteClient(book.server, stateless=True)
+    bag.register_mcp_server(client, name="docs")
+    session = bag.session()
+    assert "Read guide.md." in call(session, "load_skill", name="refunds").text
+    book.give("skill://refunds/guide.md", b"Lies.")
+    result = call(session, "read_skill_file", skill="refunds", path="guide.md")
+    assert "not what it listed" in result.text
+
+
+def test_a_saved_session_knows_them_again(bag, book, carry):
+    book.add()
+    carry()
+    first = bag.session()
+    call(first, "load_skill", name="refunds")
+    again = bag.session()
+    assert again.load_state_dict(first.state_dict()) == ()
+    assert call(again, "read_skill_file", skill="refunds", path="guide.md").text == "The guide."
+
+
+def test_long_instructions_are_read_page_by_page(book):
+    book.add(files={"SKILL.md": md(body="word " * 20_000 + "end")})
+    with satchel_of(result_text=64 * 1024) as bag:
+        bag.register_mcp_server(book.server, name="docs")
+        session = bag.session()
+        text = call(session, "load_skill", name="refunds").text
+        assert "go on with read_skill_file" in text
+        last = call(session, "read_skill_file", skill="refunds", path="SKILL.md", offset=95_000)
+        assert "end" in last.text
+
+
+def test_so_much_is_kept_and_no_more(bag, book, carry, monkeypatch, tmp_path):
+    reads = tmp_path / "reads"
+    monkeypatch.setattr(reading, "MOST_KEPT", 1_000)
+    book.add(files={f"{name}.txt": name * 600 for name in "ab"})
+    book.say(say_read=str(reads))
+    carry()
+    entry = bag.catalog.skills["refunds"]
+    for name in ("a.txt", "a.txt", "b.txt", "a.txt"):
+        assert entry.reader.read(name, Limits()).data == name[0].encode() * 600
+    assert [line[-5:] for line in reads.read_text().split()] == ["a.txt", "b.txt", "a.txt"]
+
+
 # ---- never in the place of another ---------------------------------------------------------
 
 
@@ -260,12 +311,36 @@ def test_a_local_skill_keeps_its_name_whatever_came_first(bag, book, carry, tmp_
     assert bag.catalog.skills["pdf"].server == "docs"
 
 
-def test_a_broken_or_disabled_local_skill_keeps_its_name_too(bag, book, tmp_path, write_skill):
+def test_a_broken_local_skill_keeps_its_name_too(book, tmp_path, write_skill):
     book.add("pdf")
     write_skill(tmp_path / "skills", "pdf", text="---\nname: [\n---\n")
-    with Satchel([tmp_path / "skills"], settings=Settings(limits=Limits(mcp_connect=60))) as bag:
-        bag.register_mcp_server(book.server, name="docs")
-        assert list(bag.catalog.skills) == ["docs-pdf"]
+    settings = Settings(limits=Limits(mcp_connect=60))
+    with Satchel([tmp_path / "skills"], settings=settings) as own:
+        own.register_mcp_server(book.server, name="docs")
+        assert list(own.catalog.skills) == ["docs-pdf"]
+
+
+def test_one_that_is_switched_off_is_not_served(book, tmp_path, write_skill):
+    book.add("pdf")
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "satchel.toml").write_text('disable = ["mcp:docs:pdf"]\n')
+    settings = Settings(limits=Limits(mcp_connect=60), config_folder=str(config))
+    with Satchel(settings=settings) as own:
+        own.register_mcp_server(book.server, name="docs")
+        assert own.catalog.skill("pdf").state is State.DISABLED
+        with pytest.raises(SatchelError, match="disabled"):
+            own.session().load_skill("pdf")
+        own.register_skill(write_skill(tmp_path / "skills", "pdf"))
+        assert own.catalog.skills["pdf"].server == ""
+
+
+def test_one_of_a_server_is_not_removed_but_the_way_is_named(bag, book, carry):
+    book.add("pdf")
+    carry()
+    with pytest.raises(ConflictError, match="MCP server") as raised:
+        bag.remove_skill("pdf")
+    assert "mcp:docs:pdf" in raised.value.fix
 
 
 def test_where_the_longer_name_is_taken_too_the_skill_is_left_out(
@@ -414,7 +489,7 @@ SPOILT = {
     "is no file name ": lambda e: _resource(e, uri="skill://refunds/a/../../x"),
     "holds a slash": lambda e: _resource(e, uri="skill://refunds/a%2f..%2fx"),
     "not in its folder": lambda e: _resource(e, uri="file:///etc/passwd"),
-    "twice": lambda e: _resource(e),
+    "twice": _resource,
     "bytes together": lambda e: _resource(e, uri="skill://refunds/x", size=2**40),
     "without its size": lambda e: _resource(e, uri="skill://refunds/x", size=True),
     "without its digest": lambda e: _resource(e, uri="skill://refunds/x", digest="md5:0"),
@@ -505,7 +580,11 @@ def test_a_skill_of_a_server_gets_no_leave_and_switches_nothing_on(bag, book, ca
     session = bag.session()
     call(session, "load_skill", name="refunds")
     content = session.load_skill("refunds")
-    assert (content.allowed_tools, content.activated, session.preapproved_tools) == ((), (), ())
+    assert (content.allowed_tools, content.activated, session._conversation.preapproved) == (
+        (),
+        (),
+        (),
+    )
     assert "danger" not in session.active_groups
 
 
@@ -538,33 +617,27 @@ def test_a_read_has_the_time_limit_of_the_server(bag, book, carry):
     assert "within 0.2 s" in result.text
 
 
-def test_a_read_that_is_interrupted_is_cancelled_at_the_server(bag, book, carry, tmp_path):
+async def test_a_read_that_is_interrupted_is_cancelled_at_the_server(bag, book, carry, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     book.add()
-    book.say(hang=["resources/read"], say_cancelled=str(pipe))
-    carry()
-
-    async def main():
+    book.say(hang=["resources/read"], say_read=str(pipe), say_cancelled=str(pipe))
+    await asyncio.to_thread(carry)
+    # Read and written, so that it does not end with one of its writers.
+    with open(os.open(pipe, os.O_RDWR)) as told:
         session = bag.session()
         reading = asyncio.create_task(session.call("load_skill", {"name": "refunds"}, call_id="a"))
-        # The loop goes on meanwhile.
-        while not session.interrupt("a"):
-            await asyncio.sleep(0)
+        assert await asyncio.to_thread(told.readline) == "skill://refunds/SKILL.md\n"
+        assert session.interrupt("a") == 1
         assert (await reading).is_interrupted
-
-    # Heard only if the request had been sent: until then there is nothing to cancel.
-    told = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True)
-    asyncio.run(main())
-    told.kill()
-    told.communicate()
+        assert await asyncio.to_thread(told.readline) == "cancelled\n"
 
 
 def test_reading_from_a_server_that_was_let_go_is_an_error_of_its_own(bag, book, carry):
     book.add()
     entry = carry().skills["refunds"]
     bag.close()
-    with pytest.raises(ToolError, match="go on without it"):
+    with pytest.raises(ToolError):
         entry.reader.read("SKILL.md", Limits())
 
 
@@ -611,7 +684,7 @@ def test_one_satchel_carries_the_skills_of_another(bag, home, other):
     session = bag.session()
     assert "Split pages." in call(session, "load_skill", name="pdf").text
     read = call(session, "read_skill_file", skill="pdf", path="references/guide one.md")
-    assert read.text == "Guide\r\n" or read.text == "Guide\n"
+    assert read.text == "Guide\n"
     assert call(session, "read_skill_file", skill="pdf", path="logo.png").content[0].data == (
         (home / "logo.png").read_bytes()
     )

@@ -36,6 +36,9 @@ from satchel.sources import (
 )
 from satchel.workers import load_worker, with_health
 
+_LAST = 1_000_000_000
+"""The rank of servers: after all folders and packages, however many come later."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loader:
@@ -113,8 +116,7 @@ class Loader:
     def servers(self, fitted: Iterable[Fitted]) -> dict[str, Made]:
         """Return what the remote servers bring; a tool of anybody else keeps its name."""
         taken = {tool.name for item in fitted for tool in item.supply.tools}
-        rank = len(self.wanted.places) + 1
-        return supplied(self.wanted.servers, taken, self.before.servers, rank)
+        return supplied(self.wanted.servers, taken, self.before.servers, _LAST)
 
     def carried(self, servers: Mapping[str, Made]) -> tuple[Supply, ...]:
         """Return what of that the user did not switch off."""

@@ -57,7 +57,12 @@ class Member:
 
     def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":
         """Begin to read a file of a skill; cancelling the future cancels it."""
-        return self._thread.begin(self._supervised.read(skill, file, seconds))
+        reading = self._supervised.read(skill, file, seconds)
+        try:
+            return self._thread.begin(reading)
+        except RuntimeError:  # the loop is closed
+            reading.close()
+            raise
 
     def begin(self) -> None:
         """Begin the supervision; to be called on the loop."""
