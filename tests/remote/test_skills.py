@@ -23,6 +23,8 @@ from satchel import (
     ToolError,
 )
 from satchel.catalog import State
+from satchel.groups import Activation, view_of
+from satchel.mcp.skills import Manifests, find, read
 from satchel.remote import HttpServer, StdioServer, reading
 from satchel.settings import Limits
 
@@ -445,6 +447,27 @@ def test_a_frontmatter_may_have_values_of_any_kind(bag, book, carry):
     assert "Read guide.md." in call(bag.session(), "load_skill", name="refunds").text
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "is_same"),
+    [
+        ("yes", True, True),
+        ("off", False, True),
+        ("yes", False, False),
+        ("1.10", 1.10, True),
+        ("2024-01-01", "2024-01-01", True),
+        ("[a, b]", ["a"], False),
+        ("{a: 1}", {"a": 1, "b": 2}, False),
+        ("5", {"a": 5}, False),
+    ],
+)
+def test_parsers_may_differ_in_kinds_and_in_nothing_else(bag, book, carry, ours, theirs, is_same):
+    entry = book.add(files={"SKILL.md": md(more=f"x: {ours}\n")})
+    entry["frontmatter"]["x"] = theirs
+    book.write()
+    carry()
+    assert call(bag.session(), "load_skill", name="refunds").is_error is not is_same
+
+
 def test_content_that_changes_after_the_list_is_listed_anew(bag, book, carry):
     book.add()
     carry()
@@ -694,19 +717,57 @@ def test_one_satchel_carries_the_skills_of_another(bag, home, other):
     assert "Other pages." in call(session, "load_skill", name="pdf").text
 
 
-def test_what_is_carried_is_served_on_with_digests(bag, book, carry):
-    from satchel.groups import Activation, view_of
-    from satchel.mcp.skills import Manifests, find, read
+SERVING_ON = """
+import sys
+import anyio
+from mcp.server.stdio import stdio_server
+from satchel import Satchel, Settings, StdioServer
+from satchel.mcp.serving import Serving
+from satchel.settings import Limits
 
+async def main():
+    bag = Satchel([sys.argv[2]], settings=Settings(limits=Limits(mcp_connect=60)))
+    bag.register_mcp_server(StdioServer(sys.executable, sys.argv[3:]), name="inner")
+    server = Serving(bag, local=False).server
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+    bag.close()
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_what_is_carried_is_served_on(bag, book, tmp_path, write_skill, is_taken):
+    book.add(version=2, files={"deep/er.md": "Deep."})
+    local = tmp_path / "local"
+    local.mkdir()
+    if is_taken:
+        write_skill(local, "refunds")
+    (tmp_path / "on.py").write_text(SERVING_ON)
+    args = (str(tmp_path / "on.py"), "-", str(local), *book.server.args)
+    bag.register_mcp_server(StdioServer(sys.executable, args), name="outer")
+    found = {entry.path: name for name, entry in bag.catalog.skills.items()}
+    address = "skill://outer/inner-refunds/refunds" if is_taken else "skill://outer/refunds"
+    name = found[address]
+    session = bag.session()
+    text = call(session, "load_skill", name=name).text
+    assert "Read guide.md." in text
+    assert str(tmp_path) not in text
+    assert call(session, "read_skill_file", skill=name, path="deep/er.md").text == "Deep."
+    book.give("skill://refunds/guide.md", b"Lies.")
+    result = call(session, "read_skill_file", skill=name, path="guide.md")
+    assert result.is_error
+    assert "Lies" not in result.text
+
+
+def test_what_is_carried_is_listed_as_its_server_lists_it(bag, book, carry):
     entry = book.add(version=2)
     carry()
     view = view_of(bag.catalog, Activation())
-    (served,) = Manifests(Limits()).listed(view.skills)
-    assert served == entry
-    uri = "skill://refunds/guide.md"
-    content = asyncio.run(read(uri, find(uri, view), Limits()))
-    assert content["text"] == "The guide."
-    book.give(uri, b"The gUide.")
+    assert Manifests(Limits()).listed(view.skills) == [entry]
     book.give("skill://refunds/SKILL.md", b"lies")
-    with pytest.raises(SatchelError):
-        asyncio.run(read("skill://refunds/SKILL.md", find("skill://refunds", view), Limits()))
+    with pytest.raises(ToolError):
+        asyncio.run(
+            read("skill://refunds/SKILL.md", find("skill://refunds/SKILL.md", view), Limits())
+        )

@@ -29,7 +29,7 @@ from satchel.mcp.listing import Listing, StaleCursorError
 from satchel.mcp.offering import contents_of, made, messages_of
 from satchel.mcp.prompts import prompt_result
 from satchel.mcp.shown import Manner, Showcase, Shown
-from satchel.mcp.skills import TEMPLATE, Manifests, children, find, read, uri_of
+from satchel.mcp.skills import TEMPLATE, Manifests, address_of, children, find, read
 from satchel.mcp.talk import Talk, connection_of
 from satchel.remote.skills import EXTENSION
 from satchel.satchel import Satchel
@@ -286,7 +286,7 @@ class Serving:
     async def _skill(self, ctx: Context, params: SkillParams) -> Any:
         found = find(params.uri, self._shown(ctx).view)
         entry = None
-        if found is not None and params.uri == uri_of(found.skill.name):
+        if found is not None and params.uri == address_of(found.skill):
             entry = await asyncio.to_thread(self._manifests.entry, found.skill)
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri}.")
@@ -385,5 +385,5 @@ def _no_resource(ctx: Context, uri: str) -> MCPError:
 def _without_folders(text: str, *, shown: Shown) -> str:
     """Take out where skills lie on this machine: addresses that a client can read stand there."""
     for skill in shown.view.skills:
-        text = text.replace(xml_path(skill.path), uri_of(skill.name, ""))
+        text = text.replace(xml_path(skill.path), address_of(skill, ""))
     return text

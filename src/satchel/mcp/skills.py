@@ -36,11 +36,24 @@ def uri_of(skill: str, path: str = SKILL_FILE) -> str:
     return SCHEME + "/".join(quote(part, safe="") for part in (skill, *path.split("/")) if part)
 
 
+def address_of(skill: SkillEntry, path: str = SKILL_FILE) -> str:
+    """Return the address of a file of a skill; that of its folder ends with its own name."""
+    own = _own_name(skill)
+    return uri_of(skill.name, f"{own}/{path}" if own != skill.name else path)
+
+
+def _own_name(skill: SkillEntry) -> str:
+    """Return the name that stands in the SKILL.md: a carried one may be called otherwise here."""
+    return (
+        skill.reader.listed.manifest.name if isinstance(skill.reader, RemoteFiles) else skill.name
+    )
+
+
 def resources_of(skills: Iterable[SkillEntry]) -> Iterator[dict[str, Any]]:
     """Describe the SKILL.md of each skill; its other files are addressed by the template."""
     for skill in skills:
         yield {
-            "uri": uri_of(skill.name),
+            "uri": address_of(skill),
             "name": skill.name,
             "description": visible(skill.description),
             "mimeType": "text/markdown",
@@ -73,7 +86,13 @@ def find(uri: str, view: View) -> Found | None:
         return None
     name, *parts = (unquote(part) for part in uri.removeprefix(SCHEME).rstrip("/").split("/"))
     skill = next((item for item in view.skills if item.name == name), None)
-    return Found(skill, "/".join(parts)) if skill is not None else None
+    if skill is None:
+        return None
+    if (own := _own_name(skill)) != skill.name:
+        if parts[:1] != [own]:
+            return None
+        parts = parts[1:]
+    return Found(skill, "/".join(parts))
 
 
 async def read(uri: str, found: Found, limits: Limits) -> dict[str, Any]:
@@ -93,7 +112,7 @@ def children(found: Found) -> list[dict[str, Any]]:
     below = [file.name[len(start) :] for file in found.skill.files if file.name.startswith(start)]
     return [
         {
-            "uri": uri_of(found.skill.name, f"{start}{name}"),
+            "uri": address_of(found.skill, f"{start}{name}"),
             "name": name,
             **(_likely_kind(name) if name in below else {"mimeType": _DIRECTORY}),
         }
@@ -125,23 +144,24 @@ class Manifests:
         `None` for one that breaks the format, is too large, or has a file that cannot be read:
         no client could verify it.
         """
-        if skill_name_fault(skill.name) or len(skill.files) > MOST_FILES:
+        own = _own_name(skill)
+        if skill_name_fault(own) or len(skill.files) > MOST_FILES:
             return None
         try:
             front = self._front(skill)
             files: list[dict[str, Any]] = [
-                {"uri": uri_of(skill.name, name), "digest": digest, "size": size}
+                {"uri": address_of(skill, name), "digest": digest, "size": size}
                 for name, (digest, size) in self._files(skill)
             ]
         except ToolError:
             return None
-        if front is None or front.get("name") != skill.name:
+        if front is None or front.get("name") != own:
             return None
         if not isinstance(front.get("description"), str):
             return None
         if sum(file["size"] for file in files) > MOST_BYTES:
             return None
-        return {"uri": uri_of(skill.name), "frontmatter": front, "resources": files}
+        return {"uri": address_of(skill), "frontmatter": front, "resources": files}
 
     def _front(self, skill: SkillEntry) -> Mapping[str, Any] | None:
         if isinstance(skill.reader, RemoteFiles):

@@ -15,7 +15,7 @@ from mcp.shared.subscriptions import (
 
 from satchel.mcp.client import Level
 from satchel.mcp.shown import Manner, Shown
-from satchel.mcp.skills import uri_of
+from satchel.mcp.skills import address_of
 from satchel.session import Session
 
 
@@ -52,7 +52,7 @@ def events_between(before: Shown, after: Shown) -> Iterator[ServerEvent]:
 
 def _files(shown: Shown) -> dict[str, str]:
     return {
-        uri_of(skill.name, file.name): file.digest
+        address_of(skill, file.name): file.digest
         for skill in shown.view.skills
         for file in skill.files
     }

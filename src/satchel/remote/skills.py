@@ -38,6 +38,7 @@ _MOST_PAGES = 1_000
 _MOST_PROBLEMS = 20
 _LONGEST_URI = 1_024
 _URI = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)")
+_YES, _NO = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off"})
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -339,6 +340,8 @@ def _is_alike(ours: Any, theirs: Any) -> bool:
         return ours.keys() == theirs.keys() and all(_is_alike(ours[k], theirs[k]) for k in ours)
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and all(map(_is_alike, ours, theirs))
+    if isinstance(theirs, bool):
+        return str(ours).lower() in (_YES if theirs else _NO)
     return bool(ours == theirs) or str(ours) == str(theirs)
 
 
