@@ -159,9 +159,9 @@ class Carrying:
 
     def _offered(self, carried: Carried, offer: Offer, member: Member) -> Offered:
         if carried.pin == "off" or not offer.is_up:
-            return Offered(carried, offer, member.call)
+            return Offered(carried, offer, member.call, read=member.read)
         verdict = self._pins_of(carried).judged(offer.listing.tools)
-        return Offered(carried, offer, member.call, verdict)
+        return Offered(carried, offer, member.call, verdict, member.read)
 
     def approve(
         self, name: str, tools: tuple[str, ...], digests: Mapping[str, str] | None

@@ -132,6 +132,15 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "mcp-tool-changed": Rule("A tool of an MCP server is not as it was first seen.", _W, _W),
         "mcp-pins-unreadable": Rule("What MCP servers said first cannot be kept.", _E, _E),
         "mcp-tool-renamed": Rule("A tool of an MCP server got another name here.", _I, _I),
+        "mcp-skill-invalid": Rule(
+            "A skill of an MCP server cannot be used; it is left out.", _E, _E
+        ),
+        "mcp-skills-unlisted": Rule("The skills of an MCP server cannot be known.", _E, _E),
+        "mcp-too-many-skills": Rule("An MCP server lists more skills than the limit.", _W, _W),
+        "mcp-skill-unverified": Rule(
+            "A file of a skill is not what its MCP server listed; it is not shown.", _E, _E
+        ),
+        "mcp-skill-renamed": Rule("A skill of an MCP server got another name here.", _I, _I),
         "plugin-name-shape": Rule("The plugin's name cannot be used.", _E, _E),
         "plugin-name-folder": Rule(
             "The plugin's name is not that of its folder or entry point.", _I, _W

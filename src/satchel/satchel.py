@@ -365,7 +365,8 @@ class Satchel:
     ) -> str:
         """Carry a remote server: its tools are called like any other. Returns its name.
 
-        They are in `group`, or in one of the server's name. `enable` and `disable` are names of
+        They are in `group`, or in one of the server's name. Its skills are listed while `group` is
+        active; without one, always. `enable` and `disable` are names of
         its tools, or patterns. `presets` are values by tool, `"*"` for all, that the model
         neither sees nor sets. Waits until the server answers, or is known not to within
         `Limits.mcp_connect`; one that is down is a diagnostic, and comes back by itself.
@@ -521,6 +522,11 @@ class Satchel:
                 for item in self._wanted.places
                 if item.holds is Holds.SKILLS and item.path in paths
             }
+            if entry.server:
+                raise ConflictError(
+                    f"skill {name!r} is of the MCP server {entry.server!r}",
+                    fix=f'switch it off with disable = ["{entry.address}"], or remove the server',
+                )
             if not own:
                 raise ConflictError(
                     f"skill {name!r} was found in {entry.source!r}",

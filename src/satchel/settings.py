@@ -39,6 +39,7 @@ class Limits:
     mcp_message: int = 16 * MIB
     """Longest message of a server."""
     mcp_tools: int = 500
+    mcp_skills: int = 500
     mcp_schema: int = 64 * KIB
     """Largest definition of one tool of a server."""
     mcp_listing: int = 4 * MIB

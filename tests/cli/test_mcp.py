@@ -65,6 +65,20 @@ def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_
     assert not (here / "was-started").exists()
 
 
+def test_the_skills_of_a_server_are_listed(run, here, write_skill, a_config_folder_of_its_own):
+    write_skill(here / "served", "pdf")
+    a_config_folder_of_its_own.mkdir()
+    args = ["-m", "satchel", "serve", "--skills", str(here / "served")]
+    (a_config_folder_of_its_own / "satchel.toml").write_text(
+        f"[mcp.docs]\ncommand = {sys.executable!r}\nargs = {args!r}\n"
+    )
+    result = run("mcp", "skills", "docs")
+    assert result.stdout.split() == ["pdf", "Does", "a", "thing."]
+    assert "1 skill" in result.stderr
+    (shape,) = json.loads(run("mcp", "skills", "docs", "--json").stdout)
+    assert (shape["source"], shape["path"]) == ("mcp:docs", "skill://docs/pdf")
+
+
 def test_the_tools_of_a_server_are_listed(run, offers):
     offers("a", "b")
     result = run("mcp", "tools", "box")

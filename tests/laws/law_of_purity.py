@@ -39,7 +39,7 @@ PURE = {
     },
     "manifests": {
         *("ast", "hashlib.blake2b", "pathlib.PurePath", "pathlib.PurePosixPath", "re", "yaml"),
-        *("ipaddress.ip_address", "json.loads"),
+        *("ipaddress.ip_address", "json.dumps", "json.loads"),
         *("contextlib.contextmanager", "inspect.cleandoc", "textwrap.dedent"),
     },
     "contracts": {
@@ -50,6 +50,8 @@ PURE = {
     "catalog": {
         "satchel.sources.files.UnitFile",
         "satchel.sources.places.Scope",
+        "satchel.sources.serving.LocalFiles",
+        "satchel.sources.serving.SkillReader",
         "satchel.sources.skills.SkillFinding",
     },
     "groups": set(),
@@ -272,6 +274,10 @@ EXCEPTIONS = {
             *("anyio", "contextlib.asynccontextmanager", "hashlib.blake2b", "json.dumps"),
         },
     ),
+    "remote.carriedskills": (
+        "it makes names, and what is found in folders otherwise",
+        {"re.sub", "satchel.sources"},
+    ),
     "remote.connection": (
         "it takes answers apart, and waits",
         {"contextlib.contextmanager", "math.inf", "pydantic.TypeAdapter"},
@@ -286,6 +292,7 @@ EXCEPTIONS = {
         "it tells patterns apart, and takes some of many",
         {"itertools.chain", "itertools.islice", "re.compile"},
     ),
+    "remote.fleet": ("files of skills come as from a folder", {"satchel.sources"}),
     "remote.loop": (
         "it is the thread",
         {"threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"},
@@ -312,6 +319,13 @@ EXCEPTIONS = {
         "it runs a program to speak with it",
         {"os.killpg", "signal.SIGKILL", "signal.SIGTERM", "sys.platform"},
     ),
+    "remote.reading": (
+        "it takes files out of messages, and keeps some",
+        {
+            *("base64.b64decode", "collections.OrderedDict", "concurrent.futures.CancelledError"),
+            *("pydantic.TypeAdapter", "satchel.sources"),
+        },
+    ),
     "remote.servers": (
         "it takes names and secrets from commands and addresses",
         {
@@ -323,9 +337,16 @@ EXCEPTIONS = {
         "tools are chosen by patterns",
         {"fnmatch.fnmatchcase", "satchel.sources", "shlex.quote"},
     ),
+    "remote.skills": (
+        "it judges what strangers list as what is found in a folder",
+        {
+            *("hashlib.sha256", "pydantic.TypeAdapter", "re.compile", "satchel.sources"),
+            "urllib.parse.unquote_to_bytes",
+        },
+    ),
     "remote.supervising": (
         "others wait for it in their threads, and it says why a server is gone",
-        {"httpx2", "threading.Event"},
+        {"httpx2", "satchel.sources", "threading.Event"},
     ),
     "setup": (
         "it installs plugins: files are put in place, and what an author wrote is run",

@@ -1,5 +1,6 @@
 """Skills as resources and as entries of the extension."""
 
+import asyncio
 import hashlib
 import os
 import sys
@@ -11,7 +12,6 @@ import pytest
 from satchel import Satchel
 from satchel.groups import Activation, view_of
 from satchel.mcp.skills import (
-    MOST_FILES,
     Manifests,
     children,
     find,
@@ -19,6 +19,7 @@ from satchel.mcp.skills import (
     uri_of,
     without_folders,
 )
+from satchel.remote.skills import MOST_FILES
 from satchel.settings import Limits
 
 
@@ -64,12 +65,13 @@ def test_only_files_that_the_skill_lists_are_files(bag, path):
 
 def test_a_text_is_read_byte_by_byte(bag, folder):
     uri = uri_of("pdf", "references/guide one.md")
-    content = read(uri, find(uri, view(bag)), Limits())
+    content = asyncio.run(read(uri, find(uri, view(bag)), Limits()))
     assert content == {"uri": uri, "mimeType": "text/markdown", "text": "Guide\r\n"}
 
 
 def test_what_is_no_text_is_read_as_a_blob(bag):
-    content = read("skill://pdf/logo.png", find("skill://pdf/logo.png", view(bag)), Limits())
+    uri = "skill://pdf/logo.png"
+    content = asyncio.run(read(uri, find(uri, view(bag)), Limits()))
     assert content["mimeType"] == "image/png"
     assert content["blob"] == "iVBORw0KGgoA"
 

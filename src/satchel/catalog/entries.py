@@ -9,6 +9,7 @@ from satchel.diagnostics import Diagnostic
 from satchel.manifests import ConfigField, DeclaredContract, McpServer, SkillManifest
 from satchel.sources.files import UnitFile
 from satchel.sources.places import Scope
+from satchel.sources.serving import LocalFiles, SkillReader
 from satchel.sources.skills import SkillFinding
 from satchel.tools import Tool
 
@@ -46,7 +47,10 @@ class Entry:
     """Where it comes from: a place as the user wrote it, a plugin's name, or `host`."""
     scope: Scope
     path: str
-    """Where a person finds it: the folder of a skill or plugin, the file of a tool."""
+    """Where a person finds it: the folder of a skill or plugin, the file of a tool.
+
+    What a remote server brings has an address instead.
+    """
     unit: str
     """What it is a part of, in every generation: a folder, or an entry point's full name."""
     rank: tuple[Any, ...] = field(compare=False)
@@ -93,6 +97,19 @@ class SkillEntry(Entry):
     files: tuple[UnitFile, ...] = field(default=(), compare=False)
     finding: SkillFinding | None = field(default=None, compare=False, repr=False)
     """What it was made of; the same finding makes the same entry."""
+
+    @property
+    def reader(self) -> SkillReader:
+        """Return what reads its files."""
+        return self.finding.reader if self.finding else LocalFiles(self.path, self.path)
+
+    @property
+    def server(self) -> str:
+        """Return the name of the remote server that it is of, or `""`.
+
+        Its instructions are then still there, and nothing of it is ever run.
+        """
+        return self.reader.server
 
     @property
     def is_for_model(self) -> bool:

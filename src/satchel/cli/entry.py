@@ -28,7 +28,7 @@ COMMANDS = {
     "plugins": "Say of each plugin what it brings, and what it costs to import.",
     "install": "Install a plugin: a folder, a project or a package.",
     "uninstall": "Remove a plugin that was installed.",
-    "mcp": "List, call and approve MCP servers and their tools.",
+    "mcp": "List MCP servers, their tools and skills; call and approve tools.",
     "config": "Show and change what plugins are configured with.",
 }
 """Each command with its one line of help; its code is in `satchel.cli.commands`."""

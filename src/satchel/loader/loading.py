@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from satchel.catalog import RankedSkill, Supply
+from satchel.catalog import Catalog, PluginEntry, RankedSkill, Supply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.found import Loading, Look
 from satchel.loader.wanted import Asked, Unit, Wanted, unit_of
@@ -19,7 +19,7 @@ from satchel.plugins import (
     read_package,
     started,
 )
-from satchel.remote import Made, supplied
+from satchel.remote import FoundSkills, Made, found_skills, supplied
 from satchel.settings import Limits
 from satchel.sources import (
     Background,
@@ -35,6 +35,9 @@ from satchel.sources import (
     normalized,
 )
 from satchel.workers import load_worker, with_health
+
+_LAST = 1_000_000_000
+"""The rank of servers: after all folders and packages, however many come later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +125,7 @@ class Loader:
     def servers(self, fitted: Iterable[Fitted]) -> dict[str, Made]:
         """Return what the remote servers bring; a tool of anybody else keeps its name."""
         taken = {tool.name for item in fitted for tool in item.supply.tools}
-        rank = len(self.wanted.places) + 1
-        return supplied(self.wanted.servers, taken, self.before.servers, rank)
+        return supplied(self.wanted.servers, taken, self.before.servers, _LAST)
 
     def carried(self, servers: Mapping[str, Made]) -> tuple[Supply, ...]:
         """Return what of that the user did not switch off."""
@@ -132,6 +134,22 @@ class Loader:
             _switched_off(made.supply, reason) if reason else made.supply
             for made, reason in zip(servers.values(), off, strict=True)
         )
+
+    def remote_skills(
+        self,
+        ranked: Iterable[RankedSkill],
+        plugins: Iterable[PluginEntry],
+        previous: Catalog,
+    ) -> FoundSkills:
+        """Return the skills of the remote servers that are served; all others keep their names."""
+        found = [item.finding for item in ranked]
+        taken = {item.manifest.name if item.manifest else item.folder_name for item in found}
+        # What is broken now may be served as it was, under another name than its folder's.
+        broken = {item.path for item in found if item.manifest is None}
+        taken |= {entry.name for entry in previous.all_skills if entry.path in broken}
+        served = {entry.name for entry in plugins if entry.is_served}
+        carried = (item for item in self.wanted.servers if item.source in served)
+        return found_skills(carried, taken)
 
     def _is_shadowed(self, supply: Supply) -> bool:
         return supply.name in self.taken and self.taken[supply.name] < supply.scope

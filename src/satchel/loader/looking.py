@@ -3,7 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from satchel.catalog import Catalog, PluginEntry, Supply, build, build_plugins, nothing_off
+from satchel.catalog import (
+    Catalog,
+    PluginEntry,
+    RankedSkill,
+    Supply,
+    build,
+    build_plugins,
+    nothing_off,
+)
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.checking import contract_problems
 from satchel.loader.declaring import declared_servers, with_servers
@@ -58,6 +66,7 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         for place in (*_skill_places(wanted), *_plugin_skill_places(plugins))
     }
     ranked = tuple(load.ranked(skills))
+    carried = load.remote_skills(ranked, plugins, previous)
     now = Look(
         scans,
         skills,
@@ -86,17 +95,19 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         *installed.diagnostics,
         *choices.diagnostics,
         *undeclared,
+        *carried.diagnostics,
         *_absent(wanted, installed),
         # The host is no plugin that is listed, so nobody else would tell of these.
         *fitted[unit_of(wanted.host)].problems,
         *asked.trouble,
     )
+    every = (*ranked, *(RankedSkill(found, (found.path,)) for found in carried.findings))
     off = choices.disabled if choices.chooses else nothing_off
-    built = build(ranked, plugins, previous, odd, off)
+    built = build(every, plugins, previous, odd, off)
     # What is served has to be known before anybody can say what it lacks.
     lacking = tuple(contract_problems(wanted, built, fitted.values()))
     if lacking:
-        built = build(ranked, plugins, previous, (*odd, *lacking), off)
+        built = build(every, plugins, previous, (*odd, *lacking), off)
     return now, built
 
 

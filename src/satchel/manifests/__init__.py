@@ -34,7 +34,7 @@ from satchel.manifests.plugin import (
 from satchel.manifests.python import imported_beside
 from satchel.manifests.reading import Reading
 from satchel.manifests.resolving import resolved
-from satchel.manifests.skill import SkillManifest, read_skill
+from satchel.manifests.skill import SkillManifest, read_listed_skill, read_skill
 from satchel.manifests.yamlbuilder import YamlValue
 from satchel.manifests.yamltext import YamlMap, read_yaml
 
@@ -77,6 +77,7 @@ __all__ = [
     "mentions_in",
     "read_claude_plugin",
     "read_claude_servers",
+    "read_listed_skill",
     "read_mcp",
     "read_open_plugin",
     "read_plugin",

@@ -1,13 +1,15 @@
 """`tools/call`: a request becomes a call of a session, and its result becomes an answer."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from satchel.errors import ToolError
 from satchel.mcp.choosing import Choice
 from satchel.mcp.client import KEY, Client, Context, is_stateless
 from satchel.mcp.shown import Shown
@@ -48,7 +50,7 @@ async def call_tool(asked: Asked) -> dict[str, Any]:
     talk, name = asked.talk, asked.params.name
     if name not in asked.shown.schemas and not _may_be_explained(asked):
         raise MCPError(types.INVALID_PARAMS, _unknown(name, asked.shown))
-    call = ToolCall(name, _arguments(asked), str(asked.ctx.request_id))
+    call = ToolCall(name, await _arguments(asked), str(asked.ctx.request_id))
     client = Client(asked.ctx, talk.level, asked.params)
     try:
         result = await _result(talk.session, call, client)
@@ -93,7 +95,7 @@ async def _result(session: Session, call: ToolCall, client: Client) -> ToolResul
     raise AssertionError("a stream ends with its result")
 
 
-def _arguments(asked: Asked) -> dict[str, Any]:
+async def _arguments(asked: Asked) -> dict[str, Any]:
     """Return the arguments of a call; of our tools for skills, so that nothing counts as seen.
 
     Several conversations may come by one connection. Where nothing lasts, a skill whose file is
@@ -106,7 +108,9 @@ def _arguments(asked: Asked) -> dict[str, Any]:
     if not asked.talk.manner.is_lasting and asked.params.name == _READER:
         for skill in asked.shown.view.model_skills:
             if skill.name == wanted:
-                asked.talk.session.load_skill(skill.name)
+                # What cannot be read says so itself.
+                with suppress(ToolError):
+                    await asyncio.to_thread(asked.talk.session.load_skill, skill.name)
     return {**arguments, "again": True}
 
 

@@ -29,8 +29,9 @@ from satchel.mcp.listing import Listing, StaleCursorError
 from satchel.mcp.offering import contents_of, made, messages_of
 from satchel.mcp.prompts import prompt_result
 from satchel.mcp.shown import Manner, Showcase, Shown
-from satchel.mcp.skills import EXTENSION, TEMPLATE, Manifests, children, find, read, uri_of
+from satchel.mcp.skills import TEMPLATE, Manifests, address_of, children, find, read
 from satchel.mcp.talk import Talk, connection_of
+from satchel.remote.skills import EXTENSION
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult
@@ -237,12 +238,12 @@ class Serving:
             return await _or_question(
                 making, lambda result: _messages(described[params.name], result)
             )
-        text = shown.texts.get(params.name) or self._text_of_skill(params.name, talk, shown)
+        text = shown.texts.get(params.name) or await self._text_of_skill(params.name, talk, shown)
         return prompt_result(described[params.name], text, params.arguments)
 
-    def _text_of_skill(self, name: str, talk: Talk, shown: Shown) -> str:
+    async def _text_of_skill(self, name: str, talk: Talk, shown: Shown) -> str:
         try:
-            text = talk.session.load_skill(name).text
+            text = (await asyncio.to_thread(talk.session.load_skill, name)).text
         except SatchelError as problem:
             raise MCPError(types.INVALID_PARAMS, problem.message) from problem
         self.audience.check(talk, shown)
@@ -271,7 +272,7 @@ class Serving:
         if found is None or not found.is_file:
             raise _no_resource(ctx, params.uri)
         try:
-            content = await asyncio.to_thread(read, params.uri, found, self._limits)
+            content = await read(params.uri, found, self._limits)
         except ToolError as problem:
             code = types.INVALID_PARAMS if is_stateless(ctx) else _RESOURCE_NOT_FOUND
             raise MCPError(code, problem.message, {"uri": params.uri}) from problem
@@ -298,7 +299,7 @@ class Serving:
     async def _skill(self, ctx: Context, params: SkillParams) -> Any:
         found = find(params.uri, self._shown(ctx).view)
         entry = None
-        if found is not None and params.uri == uri_of(found.skill.name):
+        if found is not None and params.uri == address_of(found.skill):
             entry = await asyncio.to_thread(self._manifests.entry, found.skill)
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri}.")

@@ -6,7 +6,7 @@ them with the digests of what a client gets when it reads them now.
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -14,15 +14,15 @@ from urllib.parse import quote, unquote
 from satchel.catalog import SkillEntry
 from satchel.errors import ToolError
 from satchel.groups import View
-from satchel.mcp.frontmatter import typed_frontmatter
+from satchel.manifests.typedfrontmatter import typed_frontmatter
 from satchel.names import skill_name_fault
-from satchel.settings import MIB, Limits
-from satchel.sources.serving import ServedFile, media_type_of, serve
+from satchel.remote import RemoteFiles
+from satchel.remote.skills import MOST_BYTES, MOST_FILES, SCHEME
+from satchel.settings import Limits
+from satchel.sources.serving import media_type_of
 from satchel.sources.skills import SKILL_FILE
 from satchel.text import visible, xml_path
 
-EXTENSION = "io.modelcontextprotocol/skills"
-SCHEME = "skill://"
 TEMPLATE = {
     "uriTemplate": "skill://{name}/{+path}",
     "name": "skill-file",
@@ -30,21 +30,30 @@ TEMPLATE = {
 }
 _DIRECTORY = "inode/directory"
 
-MOST_FILES = 512
-MOST_BYTES = 16 * MIB
-"""Larger skills need not be accepted by any client of the extension."""
-
 
 def uri_of(skill: str, path: str = SKILL_FILE) -> str:
     """Return the address of a file of a skill; without a path, that of its folder."""
     return SCHEME + "/".join(quote(part, safe="") for part in (skill, *path.split("/")) if part)
 
 
+def address_of(skill: SkillEntry, path: str = SKILL_FILE) -> str:
+    """Return the address of a file of a skill; that of its folder ends with its own name."""
+    own = _own_name(skill)
+    return uri_of(skill.name, f"{own}/{path}" if own != skill.name else path)
+
+
+def _own_name(skill: SkillEntry) -> str:
+    """Return the name that stands in the SKILL.md: a carried one may be called otherwise here."""
+    return (
+        skill.reader.listed.manifest.name if isinstance(skill.reader, RemoteFiles) else skill.name
+    )
+
+
 def resources_of(skills: Iterable[SkillEntry]) -> Iterator[dict[str, Any]]:
     """Describe the SKILL.md of each skill; its other files are addressed by the template."""
     for skill in skills:
         yield {
-            "uri": uri_of(skill.name),
+            "uri": address_of(skill),
             "name": skill.name,
             "description": visible(skill.description),
             "mimeType": "text/markdown",
@@ -77,12 +86,18 @@ def find(uri: str, view: View) -> Found | None:
         return None
     name, *parts = (unquote(part) for part in uri.removeprefix(SCHEME).rstrip("/").split("/"))
     skill = next((item for item in view.skills if item.name == name), None)
-    return Found(skill, "/".join(parts)) if skill is not None else None
+    if skill is None:
+        return None
+    if (own := _own_name(skill)) != skill.name:
+        if parts[:1] != [own]:
+            return None
+        parts = parts[1:]
+    return Found(skill, "/".join(parts))
 
 
-def read(uri: str, found: Found, limits: Limits) -> dict[str, Any]:
+async def read(uri: str, found: Found, limits: Limits) -> dict[str, Any]:
     """Return the file as a resource, byte by byte as it is now. Raises `ToolError`."""
-    file = _served(found.skill, found.path, limits)
+    file = await found.skill.reader.fetch(found.path, limits)
     content = {"uri": uri, "mimeType": media_type_of(file.name, file.data)}
     try:
         text = file.data.decode()
@@ -97,7 +112,7 @@ def children(found: Found) -> list[dict[str, Any]]:
     below = [file.name[len(start) :] for file in found.skill.files if file.name.startswith(start)]
     return [
         {
-            "uri": uri_of(found.skill.name, f"{start}{name}"),
+            "uri": address_of(found.skill, f"{start}{name}"),
             "name": name,
             **(_likely_kind(name) if name in below else {"mimeType": _DIRECTORY}),
         }
@@ -129,29 +144,39 @@ class Manifests:
         `None` for one that breaks the format, is too large, or has a file that cannot be read:
         no client could verify it.
         """
-        if skill_name_fault(skill.name) or len(skill.files) > MOST_FILES:
+        own = _own_name(skill)
+        if skill_name_fault(own) or len(skill.files) > MOST_FILES:
             return None
         try:
-            front = typed_frontmatter(_served(skill, SKILL_FILE, self._limits).data, self._limits)
+            front = self._front(skill)
             files: list[dict[str, Any]] = [
-                {"uri": uri_of(skill.name, name), "digest": digest, "size": size}
+                {"uri": address_of(skill, name), "digest": digest, "size": size}
                 for name, (digest, size) in self._files(skill)
             ]
         except ToolError:
             return None
-        if front is None or front.get("name") != skill.name:
+        if front is None or front.get("name") != own:
             return None
         if not isinstance(front.get("description"), str):
             return None
         if sum(file["size"] for file in files) > MOST_BYTES:
             return None
-        return {"uri": uri_of(skill.name), "frontmatter": front, "resources": files}
+        return {"uri": address_of(skill), "frontmatter": front, "resources": files}
+
+    def _front(self, skill: SkillEntry) -> Mapping[str, Any] | None:
+        if isinstance(skill.reader, RemoteFiles):
+            return skill.reader.listed.frontmatter
+        return typed_frontmatter(skill.reader.read(SKILL_FILE, self._limits).data, self._limits)
 
     def _files(self, skill: SkillEntry) -> Iterator[tuple[str, tuple[str, int]]]:
         for file in skill.files:
+            if skill.server:
+                # Nothing is fetched ahead of need: it is verified by that when it is read.
+                yield file.name, (file.digest, file.size)
+                continue
             key = (skill.path, file.name, file.digest)
             if (known := self._known.get(key)) is None:
-                served = _served(skill, file.name, self._limits)
+                served = skill.reader.read(file.name, self._limits)
                 known = (f"sha256:{hashlib.sha256(served.data).hexdigest()}", len(served.data))
                 if served.digest == file.digest:
                     self._known[key] = known
@@ -168,7 +193,7 @@ class Manifests:
 def without_folders(text: str, skills: Iterable[SkillEntry]) -> str:
     """Take out where skills lie on this machine: addresses that a client can read stand there."""
     addresses = {
-        path: uri_of(skill.name, "")
+        path: address_of(skill, "")
         for skill in skills
         for path in (skill.path, xml_path(skill.path))
     }
@@ -176,8 +201,3 @@ def without_folders(text: str, skills: Iterable[SkillEntry]) -> str:
     for path in sorted(addresses, key=len, reverse=True):
         text = text.replace(path, addresses[path])
     return text
-
-
-def _served(skill: SkillEntry, path: str, limits: Limits) -> ServedFile:
-    root = skill.finding.place.path if skill.finding else skill.path
-    return serve(root, skill.path, path, limits)

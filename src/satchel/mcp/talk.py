@@ -16,7 +16,7 @@ from mcp.shared.subscriptions import (
 from satchel.catalog import SkillEntry
 from satchel.mcp.client import Level
 from satchel.mcp.shown import Manner, Shown
-from satchel.mcp.skills import uri_of
+from satchel.mcp.skills import address_of
 from satchel.session import Session
 
 
@@ -55,7 +55,7 @@ def _updates(before: Iterable[SkillEntry], after: Iterable[SkillEntry]) -> Itera
     kept = {id(skill) for skill in before} & {id(skill) for skill in after}
     old, new = (
         {
-            uri_of(skill.name, file.name): file.digest
+            address_of(skill, file.name): file.digest
             for skill in skills
             if id(skill) not in kept
             for file in skill.files

@@ -1,9 +1,11 @@
 """Remote MCP servers: how they are reached, kept, and called."""
 
+from satchel.remote.carriedskills import FoundSkills, found_skills
 from satchel.remote.client import RemoteClient
 from satchel.remote.declared import Declared
 from satchel.remote.definitions import Definition, Listing
 from satchel.remote.fleet import Fleet, Member
+from satchel.remote.reading import RemoteFiles
 from satchel.remote.servers import (
     HttpServer,
     RemoteServer,
@@ -20,6 +22,7 @@ __all__ = [
     "Declared",
     "Definition",
     "Fleet",
+    "FoundSkills",
     "HttpServer",
     "Listing",
     "Made",
@@ -28,10 +31,12 @@ __all__ = [
     "Offered",
     "Pin",
     "RemoteClient",
+    "RemoteFiles",
     "RemoteServer",
     "RemoteTool",
     "SseServer",
     "StdioServer",
     "WorkerServer",
+    "found_skills",
     "supplied",
 ]

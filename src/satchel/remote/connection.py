@@ -12,7 +12,9 @@ from satchel.remote.listing import Lister, too_late
 from satchel.remote.opening import Tail, opened
 from satchel.remote.outcome import result_of
 from satchel.remote.pauses import Pauses
-from satchel.remote.servers import RemoteServer
+from satchel.remote.reading import read_resource
+from satchel.remote.servers import RemoteServer, WorkerServer
+from satchel.remote.skills import SkillListing, listed_skills, offers_skills
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
@@ -39,7 +41,7 @@ class Connection:
         from mcp_types import CallToolResult, InputRequiredResult
         from pydantic import TypeAdapter
 
-        self._client, self._name = client, name
+        self._client, self._name, self._server, self._limits = client, name, server, limits
         self._lister = Lister(client, server, limits)
         self._answers: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
             CallToolResult | InputRequiredResult
@@ -64,6 +66,19 @@ class Connection:
         Raises what tells that the connection is of no more use.
         """
         return await self._lister.listing()
+
+    async def skills(self) -> SkillListing:
+        """Return all skills that the server lists; none if it has no such extension."""
+        if isinstance(self._server, WorkerServer) or not offers_skills(self._client):
+            return SkillListing()
+        return await listed_skills(self._client, self._name, str(self._server), self._limits)
+
+    async def read(self, uri: str) -> bytes | None:
+        """Return what the server says that a resource holds, `None` for an answer that is none.
+
+        Raises `ToolError` for what it refuses.
+        """
+        return await read_resource(self._client, uri, self._name)
 
     async def call(
         self, tool: Definition, arguments: Mapping[str, Any], on_progress: OnProgress
@@ -131,10 +146,17 @@ async def connected(
     """
     import anyio
     from mcp import Client
-    from mcp_types import Implementation, ToolListChangedNotification
+    from mcp_types import (
+        Implementation,
+        ResourceListChangedNotification,
+        ToolListChangedNotification,
+    )
 
     async def heard(message: Any) -> None:
-        if isinstance(message, ToolListChangedNotification):
+        is_of_skills = isinstance(message, ResourceListChangedNotification)
+        if isinstance(message, ToolListChangedNotification) or (
+            is_of_skills and offers_skills(client)
+        ):
             on_change()
 
     client = Client(
@@ -180,13 +202,17 @@ async def _listen(client: "Client", on_change: Callable[[], None]) -> None:
     from mcp import MCPError
     from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
-    tools = client.server_capabilities.tools
-    if tools is None or not tools.list_changed:
+    tools, resources = client.server_capabilities.tools, client.server_capabilities.resources
+    of_tools = bool(tools and tools.list_changed)
+    of_skills = bool(resources and resources.list_changed and offers_skills(client))
+    if not (of_tools or of_skills):
         return
     pauses = Pauses()
     while True:
         try:
-            async with client.listen(tools_list_changed=True) as notices:
+            async with client.listen(
+                tools_list_changed=of_tools, resources_list_changed=of_skills
+            ) as notices:
                 on_change()  # what changed before it listened
                 async for _ in notices:
                     on_change()

@@ -10,6 +10,7 @@ from typing import Any
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
 from satchel.remote.expanding import Judge, require_bounded
+from satchel.remote.skills import ListedSkill, SkillListing
 from satchel.settings import KIB, Limits
 from satchel.text import visible
 from satchel.tools.dialects import shown
@@ -65,6 +66,18 @@ class Listing:
     """Seconds for which it holds, if the server says so."""
     about: Mapping[str, Any] = field(default=NOTHING, hash=False)
     """What the process of a plugin tells of it beside that."""
+    skills: tuple[ListedSkill, ...] = ()
+
+
+def with_skills(listing: Listing, found: SkillListing) -> Listing:
+    """Return a listing with the skills that the server lists; it holds while both hold."""
+    times = [time for time in (listing.fresh, found.fresh) if time is not None]
+    return replace(
+        listing,
+        diagnostics=(*listing.diagnostics, *found.diagnostics),
+        fresh=min(times, default=None),
+        skills=found.skills,
+    )
 
 
 def checked(raw: Definition, limits: Limits) -> Definition:

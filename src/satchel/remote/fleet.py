@@ -10,8 +10,10 @@ from satchel.remote.connection import OnProgress
 from satchel.remote.definitions import Definition
 from satchel.remote.loop import LoopThread
 from satchel.remote.servers import RemoteServer
+from satchel.remote.skills import ListedSkill, SkillFile
 from satchel.remote.supervising import Offer, Supervised
 from satchel.settings import Limits
+from satchel.sources.serving import ServedFile
 from satchel.tools import ToolResult
 from satchel.tools.calling import in_thread
 
@@ -65,6 +67,15 @@ class Member:
             return self._thread.begin(self._supervised.call(tool, arguments, on_progress))
         except RuntimeError:
             raise self._supervised.away() from None
+
+    def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":
+        """Begin to read a file of a skill; cancelling the future cancels it."""
+        reading = self._supervised.read(skill, file, seconds)
+        try:
+            return self._thread.begin(reading)
+        except RuntimeError:  # the loop is closed
+            reading.close()
+            raise
 
     def begin(self) -> None:
         """Begin the supervision; to be called on the loop."""

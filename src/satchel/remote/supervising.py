@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import SatchelError, ToolError
@@ -16,15 +16,20 @@ from satchel.remote.connection import (
     OnProgress,
     connected,
 )
-from satchel.remote.definitions import Definition, Listing
+from satchel.remote.definitions import Definition, Listing, with_skills
 from satchel.remote.listing import too_late
 from satchel.remote.opening import Tail
 from satchel.remote.pauses import Pauses
+from satchel.remote.reading import Files
 from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer
+from satchel.remote.skills import ListedSkill, SkillFile
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
+from satchel.sources.serving import ServedFile
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
+
+T = TypeVar("T")
 
 _log = logging.getLogger("satchel.remote")
 
@@ -44,6 +49,8 @@ class Offer:
     listing: Listing = field(default_factory=Listing)
     """What it offers, or what it last did."""
     version: str = ""
+    odd_files: tuple[tuple[SkillFile, Diagnostic], ...] = ()
+    """Files of its skills that were not what it lists."""
     trouble: Diagnostic | None = None
     """Why none of that can be had, if it cannot."""
 
@@ -73,6 +80,7 @@ class Supervised:
         self._stateless = stateless
         self._era: Era = "auto"
         self._tail = Tail()
+        self._files = Files(name, str(server), limits)
         self.offer = Offer(trouble=self._down("is not connected yet"))
         self.settled = threading.Event()
         """Set once it is known whether the server answers."""
@@ -166,8 +174,9 @@ class Supervised:
 
     async def _list(self, connection: Connection) -> None:
         self._changed.clear()
-        listing = await connection.listing()
-        self._tell(Offer(listing, connection.version))
+        listing = with_skills(await connection.listing(), await connection.skills())
+        self._files.listed(listing.skills)
+        self._tell(Offer(listing, connection.version, self._files.odd))
 
     async def _until_stale(self, spacing: Pauses) -> None:
         """Wait for a reason to list the tools again; one that never rests is asked less often."""
@@ -228,7 +237,9 @@ class Supervised:
         self._calls += 1
         self._idle.clear()
         try:
-            return await self._answer(tool, arguments, on_progress)
+            return await self._answer(
+                lambda connection: connection.call(tool, arguments, on_progress)
+            )
         except (ToolError, asyncio.CancelledError) as problem:
             # Perhaps its tools are others by now, or it is gone and the session with it; whoever
             # got no answer in time cannot know, and the end of a process is seen at once.
@@ -240,15 +251,33 @@ class Supervised:
             if not self._calls:
                 self._idle.set()
 
-    async def _answer(
-        self, tool: Definition, arguments: Mapping[str, Any], on_progress: OnProgress
-    ) -> ToolResult:
+    async def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> ServedFile:
+        """Read a file of a skill, on the loop of the task. Raises `ToolError`."""
+        before = self._files.odd
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._files.read(
+                    skill, file, lambda uri: self._answer(lambda connection: connection.read(uri))
+                )
+        except TimeoutError:
+            raise ToolError(
+                f"the server {self.name!r} did not give {file.name} within {seconds:g} s"
+            ) from None
+        except ToolError:
+            # Perhaps its skills are others by now.
+            self._changed.set()
+            raise
+        finally:
+            if self._files.odd != before:
+                self._tell(replace(self.offer, odd_files=self._files.odd))
+
+    async def _answer(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
         if self._stateless:
             try:
                 async with connected(
                     self.name, self.server, self._limits, era=self._era
                 ) as connection:
-                    return await connection.call(tool, arguments, on_progress)
+                    return await ask(connection)
             except (ToolError, asyncio.CancelledError):
                 raise
             except BaseException as problem:
@@ -264,7 +293,7 @@ class Supervised:
                     await self._back.wait()
         if self._connection is None:
             raise self.away()
-        return await self._connection.call(tool, arguments, on_progress)
+        return await ask(self._connection)
 
     def away(self) -> ToolError:
         """Return the error for a call that cannot be made."""

@@ -14,6 +14,7 @@ from satchel.names import near_misses
 from satchel.remote.definitions import Definition
 from satchel.remote.naming import names_for
 from satchel.remote.pinning import Oddity, Origin, Verdict
+from satchel.remote.reading import BeginRead
 from satchel.remote.servers import RemoteServer
 from satchel.remote.supervising import Offer
 from satchel.remote.tool import BeginCall, RemoteTool
@@ -66,6 +67,13 @@ class Offered:
     begin: BeginCall
     verdict: Verdict = field(default_factory=Verdict)
     """What of it is not as it was first seen."""
+    read: BeginRead | None = None
+    """How files of its skills are read."""
+
+    @property
+    def source(self) -> str:
+        """Return what the server is known as in the catalog."""
+        return f"{SOURCE}:{self.carried.name}"
 
     @property
     def wanted(self) -> tuple[Definition, ...]:

@@ -65,6 +65,8 @@ def _skills(desk: Desk, words: str) -> Iterator[str]:
         entry = desk.catalog.skills.get(hit.name)
         if entry is None or not entry.is_for_model:
             continue
+        if entry.server and not desk.conversation.options.skill_tools:
+            continue
         if entry.name not in shown:
             how = f"in tool group {desk.group_of(entry)!r}, {desk.how_to_use(entry.groups)}"
         elif desk.conversation.options.skill_tools:

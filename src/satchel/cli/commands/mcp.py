@@ -14,6 +14,7 @@ from satchel.cli.commands.call import as_object, result_shape, typed
 from satchel.cli.console import Console
 from satchel.cli.pairs import pairs
 from satchel.cli.render import count, state_word, table
+from satchel.cli.shapes import listed
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.remote import Declared, HttpServer, RemoteTool, StdioServer
@@ -31,7 +32,7 @@ _state = click.option(
 
 @click.group("mcp")
 def command() -> None:
-    """List, call and approve MCP servers and their tools.
+    """List MCP servers, their tools and skills; call and approve tools.
 
     They are those of enabled plugins, and the [mcp.NAME] tables of satchel.toml. Listing reaches
     none of them; the other commands reach the one that is named, and run no plugin code.
@@ -73,9 +74,25 @@ def tools(console: Console, name: str, state: str, sources: Sources, as_json: bo
     else:
         table([(entry.name, state_word(entry), entry.description) for entry in entries], console)
         console.say(count(len(entries), "tool"))
-    for problem in bag.catalog.diagnostics:
-        if problem.code.startswith("mcp-"):
-            console.say(one_line(str(problem)))
+    _tell_problems(bag, console)
+
+
+@command.command("skills", cls=Command)
+@click.argument("name", metavar="SERVER")
+@_state
+@reads_sources
+@as_json
+@pass_console
+def skills(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
+    """List the skills of SERVER; none of their files is read."""
+    bag, _ = _reached(name, sources, state)
+    entries = bag.catalog.all_skills
+    if as_json:
+        console.json(listed(bag.catalog, "skill"))
+    else:
+        table([(entry.name, state_word(entry), entry.description) for entry in entries], console)
+        console.say(count(len(entries), "skill"))
+    _tell_problems(bag, console)
 
 
 @command.command("call", cls=Command)
@@ -217,6 +234,12 @@ def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel"
         if problem.code == "mcp-server-down":
             raise SatchelError(problem.message, where=str(problem.where), fix=problem.fix)
     return bag, item
+
+
+def _tell_problems(bag: "satchel.Satchel", console: Console) -> None:
+    for problem in bag.catalog.diagnostics:
+        if problem.code.startswith("mcp-"):
+            console.say(one_line(str(problem)))
 
 
 def _tool_of(bag: "satchel.Satchel", name: str) -> ToolEntry:

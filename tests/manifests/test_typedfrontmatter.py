@@ -2,7 +2,7 @@
 
 import pytest
 
-from satchel.mcp.frontmatter import typed_frontmatter
+from satchel.manifests.typedfrontmatter import typed_frontmatter
 from satchel.settings import Limits
 
 

@@ -31,7 +31,10 @@ def typed_frontmatter(data: bytes, limits: Limits) -> dict[str, Any] | None:
     import yaml  # lazy: heavy third-party
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found = _value(yaml.compose(front.text, Loader=loader))
+    try:
+        found = _value(yaml.compose(front.text, Loader=loader))
+    except (yaml.YAMLError, ValueError):
+        return None
     return found if isinstance(found, dict) else None
 
 
