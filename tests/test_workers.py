@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 import select
 import signal
@@ -9,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from satchel import Limits, Satchel, Settings
+from satchel import Limits, Satchel, Settings, ToolCall, ToolContext
 from satchel.catalog import State
 
 ENOUGH = 60
@@ -381,17 +382,256 @@ def test_closing_ends_it_and_it_shuts_down(plugin, carried, tmp_path):
     assert done.exists()
 
 
-def test_what_cannot_leave_its_process_is_left_out_and_told(plugin, carried):
+MANY = """
+import asyncio
+import os
+import subprocess
+import sys
+
+import satchel
+from satchel import Image, Text, ToolContext, ToolError, ToolResult, tool
+
+
+@tool
+async def counts(to: int):
+    "Count."
+    for number in range(to):
+        yield f"  {number}\\n"
+
+
+@tool
+async def breaks(at: int):
+    "Break."
+    for number in range(at):
+        yield f"{number} "
+    raise ToolError("Broken.")
+
+
+@tool
+def structured() -> dict:
+    "Tell."
+    return {"a": [1, 2.5, None, True], "b": {"c": "\u00e9"}}
+
+
+@tool
+def pictures() -> list:
+    "Show."
+    return ["Look:", Image(b"PNG"), Text("there")]
+
+
+@tool
+def whole() -> ToolResult:
+    "Tell all."
+    told = (Text("done"),)
+    return ToolResult(told, {"x": 1}, True, error_code="busy", metadata={"a": {"b": [1]}})
+
+
+@tool
+def long() -> str:
+    "Tell much."
+    return "word " * 200_000
+
+
+@tool
+def fails() -> None:
+    "Fail."
+    raise ValueError("secret")
+
+
+@tool
+def noisy() -> str:
+    "Be noisy."
+    print("noise")
+    sys.stderr.write("noise")
+    os.write(1, b"{noise\\n")
+    subprocess.run([sys.executable, "-c", "print('noise'); input()"], check=False)
+    return "quiet"
+
+
+@tool
+def counted(context: ToolContext) -> list:
+    "Count in the state."
+    context.state.setdefault("seen", []).append(1)
+    context.state.pop("old", None)
+    return [len(context.state["seen"]), context.get_metadata("user"), context.tool]
+
+
+@tool
+async def scattered():
+    "Tell of everything."
+    yield Text("a")
+    yield {"n": 1}
+    yield {"n": 2}
+    yield Image(b"x")
+
+
+@satchel.hookimpl
+def satchel_middleware():
+    async def shout(call, next):
+        async for item in next(call):
+            yield item
+        if call.name == "structured":
+            yield ToolResult((Text("LOUD"),))
+
+    return [shout]
+"""
+
+CALLS = [
+    ("counts", {"to": 5}),
+    ("counts", {"to": 0}),
+    ("breaks", {"at": 3}),
+    ("structured", {}),
+    ("pictures", {}),
+    ("whole", {}),
+    ("long", {}),
+    ("noisy", {}),
+    ("counted", {}),
+    ("counted", {}),
+    ("scattered", {}),
+    ("counts", {"to": "many"}),
+]
+
+
+async def told(bag):
+    """Return all that calls tell, and what is in the state then."""
+    session, items = bag.session(), []
+    session.state["old"] = 1
+    for name, arguments in CALLS:
+        context = ToolContext(metadata={"user": "you", "object": object()})
+        items.append([item async for item in session.stream(name, arguments, context=context)])
+    return items, dict(session.state)
+
+
+def test_all_that_its_tools_tell_is_what_they_would_tell_in_this_process(plugin, carried):
+    plugin(MANY)
+    apart = carried()
+    process = apart.catalog.plugins["demo"].supply.code
+    items, state = asyncio.run(told(apart))
+    plugin(MANY, MANIFEST.replace("process", "none"))
+    expected, expected_state = asyncio.run(told(carried()))
+    for mine, its in zip(items, expected, strict=True):
+        for item in (*mine, *its):
+            object.__setattr__(item, "call_id", None)
+        assert mine == its
+    assert state == expected_state == {"seen": [1, 1]}
+    assert called(apart, "fails").error_code == "tool_failed"
+    assert process.trouble is None
+
+
+def test_chunks_come_while_the_tool_goes_on(plugin, carried, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
     plugin(
-        TOOLS
-        + "\nimport satchel\n\n@satchel.hookimpl\ndef satchel_contracts():\n"
-        + '    schema = {"type": "object", "properties": {}}\n'
-        + '    return [satchel.ToolContract("pid", schema, "Tell the process.")]\n'
+        "from satchel import tool\n\n@tool\nasync def steps():\n"
+        "    'Go step by step.'\n    import asyncio\n    yield 'first'\n"
+        f"    await asyncio.to_thread(lambda: open({str(gate)!r}).close())\n    yield 'last'\n"
     )
     bag = carried()
-    assert sorted(bag.catalog.tools) == ["die", "greet", "version"]
+
+    async def follow():
+        seen = []
+        async for item in bag.session().stream("steps", {}):
+            seen.append(item.text)
+            if len(seen) == 1:
+                await asyncio.to_thread(lambda: open(gate, "w").close())
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(follow(), ENOUGH)) == ["first", "last", "firstlast"]
+
+
+EXAMPLE = Path(__file__).parent.parent / "docs" / "examples"
+
+
+def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
+    files = {"contracts": (EXAMPLE / "retrieval" / "contracts.py").read_text()}
+    tools = (EXAMPLE / "retrieval" / "tools.py").read_text()
+    manifest = (EXAMPLE / "retrieval" / "toolkit.yaml").read_text()
+    manifest = manifest.replace("name: retrieval", "name: demo")
+    plans = json.loads((EXAMPLE / "plans.json").read_text())
+
+    async def run(bag):
+        outcomes = []
+        for config in ({}, {"limit": "1"}, {"limit": "none"}):
+            for plan in plans.values():
+                session = bag.session()
+                session.state["library"] = "handbook"
+                calls = [ToolCall(**call) for call in plan]
+                context = ToolContext(config=config)
+                found = session.validate(calls, config=config)
+                outcomes.append([(one.index, one.ids, one.message) for one in found.rejected])
+                outcomes.append([(one.index, one.ids, one.message) for one in found.pruned])
+                outcomes.append([(one.index, one.call.arguments) for one in found.corrected])
+                results = await session.execute(calls, context=context)
+                outcomes.append([(one.text, one.error_code) for one in results])
+                outcomes.append((dict(session.state), session.prompt()))
+        session = bag.session()
+        return outcomes, session.tool_guide(), session.schemas(), bag.catalog.tools["retrieve"]
+
+    plugin(tools, f"{manifest}\nisolation: process\n", **files)
+    apart = carried()
+    assert codes(apart) == []
+    *mine, tool = asyncio.run(run(apart))
+    plugin(tools, manifest, **files)
+    *its, same = asyncio.run(run(carried()))
+    assert mine == its
+    assert (tool.version, tool.declared) == (same.version, same.declared)
+
+
+RULED = """
+import time
+
+import satchel
+from satchel import ToolConfigParam, ToolContract, ToolInvariant, tool
+
+KINDS = {"x": "int - a number"}
+
+
+def judged(call, state, config):
+    if call.arguments["x"] == 1:
+        raise ValueError("broken")
+    while call.arguments["x"] == 2:
+        time.sleep(1)
+    return state.get("open", True)
+
+
+@tool
+def ruled(x: int) -> int:
+    "Tell."
+    return x
+
+
+@tool
+def odd(x: int, part=None) -> int:
+    "Tell."
+    return x
+
+
+@satchel.hookimpl
+def satchel_contracts():
+    rule = ToolInvariant("rule", "Keep it.", judged)
+    odd = ToolConfigParam("part", default={1})
+    return [
+        ToolContract("ruled", KINDS, "Told.", invariants=[rule]),
+        ToolContract("odd", KINDS, "Odd.", config_params=[odd]),
+    ]
+"""
+
+
+def test_a_rule_that_gives_no_answer_refuses_the_call_and_no_tool_is_without_its_rules(
+    plugin, carried
+):
+    plugin(RULED)
+    bag = carried()
+    assert list(bag.catalog.tools) == ["ruled"]
     (told,) = [item for item in bag.catalog.diagnostics if item.code == "plugin-not-isolated"]
-    assert "'pid'" in told.message
+    assert "'odd'" in told.message
+    assert called(bag, "ruled", x=3).structured == 3
+    for x in (1, 2):
+        assert called(bag, "ruled", x=x).error_code == "rejected"
+    session = bag.session()
+    session.state["open"] = object()
+    assert asyncio.run(session.call("ruled", {"x": 3})).error_code == "rejected"
+    assert asyncio.run(bag.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
 
 
 WHEEL = "helper-1.0-py3-none-any.whl"

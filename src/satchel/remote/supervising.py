@@ -100,7 +100,8 @@ class Supervised:
                 # Some older servers do not answer what they do not know.
                 is_late = isinstance(problem, SatchelError)
                 era = "legacy" if is_late and era == "auto" else "auto"
-            if _now() - began > _SETTLED:
+            # One that needs long to come up, and then goes, is no success.
+            if self.opened_at > began and _now() - self.opened_at > _SETTLED:
                 pauses.reset()
             self._lose(why)
             await asyncio.sleep(pauses.next())
