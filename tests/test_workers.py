@@ -2,7 +2,9 @@ import asyncio
 import json
 import os
 import select
+import shutil
 import signal
+import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from satchel import Limits, Satchel, Settings, ToolCall, ToolContext
 from satchel.catalog import State
+from satchel.runtime import run_call
 
 ENOUGH = 60
 """Seconds after which a test gives up; nothing waits that long that goes well."""
@@ -632,6 +635,117 @@ def test_a_rule_that_gives_no_answer_refuses_the_call_and_no_tool_is_without_its
     session.state["open"] = object()
     assert asyncio.run(session.call("ruled", {"x": 3})).error_code == "rejected"
     assert asyncio.run(bag.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
+
+
+def install(site, tools, *, version="1.0", manifest=MANIFEST.replace("demo", "acme")):
+    """Install a package with a plugin `acme`, as an installer leaves it."""
+    folder = site / "acme"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"__init__.py": "", "toolkit.yaml": manifest, "tools.py": tools}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    for old in site.glob("*.dist-info"):
+        shutil.rmtree(old)
+    info = site / f"acme_tools-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: acme-tools\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text("[satchel.plugins]\nacme = acme\n")
+    record = [f"acme/{name},," for name in files]
+    (info / "RECORD").write_text("\n".join([*record, f"{info.name}/RECORD,,"]))
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """Make a folder of packages that the host sees, and no Python of its own."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def test_the_plugin_of_a_package_runs_in_a_process_of_its_own_and_is_upgraded(
+    site, carried, tmp_path
+):
+    (tmp_path / "plugins").mkdir()
+    install(site, TOOLS)
+    bag = carried(entry_points=["acme"])
+    assert (codes(bag), sorted(bag.catalog.tools)) == ([], ["die", "greet", "pid", "version"])
+    process = called(bag, "pid").structured
+    assert process != os.getpid()
+    assert "acme" not in sys.modules
+    install(site, TOOLS.replace("VERSION = 1", "VERSION = 2"), version="1.1")
+    bag.refresh()
+    assert called(bag, "version").structured == 2
+    assert ended(process)
+    assert called(bag, "die").is_error
+    assert called(bag, "version").structured == 2
+
+
+OFFERING = """
+import os
+
+import satchel
+from satchel import McpPrompt, McpResource, tool
+
+
+@satchel.hookimpl
+def satchel_config_fields():
+    return [satchel.ConfigField("word", "secret")]
+
+
+@satchel.hookimpl
+def satchel_startup(config):
+    global WORD
+    WORD = config["word"]
+
+
+@tool(state=["word"])
+def tell(word: str) -> list:
+    "Tell."
+    return [word, WORD, sorted(key for key in os.environ if key.startswith("SATCHEL_"))]
+
+
+def review(topic: str, depth: int = 1):
+    "Review something."
+    return f"Review {topic}, {depth} deep."
+
+
+def note(day: str):
+    "Read a note."
+    return f"{day}: sun"
+
+
+@satchel.hookimpl
+def satchel_mcp():
+    return [
+        McpPrompt(review, complete=lambda argument, begun: [f"{argument}-{begun}"]),
+        McpResource("notes://{day}", note, mime_type="text/plain"),
+    ]
+"""
+
+
+def test_what_its_hooks_declare_and_offer_reaches_it_and_is_served(
+    plugin, carried, tmp_path, monkeypatch
+):
+    plugin(OFFERING)
+    bag = carried()
+    assert bag.catalog.tools == {}
+    assert "s3cret" not in str(bag.catalog.diagnostics)
+    monkeypatch.setenv("SATCHEL_DEMO_WORD", "s3cret-word")
+    monkeypatch.setenv("SATCHEL_OTHER_WORD", "of another")
+    bag.refresh()
+    assert codes(bag) == []
+    assert called(bag, "tell").structured == ["s3cret-word", "s3cret-word", []]
+    prompt, resource = bag.catalog.plugins["demo"].supply.offers
+    assert (prompt.name, prompt.tool.description) == ("review", "Review something.")
+    assert prompt.complete("topic", "t") == ["topic-t"]
+    asked = ToolCall("review", {"topic": "tides", "depth": "2"}, tool=prompt.tool)
+    assert asyncio.run(run_call(prompt.tool, asked, Limits())).text == "Review tides, 2 deep."
+    bad = asyncio.run(run_call(prompt.tool, ToolCall("review", {}), Limits()))
+    assert bad.error_code == "invalid_arguments"
+    assert (resource.mime_type, resource.match("notes://today")) == ("text/plain", {"day": "today"})
+    read = ToolCall("note", {"day": "today"}, tool=resource.tool)
+    assert asyncio.run(run_call(resource.tool, read, Limits())).text == "today: sun"
 
 
 WHEEL = "helper-1.0-py3-none-any.whl"

@@ -353,6 +353,7 @@ EXCEPTIONS = {
         "it runs the code of an author, also where it is async",
         {"asyncio.run", "inspect.isawaitable", "re.compile"},
     ),
+    "workers": ("it reads what a process says", {"base64.b64decode", "json.dumps", "json.loads"}),
     "workers.loading": (
         "it says what a process is sent, and what it is started with",
         {
@@ -369,7 +370,6 @@ EXCEPTIONS = {
         },
     ),
     "workers.tools": ("it keeps what a process tells in order", {"collections.deque"}),
-    "workers.words": ("it reads the words of a process", {"base64.b64decode", "json.loads"}),
     "watching": (
         "it is the watch's thread, and the stream that an event loop reads",
         {
