@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import json
 import os
 import select
@@ -269,7 +270,7 @@ def test_a_call_ends_on_the_process_that_it_began_on_and_then_that_ends(plugin, 
     os.mkfifo(started)
     os.mkfifo(gate)
     plugin(SLOW)
-    bag = carried()
+    bag = carried(Limits(drain=0.1))  # for what was removed, and not for what somebody uses
     old = called(bag, "pid").structured
 
     async def reload():
@@ -282,7 +283,7 @@ def test_a_call_ends_on_the_process_that_it_began_on_and_then_that_ends(plugin, 
         now = await bag.session().call("version", {})
         assert now.structured == 2
         assert (await bag.session().call("pid", {})).structured != old
-        assert not call.done()
+        assert not (await asyncio.wait([call], timeout=0.5))[0]
         await asyncio.to_thread(lambda: open(gate, "w").close())
         return (await call).structured
 
@@ -637,10 +638,11 @@ def test_a_rule_that_gives_no_answer_refuses_the_call_and_no_tool_is_without_its
     assert asyncio.run(bag.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
 
 
-def install(site, tools, *, version="1.0", manifest=MANIFEST.replace("demo", "acme")):
+def install(site, tools, *, version="1.0"):
     """Install a package with a plugin `acme`, as an installer leaves it."""
     folder = site / "acme"
     folder.mkdir(parents=True, exist_ok=True)
+    manifest = MANIFEST.replace("demo", "acme")
     files = {"__init__.py": "", "toolkit.yaml": manifest, "tools.py": tools}
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -746,6 +748,100 @@ def test_what_its_hooks_declare_and_offer_reaches_it_and_is_served(
     assert (resource.mime_type, resource.match("notes://today")) == ("text/plain", {"day": "today"})
     read = ToolCall("note", {"day": "today"}, tool=resource.tool)
     assert asyncio.run(run_call(resource.tool, read, Limits())).text == "today: sun"
+
+
+MARKING = """
+import asyncio
+from pathlib import Path
+
+from satchel import tool
+
+VERSION = 0
+
+
+@tool
+async def mark(number: int, log: str) -> list:
+    "Write a number down, once."
+    with open(log, "a") as file:
+        file.write(f"{number}\\n")
+    await asyncio.sleep(number % 7 / 50)
+    return [number, VERSION]
+"""
+
+EDITS = 20
+
+
+def test_no_call_is_lost_and_none_runs_twice_while_the_plugin_is_edited_again_and_again(
+    plugin, carried, tmp_path
+):
+    log = tmp_path / "log"
+    plugin(MARKING)
+    bag = carried()
+    numbers, answers, edited = itertools.count(), {}, asyncio.Event()
+
+    async def call():
+        session = bag.session()
+        while not edited.is_set():
+            number = next(numbers)
+            answers[number] = await session.call("mark", {"number": number, "log": str(log)})
+
+    async def edit():
+        try:
+            for version in range(1, EDITS + 1):
+                plugin(MARKING.replace("VERSION = 0", f"VERSION = {version}"))
+                await asyncio.to_thread(bag.refresh)
+        finally:
+            edited.set()
+
+    async def both():
+        await asyncio.gather(edit(), *(call() for _ in range(8)))
+
+    asyncio.run(both())
+    assert [one.text for one in answers.values() if one.is_error] == []
+    assert all(one.structured[0] == number for number, one in answers.items())
+    assert {one.structured[1] for one in answers.values()} >= {0, EDITS - 1}
+    assert sorted(map(int, log.read_text().split())) == sorted(answers)
+    assert called(bag, "mark", number=0, log=str(log)).structured == [0, EDITS]
+
+
+def test_closing_gives_the_shutdown_as_long_as_any_hook(plugin, carried, tmp_path):
+    done = tmp_path / "done"
+    plugin(
+        TOOLS
+        + "\nimport time\nimport satchel\n\n@satchel.hookimpl\ndef satchel_startup(config):\n"
+        + "    pass\n\n@satchel.hookimpl\ndef satchel_shutdown():\n"
+        + f"    time.sleep(3)\n    Path({str(done)!r}).touch()\n"
+    )
+    carried().close()
+    assert done.exists()
+
+
+def test_one_that_dies_in_each_call_is_started_ever_less_often(plugin, carried, tmp_path):
+    starts = tmp_path / "starts"
+    plugin(TOOLS + f"\nwith open({str(starts)!r}, 'a') as file:\n    file.write('x')\n")
+    bag = carried(Limits(tool_call=8))
+    before = time.monotonic()
+    for _ in range(4):
+        assert called(bag, "die").is_error
+    assert len(starts.read_text()) <= 5
+    assert time.monotonic() - before > 0.1 / 2 * (1 + 2 + 4)
+    (told,) = [item for item in bag.catalog.diagnostics if item.code == "plugin-worker-down"]
+    assert "ended" in told.message
+
+
+def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
+    plugin(
+        TOOLS
+        + "\nleaked = []\n\n@tool\ndef leak() -> None:\n    'Leak.'\n"
+        + "    while True:\n        leaked.append(bytearray(8_000_000))\n"
+    )
+    bag = carried(Limits(worker_memory=256 * 1024 * 1024))
+    before = called(bag, "pid").structured
+    assert called(bag, "leak").is_error
+    until(bag, lambda: "limit worker_memory" in str(bag.catalog.diagnostics))
+    assert ended(before)
+    assert called(bag, "pid").structured not in {before, None}
+    until(bag, lambda: codes(bag) == [])
 
 
 WHEEL = "helper-1.0-py3-none-any.whl"

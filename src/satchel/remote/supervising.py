@@ -294,7 +294,8 @@ def _told(problem: BaseException) -> str:
         problem = problem.exceptions[0]
     if isinstance(problem, SatchelError):
         return problem.message
-    if isinstance(problem, asyncio.CancelledError):
+    is_closed = str(problem) == "Connection closed"  # whatever was asked just then
+    if isinstance(problem, asyncio.CancelledError) or is_closed:
         return _CLOSED
     if isinstance(problem, FileNotFoundError):
         return "cannot be started: there is no such program or folder"
