@@ -829,6 +829,31 @@ def test_one_that_dies_in_each_call_is_started_ever_less_often(plugin, carried, 
     assert "ended" in told.message
 
 
+def test_one_that_hangs_is_replaced(plugin, carried):
+    plugin(
+        TOOLS + "\n@tool(timeout=0.5)\nasync def spin() -> None:\n    'Spin.'\n"
+        "    while True:\n        pass\n"
+    )
+    bag = carried(Limits(plugin_import=1, hook=0.5))
+    before = called(bag, "pid").structured
+    assert called(bag, "spin").error_code == "timeout"
+    assert ended(before)
+    until(bag, lambda: codes(bag) == [])
+    assert called(bag, "pid").structured not in {before, None}
+
+
+def test_what_it_forks_neither_joins_the_talk_nor_holds_it_up(plugin, carried):
+    plugin(
+        TOOLS + "\n@tool\ndef fork() -> None:\n    'Fork, and die.'\n    import time\n"
+        "    if os.fork():\n        os._exit(1)\n    time.sleep(600)\n"
+    )
+    bag = carried()
+    before = time.monotonic()
+    assert "went away during the call" in called(bag, "fork").text
+    assert time.monotonic() - before < ENOUGH / 2
+    assert called(bag, "pid").structured is not None
+
+
 def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
     plugin(
         TOOLS

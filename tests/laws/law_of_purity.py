@@ -430,7 +430,10 @@ EXCEPTIONS = {
     ),
     "mcp.worker": (
         "it is a process of ours, which bounds itself and reads what its host sent it",
-        {"base64.b64decode", "open", "pickle.loads", "print", "resource", "site.addsitedir", "sys"},
+        {
+            *("base64.b64decode", "open", "os", "pickle.loads", "print", "resource", "sys"),
+            "site.addsitedir",
+        },
     ),
     "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),
     "mcp.stdio": (

@@ -1,6 +1,7 @@
 """The process of one plugin, which serves it to the host that started it."""
 
 import asyncio
+import os
 import site
 import sys
 from base64 import b64decode
@@ -52,6 +53,7 @@ _LAST_WORDS = 0.2
 def main() -> None:
     """Serve the plugin that the first line on stdin holds, until stdin ends."""
     stdin, stdout = claim_stdin(), claim_stdout()
+    _keep_from_children(stdin.fileno(), stdout.fileno())
     # It comes from the process that started this one, through a pipe that only they have.
     paths, found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
     _see(paths)
@@ -188,6 +190,18 @@ def _handed(
         config=SettledConfig(contract, context.config, config),
         state={**context.state, **reads},
     )
+
+
+def _keep_from_children(*files: int) -> None:
+    """Give what is forked here no end of the talk: the host would wait for its end, too."""
+
+    def let_go() -> None:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for file in files:
+            os.dup2(nowhere, file, inheritable=False)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=let_go)
 
 
 def _see(paths: Iterable[str]) -> None:

@@ -225,6 +225,10 @@ class Supervised:
             # Perhaps its tools are others by now, or it is gone and the session with it.
             self._changed.set()
             raise
+        except asyncio.CancelledError:
+            if isinstance(self.server, WorkerServer):
+                self._changed.set()  # perhaps it hangs, and then it is started anew
+            raise
         finally:
             self._calls -= 1
             if not self._calls:
