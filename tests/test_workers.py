@@ -1,7 +1,11 @@
 import asyncio
+import itertools
+import json
 import os
 import select
+import shutil
 import signal
+import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,8 +13,9 @@ from zipfile import ZipFile
 
 import pytest
 
-from satchel import Limits, Satchel, Settings
+from satchel import Limits, Satchel, Settings, ToolCall, ToolContext
 from satchel.catalog import State
+from satchel.runtime import run_call
 
 ENOUGH = 60
 """Seconds after which a test gives up; nothing waits that long that goes well."""
@@ -265,7 +270,7 @@ def test_a_call_ends_on_the_process_that_it_began_on_and_then_that_ends(plugin, 
     os.mkfifo(started)
     os.mkfifo(gate)
     plugin(SLOW)
-    bag = carried()
+    bag = carried(Limits(drain=0.1))  # for what was removed, and not for what somebody uses
     old = called(bag, "pid").structured
 
     async def reload():
@@ -278,7 +283,7 @@ def test_a_call_ends_on_the_process_that_it_began_on_and_then_that_ends(plugin, 
         now = await bag.session().call("version", {})
         assert now.structured == 2
         assert (await bag.session().call("pid", {})).structured != old
-        assert not call.done()
+        assert not (await asyncio.wait([call], timeout=0.5))[0]
         await asyncio.to_thread(lambda: open(gate, "w").close())
         return (await call).structured
 
@@ -381,17 +386,487 @@ def test_closing_ends_it_and_it_shuts_down(plugin, carried, tmp_path):
     assert done.exists()
 
 
-def test_what_cannot_leave_its_process_is_left_out_and_told(plugin, carried):
+MANY = """
+import asyncio
+import os
+import subprocess
+import sys
+
+import satchel
+from satchel import Image, Text, ToolContext, ToolError, ToolResult, tool
+
+
+@tool
+async def counts(to: int):
+    "Count."
+    for number in range(to):
+        yield f"  {number}\\n"
+
+
+@tool
+async def breaks(at: int):
+    "Break."
+    for number in range(at):
+        yield f"{number} "
+    raise ToolError("Broken.")
+
+
+@tool
+def structured() -> dict:
+    "Tell."
+    return {"a": [1, 2.5, None, True], "b": {"c": "\u00e9"}}
+
+
+@tool
+def pictures() -> list:
+    "Show."
+    return ["Look:", Image(b"PNG"), Text("there")]
+
+
+@tool
+def whole() -> ToolResult:
+    "Tell all."
+    told = (Text("done"),)
+    return ToolResult(told, {"x": 1}, True, error_code="busy", metadata={"a": {"b": [1]}})
+
+
+@tool
+def long() -> str:
+    "Tell much."
+    return "word " * 200_000
+
+
+@tool
+def fails() -> None:
+    "Fail."
+    raise ValueError("secret")
+
+
+@tool
+def noisy() -> str:
+    "Be noisy."
+    print("noise")
+    sys.stderr.write("noise")
+    os.write(1, b"{noise\\n")
+    subprocess.run([sys.executable, "-c", "print('noise'); input()"], check=False)
+    return "quiet"
+
+
+@tool
+def counted(context: ToolContext) -> list:
+    "Count in the state."
+    context.state.setdefault("seen", []).append(1)
+    context.state.pop("old", None)
+    return [len(context.state["seen"]), context.get_metadata("user"), context.tool]
+
+
+@tool
+async def scattered():
+    "Tell of everything."
+    yield Text("a")
+    yield {"n": 1}
+    yield {"n": 2}
+    yield Image(b"x")
+
+
+@satchel.hookimpl
+def satchel_middleware():
+    async def shout(call, next):
+        async for item in next(call):
+            yield item
+        if call.name == "structured":
+            yield ToolResult((Text("LOUD"),))
+
+    return [shout]
+"""
+
+CALLS = [
+    ("counts", {"to": 5}),
+    ("counts", {"to": 0}),
+    ("breaks", {"at": 3}),
+    ("structured", {}),
+    ("pictures", {}),
+    ("whole", {}),
+    ("long", {}),
+    ("noisy", {}),
+    ("counted", {}),
+    ("counted", {}),
+    ("scattered", {}),
+    ("counts", {"to": "many"}),
+]
+
+
+async def told(bag):
+    """Return all that calls tell, and what is in the state then."""
+    session, items = bag.session(), []
+    session.state["old"] = 1
+    for name, arguments in CALLS:
+        context = ToolContext(metadata={"user": "you", "object": object()})
+        items.append([item async for item in session.stream(name, arguments, context=context)])
+    return items, dict(session.state)
+
+
+def test_all_that_its_tools_tell_is_what_they_would_tell_in_this_process(plugin, carried):
+    plugin(MANY)
+    apart = carried()
+    process = apart.catalog.plugins["demo"].supply.code
+    items, state = asyncio.run(told(apart))
+    plugin(MANY, MANIFEST.replace("process", "none"))
+    expected, expected_state = asyncio.run(told(carried()))
+    for mine, its in zip(items, expected, strict=True):
+        for item in (*mine, *its):
+            object.__setattr__(item, "call_id", None)
+        assert mine == its
+    assert state == expected_state == {"seen": [1, 1]}
+    assert called(apart, "fails").error_code == "tool_failed"
+    assert process.trouble is None
+
+
+def test_chunks_come_while_the_tool_goes_on(plugin, carried, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
     plugin(
-        TOOLS
-        + "\nimport satchel\n\n@satchel.hookimpl\ndef satchel_contracts():\n"
-        + '    schema = {"type": "object", "properties": {}}\n'
-        + '    return [satchel.ToolContract("pid", schema, "Tell the process.")]\n'
+        "from satchel import tool\n\n@tool\nasync def steps():\n"
+        "    'Go step by step.'\n    import asyncio\n    yield 'first'\n"
+        f"    await asyncio.to_thread(lambda: open({str(gate)!r}).close())\n    yield 'last'\n"
     )
     bag = carried()
-    assert sorted(bag.catalog.tools) == ["die", "greet", "version"]
+
+    async def follow():
+        seen = []
+        async for item in bag.session().stream("steps", {}):
+            seen.append(item.text)
+            if len(seen) == 1:
+                await asyncio.to_thread(lambda: open(gate, "w").close())
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(follow(), ENOUGH)) == ["first", "last", "firstlast"]
+
+
+EXAMPLE = Path(__file__).parent.parent / "docs" / "examples"
+
+
+def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
+    files = {"contracts": (EXAMPLE / "retrieval" / "contracts.py").read_text()}
+    tools = (EXAMPLE / "retrieval" / "tools.py").read_text()
+    manifest = (EXAMPLE / "retrieval" / "toolkit.yaml").read_text()
+    manifest = manifest.replace("name: retrieval", "name: demo")
+    plans = json.loads((EXAMPLE / "plans.json").read_text())
+
+    async def run(bag):
+        outcomes = []
+        for config in ({}, {"limit": "1"}, {"limit": "none"}):
+            for plan in plans.values():
+                session = bag.session()
+                session.state["library"] = "handbook"
+                calls = [ToolCall(**call) for call in plan]
+                context = ToolContext(config=config)
+                found = session.validate(calls, config=config)
+                outcomes.append([(one.index, one.ids, one.message) for one in found.rejected])
+                outcomes.append([(one.index, one.ids, one.message) for one in found.pruned])
+                outcomes.append([(one.index, one.call.arguments) for one in found.corrected])
+                results = await session.execute(calls, context=context)
+                outcomes.append([(one.text, one.error_code) for one in results])
+                outcomes.append((dict(session.state), session.prompt()))
+        session = bag.session()
+        return outcomes, session.tool_guide(), session.schemas(), bag.catalog.tools["retrieve"]
+
+    plugin(tools, f"{manifest}\nisolation: process\n", **files)
+    apart = carried()
+    assert codes(apart) == []
+    *mine, tool = asyncio.run(run(apart))
+    plugin(tools, manifest, **files)
+    *its, same = asyncio.run(run(carried()))
+    assert mine == its
+    assert (tool.version, tool.declared) == (same.version, same.declared)
+
+
+RULED = """
+import time
+
+import satchel
+from satchel import ToolConfigParam, ToolContract, ToolInvariant, tool
+
+KINDS = {"x": "int - a number"}
+
+
+def judged(call, state, config):
+    if call.arguments["x"] == 1:
+        raise ValueError("broken")
+    while call.arguments["x"] == 2:
+        time.sleep(1)
+    return state.get("open", True)
+
+
+@tool
+def ruled(x: int) -> int:
+    "Tell."
+    return x
+
+
+@tool
+def odd(x: int, part=None) -> int:
+    "Tell."
+    return x
+
+
+@satchel.hookimpl
+def satchel_contracts():
+    rule = ToolInvariant("rule", "Keep it.", judged)
+    odd = ToolConfigParam("part", default={1})
+    return [
+        ToolContract("ruled", KINDS, "Told.", invariants=[rule]),
+        ToolContract("odd", KINDS, "Odd.", config_params=[odd]),
+    ]
+"""
+
+
+def test_a_rule_that_gives_no_answer_refuses_the_call_and_no_tool_is_without_its_rules(
+    plugin, carried
+):
+    plugin(RULED)
+    bag = carried()
+    assert list(bag.catalog.tools) == ["ruled"]
     (told,) = [item for item in bag.catalog.diagnostics if item.code == "plugin-not-isolated"]
-    assert "'pid'" in told.message
+    assert "'odd'" in told.message
+    assert called(bag, "ruled", x=3).structured == 3
+    for x in (1, 2):
+        assert called(bag, "ruled", x=x).error_code == "rejected"
+    session = bag.session()
+    session.state["open"] = object()
+    assert asyncio.run(session.call("ruled", {"x": 3})).error_code == "rejected"
+    assert asyncio.run(bag.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
+
+
+def install(site, tools, *, version="1.0"):
+    """Install a package with a plugin `acme`, as an installer leaves it."""
+    folder = site / "acme"
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = MANIFEST.replace("demo", "acme")
+    files = {"__init__.py": "", "toolkit.yaml": manifest, "tools.py": tools}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    for old in site.glob("*.dist-info"):
+        shutil.rmtree(old)
+    info = site / f"acme_tools-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: acme-tools\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text("[satchel.plugins]\nacme = acme\n")
+    record = [f"acme/{name},," for name in files]
+    (info / "RECORD").write_text("\n".join([*record, f"{info.name}/RECORD,,"]))
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """Make a folder of packages that the host sees, and no Python of its own."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def test_the_plugin_of_a_package_runs_in_a_process_of_its_own_and_is_upgraded(
+    site, carried, tmp_path
+):
+    (tmp_path / "plugins").mkdir()
+    install(site, TOOLS)
+    bag = carried(entry_points=["acme"])
+    assert (codes(bag), sorted(bag.catalog.tools)) == ([], ["die", "greet", "pid", "version"])
+    process = called(bag, "pid").structured
+    assert process != os.getpid()
+    assert "acme" not in sys.modules
+    install(site, TOOLS.replace("VERSION = 1", "VERSION = 2"), version="1.1")
+    bag.refresh()
+    assert called(bag, "version").structured == 2
+    assert ended(process)
+    assert called(bag, "die").is_error
+    assert called(bag, "version").structured == 2
+
+
+OFFERING = """
+import os
+
+import satchel
+from satchel import McpPrompt, McpResource, tool
+
+
+@satchel.hookimpl
+def satchel_config_fields():
+    return [satchel.ConfigField("word", "secret")]
+
+
+@satchel.hookimpl
+def satchel_startup(config):
+    global WORD
+    WORD = config["word"]
+
+
+@tool(state=["word"])
+def tell(word: str) -> list:
+    "Tell."
+    return [word, WORD, sorted(key for key in os.environ if key.startswith("SATCHEL_"))]
+
+
+def review(topic: str, depth: int = 1):
+    "Review something."
+    return f"Review {topic}, {depth} deep."
+
+
+def note(day: str):
+    "Read a note."
+    return f"{day}: sun"
+
+
+@satchel.hookimpl
+def satchel_mcp():
+    return [
+        McpPrompt(review, complete=lambda argument, begun: [f"{argument}-{begun}"]),
+        McpResource("notes://{day}", note, mime_type="text/plain"),
+    ]
+"""
+
+
+def test_what_its_hooks_declare_and_offer_reaches_it_and_is_served(
+    plugin, carried, tmp_path, monkeypatch
+):
+    plugin(OFFERING)
+    bag = carried()
+    assert bag.catalog.tools == {}
+    assert "s3cret" not in str(bag.catalog.diagnostics)
+    monkeypatch.setenv("SATCHEL_DEMO_WORD", "s3cret-word")
+    monkeypatch.setenv("SATCHEL_OTHER_WORD", "of another")
+    bag.refresh()
+    assert codes(bag) == []
+    assert called(bag, "tell").structured == ["s3cret-word", "s3cret-word", []]
+    prompt, resource = bag.catalog.plugins["demo"].supply.offers
+    assert (prompt.name, prompt.tool.description) == ("review", "Review something.")
+    assert prompt.complete("topic", "t") == ["topic-t"]
+    asked = ToolCall("review", {"topic": "tides", "depth": "2"}, tool=prompt.tool)
+    assert asyncio.run(run_call(prompt.tool, asked, Limits())).text == "Review tides, 2 deep."
+    bad = asyncio.run(run_call(prompt.tool, ToolCall("review", {}), Limits()))
+    assert bad.error_code == "invalid_arguments"
+    assert (resource.mime_type, resource.match("notes://today")) == ("text/plain", {"day": "today"})
+    read = ToolCall("note", {"day": "today"}, tool=resource.tool)
+    assert asyncio.run(run_call(resource.tool, read, Limits())).text == "today: sun"
+
+
+MARKING = """
+import asyncio
+from pathlib import Path
+
+from satchel import tool
+
+VERSION = 0
+
+
+@tool
+async def mark(number: int, log: str) -> list:
+    "Write a number down, once."
+    with open(log, "a") as file:
+        file.write(f"{number}\\n")
+    await asyncio.sleep(number % 7 / 50)
+    return [number, VERSION]
+"""
+
+EDITS = 20
+
+
+def test_no_call_is_lost_and_none_runs_twice_while_the_plugin_is_edited_again_and_again(
+    plugin, carried, tmp_path
+):
+    log = tmp_path / "log"
+    plugin(MARKING)
+    bag = carried()
+    numbers, answers, edited = itertools.count(), {}, asyncio.Event()
+
+    async def call():
+        session = bag.session()
+        while not edited.is_set():
+            number = next(numbers)
+            answers[number] = await session.call("mark", {"number": number, "log": str(log)})
+
+    async def edit():
+        try:
+            for version in range(1, EDITS + 1):
+                plugin(MARKING.replace("VERSION = 0", f"VERSION = {version}"))
+                await asyncio.to_thread(bag.refresh)
+        finally:
+            edited.set()
+
+    async def both():
+        await asyncio.gather(edit(), *(call() for _ in range(8)))
+
+    asyncio.run(both())
+    assert [one.text for one in answers.values() if one.is_error] == []
+    assert all(one.structured[0] == number for number, one in answers.items())
+    assert {one.structured[1] for one in answers.values()} >= {0, EDITS - 1}
+    assert sorted(map(int, log.read_text().split())) == sorted(answers)
+    assert called(bag, "mark", number=0, log=str(log)).structured == [0, EDITS]
+
+
+def test_closing_gives_the_shutdown_as_long_as_any_hook(plugin, carried, tmp_path):
+    done = tmp_path / "done"
+    plugin(
+        TOOLS
+        + "\nimport time\nimport satchel\n\n@satchel.hookimpl\ndef satchel_startup(config):\n"
+        + "    pass\n\n@satchel.hookimpl\ndef satchel_shutdown():\n"
+        + f"    time.sleep(3)\n    Path({str(done)!r}).touch()\n"
+    )
+    carried().close()
+    assert done.exists()
+
+
+def test_one_that_dies_in_each_call_is_started_ever_less_often(plugin, carried, tmp_path):
+    starts = tmp_path / "starts"
+    plugin(TOOLS + f"\nwith open({str(starts)!r}, 'a') as file:\n    file.write('x')\n")
+    bag = carried(Limits(tool_call=8))
+    before = time.monotonic()
+    for _ in range(4):
+        assert called(bag, "die").is_error
+    assert len(starts.read_text()) <= 5
+    assert time.monotonic() - before > 0.1 / 2 * (1 + 2 + 4)
+    (told,) = [item for item in bag.catalog.diagnostics if item.code == "plugin-worker-down"]
+    assert "ended" in told.message
+
+
+def test_one_that_hangs_is_replaced(plugin, carried):
+    plugin(
+        TOOLS + "\n@tool(timeout=0.5)\nasync def spin() -> None:\n    'Spin.'\n"
+        "    while True:\n        pass\n"
+    )
+    bag = carried(Limits(plugin_import=1, hook=0.5))
+    before = called(bag, "pid").structured
+    assert called(bag, "spin").error_code == "timeout"
+    assert ended(before)
+    until(bag, lambda: codes(bag) == [])
+    assert called(bag, "pid").structured not in {before, None}
+
+
+def test_what_it_forks_neither_joins_the_talk_nor_holds_it_up(plugin, carried):
+    plugin(
+        TOOLS + "\n@tool\ndef fork() -> None:\n    'Fork, and die.'\n    import time\n"
+        "    if os.fork():\n        os._exit(1)\n    time.sleep(600)\n"
+    )
+    bag = carried()
+    before = time.monotonic()
+    assert "went away during the call" in called(bag, "fork").text
+    assert time.monotonic() - before < ENOUGH / 2
+    assert called(bag, "pid").structured is not None
+
+
+def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
+    plugin(
+        TOOLS
+        + "\nleaked = []\n\n@tool\ndef leak() -> None:\n    'Leak.'\n"
+        + "    while True:\n        leaked.append(bytearray(8_000_000))\n"
+    )
+    bag = carried(Limits(worker_memory=256 * 1024 * 1024))
+    before = called(bag, "pid").structured
+    assert called(bag, "leak").is_error
+    until(bag, lambda: "limit worker_memory" in str(bag.catalog.diagnostics))
+    assert ended(before)
+    assert called(bag, "pid").structured not in {before, None}
+    until(bag, lambda: codes(bag) == [])
 
 
 WHEEL = "helper-1.0-py3-none-any.whl"

@@ -393,14 +393,23 @@ EXCEPTIONS = {
         "it runs the code of an author, also where it is async",
         {"asyncio.run", "inspect.isawaitable", "re.compile"},
     ),
-    "workers": (
-        "it starts processes, sends them what was read, and ends them with their last user",
+    "workers": ("it reads what a process says", {"base64.b64decode", "json.dumps", "json.loads"}),
+    "workers.loading": (
+        "it says what a process is sent, and what it is started with",
         {
             *("base64.b64encode", "io.BytesIO", "json.dumps", "os.environ.items", "sys.executable"),
-            *("pathlib.PurePath", "pickle.Pickler", "satchel.sources", "threading.RLock"),
-            *("os.path.join", "os.pathsep", "time.perf_counter", "weakref.finalize"),
+            *("pathlib.PurePath", "pickle.Pickler", "satchel.sources", "os.path.join"),
+            *("os.pathsep", "sys.path"),
         },
     ),
+    "workers.processes": (
+        "it starts processes, and ends them with their last user",
+        {
+            *("threading.RLock", "time.perf_counter", "weakref.finalize"),
+            "concurrent.futures.Future",
+        },
+    ),
+    "workers.tools": ("it keeps what a process tells in order", {"collections.deque"}),
     "watching": (
         "it is the watch's thread, and the stream that an event loop reads",
         {
@@ -462,7 +471,10 @@ EXCEPTIONS = {
     ),
     "mcp.worker": (
         "it is a process of ours, which bounds itself and reads what its host sent it",
-        {"base64.b64decode", "pickle.loads", "resource"},
+        {
+            *("base64.b64decode", "open", "os", "pickle.loads", "print", "resource", "sys"),
+            "site.addsitedir",
+        },
     ),
     "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),
     "mcp.stdio": (

@@ -90,8 +90,15 @@ class Loader:
         """Import a plugin folder, or start the process that it asks for."""
         workers = self.wanted.workers
         if is_isolated(found) and workers is not None and found.sources and not supply.flawed:
-            return load_worker(supply, found, self._configuration(supply), workers)
+            return load_worker(supply, found, self._configuration, workers)
         return load_folder(found, supply.rank, limits, alone=not self.asked.aside)
+
+    def _package(self, supply: Supply, found: PackageFinding, limits: Limits) -> Supply:
+        """Import what an installed plugin needs, or start the process that it asks for."""
+        workers = self.wanted.workers
+        if is_isolated(found.part) and workers is not None and not supply.failed:
+            return load_worker(supply, found, self._configuration, workers)
+        return load_package(found, supply.rank, limits, alone=not self.asked.aside)
 
     def packages(self, packages: Iterable[PackageFinding]) -> Iterable[Supply]:
         """Load the installed plugins that somebody asked for; list the others."""
@@ -118,9 +125,9 @@ class Loader:
             elif not self.wanted.run_code or self._is_shadowed(supply):
                 yield supply
             else:
-                limits, alone = self.wanted.settings.limits, not self.asked.aside
-                load = partial(load_package, package, rank, limits, alone=alone)
-                yield self._loaded(supply, load)
+                load = partial(self._package, supply, package, self.wanted.settings.limits)
+                last_good = self.before.sound.get(unit_of(supply))
+                yield with_health(self._loaded(supply, load), last_good)
 
     def servers(self, fitted: Iterable[Fitted]) -> dict[str, Made]:
         """Return what the remote servers bring; a tool of anybody else keeps its name."""

@@ -1,47 +1,67 @@
 """The process of one plugin, which serves it to the host that started it."""
 
 import asyncio
+import os
+import site
+import sys
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from copy import deepcopy
+from dataclasses import replace
 from importlib.metadata import version
 from pickle import loads
-from typing import Any
+from types import MappingProxyType
+from typing import Any, BinaryIO
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
-from satchel.catalog import Supply, ToolSupply
-from satchel.diagnostics import Diagnostic, Where, report
+from satchel.contracts import ToolContract
+from satchel.contracts.configuring import SettledConfig
 from satchel.mcp.calling import answer
 from satchel.mcp.stdio import claim_stdin, claim_stdout, serve_stdio
-from satchel.plugins import fit, load_folder, started
+from satchel.mcp.workload import Load, loaded
 from satchel.remote.listing import ABOUT
 from satchel.runtime import begin, layers_for
-from satchel.settings import Limits
-from satchel.sources import Configuration, PluginFinding
-from satchel.text import shorten
-from satchel.tools import Tool, ToolCall, ToolContext, ToolResult
-from satchel.tools.results import to_json
-from satchel.workers import ERROR
+from satchel.runtime.run import Run, ToolRun
+from satchel.settings import KIB, MIB, Limits
+from satchel.tools import ToolCall, ToolContext, ToolResult
+from satchel.tools.calling import in_thread
+from satchel.workers.contracts import answered
+from satchel.workers.words import (
+    COMPLETE,
+    OFFER,
+    RESULT,
+    RULES,
+    changes_of,
+    told_chunk,
+    told_result,
+)
 
 Context = ServerRequestContext[Any, Any]
 
-_PROGRESS_SHOWN = 2_000
+_FULL = 0.9
+"""The part of its memory from which on a process that lacks some has no future."""
+
+_LAST_WORDS = 0.2
+"""Seconds for the answer that says so."""
 
 
 def main() -> None:
     """Serve the plugin that the first line on stdin holds, until stdin ends."""
     stdin, stdout = claim_stdin(), claim_stdout()
+    _keep_from_children(stdin.fileno(), stdout.fileno())
     # It comes from the process that started this one, through a pipe that only they have.
-    found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
+    paths, found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
+    _see(paths)
     _bound(limits.worker_memory)
-    serving = Serving(found, config, limits)
+    serving = Serving(loaded(found, config, limits), limits)
     try:
-        asyncio.run(serve_stdio(serving, stdin, stdout))
+        with suppress(asyncio.CancelledError):  # it is full
+            asyncio.run(serving.serve(stdin, stdout))
     finally:
         serving.end()
 
@@ -49,141 +69,155 @@ def main() -> None:
 class Serving:
     """One plugin, served to the host."""
 
-    def __init__(self, found: PluginFinding, config: Configuration, limits: Limits) -> None:
-        assert found.manifest is not None
-        self._limits = limits
-        here = replace(found, manifest=replace(found.manifest, isolation="none"))
-        supply = started(load_folder(here, (0,), limits), config)
-        fitted = fit(supply, lambda _name, fields: replace(config, fields=fields), {}, None)
-        fittings = fitted.fittings.values()
-        self._supply = supply = replace(
-            supply,
-            tools=fitted.supply.tools,
-            # With other values it may serve what it cannot serve now.
-            flawed=supply.flawed or any(item.invalid for item in fittings),
-            diagnostics=(
-                *supply.diagnostics,
-                *(item.problem for item in fittings if item.problem),
-                *_left_out(supply),
-            ),
-        )
-        offered = [tool for tool in supply.tools if tool.tool is not None and not tool.contract]
-        self._tools = {tool.name: tool for tool in offered}
-        versions = {tool.name: tool.version for tool in fitted.supply.tools}
-        versions |= {item.raw.name: item.raw.version for item in fittings}
-        self._about = {
-            "tools": [
-                _described(tool, tool.tool, versions[tool.name]) for tool in offered if tool.tool
-            ],
-            "groups": [asdict(group) for group in supply.groups],
-            "skills": supply.skills,
-            "sections": supply.sections,
-            "failed": supply.failed,
-            "flawed": supply.flawed,
-            "withdrawn": supply.withdrawn,
-            "diagnostics": [item.as_dict() for item in supply.diagnostics],
-        }
+    def __init__(self, load: Load, limits: Limits) -> None:
+        self._load, self._limits = load, limits
+        self._serving: asyncio.Task[Any] | None = None
         self.server: Server[None] = Server(
             "satchel-worker",
             version=version("satchel"),
             on_list_tools=self._list,
             on_call_tool=self._call,
-            get_tool_input_schema=self._schema_of,
         )
+
+    async def serve(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
+        """Serve until stdin ends."""
+        self._serving = asyncio.current_task()
+        await serve_stdio(self, stdin, stdout)
 
     def end(self) -> None:
         """Run the shutdown of the plugin."""
-        if self._supply.life is not None:
-            self._supply.life.end()
-
-    def _schema_of(self, name: str) -> Mapping[str, Any] | None:
-        tool = self._tools.get(name)
-        return tool.tool.parameters if tool and tool.tool else None
+        if self._load.supply.life is not None:
+            self._load.supply.life.end()
 
     async def _list(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> Any:
         return {
-            "tools": [item.tool.to_schema("mcp") for item in self._tools.values() if item.tool],
-            "_meta": {ABOUT: self._about},
+            "tools": [],
+            "_meta": {ABOUT: self._load.about},
             "resultType": "complete",
             "ttlMs": 0,
             "cacheScope": "private",
         }
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
-        supply = self._tools.get(params.name)
+        asked = dict(params.arguments or {})
+        if params.name in {RULES, COMPLETE}:
+            return await self._answer(params.name, asked)
+        call_id, context = str(ctx.request_id), _context(asked.get("context") or {})
+        if params.name.startswith(OFFER):
+            made = self._load.offers[params.name].tool
+            context = replace(context, tool=made.name, call_id=call_id)
+            call = ToolCall(made.name, asked["arguments"], call_id, made, (), context)
+            return await self._ended(ctx, ToolRun(call, made, self._limits), context, {})
+        supply = self._load.tools.get(params.name)
         if supply is None or supply.tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}.")
-        call_id = str(ctx.request_id)
-        call = ToolCall(
-            params.name,
-            dict(params.arguments or {}),
-            call_id,
-            supply.tool,
-            self._groups_of(supply),
-            ToolContext(tool=params.name, call_id=call_id),
-        )
-        layers = layers_for(self._supply.layers, call.name, call.groups)
+        context = _handed(context, supply.contract, asked.get("handed"))
+        before = deepcopy(dict(context.state))
+        context = replace(context, tool=supply.name, call_id=call_id)
+        groups = self._load.groups_of(supply)
+        call = ToolCall(supply.name, asked["arguments"], call_id, supply.tool, groups, context)
+        layers = layers_for(self._load.supply.layers, call.name, call.groups)
         run = begin(call, supply.tool, self._limits, layers=layers)
+        return await self._ended(ctx, run, context, before)
+
+    async def _ended(
+        self, ctx: Context, run: Run, context: ToolContext, before: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Run to the end, and tell each chunk when it comes."""
         done = 0
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 done += 1
-                said = shorten(item.text, _PROGRESS_SHOWN)
-                await ctx.session.report_progress(done, None, said or None)
+                await ctx.session.report_progress(done, None, told_chunk(item))
         finally:
             await run.close()
-        return {**answer(item, is_stateless=True), "_meta": _meta_of(item)}
+        if item.is_error and (taken := _memory()) > self._limits.worker_memory * _FULL:
+            self._leave(taken)
+        changes = changes_of(before, context.state)
+        return {**answer(item, is_stateless=True), "_meta": {RESULT: told_result(item, changes)}}
 
-    def _groups_of(self, tool: ToolSupply) -> tuple[str, ...]:
-        listed = (group.name for group in self._supply.groups if tool.name in group.tools)
-        return tuple(dict.fromkeys((*tool.groups, *listed)))
+    async def _answer(self, what: str, question: Mapping[str, Any]) -> Any:
+        """Answer what the host asks of the plugin's functions, each in a thread of its own."""
+        try:
+            told = await in_thread(lambda: self._told(what, question))
+            text = ""
+        except Exception as problem:
+            # Any: the functions are the plugin's.
+            told, text = None, f"{type(problem).__name__}: {problem}"
+        return {
+            "content": [{"type": "text", "text": text}],
+            "structuredContent": {"answer": told},
+            "isError": bool(text),
+            "resultType": "complete",
+        }
+
+    def _told(self, what: str, question: Mapping[str, Any]) -> Any:
+        if what == RULES:
+            contract = self._load.tools[question["tool"]].contract
+            assert contract is not None
+            return answered(contract, question)
+        complete = self._load.offers[question["call"]].complete
+        assert complete is not None
+        return list(map(str, complete(question["argument"], question["begun"])))
+
+    def _leave(self, taken: int) -> None:
+        """End this process, so that a fresh one takes its place; the host hears the last line."""
+        told = f"took {taken // MIB} MiB of memory and needs more (limit worker_memory)"
+        print(told, file=sys.__stderr__, flush=True)
+        if self._serving is not None:
+            asyncio.get_running_loop().call_later(_LAST_WORDS, self._serving.cancel)
 
 
-def _described(supply: ToolSupply, tool: Tool, raw_version: str) -> dict[str, Any]:
-    return {
-        "name": supply.name,
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "output": tool.output,
-        "annotations": tool.annotations,
-        "examples": tool.examples,
-        "timeout": tool.timeout,
-        "idempotent": tool.idempotent,
-        "background": tool.background,
-        "groups": supply.groups,
-        "path": supply.path,
-        "version": raw_version,
-    }
+def _context(told: Mapping[str, Any]) -> ToolContext:
+    return ToolContext(
+        metadata=MappingProxyType(told.get("metadata", {})),
+        config=MappingProxyType(told.get("config", {})),
+        state=told.get("state", {}),
+        preapproved=tuple(told.get("preapproved", ())),
+    )
 
 
-def _meta_of(result: ToolResult) -> dict[str, Any]:
-    meta: dict[str, Any] = {ERROR: result.error_code} if result.error_code else {}
-    for key, value in result.metadata.items():
-        with suppress(Exception):  # what cannot be written stays here
-            to_json(value)
-            meta[key] = value
-    return meta
+def _handed(
+    context: ToolContext, contract: ToolContract | None, values: Mapping[str, Any] | None
+) -> ToolContext:
+    """Add what a contract hands its tool: the host chose it, and had it normalised, already."""
+    if contract is None or values is None:
+        return context
+    config = {item.key: values[item.key] for item in contract.config_params}
+    reads = {item.key: values[item.key] for item in contract.state_reads}
+    return replace(
+        context,
+        config=SettledConfig(contract, context.config, config),
+        state={**context.state, **reads},
+    )
 
 
-def _left_out(supply: Supply) -> list[Diagnostic]:
-    """Tell what a plugin brings that cannot leave its process."""
-    parts = {
-        "its commands": supply.commands,
-        "its prompts and resources for MCP": supply.offers,
-        **{
-            f"its tool {tool.name!r}, which has a contract,": tool.contract for tool in supply.tools
-        },
-    }
-    return [
-        report(
-            "plugin-not-isolated",
-            Where(supply.path),
-            f"{what} cannot be reached in a process of its own; left out",
-            "remove 'isolation: process' if its code may run in the process of the host",
-        )
-        for what, brought in parts.items()
-        if brought
-    ]
+def _keep_from_children(*files: int) -> None:
+    """Give what is forked here no end of the talk: the host would wait for its end, too."""
+
+    def let_go() -> None:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for file in files:
+            os.dup2(nowhere, file, inheritable=False)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=let_go)
+
+
+def _see(paths: Iterable[str]) -> None:
+    """Look for packages where the host does, after what is installed for this process alone."""
+    for path in paths:
+        if path and path not in sys.path:
+            site.addsitedir(path)
+
+
+def _memory() -> int:
+    """Return the bytes that count for the bound of this process, where the system tells."""
+    with suppress(OSError, ValueError), open("/proc/self/status", encoding="ascii") as status:
+        for line in status:
+            if line.startswith("VmData:"):
+                return int(line.split()[1]) * KIB
+    return 0
 
 
 def _bound(memory: int) -> None:

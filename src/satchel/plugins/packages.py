@@ -62,8 +62,7 @@ def load_package(
     if supply.failed:
         return supply
     if found.part is not None and is_isolated(found.part):
-        why = "nothing runs plugins of packages that way yet"
-        return not_isolated(supply, found.part, why)
+        return not_isolated(supply, found.part, "this is another's")
     modules, has_entry = found.modules, found.may_have_hooks(limits)
     if not (modules or has_entry):
         return supply

@@ -91,7 +91,9 @@ class Connection:
         from mcp_types import CallToolRequest, CallToolRequestParams, InputRequiredResult
 
         async def heard(progress: float, total: float | None, message: str | None) -> None:
-            told = {"progress": progress, "total": total, "message": message and one_line(message)}
+            if message and not isinstance(self._server, WorkerServer):
+                message = one_line(message)
+            told = {"progress": progress, "total": total, "message": message}
             on_progress({key: value for key, value in told.items() if value is not None})
 
         params = CallToolRequestParams(name=tool.name, arguments=dict(arguments))

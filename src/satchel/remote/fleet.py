@@ -9,7 +9,7 @@ from typing import Any
 from satchel.remote.connection import OnProgress
 from satchel.remote.definitions import Definition
 from satchel.remote.loop import LoopThread
-from satchel.remote.servers import RemoteServer
+from satchel.remote.servers import RemoteServer, WorkerServer
 from satchel.remote.skills import ListedSkill, SkillFile
 from satchel.remote.supervising import Offer, Supervised
 from satchel.settings import Limits
@@ -49,6 +49,12 @@ class Member:
         """Tell whether it is known if the server answers, or somebody waited for that in vain."""
         return self._was_awaited or self._supervised.settled.is_set()
 
+    @property
+    def patience(self) -> float:
+        """Return the seconds that the end waits for it."""
+        server = self._supervised.server
+        return _END + (server.patience if isinstance(server, WorkerServer) else 0.0)
+
     def wait(self, seconds: float) -> bool:
         """Wait until it is known whether the server answers; if not, it is told as it is."""
         self._thread.wait_until_ready()
@@ -87,7 +93,7 @@ class Member:
             await self._supervised.drained(drain)
         if self._task is not None:
             self._supervised.end(self._task)
-            await asyncio.wait([self._task], timeout=_END)
+            await asyncio.wait([self._task], timeout=self.patience)
             if self._task.done() and not self._task.cancelled():
                 self._task.exception()
 
@@ -139,7 +145,8 @@ class Fleet:
         else:
             closing = thread.begin(self._close(in_turn))
             try:
-                closing.result(_END * 2 + _MOMENT * len(members))
+                patience = max((member.patience for member in members), default=0)
+                closing.result(_END + patience + _MOMENT * len(members))
             except TimeoutError:
                 _log.warning("servers did not end in time")
             thread.stop(_END)

@@ -46,7 +46,8 @@ async def running(
         stderr=errors,
         start_new_session=True,
     )
-    greeting = server.greeting if isinstance(server, WorkerServer) else b""
+    ours = server if isinstance(server, WorkerServer) else None
+    greeting, patience = (ours.greeting, ours.patience) if ours else (b"", _PATIENCE)
     heard, read = anyio.create_memory_object_stream[Any](0)
     write, to_send = anyio.create_memory_object_stream[Any](0)
     try:
@@ -62,7 +63,7 @@ async def running(
         for stream in (heard, read, write, to_send):
             stream.close()
         with anyio.CancelScope(shield=True):
-            await _end(process)
+            await _end(process, patience)
 
 
 async def _hear(process: "Process", heard: Any, longest: int) -> None:
@@ -119,14 +120,14 @@ async def _watch(process: "Process", heard: Any) -> None:
     heard.close()
 
 
-async def _end(process: "Process") -> None:
+async def _end(process: "Process", patience: float) -> None:
     """Close the input of a process, and end it if that does not do, and all that it started."""
     import anyio
 
     assert process.stdin is not None
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
         await process.stdin.aclose()
-    if not await _has_ended(process):
+    if not await _has_ended(process, patience):
         _signal(process, signal.SIGTERM)
         await _has_ended(process)
     _signal(process, signal.SIGKILL)
@@ -145,11 +146,11 @@ def _signal(process: "Process", number: int) -> None:
             os.killpg(process.pid, number)
 
 
-async def _has_ended(process: "Process") -> bool:
+async def _has_ended(process: "Process", patience: float = _PATIENCE) -> bool:
     """Wait for the end; `wait` would wait for those who inherited its pipes, too."""
     import anyio
 
-    with anyio.move_on_after(_PATIENCE):
+    with anyio.move_on_after(patience):
         while process.returncode is None:  # noqa: ASYNC110 - nothing else tells of it
             await anyio.sleep(_STEP)
     return process.returncode is not None

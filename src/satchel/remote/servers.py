@@ -55,6 +55,8 @@ class WorkerServer(StdioServer):
     greeting: bytes = field(default=b"", repr=False)
     """The line that it is told before all else; no other process can read it."""
     folder: str = ""
+    patience: float = 2.0
+    """Seconds that it has to end by itself."""
 
     @property
     def secrets(self) -> tuple[str, ...]:

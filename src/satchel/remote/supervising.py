@@ -36,6 +36,8 @@ _log = logging.getLogger("satchel.remote")
 _CHECK = 60.0
 """Seconds after which a connection over a network is looked at, whatever it says."""
 
+_SDK_CLOSED = "Connection closed"
+"""What the SDK says, whatever was asked just then."""
 _CLOSED = "went away"
 _LEAST_FRESH = 1.0
 _SETTLED = 5.0
@@ -110,7 +112,8 @@ class Supervised:
                     # Some older servers do not answer what they do not know.
                     is_late = isinstance(problem, SatchelError)
                     self._era = "legacy" if is_late and self._era == "auto" else "auto"
-            if _now() - began > _SETTLED:
+            # One that needs long to come up, and then goes, is no success.
+            if self.opened_at > began and _now() - self.opened_at > _SETTLED:
                 pauses.reset()
             self._lose(why)
             await asyncio.sleep(pauses.next())
@@ -241,9 +244,12 @@ class Supervised:
                 lambda connection: connection.call(tool, arguments, on_progress)
             )
         except (ToolError, asyncio.CancelledError) as problem:
-            # Perhaps its tools are others by now, or it is gone and the session with it; whoever
-            # got no answer in time cannot know, and the end of a process is seen at once.
-            if isinstance(problem, ToolError) or not isinstance(self.server, StdioServer):
+            # Perhaps its tools are others by now, or it is gone and the session with it, or it
+            # hangs. The end of a process is seen at once, and only our own are started anew.
+            is_foreign = isinstance(self.server, StdioServer) and not isinstance(
+                self.server, WorkerServer
+            )
+            if isinstance(problem, ToolError) or not is_foreign:
                 self._changed.set()
             raise
         finally:
@@ -337,7 +343,7 @@ def _told(problem: BaseException) -> str:
     match problem:
         case SatchelError():
             return problem.message
-        case asyncio.CancelledError():
+        case _ if isinstance(problem, asyncio.CancelledError) or str(problem) == _SDK_CLOSED:
             return _CLOSED
         case FileNotFoundError():
             return "cannot be started: there is no such program or folder"

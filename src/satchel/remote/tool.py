@@ -78,7 +78,7 @@ class RemoteTool(Tool):
 
     async def start(self, arguments: Mapping[str, Any], _context: ToolContext) -> Any:
         """Call the tool with arguments that were checked; while it tells of progress, stream."""
-        call = _RunningCall(self._begin, self.definition, {**arguments, **self._presets})
+        call = RunningCall(self._begin, self.definition, {**arguments, **self._presets})
         try:
             first = await call.next()
         except BaseException:
@@ -100,7 +100,7 @@ class RemoteTool(Tool):
         return cast("ToolResult", item)
 
 
-class _RunningCall:
+class RunningCall:
     """A call that runs on the loop of the servers, seen from the loop of the caller."""
 
     def __init__(

@@ -47,6 +47,15 @@ class ToolResult:
         return text_of(self.content)
 
 
+@dataclass(frozen=True)
+class SettledResult(ToolResult):
+    """A result of a run elsewhere: it is within the limits, and says again all told before it."""
+
+    def with_id(self, call_id: str | None) -> ToolResult:
+        """Return it as the result of a call here."""
+        return quick(ToolResult, **{**vars(self), "call_id": call_id})
+
+
 Item = ToolChunk | ToolResult
 """What a running call yields: chunks, and last of all the result."""
 
