@@ -7,8 +7,9 @@ stands alone: all clients see the same lists, and hear of changes on a stream th
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import wraps
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
 import mcp_types as types
 from mcp.server.connection import Connection
@@ -35,7 +36,8 @@ from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult
 from satchel.tools.offers import Complete
 
-R = TypeVar("R")
+Handler = Callable[[Any, Context, Any], Awaitable[Any]]
+"""A method that answers a request, by its context and its parameters."""
 
 _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What is told is as new as the last edit, so nobody should keep it."""
@@ -52,6 +54,19 @@ _LISTED = {
     "resources/templates/list": "resourceTemplates",
 }
 """The methods that list something, with what they call it."""
+
+
+def _or_question(handler: Handler) -> Handler:
+    """Let a handler answer with the questions that it needs answers to."""
+
+    @wraps(handler)
+    async def answered(serving: Any, ctx: Context, params: Any) -> Any:
+        try:
+            return await handler(serving, ctx, params)
+        except InputNeededError as needed:
+            return needed.result
+
+    return answered
 
 
 class SkillParams(types.RequestParams):
@@ -127,7 +142,13 @@ class Serving:
         server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, self._begin
         )
+        server.greeting = self._greeting
         return server
+
+    def _greeting(self) -> str:
+        """Return what a model should know whose client begins with a handshake."""
+        manner = self._with_connection
+        return self._showcase.shown(self._showcase.first(manner), manner).instructions
 
     def _schema_of(self, tool: str) -> Mapping[str, Any] | None:
         return self._shown_without().schemas.get(tool)
@@ -155,6 +176,8 @@ class Serving:
 
     def _shown_to(self, talk: Talk) -> Shown:
         """Return what a client is shown now."""
+        if not talk.manner.is_lasting:
+            return self._shown_without()
         if not talk.manner.can_switch:
             self._showcase.settle(talk.session, self._showcase.first(talk.manner))
         return self._showcase.shown(talk.session.active_groups, talk.manner)
@@ -200,33 +223,32 @@ class Serving:
 
     # ---- tools ------------------------------------------------------------------------------
 
+    @_or_question
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         talk = self._talk(ctx)
         shown = self._shown_to(talk)
         hide = self._showcase.hider(shown.catalog)
         try:
-            return await _or_question(
-                call_tool(Asked(ctx, params, talk, shown, self.choice, hide)), lambda answer: answer
-            )
+            return await call_tool(Asked(ctx, params, talk, shown, self.choice, hide))
         finally:
             self.audience.check(talk, shown)
 
     # ---- prompts ----------------------------------------------------------------------------
 
+    @_or_question
     async def _prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         talk = self._talk(ctx)
         shown = self._shown_to(talk)
-        described = {item["name"]: item["description"] for item in shown.lists["prompts"].items}
-        if params.name not in described:
-            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name!r}.")
-        offered = shown.offers.prompts.get(params.name)
-        if offered is not None and params.name not in shown.texts:
-            making = self._made(ctx, params, offered.tool, params.name, params.arguments or {})
-            return await _or_question(
-                making, lambda result: _messages(described[params.name], result)
-            )
-        text = shown.texts.get(params.name) or self._text_of_skill(params.name, talk, shown)
-        return prompt_result(described[params.name], text, params.arguments)
+        name, prompts = params.name, shown.lists["prompts"].items
+        described = next((item["description"] for item in prompts if item["name"] == name), None)
+        if described is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {name!r}.")
+        offered = shown.offers.prompts.get(name)
+        if offered is not None and name not in shown.texts:
+            result = await self._made(ctx, params, offered.tool, name, params.arguments or {})
+            return _messages(described, result)
+        text = shown.texts.get(name) or self._text_of_skill(name, talk, shown)
+        return prompt_result(described, text, params.arguments)
 
     def _text_of_skill(self, name: str, talk: Talk, shown: Shown) -> str:
         try:
@@ -246,30 +268,28 @@ class Serving:
 
     # ---- resources and skills ---------------------------------------------------------------
 
+    @_or_question
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         shown = self._shown(ctx)
         if offered := shown.offers.find(params.uri):
             resource, parts = offered
-            making = self._made(ctx, params, resource.tool, resource.name, parts)
-            return await _or_question(
-                making,
-                lambda result: {"contents": contents_of(params.uri, resource, result), **_FRESH},
-            )
+            result = await self._made(ctx, params, resource.tool, resource.name, parts)
+            return {"contents": contents_of(params.uri, resource, result), **_FRESH}
         found = find(params.uri, shown.view)
         if found is None or not found.is_file:
             raise _no_resource(ctx, params.uri)
         try:
             content = await asyncio.to_thread(read, params.uri, found, self._limits)
         except ToolError as problem:
-            code = types.INVALID_PARAMS if is_stateless(ctx) else _RESOURCE_NOT_FOUND
-            raise MCPError(code, problem.message, {"uri": params.uri}) from problem
+            raise _no_resource(ctx, params.uri, problem.message) from problem
         return {"contents": [content], **_FRESH}
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         shown = self._shown(ctx)
-        found = find(params.uri, shown.view)
-        is_there = shown.offers.find(params.uri) or (found is not None and found.is_file)
-        if not is_there:
+        found, offered = find(params.uri, shown.view), shown.offers.find(params.uri)
+        if offered and offered[0].is_template:
+            raise _no_resource(ctx, params.uri, f"Nobody can tell when {params.uri} changes.")
+        if not (offered or (found is not None and found.is_file)):
             raise _no_resource(ctx, params.uri)
         self._talk(ctx).subscribed.add(params.uri)
         return types.EmptyResult()
@@ -324,7 +344,9 @@ class Serving:
 
 
 class _Server(Server[None]):
-    """A server that says in the handshake, too, that its lists change."""
+    """A server that says in the handshake, too, that its lists change, and what is new by then."""
+
+    greeting: Callable[[], str]
 
     def create_initialization_options(
         self,
@@ -335,17 +357,10 @@ class _Server(Server[None]):
         changing = notification_options or NotificationOptions(
             prompts_changed=True, resources_changed=True, tools_changed=True
         )
-        return super().create_initialization_options(
+        options = super().create_initialization_options(
             changing, experimental_capabilities, extensions
         )
-
-
-async def _or_question(making: Awaitable[R], answer: Callable[[R], Any]) -> Any:
-    """Answer with what comes of something, or with the questions that it needs answers to."""
-    try:
-        return answer(await making)
-    except InputNeededError as needed:
-        return needed.result
+        return options.model_copy(update={"instructions": self.greeting() or None})
 
 
 def _messages(description: str, result: ToolResult) -> dict[str, Any]:
@@ -377,6 +392,6 @@ def _page(
     return {key: items, **_FRESH, **following}
 
 
-def _no_resource(ctx: Context, uri: str) -> MCPError:
+def _no_resource(ctx: Context, uri: str, why: str = "") -> MCPError:
     code = types.INVALID_PARAMS if is_stateless(ctx) else _RESOURCE_NOT_FOUND
-    return MCPError(code, f"There is no resource {uri}.", {"uri": uri})
+    return MCPError(code, why or f"There is no resource {uri}.", {"uri": uri})
