@@ -25,16 +25,16 @@ from satchel.mcp.audience import Audience
 from satchel.mcp.calling import Asked, call_tool
 from satchel.mcp.choosing import Choice
 from satchel.mcp.client import Client, Context, InputNeededError, is_stateless
+from satchel.mcp.completing import completion
 from satchel.mcp.listing import Listing, StaleCursorError
 from satchel.mcp.offering import contents_of, made, messages_of
 from satchel.mcp.prompts import prompt_result
 from satchel.mcp.shown import Manner, Showcase, Shown
-from satchel.mcp.skills import EXTENSION, TEMPLATE, Manifests, children, find, read, uri_of
+from satchel.mcp.skills import EXTENSION, Manifests, children, find, read, uri_of
 from satchel.mcp.talk import Talk, connection_of
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult
-from satchel.tools.offers import Complete
 
 Handler = Callable[[Any, Context, Any], Awaitable[Any]]
 """A method that answers a request, by its context and its parameters."""
@@ -45,7 +45,6 @@ _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _TALK = "satchel"
 _RESOURCE_NOT_FOUND = -32002
 """The code of the protocol with a handshake; later it is that of wrong parameters."""
-_MOST_COMPLETIONS = 100
 
 _LISTED = {
     "tools/list": "tools",
@@ -99,7 +98,7 @@ class Serving:
         local: bool = True,
         limits: Limits | None = None,
     ) -> None:
-        self.choice, self._bag = choice or Choice(), bag
+        self.choice = choice or Choice()
         self._limits = limits or Limits()
         self._manifests = Manifests(self._limits)
         self._showcase = Showcase(bag, self.choice, self._manifests, local=local)
@@ -325,22 +324,7 @@ class Serving:
         return types.EmptyResult()
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        """Complete the parts of a skill's address."""
-        skills, begun = self._shown(ctx).view.skills, params.argument.value
-        given = (params.context.arguments if params.context else None) or {}
-        words: list[str] = []
-        if offered := _completed(params.ref, self._shown(ctx)):
-            words = list(offered(params.argument.name, begun))
-        elif getattr(params.ref, "uri", None) == TEMPLATE["uriTemplate"]:
-            if params.argument.name == "name":
-                words = [skill.name for skill in skills]
-            elif params.argument.name == "path":
-                named = (s for s in skills if s.name == given.get("name", s.name))
-                words = [file.name for skill in named for file in skill.files]
-        found = sorted({word for word in words if word.startswith(begun)})
-        shown, total = found[:_MOST_COMPLETIONS], len(found)
-        completion = {"values": shown, "total": total, "hasMore": total > len(shown)}
-        return {"completion": completion, "resultType": "complete"}
+        return completion(params, self._shown(ctx))
 
 
 class _Server(Server[None]):
@@ -366,17 +350,6 @@ class _Server(Server[None]):
 def _messages(description: str, result: ToolResult) -> dict[str, Any]:
     messages = messages_of(result.content)
     return {"resultType": "complete", "description": description, "messages": messages}
-
-
-def _completed(
-    reference: types.PromptReference | types.ResourceTemplateReference, shown: Shown
-) -> Complete | None:
-    """Return what completes the arguments of something that a plugin offers, if it does."""
-    if isinstance(reference, types.PromptReference):
-        prompt = shown.offers.prompts.get(reference.name)
-        return prompt.complete if prompt else None
-    resource = shown.offers.resources.get(reference.uri)
-    return resource.complete if resource else None
 
 
 def _page(
