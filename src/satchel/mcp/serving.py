@@ -7,7 +7,6 @@ stands alone: all clients see the same lists, and hear of changes on a stream th
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from functools import wraps
 from importlib.metadata import version
 from typing import Any
 
@@ -58,7 +57,6 @@ _LISTED = {
 def _or_question(handler: Handler) -> Handler:
     """Let a handler answer with the questions that it needs answers to."""
 
-    @wraps(handler)
     async def answered(serving: Any, ctx: Context, params: Any) -> Any:
         try:
             return await handler(serving, ctx, params)
