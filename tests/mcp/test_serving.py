@@ -980,6 +980,19 @@ def test_the_instructions_are_what_a_system_prompt_would_be(era, skilled):
     assert "Geocode first." in text
 
 
+def test_the_instructions_tell_of_the_groups_that_are_on_in_that_protocol(tmp_path, write_skill):
+    _, bag = maps()
+    text = "---\nname: trip\ndescription: D.\ngroups: maps\n---\nBody\n"
+    bag.register_skill(write_skill(tmp_path, "trip", text=text))
+    server = Serving(bag)
+
+    async def ask(client, _):
+        return client.instructions
+
+    assert "Geocode first." in asking(server, ask, STATELESS)
+    assert "Geocode first." not in asking(server, ask, HANDSHAKE)
+
+
 @every_era
 def test_parts_of_an_address_are_completed(era, skilled):
     reference = types.ResourceTemplateReference(uri="skill://{name}/{+path}")
@@ -1105,6 +1118,29 @@ def test_a_plugin_offers_resources_and_whole_families_of_them(era, offering):
     assert (motto.text, motto.mime_type) == ("Simple first.", "text/plain")
     assert (day.text, day.mime_type) == ('{"day":"monday"}', "application/json")
     assert (blob.blob, blob.mime_type) == ("Ynl0ZXM=", "application/zip")
+
+
+def test_a_resource_of_a_plugin_is_told_as_updated_when_the_plugin_is(offering, tmp_path):
+    motto = "notes://motto"
+
+    async def ask(client, told):
+        await subscription(client, types.SubscribeRequest, motto)
+        tools = tmp_path / "notes" / "tools.py"
+        tools.write_text(tools.read_text().replace("Simple first.", "Simple last."))
+        offering.refresh()
+        await told.until("notifications/resources/updated")
+        return (await client.read_resource(motto)).contents[0].text
+
+    assert asking(Serving(offering), ask) == "Simple last."
+
+
+def test_what_nobody_can_watch_is_not_subscribed_to(offering):
+    async def ask(client, _):
+        return await code_of(subscription(client, types.SubscribeRequest, "notes://monday/day"))
+
+    code, text = asking(Serving(offering), ask)
+    assert code == -32002
+    assert "changes" in text
 
 
 @every_era

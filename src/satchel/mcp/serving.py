@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any
 
 import mcp_types as types
 from mcp.server.connection import Connection
@@ -25,19 +25,20 @@ from satchel.mcp.audience import Audience
 from satchel.mcp.calling import Asked, call_tool
 from satchel.mcp.choosing import Choice
 from satchel.mcp.client import Client, Context, InputNeededError, is_stateless
+from satchel.mcp.completing import completion
 from satchel.mcp.listing import Listing, StaleCursorError
 from satchel.mcp.offering import contents_of, made, messages_of
 from satchel.mcp.prompts import prompt_result
 from satchel.mcp.shown import Manner, Showcase, Shown
-from satchel.mcp.skills import TEMPLATE, Manifests, address_of, children, find, read
+from satchel.mcp.skills import Manifests, address_of, children, find, read
 from satchel.mcp.talk import Talk, connection_of
 from satchel.remote.skills import EXTENSION
 from satchel.satchel import Satchel
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult
-from satchel.tools.offers import Complete
 
-R = TypeVar("R")
+Handler = Callable[[Any, Context, Any], Awaitable[Any]]
+"""A method that answers a request, by its context and its parameters."""
 
 _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What is told is as new as the last edit, so nobody should keep it."""
@@ -45,7 +46,6 @@ _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _TALK = "satchel"
 _RESOURCE_NOT_FOUND = -32002
 """The code of the protocol with a handshake; later it is that of wrong parameters."""
-_MOST_COMPLETIONS = 100
 
 _LISTED = {
     "tools/list": "tools",
@@ -54,6 +54,18 @@ _LISTED = {
     "resources/templates/list": "resourceTemplates",
 }
 """The methods that list something, with what they call it."""
+
+
+def _or_question(handler: Handler) -> Handler:
+    """Let a handler answer with the questions that it needs answers to."""
+
+    async def answered(serving: Any, ctx: Context, params: Any) -> Any:
+        try:
+            return await handler(serving, ctx, params)
+        except InputNeededError as needed:
+            return needed.result
+
+    return answered
 
 
 class SkillParams(types.RequestParams):
@@ -86,7 +98,7 @@ class Serving:
         local: bool = True,
         limits: Limits | None = None,
     ) -> None:
-        self.choice, self._bag = choice or Choice(), bag
+        self.choice = choice or Choice()
         self._limits = limits or Limits()
         self._manifests = Manifests(self._limits)
         self._showcase = Showcase(bag, self.choice, self._manifests, local=local)
@@ -129,7 +141,13 @@ class Serving:
         server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, self._begin
         )
+        server.greeting = self._greeting
         return server
+
+    def _greeting(self) -> str:
+        """Return what a model should know whose client begins with a handshake."""
+        manner = self._with_connection
+        return self._showcase.shown(self._showcase.first(manner), manner).instructions
 
     @asynccontextmanager
     async def _life(self, server: Server[Any]) -> AsyncIterator[None]:
@@ -168,6 +186,8 @@ class Serving:
 
     def _shown_to(self, talk: Talk) -> Shown:
         """Return what a client is shown now."""
+        if not talk.manner.is_lasting:
+            return self._shown_without()
         if not talk.manner.can_switch:
             self._showcase.settle(talk.session, self._showcase.first(talk.manner))
         return self._showcase.shown(talk.session.active_groups, talk.manner)
@@ -213,33 +233,32 @@ class Serving:
 
     # ---- tools ------------------------------------------------------------------------------
 
+    @_or_question
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         talk = self._talk(ctx)
         shown = self._shown_to(talk)
         hide = self._showcase.hider(shown.catalog)
         try:
-            return await _or_question(
-                call_tool(Asked(ctx, params, talk, shown, self.choice, hide)), lambda answer: answer
-            )
+            return await call_tool(Asked(ctx, params, talk, shown, self.choice, hide))
         finally:
             self.audience.check(talk, shown)
 
     # ---- prompts ----------------------------------------------------------------------------
 
+    @_or_question
     async def _prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         talk = self._talk(ctx)
         shown = self._shown_to(talk)
-        described = {item["name"]: item["description"] for item in shown.lists["prompts"].items}
-        if params.name not in described:
-            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name!r}.")
-        offered = shown.offers.prompts.get(params.name)
-        if offered is not None and params.name not in shown.texts:
-            making = self._made(ctx, params, offered.tool, params.name, params.arguments or {})
-            return await _or_question(
-                making, lambda result: _messages(described[params.name], result)
-            )
-        text = shown.texts.get(params.name) or await self._text_of_skill(params.name, talk, shown)
-        return prompt_result(described[params.name], text, params.arguments)
+        name, prompts = params.name, shown.lists["prompts"].items
+        described = next((item["description"] for item in prompts if item["name"] == name), None)
+        if described is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {name!r}.")
+        offered = shown.offers.prompts.get(name)
+        if offered is not None and name not in shown.texts:
+            result = await self._made(ctx, params, offered.tool, name, params.arguments or {})
+            return _messages(described, result)
+        text = shown.texts.get(name) or await self._text_of_skill(name, talk, shown)
+        return prompt_result(described, text, params.arguments)
 
     async def _text_of_skill(self, name: str, talk: Talk, shown: Shown) -> str:
         try:
@@ -259,30 +278,28 @@ class Serving:
 
     # ---- resources and skills ---------------------------------------------------------------
 
+    @_or_question
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         shown = self._shown(ctx)
         if offered := shown.offers.find(params.uri):
             resource, parts = offered
-            making = self._made(ctx, params, resource.tool, resource.name, parts)
-            return await _or_question(
-                making,
-                lambda result: {"contents": contents_of(params.uri, resource, result), **_FRESH},
-            )
+            result = await self._made(ctx, params, resource.tool, resource.name, parts)
+            return {"contents": contents_of(params.uri, resource, result), **_FRESH}
         found = find(params.uri, shown.view)
         if found is None or not found.is_file:
             raise _no_resource(ctx, params.uri)
         try:
             content = await read(params.uri, found, self._limits)
         except ToolError as problem:
-            code = types.INVALID_PARAMS if is_stateless(ctx) else _RESOURCE_NOT_FOUND
-            raise MCPError(code, problem.message, {"uri": params.uri}) from problem
+            raise _no_resource(ctx, params.uri, problem.message) from problem
         return {"contents": [content], **_FRESH}
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         shown = self._shown(ctx)
-        found = find(params.uri, shown.view)
-        is_there = shown.offers.find(params.uri) or (found is not None and found.is_file)
-        if not is_there:
+        found, offered = find(params.uri, shown.view), shown.offers.find(params.uri)
+        if offered and offered[0].is_template:
+            raise _no_resource(ctx, params.uri, f"Nobody can tell when {params.uri} changes.")
+        if not (offered or (found is not None and found.is_file)):
             raise _no_resource(ctx, params.uri)
         self._talk(ctx).subscribed.add(params.uri)
         return types.EmptyResult()
@@ -318,26 +335,13 @@ class Serving:
         return types.EmptyResult()
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        """Complete the parts of a skill's address."""
-        skills, begun = self._shown(ctx).view.skills, params.argument.value
-        given = (params.context.arguments if params.context else None) or {}
-        words: list[str] = []
-        if offered := _completed(params.ref, self._shown(ctx)):
-            words = list(offered(params.argument.name, begun))
-        elif getattr(params.ref, "uri", None) == TEMPLATE["uriTemplate"]:
-            if params.argument.name == "name":
-                words = [skill.name for skill in skills]
-            elif params.argument.name == "path":
-                named = (s for s in skills if s.name == given.get("name", s.name))
-                words = [file.name for skill in named for file in skill.files]
-        found = sorted({word for word in words if word.startswith(begun)})
-        shown, total = found[:_MOST_COMPLETIONS], len(found)
-        completion = {"values": shown, "total": total, "hasMore": total > len(shown)}
-        return {"completion": completion, "resultType": "complete"}
+        return completion(params, self._shown(ctx))
 
 
 class _Server(Server[None]):
-    """A server that says in the handshake, too, that its lists change."""
+    """A server that says in the handshake, too, that its lists change, and what is new by then."""
+
+    greeting: Callable[[], str]
 
     def create_initialization_options(
         self,
@@ -348,33 +352,15 @@ class _Server(Server[None]):
         changing = notification_options or NotificationOptions(
             prompts_changed=True, resources_changed=True, tools_changed=True
         )
-        return super().create_initialization_options(
+        options = super().create_initialization_options(
             changing, experimental_capabilities, extensions
         )
-
-
-async def _or_question(making: Awaitable[R], answer: Callable[[R], Any]) -> Any:
-    """Answer with what comes of something, or with the questions that it needs answers to."""
-    try:
-        return answer(await making)
-    except InputNeededError as needed:
-        return needed.result
+        return options.model_copy(update={"instructions": self.greeting() or None})
 
 
 def _messages(description: str, result: ToolResult) -> dict[str, Any]:
     messages = messages_of(result.content)
     return {"resultType": "complete", "description": description, "messages": messages}
-
-
-def _completed(
-    reference: types.PromptReference | types.ResourceTemplateReference, shown: Shown
-) -> Complete | None:
-    """Return what completes the arguments of something that a plugin offers, if it does."""
-    if isinstance(reference, types.PromptReference):
-        prompt = shown.offers.prompts.get(reference.name)
-        return prompt.complete if prompt else None
-    resource = shown.offers.resources.get(reference.uri)
-    return resource.complete if resource else None
 
 
 def _page(
@@ -390,6 +376,6 @@ def _page(
     return {key: items, **_FRESH, **following}
 
 
-def _no_resource(ctx: Context, uri: str) -> MCPError:
+def _no_resource(ctx: Context, uri: str, why: str = "") -> MCPError:
     code = types.INVALID_PARAMS if is_stateless(ctx) else _RESOURCE_NOT_FOUND
-    return MCPError(code, f"There is no resource {uri}.", {"uri": uri})
+    return MCPError(code, why or f"There is no resource {uri}.", {"uri": uri})

@@ -47,6 +47,11 @@ def events_between(before: Shown, after: Shown) -> Iterator[ServerEvent]:
     if any(old[key] != new[key] for key in ("resources", "resourceTemplates")):
         yield ResourcesListChanged()
         yield from _updates(before.view.skills, after.view.skills)
+    known = before.offers.resources
+    for uri, resource in after.offers.resources.items():
+        # Another version of the plugin that makes it may make another one of it.
+        if not resource.is_template and known.get(uri) is not resource:
+            yield ResourceUpdated(uri)
 
 
 def _updates(before: Iterable[SkillEntry], after: Iterable[SkillEntry]) -> Iterator[ServerEvent]:
