@@ -52,9 +52,9 @@ def rows(url: str, options: Iterable[str]) -> Iterator[tuple[str, bool, str]]:
 def answers(target: list[str], era: str, words: str, wanted: str) -> bool:
     """Tell whether a command is answered as it should be; print what was said if not."""
     command = shlex.split(os.environ.get("INSPECTOR", COMMAND))
-    asked = ["--format", "json", "--quiet", "--protocol-era", era, *shlex.split(words)]
+    how = ["--format", "json", "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
     done = subprocess.run(
-        [*command, *asked, *target],
+        [*command, *how, *shlex.split(words), *target],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
