@@ -100,6 +100,13 @@ def test_a_rate_is_a_number(run, rate):
     assert "--rate" in result.stderr
 
 
+@pytest.mark.parametrize("name", ["", "x:8000", "https://x", "x/mcp", "[::1]"])
+def test_a_host_is_a_name_alone(run, name):
+    result = run("serve", "--http", "127.0.0.1:0", "--allow-host", name)
+    assert result.exit_code == 2
+    assert "tools.example.com" in result.stderr
+
+
 def test_a_page_is_named_with_how_it_is_reached(run):
     result = run("serve", "--http", "127.0.0.1:0", "--allow-origin", "app.example.com")
     assert result.exit_code == 2

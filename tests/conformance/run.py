@@ -1,9 +1,9 @@
-"""Run the official conformance suite of MCP against `satchel serve --http`.
+"""Run the official conformance suite of MCP, and the official Inspector, against `satchel serve`.
 
     python tests/conformance/run.py [PAGE]
 
-It needs npx; the suite and the Node that it wants come by npx, or CONFORMANCE names a command that
-is there already. With a PAGE, the results are written there as a table.
+It needs npx; both and the Node that they want come by npx, or CONFORMANCE and INSPECTOR name
+commands that are there already. With a PAGE, the results are written there as a table.
 """
 
 import datetime as dt
@@ -17,6 +17,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import inspector
 
 HERE = Path(__file__).parent
 SUITE = "0.2.0-alpha.12"
@@ -33,30 +35,35 @@ LIMIT = 900
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """Serve a copy of the fixtures, which change themselves; yields the address."""
+def fixtures() -> Iterator[list[str]]:
+    """Copy what is served, which changes itself; yields the options that name it."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("plugins", "skills"):
             shutil.copytree(HERE / name, Path(folder, name))
-        options = [word for n in ("plugins", "skills") for word in (f"--{n}", str(Path(folder, n)))]
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "satchel", "serve", "--http", "127.0.0.1:0"),
-                *("--rate", "0", *options),
-            ],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stderr is not None
-        try:
-            for line in process.stderr:
-                if found := re.search(r"at (http://\S+),", line):
-                    yield found[1]
-                    return
-            raise SystemExit("satchel serve did not begin")
-        finally:
-            process.terminate()
-            process.communicate(timeout=30)
+        yield [word for n in ("plugins", "skills") for word in (f"--{n}", str(Path(folder, n)))]
+
+
+@contextmanager
+def served(options: list[str]) -> Iterator[str]:
+    """Serve over HTTP; yields the address."""
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "satchel", "serve", "--http", "127.0.0.1:0"),
+            *("--rate", "0", *options),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        for line in process.stderr:
+            if found := re.search(r"at (http://\S+),", line):
+                yield found[1]
+                return
+        raise SystemExit("satchel serve did not begin")
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
 
 
 def run(url: str, options: list[str]) -> tuple[bool, str]:
@@ -75,7 +82,8 @@ def run(url: str, options: list[str]) -> tuple[bool, str]:
 def main() -> int:
     """Run everything, print it, and write the page if one is named."""
     rows = []
-    with served() as url:
+    with fixtures() as named, served(named) as url:
+        rows += inspector.rows(url, named)
         for name, options in RUNS.items():
             passed, said = run(url, options)
             print(f"===== {name}\n{said}")
@@ -107,7 +115,7 @@ def page(rows: list[tuple[str, bool, str]]) -> str:
     table = "\n".join(
         f"| {name} | {'pass' if passed else 'FAIL'} | {told} |" for name, passed, told in rows
     )
-    return PAGE.format(suite=SUITE, today=today, table=table)
+    return PAGE.format(suite=SUITE, inspector=inspector.VERSION, today=today, table=table)
 
 
 PAGE = """\
@@ -115,7 +123,10 @@ PAGE = """\
 
 `make conformance` runs the official suite, `@modelcontextprotocol/conformance` {suite}, against
 `satchel serve --http` with a plugin that offers what the suite calls by name
-(`tests/conformance`). It needs npx, and writes this page.
+(`tests/conformance`), and has the command line of the official Inspector,
+`@modelcontextprotocol/inspector` {inspector}, list, verify and call the same over stdio and HTTP.
+It needs npx, and writes this page. Skills are verified by the later protocol, since the earlier
+one has no room for extensions.
 
 Last run: {today}.
 

@@ -126,6 +126,11 @@ def test_a_name_can_be_added():
     assert status(gate, host="tools.example.com") == 200
 
 
+def test_a_number_can_be_added():
+    gate = Names(welcome, LOOPBACK, hosts=["fd00::5", "10.0.0.5"])
+    assert status(gate, host="[fd00::5]:8000", origin="http://[fd00::5]") == 200
+
+
 def test_every_address_is_called_by_any_number_and_by_no_unknown_name():
     assert status(Names(welcome, EVERY), host="192.168.1.5:8000") == 200
     assert status(Names(welcome, EVERY), host="evil.com:8000") == 421

@@ -41,7 +41,8 @@ class Names:
         # By its number no page can call a server: only names can be bent.
         self._lets_numbers = address.is_every
         # A proxy, which serves by the usual port, need not pass on the name that it was called by.
-        of_hosts = (f"{scheme}://{host}" for scheme in ("http", "https") for host in added)
+        shown = [f"[{host}]" if ":" in host else host for host in added]
+        of_hosts = (f"{scheme}://{host}" for scheme in ("http", "https") for host in shown)
         self._origins = frozenset(map(origin_of, (*origins, *of_hosts)))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

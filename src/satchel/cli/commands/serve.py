@@ -1,6 +1,7 @@
 """`satchel serve`: what is loaded, as an MCP server, until its client leaves or Ctrl-C."""
 
 import asyncio
+import re
 import signal
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -14,7 +15,7 @@ from satchel.cli.console import Console
 from satchel.cli.mcpclients import CLIENTS, McpClient, absolute, mcp_client, to_connect, to_start
 from satchel.cli.render import count, summary
 from satchel.errors import SatchelError
-from satchel.mcp.address import Address, origin_of
+from satchel.mcp.address import Address, is_number, origin_of
 from satchel.mcp.choosing import Choice
 from satchel.mcp.sdk import require_sdk
 from satchel.mcp.tokens import Tokens
@@ -32,6 +33,14 @@ def _number(_context: click.Context, _option: click.Parameter, given: float | No
     if given is not None and not given >= 0:  # no bound stops NaN
         raise click.BadParameter("it is no number")
     return given
+
+
+def _names(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    if all(is_number(name) or re.fullmatch(r"[\w.-]+", name) for name in given):
+        return given
+    raise click.BadParameter("write a name alone, such as tools.example.com")
 
 
 def _origins(
@@ -77,7 +86,12 @@ _OF_HTTP = {
     help="Let in who bears a token of this file; needed unless HOST is a loopback address.",
 )
 @click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME", help="A name of the server. Repeatable."
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    callback=_names,
+    help="A name of the server. Repeatable.",
 )
 @click.option(
     "--allow-origin",
