@@ -1,4 +1,4 @@
-"""Run the official conformance suite of MCP against `satchel serve --http`.
+"""Run the official conformance suite of MCP against `satchel serve --http`, and carry a server.
 
     python tests/conformance/run.py [PAGE]
 
@@ -17,6 +17,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import everything
 
 HERE = Path(__file__).parent
 SUITE = "0.2.0-alpha.12"
@@ -80,11 +82,12 @@ def main() -> int:
             passed, said = run(url, options)
             print(f"===== {name}\n{said}")
             rows.append((name, passed, summary(said)))
-    for name, passed, told in rows:
+    carried = everything.run()
+    for name, passed, told in [*rows, *carried]:
         print(f"{'pass' if passed else 'FAIL'}  {name}: {told}")
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(page(rows))
-    return 0 if all(passed for _, passed, _ in rows) else 1
+        Path(sys.argv[1]).write_text(page(rows) + everything.section(carried))
+    return 0 if all(passed for _, passed, _ in [*rows, *carried]) else 1
 
 
 def summary(said: str) -> str:
