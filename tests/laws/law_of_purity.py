@@ -300,6 +300,7 @@ EXCEPTIONS = {
         "it runs a program to speak with it",
         {"os.killpg", "signal.SIGKILL", "signal.SIGTERM", "sys.platform"},
     ),
+    "remote.reasons": ("it says why a server cannot be reached", {"httpx2"}),
     "remote.servers": (
         "it takes names and secrets from commands and addresses",
         {
@@ -312,8 +313,8 @@ EXCEPTIONS = {
         {"fnmatch.fnmatchcase", "satchel.sources", "shlex.quote"},
     ),
     "remote.supervising": (
-        "others wait for it in their threads, and it says why a server is gone",
-        {"httpx2", "threading.Event"},
+        "others wait for it in their threads",
+        {"contextlib.AbstractAsyncContextManager", "threading.Event"},
     ),
     "setup": (
         "it installs plugins: files are put in place, and what an author wrote is run",
