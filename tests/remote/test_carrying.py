@@ -316,7 +316,7 @@ def test_what_a_server_started_ends_with_it(plain, tmp_path):
     with satchel_of() as bag:
         bag.register_mcp_server(plain("echo", how=("child",), env={"HELD": str(held)}))
         assert ended.empty()
-    assert ended.get(timeout=20) == ""
+    assert ended.get(timeout=20) == "begun\n"
 
 
 def test_a_server_over_http_is_killed_and_started_again(bag, told, on_http):
