@@ -4,7 +4,7 @@
 #   make run ARGS="prompt"         any other command; the bundled folders are named for it
 #   make test                      every test;   make test ARGS="-k skills"   some of them
 #   make check                     format, lint, types and the laws
-#   make conformance               the official suite and Inspector of MCP, which need npx
+#   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
 # PYTHON=python3.13 chooses another Python, UV= does without uv.

@@ -1,4 +1,4 @@
-"""Run the official conformance suite of MCP, and the official Inspector, against `satchel serve`.
+"""Run the official suite and Inspector of MCP against `satchel serve`, and carry a server.
 
     python tests/conformance/run.py [PAGE]
 
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import everything
 import inspector
 
 HERE = Path(__file__).parent
@@ -88,11 +89,12 @@ def main() -> int:
             passed, said = run(url, options)
             print(f"===== {name}\n{said}")
             rows.append((name, passed, summary(said)))
-    for name, passed, told in rows:
+    carried = everything.run()
+    for name, passed, told in [*rows, *carried]:
         print(f"{'pass' if passed else 'FAIL'}  {name}: {told}")
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(page(rows))
-    return 0 if all(passed for _, passed, _ in rows) else 1
+        Path(sys.argv[1]).write_text(page(rows) + everything.section(carried))
+    return 0 if all(passed for _, passed, _ in [*rows, *carried]) else 1
 
 
 def summary(said: str) -> str:

@@ -326,6 +326,7 @@ EXCEPTIONS = {
             *("pydantic.TypeAdapter", "satchel.sources"),
         },
     ),
+    "remote.reasons": ("it says why a server cannot be reached", {"httpx2"}),
     "remote.servers": (
         "it takes names and secrets from commands and addresses",
         {
@@ -345,8 +346,8 @@ EXCEPTIONS = {
         },
     ),
     "remote.supervising": (
-        "others wait for it in their threads, and it says why a server is gone",
-        {"httpx2", "satchel.sources", "threading.Event"},
+        "others wait for it in their threads",
+        {"contextlib.AbstractAsyncContextManager", "satchel.sources", "threading.Event"},
     ),
     "setup": (
         "it installs plugins: files are put in place, and what an author wrote is run",

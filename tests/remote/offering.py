@@ -27,6 +27,8 @@ async def list_tools(ctx, params):
     tools = [types.Tool.model_validate(tool) for tool in json.loads(FILE.read_text())]
     first = int(params.cursor) if params and params.cursor else 0
     rest = first + PAGE < len(tools)
+    with Path(os.environ.get("LISTED", os.devnull)).open("a") as listed:
+        print(first, file=listed)
     return types.ListToolsResult(
         tools=tools[first : first + PAGE],
         next_cursor=str(first + PAGE) if rest else None,

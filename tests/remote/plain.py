@@ -96,7 +96,7 @@ def called(name, given):  # noqa: C901
 if "child" in HOW:
     with open(os.environ.get("HELD", os.devnull), "w") as held:
         subprocess.Popen(
-            ["sleep", "30"],
+            ["sh", "-c", "echo begun >&2; exec sleep 30"],
             stdin=subprocess.DEVNULL,
             stderr=held,
             start_new_session="apart" in HOW,

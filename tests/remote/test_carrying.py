@@ -392,7 +392,7 @@ def test_what_a_server_started_ends_with_it(plain, tmp_path):
     with satchel_of() as bag:
         bag.register_mcp_server(plain("echo", how=("child",), env={"HELD": str(held)}))
         assert ended.empty()
-    assert ended.get(timeout=20) == ""
+    assert ended.get(timeout=20) == "begun\n"
 
 
 def test_a_server_over_http_is_killed_and_started_again(bag, told, on_http):
@@ -496,6 +496,22 @@ def test_a_list_is_asked_for_again_when_it_expires(bag, told, on_stdio):
     bag.register_mcp_server(on_stdio("pid", env={"TTL": "100"}), name="box", pin="off")
     on_stdio("pid", "new")
     told.until(Event.ADDED, "new")
+
+
+def test_a_list_over_http_does_not_hold_for_longer_than_we_look(
+    bag, told, on_http, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(supervising, "_CHECK", 2)
+    monkeypatch.setenv("TTL", str(10**12))
+    os.mkfifo(pipe := tmp_path / "listed")
+    monkeypatch.setenv("LISTED", str(pipe))
+    server = on_http("pid").server
+    with os.fdopen(os.open(pipe, os.O_RDWR)) as listed:
+        bag.register_mcp_server(server, name="web", pin="off")
+        for _ in range(2):  # at first, and once its notices are heard
+            assert listed.readline() == "0\n"
+        on_http("pid", "new")  # the same book
+        told.until(Event.ADDED, "new")
 
 
 def test_a_tool_that_the_server_does_not_know_any_more_is_asked_for(bag, told, plain):

@@ -55,14 +55,14 @@ def _streams(
     server: RemoteServer, tail: Tail, longest: int, on_gap: Callable[[], None]
 ) -> "AbstractAsyncContextManager[TransportStreams]":
     if isinstance(server, StdioServer):
-        return _process(server, tail, longest)
+        return _started(server, tail, longest)
     if isinstance(server, SseServer):
         return over_sse(server, longest)
     return over_http(server, longest, on_gap)
 
 
 @asynccontextmanager
-async def _process(
+async def _started(
     server: StdioServer, tail: Tail, longest: int
 ) -> "AsyncIterator[TransportStreams]":
     async with _errors_into(tail) as errors, running(server, errors, longest) as streams:

@@ -125,16 +125,18 @@ async def _end(process: "Process", patience: float) -> None:
     import anyio
 
     assert process.stdin is not None
-    with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-        await process.stdin.aclose()
-    if not await _has_ended(process, patience):
-        _signal(process, signal.SIGTERM)
+    try:
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            await process.stdin.aclose()
+        if not await _has_ended(process, patience):
+            _signal(process, signal.SIGTERM)
+            await _has_ended(process)
+    finally:  # also for those who do not wait so long
+        _signal(process, signal.SIGKILL)
         await _has_ended(process)
-    _signal(process, signal.SIGKILL)
-    await _has_ended(process)
-    # What it started in a group of its own may hold its pipes open.
-    with anyio.move_on_after(_PATIENCE):
-        await process.aclose()
+        # What it started in a group of its own may hold its pipes open.
+        with anyio.move_on_after(_PATIENCE):
+            await process.aclose()
 
 
 def _signal(process: "Process", number: int) -> None:

@@ -4,23 +4,19 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import SatchelError, ToolError
-from satchel.remote.connection import (
-    Connection,
-    Era,
-    OnProgress,
-    connected,
-)
+from satchel.remote.connection import Connection, Era, OnProgress, connected
 from satchel.remote.definitions import Definition, Listing, with_skills
 from satchel.remote.listing import too_late
 from satchel.remote.opening import Tail
 from satchel.remote.pauses import Pauses
 from satchel.remote.reading import Files
+from satchel.remote.reasons import GONE, first_of, reason
 from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer
 from satchel.remote.skills import ListedSkill, SkillFile
 from satchel.runtime.redaction import redacted
@@ -36,9 +32,6 @@ _log = logging.getLogger("satchel.remote")
 _CHECK = 60.0
 """Seconds after which a connection over a network is looked at, whatever it says."""
 
-_SDK_CLOSED = "Connection closed"
-"""What the SDK says, whatever was asked just then."""
-_CLOSED = "went away"
 _LEAST_FRESH = 1.0
 _SETTLED = 5.0
 """Seconds after which a connection, or a silence, counts as a success."""
@@ -100,14 +93,14 @@ class Supervised:
         """Connect, and connect anew whenever that ends, until the task is cancelled."""
         pauses, spacing = Pauses(), Pauses()
         while True:
-            began, why = _now(), _CLOSED
+            began, why = _now(), GONE
             try:
                 await (self._visit if self._stateless else self._serve)(spacing)
             except BaseException as problem:
                 if self._is_ending:
                     raise
                 # Any: whatever the way to a server does, it must not end the supervision.
-                why = _told(problem)
+                why = reason(problem)
                 if self.opened_at < began:
                     # Some older servers do not answer what they do not know.
                     is_late = isinstance(problem, SatchelError)
@@ -122,15 +115,8 @@ class Supervised:
         """Serve while one connection lasts."""
         self._ended.clear()
         self._tail = Tail()
-        async with connected(
-            self.name,
-            self.server,
-            self._limits,
-            era=self._era,
-            on_change=self._changed.set,
-            on_end=self._end,
-            on_late=self._be_late,
-            tail=self._tail,
+        async with self._connected(
+            on_change=self._changed.set, on_end=self._end, on_late=self._be_late
         ) as connection:
             self._connection = connection
             self._note(connection)
@@ -140,28 +126,27 @@ class Supervised:
                     await self._list(connection)
                     await self._until_stale(spacing)
             except BaseException as problem:
-                self._lose(_told(problem))
+                self._lose(reason(problem))
                 raise
             finally:
                 self._connection = None
                 self._back.clear()
-            self._lose(_CLOSED)
+            self._lose(GONE)
 
     async def _visit(self, spacing: Pauses) -> None:
         """Look now and then what is offered, and keep no connection meanwhile."""
         while True:
             self._tail = Tail()
-            async with connected(
-                self.name,
-                self.server,
-                self._limits,
-                era=self._era,
-                on_late=self._be_late,
-                tail=self._tail,
-            ) as connection:
+            async with self._connected(on_late=self._be_late) as connection:
                 self._note(connection)
                 await self._list(connection)
             await self._until_stale(spacing)
+
+    def _connected(self, **hears: Callable[[], None]) -> AbstractAsyncContextManager[Connection]:
+        """Connect in the way that the server was last found to understand."""
+        return connected(
+            self.name, self.server, self._limits, era=self._era, tail=self._tail, **hears
+        )
 
     def _note(self, connection: Connection) -> None:
         self.opened_at, self._era = _now(), connection.era
@@ -280,17 +265,15 @@ class Supervised:
     async def _answer(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
         if self._stateless:
             try:
-                async with connected(
-                    self.name, self.server, self._limits, era=self._era
-                ) as connection:
+                async with self._connected() as connection:
                     return await ask(connection)
             except (ToolError, asyncio.CancelledError):
                 raise
             except BaseException as problem:
                 # Any: the way to a server may raise groups of whatever it likes.
-                if (told := _first_of(problem, ToolError)) is not None:
+                if (told := first_of(problem, ToolError)) is not None:
                     raise told from None
-                _log.debug("server %s: %s", self.name, _told(problem))
+                _log.debug("server %s: %s", self.name, reason(problem))
                 raise self.away() from None
         if self._connection is None and isinstance(self.server, WorkerServer):
             # Its tools stay: one that ends is started again at once.
@@ -326,37 +309,3 @@ class Supervised:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _first_of(problem: BaseException, kind: type[ToolError]) -> ToolError | None:
-    """Return the first error of a kind among those that tasks raised together."""
-    if isinstance(problem, kind):
-        return problem
-    inside = problem.exceptions if isinstance(problem, BaseExceptionGroup) else ()
-    return next((found for item in inside if (found := _first_of(item, kind))), None)
-
-
-def _told(problem: BaseException) -> str:
-    """Say why a server cannot be reached; most texts of others may hold what is secret."""
-    while isinstance(problem, BaseExceptionGroup):
-        problem = problem.exceptions[0]
-    match problem:
-        case SatchelError():
-            return problem.message
-        case _ if isinstance(problem, asyncio.CancelledError) or str(problem) == _SDK_CLOSED:
-            return _CLOSED
-        case FileNotFoundError():
-            return "cannot be started: there is no such program or folder"
-        case ImportError():
-            return "cannot be reached without the extra mcp: pip install 'satchel[mcp]'"
-    from httpx2 import HTTPStatusError
-    from mcp import MCPError
-
-    match problem:
-        case HTTPStatusError():
-            return f"answered with status {problem.response.status_code}"
-        case OSError() | MCPError():
-            said = f": {shorten(one_line(str(problem)), 200)}"
-        case _:
-            said = ""
-    return f"cannot be reached: {type(problem).__name__}{said}"
