@@ -274,7 +274,7 @@ EXCEPTIONS = {
     ),
     "remote.connection": (
         "it takes answers apart, and waits",
-        {"contextlib.contextmanager", "math.inf", "pydantic.TypeAdapter"},
+        {"contextlib.contextmanager", "functools.partial", "math.inf", "pydantic.TypeAdapter"},
     ),
     "remote.listing": ("a list may hold for ever", {"functools.partial", "math.inf"}),
     "remote.declared": (

@@ -59,7 +59,7 @@ def answer(asked):
     say(id=asked["id"], result=result)
 
 
-def called(name, given):  # noqa: C901
+def called(name, given):  # noqa: C901, PLR0912
     with open(BOOK) as file:
         if name not in {tool["name"] for tool in json.load(file)}:
             return None
@@ -83,6 +83,8 @@ def called(name, given):  # noqa: C901
             text = "shouted"
         case "fail":
             return {"content": [{"type": "text", "text": "no such city"}], "isError": True}
+        case "blocks":
+            return {"content": [{"type": "text", "text": "x"}] * given["number"]}
         case "nonsense":
             return {"content": 3}
         case _:

@@ -15,12 +15,14 @@ from satchel import (
     NotFoundError,
     RemoteClient,
     Satchel,
+    ToolError,
     tool,
 )
 from satchel.catalog import Event, State
-from satchel.remote import HttpServer, StdioServer, listing, supervising
+from satchel.remote import HttpServer, StdioServer, connection, listing, supervising
 from satchel.remote.connection import connected
-from satchel.remote.definitions import checked
+from satchel.remote.definitions import Definition, checked
+from satchel.remote.outcome import answered
 
 ENOUGH = 60
 
@@ -525,6 +527,66 @@ def test_nonsense_between_the_answers_is_passed_over(bag, plain):
     bag.register_mcp_server(plain("echo", "nonsense", how=("rude",)), name="box", group="basic")
     assert called(bag, "echo").text == "{}"
     assert "an answer that is none" in called(bag, "nonsense").text
+
+
+def test_of_an_answer_in_many_blocks_so_many_are_kept(bag, plain):
+    bag.register_mcp_server(plain("blocks"), name="box", group="basic")
+    result = called(bag, "blocks", {"number": 300_000})
+    assert len(result.content) == 1_001
+    assert result.content[-1].text == "[left out: 299,000 more blocks]"
+    assert len(called(bag, "blocks", {"number": 1_000}).content) == 1_000
+
+
+def test_while_an_answer_is_read_all_other_servers_are_heard(bag, plain, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(raw, tool):
+        if tool.name == "slow":
+            begun.set()
+            assert go_on.wait(ENOUGH)
+        return answered(raw, tool)
+
+    monkeypatch.setattr(connection, "answered", slow)
+    bag.register_mcp_server(plain("slow"), name="box", group="basic")
+    bag.register_mcp_server(plain("echo", name="calm"), name="calm", group="basic")
+
+    async def main():
+        session = bag.session()
+        running = asyncio.create_task(session.call("slow"))
+        assert await asyncio.to_thread(begun.wait, ENOUGH)
+        calm = await session.call("echo")
+        go_on.set()
+        return calm.text, (await running).text
+
+    assert asyncio.run(main()) == ("{}", "{}")
+
+
+def test_a_tool_that_asks_a_person_is_told_that_nobody_is_there():
+    with pytest.raises(ToolError, match="asks a person for input"):
+        answered({"resultType": "input_required"}, Definition("ask"))
+
+
+def test_a_result_that_would_take_long_to_check_is_refused(bag, on_stdio):
+    part = {"properties": {"c": {"allOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}}}
+    schema = {"type": "object", "$defs": {"n": part}, "$ref": "#/$defs/n"}
+    made = {}
+    for _ in range(40):
+        made = {"c": made}
+    bag.register_mcp_server(
+        on_stdio(described("give", outputSchema=schema)), name="box", group="basic"
+    )
+    assert called(bag, "give", {"structured": {"c": {}}}).structured == {"c": {}}
+    assert called(bag, "give", {"structured": made}).error_code == "invalid_result"
+
+
+def test_words_of_progress_are_cut(bag, on_stdio):
+    bag.register_mcp_server(on_stdio("mutter"), name="box", group="basic")
+
+    async def main():
+        return [item async for item in bag.session().stream("mutter", {"letters": 100_000})]
+
+    chunk = asyncio.run(main())[0]
+    assert len(chunk.metadata["progress"]["message"]) == 500
 
 
 def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_try(told, plain):

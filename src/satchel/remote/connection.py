@@ -4,18 +4,20 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from satchel.errors import ToolError
 from satchel.remote.definitions import Definition, Listing
 from satchel.remote.listing import Lister, too_late
 from satchel.remote.opening import Tail, opened
-from satchel.remote.outcome import result_of
+from satchel.remote.outcome import answered
 from satchel.remote.pauses import Pauses
 from satchel.remote.servers import RemoteServer
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
+from satchel.tools.calling import in_thread
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -33,14 +35,11 @@ class Connection:
     """A server that is connected to."""
 
     def __init__(self, client: "Client", name: str, server: RemoteServer, limits: Limits) -> None:
-        from mcp_types import CallToolResult, InputRequiredResult
         from pydantic import TypeAdapter
 
         self._client, self._name = client, name
         self._lister = Lister(client, server, limits)
-        self._answers: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
-            CallToolResult | InputRequiredResult
-        )
+        self._answers: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 
     @property
     def version(self) -> str:
@@ -63,10 +62,13 @@ class Connection:
         Raises `ToolError` for what the server refuses. Whoever cancels this has the server told.
         """
         from mcp import MCPError
-        from mcp_types import CallToolRequest, CallToolRequestParams, InputRequiredResult
+        from mcp_types import CallToolRequest, CallToolRequestParams
 
         async def heard(progress: float, total: float | None, message: str | None) -> None:
-            told = {"progress": progress, "total": total, "message": message and one_line(message)}
+            # Cut before it is looked at: it may be as long as a whole message.
+            words = one_line((message or "")[: 2 * _MESSAGE_LENGTH])
+            said = shorten(words, _MESSAGE_LENGTH) or None
+            told = {"progress": progress, "total": total, "message": said}
             on_progress({key: value for key, value in told.items() if value is not None})
 
         params = CallToolRequestParams(name=tool.name, arguments=dict(arguments))
@@ -82,9 +84,9 @@ class Connection:
             raise ToolError(
                 f"the server of {tool.name} gave an answer that is none; do not retry"
             ) from None
-        if isinstance(raw, InputRequiredResult):
-            raise ToolError(f"{tool.name} asks a person for input, and nobody is there to answer")
-        return result_of(raw, tool)
+        # Not on the loop, on which all other servers are heard.
+        result: ToolResult = await in_thread(partial(answered, raw, tool))
+        return result
 
 
 def _refusal(problem: Any, server: str) -> ToolError:

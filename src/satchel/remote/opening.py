@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from satchel.remote.outcome import with_fewer_blocks
 from satchel.remote.process import running, too_long
 from satchel.remote.servers import RemoteServer, SseServer, StdioServer
 
@@ -157,11 +158,11 @@ class _Heard:
     async def receive(self) -> Any:
         """Return the next message."""
         with self._told_of_the_end():
-            return await self._stream.receive()
+            return with_fewer_blocks(await self._stream.receive())
 
     async def __anext__(self) -> Any:
         with self._told_of_the_end():
-            return await self._stream.__anext__()
+            return with_fewer_blocks(await self._stream.__anext__())
 
     def __aiter__(self) -> "_Heard":
         return self
