@@ -23,8 +23,10 @@ from satchel.remote import HttpServer, StdioServer, connection, listing, supervi
 from satchel.remote.connection import connected
 from satchel.remote.definitions import Definition, checked
 from satchel.remote.outcome import answered
+from satchel.settings import Limits
 
 ENOUGH = 60
+HIDDEN = "\U000e0041\u202e"
 
 
 @pytest.fixture
@@ -110,6 +112,24 @@ def test_what_is_no_server_or_no_good_name_is_refused(bag, plain):
         bag.register_mcp_server(plain("echo"), name="box")
     with pytest.raises(ConflictError, match="runs nothing"):
         Satchel(run_code=False).register_mcp_server(plain("echo"))
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        *(({"timeout": bad}, "timeout is") for bad in (-1, 0, "x", float("nan"), True)),
+        ({"timeout": float("inf")}, "timeout is"),
+        ({"pin": ["hold"]}, "pin is"),
+        ({"enable": 5}, "named by texts"),
+        ({"disable": [5]}, "named by texts"),
+        ({"presets": 3}, "by the names of its tools"),
+        ({"presets": ["a"]}, "by the names of its tools"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused_at_once(bag, option, why):
+    with pytest.raises(DefinitionError, match=why):
+        bag.register_mcp_server(HttpServer("https://a.org"), **option)
+    assert not bag.catalog.plugins.get("mcp:a.org")
 
 
 @pytest.mark.parametrize("bad", [{"command": ""}, {"command": "x", "args": "--all"}])
@@ -637,10 +657,10 @@ def test_all_definitions_together_have_a_limit(plain):
 
 def test_a_whole_listing_has_one_limit_of_time(plain):
     with satchel_of(mcp_connect=4) as bag:
-        server = plain("echo", how=("pages", "slow"))
-        bag.register_mcp_server(server, name="box")
-        (problem,) = [i for i in bag.catalog.diagnostics if i.code.startswith("mcp-")]
-        assert "did not list its tools within 4 s" in problem.message
+        told = Told(bag)
+        bag.register_mcp_server(plain("echo", how=("pages", "slow")), name="box")
+        late = "did not list its tools within 4 s"
+        told.until_true(lambda: late in str(bag.catalog.diagnostics))
 
 
 def test_only_what_changed_is_judged_anew(bag, told, plain, monkeypatch):
@@ -744,6 +764,26 @@ def test_invisible_letters_reach_no_model(bag, plain):
     made = bag.catalog.tools["echo"].tool
     assert made.description == "Adds."
     assert made.parameters["properties"]["a"]["description"] == "Adds."
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {f"a{HIDDEN}": {}}},
+        {"properties": {"a": {"enum": [f"a{HIDDEN}"]}}},
+        {"properties": {"a": {"default": {"x": [HIDDEN]}}}},
+        {"required": [HIDDEN]},
+    ],
+)
+def test_a_schema_with_invisible_letters_that_cannot_go_is_refused(schema):
+    for what in ("parameters", "output"):
+        with pytest.raises(DefinitionError, match="invisible"):
+            checked(Definition("a", **{what: {"type": "object", **schema}}), Limits())
+
+
+def test_letters_that_are_not_hidden_are_taken():
+    schema = {"properties": {"a": {"default": "\r\n\x1f", "enum": ["\N{GREEK SMALL LETTER PI}"]}}}
+    assert checked(Definition("a", parameters=schema), Limits()).parameters == schema
 
 
 # ---- the end -------------------------------------------------------------------------------
