@@ -1,14 +1,12 @@
 """A server written by hand, of the older era, that is up at once: `plain.py BOOK [HOW]`.
 
 HOW is what it does wrong: `mute` does not answer what it does not know, `hang` hangs when it is
-asked for its tools, `pages` has pages without end, `slow` has them slowly, `rude` sends nonsense
-between its answers.
+asked for its tools, `pages` has pages without end, `rude` sends nonsense between its answers.
 """
 
 import json
 import os
 import sys
-import time
 
 BOOK, HOW = sys.argv[1], sys.argv[2:]
 
@@ -38,11 +36,7 @@ def answer(asked):
             with open(BOOK) as file:
                 result = {"tools": json.load(file)}
             if "pages" in HOW:
-                result["nextCursor"] = f"{asked.get('params', {}).get('cursor', '')}x"
-                if "slow" in HOW:
-                    time.sleep(0.1)
-                else:
-                    result["nextCursor"] = result["nextCursor"][-3:]
+                result["nextCursor"] = f"{asked.get('params', {}).get('cursor', '')}x"[-3:]
         case "tools/call":
             result = called(asked["params"]["name"], asked["params"].get("arguments") or {})
             if result is None:

@@ -655,14 +655,6 @@ def test_all_definitions_together_have_a_limit(plain):
         assert "(limit mcp_listing); the rest is left out" in problem.message
 
 
-def test_a_whole_listing_has_one_limit_of_time(plain):
-    with satchel_of(mcp_connect=4) as bag:
-        told = Told(bag)
-        bag.register_mcp_server(plain("echo", how=("pages", "slow")), name="box")
-        late = "did not list its tools within 4 s"
-        told.until_true(lambda: late in str(bag.catalog.diagnostics))
-
-
 def test_only_what_changed_is_judged_anew(bag, told, plain, monkeypatch):
     judged = []
 

@@ -7,18 +7,15 @@ from satchel.tools import ToolContext, ToolResult
 
 
 async def test_news_without_progress_is_no_chunk():
-    answer, told = Future(), []
+    answer = Future()
 
     def begin(definition, arguments, on_progress):
-        told.append(on_progress)
+        on_progress_later(on_progress, {"progress": 1})
         return answer
 
+    on_progress_later = asyncio.get_running_loop().call_soon
     tool = RemoteTool(Definition("a"), begin)
-    running = asyncio.create_task(tool.start({}, ToolContext(tool="a")))
-    while not told:
-        await asyncio.sleep(0)
-    told[0]({"progress": 1})
-    items = await running
+    items = await tool.start({}, ToolContext(tool="a"))
     # Heard of twice, once it was taken already.
     asyncio.get_running_loop().call_soon(items.ag_frame.f_locals["self"]._news.set)
     asyncio.get_running_loop().call_later(0.01, answer.set_result, ToolResult(()))
