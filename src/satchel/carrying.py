@@ -9,7 +9,7 @@ from typing import Any
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.names import near_misses, plugin_name_fault
 from satchel.remote import Declared, Fleet, Member, Offer, RemoteClient, RemoteServer
-from satchel.remote.declared import distinct
+from satchel.remote.declared import distinct, required_pin, required_timeout
 from satchel.remote.pinning import Origin, Pins, way_of
 from satchel.remote.servers import HttpServer, SseServer, StdioServer
 from satchel.remote.supplying import SOURCE, Carried, Offered, Pin
@@ -47,7 +47,8 @@ class Carrying:
         if isinstance(server, Declared):
             origin, server = server.origin, server.server
         if isinstance(server, RemoteClient):
-            stateless, timeout = server.stateless, timeout or server.timeout
+            stateless = server.stateless
+            timeout = server.timeout if timeout is None else timeout
             server = server.server
         if not isinstance(server, StdioServer | HttpServer | SseServer):
             raise DefinitionError(
@@ -62,18 +63,16 @@ class Carrying:
             raise ConflictError(
                 f"a server {name!r} is carried already", fix="remove it first, or give name="
             )
-        if pin not in {"hold", "warn", "off"}:
-            raise DefinitionError(f"pin is hold, warn or off, not {pin!r}")
         return Carried(
             name,
             server,
             f"server {next(self._serial)}",
             groups,
             None if enable is None else _several(enable),
-            _several(disable or ()),
-            _checked(presets or NOTHING),
-            timeout,
-            pin,
+            () if disable is None else _several(disable),
+            _checked(NOTHING if presets is None else presets),
+            required_timeout(timeout),
+            required_pin(pin),
             stateless,
             origin=origin,
         )
@@ -200,14 +199,15 @@ class Carrying:
 
 def _several(given: Iterable[str]) -> tuple[str, ...]:
     """Accept one name where several are meant. Raises `DefinitionError` for what is no text."""
-    names = (given,) if isinstance(given, str) else tuple(given)
+    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if not all(isinstance(name, str) for name in names):
-        raise DefinitionError("tools are named by texts")
+        raise DefinitionError(f"tools are named by texts, not by {given!r}")
     return names
 
 
 def _checked(presets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
-    if not all(isinstance(values, Mapping) for values in presets.values()):
+    given = [presets, *presets.values()] if isinstance(presets, Mapping) else [presets]
+    if not all(isinstance(values, Mapping) for values in given):
         raise DefinitionError(
             "the presets of a server are values by the names of its tools",
             fix='write presets={"tool": {"argument": value}}, or {"*": {...}} for all tools',

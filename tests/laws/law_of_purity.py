@@ -280,13 +280,14 @@ EXCEPTIONS = {
     ),
     "remote.connection": (
         "it takes answers apart, and waits",
-        {"contextlib.contextmanager", "math.inf", "pydantic.TypeAdapter"},
+        {"contextlib.contextmanager", "functools.partial", "math.inf", "pydantic.TypeAdapter"},
     ),
     "remote.listing": ("a list may hold for ever", {"functools.partial", "math.inf"}),
     "remote.declared": (
         "texts name variables, and names may need a number",
-        {"itertools.chain", "itertools.count", "re.Match", "re.compile"},
+        {"itertools.chain", "itertools.count", "math.inf", "re.Match", "re.compile"},
     ),
+    "remote.definitions": ("it knows control characters", {"re.compile"}),
     "remote.differing": ("it takes definitions apart", {"json.loads"}),
     "remote.expanding": (
         "it tells patterns apart, and takes some of many",

@@ -98,6 +98,16 @@ async def count(ctx, given):
     )
 
 
+async def mutter(ctx, given):
+    await ctx.session.report_progress(1, None, "x" * given["letters"])
+    await asyncio.sleep(0.5)
+    return said("done")
+
+
+async def give(ctx, given):
+    return said("given", structured_content=given["structured"])
+
+
 async def wait(ctx, given):
     """Wait for ever, and write into a pipe what becomes of that."""
     with Path(given["pipe"]).open("w") as pipe:
@@ -135,7 +145,10 @@ async def long(ctx, given):
 
 DOINGS = {
     fn.__name__: fn
-    for fn in (pid, environment, die, fail, weigh, show, long, count, wait, offer, shout)
+    for fn in (
+        *(pid, environment, die, fail, weigh, show, long, count, wait, offer, shout),
+        *(mutter, give),
+    )
 }
 
 

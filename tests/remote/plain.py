@@ -1,9 +1,9 @@
 """A server written by hand, of the older era, that is up at once: `plain.py BOOK [HOW]`.
 
 HOW is what it does wrong: `mute` does not answer what it does not know, `hang` hangs when it is
-asked for its tools, `pages` has pages without end, `slow` has them slowly, `rude` sends nonsense
-between its answers, `stays` does not end by itself nor when it is asked to, `child` starts a
-process that holds its output and the file $HELD open, and `apart` makes that one independent of it.
+asked for its tools, `pages` has pages without end, `rude` sends nonsense between its answers,
+`stays` does not end by itself nor when it is asked to, `child` starts a process that holds its
+output and the file $HELD open, and `apart` makes that one independent of it.
 """
 
 import json
@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 BOOK, HOW = sys.argv[1], sys.argv[2:]
 
@@ -41,11 +40,7 @@ def answer(asked):
             with open(BOOK) as file:
                 result = {"tools": json.load(file)}
             if "pages" in HOW:
-                result["nextCursor"] = f"{asked.get('params', {}).get('cursor', '')}x"
-                if "slow" in HOW:
-                    time.sleep(0.1)
-                else:
-                    result["nextCursor"] = result["nextCursor"][-3:]
+                result["nextCursor"] = f"{asked.get('params', {}).get('cursor', '')}x"[-3:]
         case "tools/call":
             result = called(asked["params"]["name"], asked["params"].get("arguments") or {})
             if result is None:
@@ -62,7 +57,7 @@ def answer(asked):
     say(id=asked["id"], result=result)
 
 
-def called(name, given):  # noqa: C901
+def called(name, given):  # noqa: C901, PLR0912
     with open(BOOK) as file:
         if name not in {tool["name"] for tool in json.load(file)}:
             return None
@@ -86,6 +81,8 @@ def called(name, given):  # noqa: C901
             text = "shouted"
         case "fail":
             return {"content": [{"type": "text", "text": "no such city"}], "isError": True}
+        case "blocks":
+            return {"content": [{"type": "text", "text": "x"}] * given["number"]}
         case "nonsense":
             return {"content": 3}
         case _:

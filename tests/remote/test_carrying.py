@@ -16,14 +16,18 @@ from satchel import (
     NotFoundError,
     RemoteClient,
     Satchel,
+    ToolError,
     tool,
 )
 from satchel.catalog import Event, State
-from satchel.remote import HttpServer, SseServer, StdioServer, listing, supervising
+from satchel.remote import HttpServer, SseServer, StdioServer, connection, listing, supervising
 from satchel.remote.connection import connected
-from satchel.remote.definitions import checked
+from satchel.remote.definitions import Definition, checked
+from satchel.remote.outcome import answered
+from satchel.settings import Limits
 
 ENOUGH = 60
+HIDDEN = "\U000e0041\u202e"
 
 
 @pytest.fixture
@@ -109,6 +113,24 @@ def test_what_is_no_server_or_no_good_name_is_refused(bag, plain):
         bag.register_mcp_server(plain("echo"), name="box")
     with pytest.raises(ConflictError, match="runs nothing"):
         Satchel(run_code=False).register_mcp_server(plain("echo"))
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        *(({"timeout": bad}, "timeout is") for bad in (-1, 0, "x", float("nan"), True)),
+        ({"timeout": float("inf")}, "timeout is"),
+        ({"pin": ["hold"]}, "pin is"),
+        ({"enable": 5}, "named by texts"),
+        ({"disable": [5]}, "named by texts"),
+        ({"presets": 3}, "by the names of its tools"),
+        ({"presets": ["a"]}, "by the names of its tools"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused_at_once(bag, option, why):
+    with pytest.raises(DefinitionError, match=why):
+        bag.register_mcp_server(HttpServer("https://a.org"), **option)
+    assert not bag.catalog.plugins.get("mcp:a.org")
 
 
 @pytest.mark.parametrize("bad", [{"command": ""}, {"command": "x", "args": "--all"}])
@@ -583,6 +605,66 @@ def test_nonsense_between_the_answers_is_passed_over(bag, plain):
     assert "an answer that is none" in called(bag, "nonsense").text
 
 
+def test_of_an_answer_in_many_blocks_so_many_are_kept(bag, plain):
+    bag.register_mcp_server(plain("blocks"), name="box", group="basic")
+    result = called(bag, "blocks", {"number": 300_000})
+    assert len(result.content) == 1_001
+    assert result.content[-1].text == "[left out: 299,000 more blocks]"
+    assert len(called(bag, "blocks", {"number": 1_000}).content) == 1_000
+
+
+def test_while_an_answer_is_read_all_other_servers_are_heard(bag, plain, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(raw, tool):
+        if tool.name == "slow":
+            begun.set()
+            assert go_on.wait(ENOUGH)
+        return answered(raw, tool)
+
+    monkeypatch.setattr(connection, "answered", slow)
+    bag.register_mcp_server(plain("slow"), name="box", group="basic")
+    bag.register_mcp_server(plain("echo", name="calm"), name="calm", group="basic")
+
+    async def main():
+        session = bag.session()
+        running = asyncio.create_task(session.call("slow"))
+        assert await asyncio.to_thread(begun.wait, ENOUGH)
+        calm = await session.call("echo")
+        go_on.set()
+        return calm.text, (await running).text
+
+    assert asyncio.run(main()) == ("{}", "{}")
+
+
+def test_a_tool_that_asks_a_person_is_told_that_nobody_is_there():
+    with pytest.raises(ToolError, match="asks a person for input"):
+        answered({"resultType": "input_required"}, Definition("ask"))
+
+
+def test_a_result_that_would_take_long_to_check_is_refused(bag, on_stdio):
+    part = {"properties": {"c": {"allOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}}}
+    schema = {"type": "object", "$defs": {"n": part}, "$ref": "#/$defs/n"}
+    made = {}
+    for _ in range(40):
+        made = {"c": made}
+    bag.register_mcp_server(
+        on_stdio(described("give", outputSchema=schema)), name="box", group="basic"
+    )
+    assert called(bag, "give", {"structured": {"c": {}}}).structured == {"c": {}}
+    assert called(bag, "give", {"structured": made}).error_code == "invalid_result"
+
+
+def test_words_of_progress_are_cut(bag, on_stdio):
+    bag.register_mcp_server(on_stdio("mutter"), name="box", group="basic")
+
+    async def main():
+        return [item async for item in bag.session().stream("mutter", {"letters": 100_000})]
+
+    chunk = asyncio.run(main())[0]
+    assert len(chunk.metadata["progress"]["message"]) == 500
+
+
 def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_try(told, plain):
     with satchel_of(mcp_connect=4) as bag:
         told = Told(bag)
@@ -636,14 +718,6 @@ def test_all_definitions_together_have_a_limit(plain):
         assert [*bag.catalog.tools] == ["a", "b", "c"]
         (problem,) = [i for i in bag.catalog.diagnostics if i.code.startswith("mcp-")]
         assert "(limit mcp_listing); the rest is left out" in problem.message
-
-
-def test_a_whole_listing_has_one_limit_of_time(plain):
-    with satchel_of(mcp_connect=4) as bag:
-        server = plain("echo", how=("pages", "slow"))
-        bag.register_mcp_server(server, name="box")
-        (problem,) = [i for i in bag.catalog.diagnostics if i.code.startswith("mcp-")]
-        assert "did not list its tools within 4 s" in problem.message
 
 
 def test_only_what_changed_is_judged_anew(bag, told, plain, monkeypatch):
@@ -747,6 +821,26 @@ def test_invisible_letters_reach_no_model(bag, plain):
     made = bag.catalog.tools["echo"].tool
     assert made.description == "Adds."
     assert made.parameters["properties"]["a"]["description"] == "Adds."
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {f"a{HIDDEN}": {}}},
+        {"properties": {"a": {"enum": [f"a{HIDDEN}"]}}},
+        {"properties": {"a": {"default": {"x": [HIDDEN]}}}},
+        {"required": [HIDDEN]},
+    ],
+)
+def test_a_schema_with_invisible_letters_that_cannot_go_is_refused(schema):
+    for what in ("parameters", "output"):
+        with pytest.raises(DefinitionError, match="invisible"):
+            checked(Definition("a", **{what: {"type": "object", **schema}}), Limits())
+
+
+def test_letters_that_are_not_hidden_are_taken():
+    schema = {"properties": {"a": {"default": "\r\n\x1f", "enum": ["\N{GREEK SMALL LETTER PI}"]}}}
+    assert checked(Definition("a", parameters=schema), Limits()).parameters == schema
 
 
 # ---- the end -------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from satchel.errors import ToolError
 from satchel.remote.definitions import Definition, Listing
 from satchel.remote.listing import Lister, too_late
 from satchel.remote.opening import Tail, opened
-from satchel.remote.outcome import result_of
+from satchel.remote.outcome import answered
 from satchel.remote.pauses import Pauses
 from satchel.remote.reading import read_resource
 from satchel.remote.servers import RemoteServer, WorkerServer
@@ -18,6 +19,7 @@ from satchel.remote.skills import SkillListing, listed_skills, offers_skills
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
+from satchel.tools.calling import in_thread
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -38,14 +40,11 @@ class Connection:
     """A server that is connected to."""
 
     def __init__(self, client: "Client", name: str, server: RemoteServer, limits: Limits) -> None:
-        from mcp_types import CallToolResult, InputRequiredResult
         from pydantic import TypeAdapter
 
         self._client, self._name, self._server, self._limits = client, name, server, limits
         self._lister = Lister(client, server, limits)
-        self._answers: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(
-            CallToolResult | InputRequiredResult
-        )
+        self._answers: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 
     @property
     def era(self) -> Era:
@@ -88,12 +87,12 @@ class Connection:
         Raises `ToolError` for what the server refuses. Whoever cancels this has the server told.
         """
         from mcp import MCPError
-        from mcp_types import CallToolRequest, CallToolRequestParams, InputRequiredResult
+        from mcp_types import CallToolRequest, CallToolRequestParams
 
         async def heard(progress: float, total: float | None, message: str | None) -> None:
-            if message and not isinstance(self._server, WorkerServer):
-                message = one_line(message)
-            told = {"progress": progress, "total": total, "message": message}
+            # A part of a result comes that way from a process of ours.
+            said = message if isinstance(self._server, WorkerServer) else _brief(message)
+            told = {"progress": progress, "total": total, "message": said}
             on_progress({key: value for key, value in told.items() if value is not None})
 
         params = CallToolRequestParams(name=tool.name, arguments=dict(arguments))
@@ -109,9 +108,15 @@ class Connection:
             raise ToolError(
                 f"the server of {tool.name} gave an answer that is none; do not retry"
             ) from None
-        if isinstance(raw, InputRequiredResult):
-            raise ToolError(f"{tool.name} asks a person for input, and nobody is there to answer")
-        return result_of(raw, tool)
+        # Not on the loop, on which all other servers are heard.
+        result: ToolResult = await in_thread(partial(answered, raw, tool))
+        return result
+
+
+def _brief(message: str | None) -> str | None:
+    """Cut before it is looked at: it may be as long as a whole message of the protocol."""
+    words = one_line((message or "")[: 2 * _MESSAGE_LENGTH])
+    return shorten(words, _MESSAGE_LENGTH) or None
 
 
 def _refusal(problem: Any, server: str) -> ToolError:

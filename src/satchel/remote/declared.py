@@ -1,11 +1,12 @@
 """Servers that plugins declare and users write down, as they are carried."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import Any
+from typing import Any, cast
 
 from satchel.catalog import PluginEntry
 from satchel.errors import DefinitionError
@@ -68,6 +69,20 @@ def of_plugin(
     )
 
 
+def required_pin(given: Any) -> Pin:
+    """Return a choice about pins. Raises `DefinitionError` for what is none."""
+    if isinstance(given, str) and given in {"hold", "warn", "off"}:
+        return cast("Pin", given)
+    raise DefinitionError(f"its pin is hold, warn or off, not {given!r}")
+
+
+def required_timeout(given: Any) -> float | None:
+    """Return a limit of time, if there is one. Raises `DefinitionError` for what is none."""
+    if given is None or (type(given) in {int, float} and 0 < given < math.inf):
+        return cast("float | None", given)
+    raise DefinitionError(f"its timeout is a number of seconds, not {given!r}")
+
+
 def _reached(written: Callable[[str], Any]) -> str:
     """Return how a server is reached, as it is written."""
     return json.dumps([written(key) for key in ("command", "args", "cwd", "url")], default=str)
@@ -114,12 +129,8 @@ def of_user(
     else:
         kind = SseServer if given.text("transport") == "sse" else HttpServer
         server = kind(given.text("url"), given.mapping("headers"))
-    pin = given.text("pin") or "hold"
-    if pin not in {"hold", "warn", "off"}:
-        raise DefinitionError(f"its pin is hold, warn or off, not {pin!r}")
-    timeout = table.get("timeout")
-    if timeout is not None and not (type(timeout) in {int, float} and timeout > 0):
-        raise DefinitionError("its timeout is a number of seconds")
+    pin = required_pin(given.text("pin") or "hold")
+    timeout = required_timeout(table.get("timeout"))
     return Declared(
         "",
         name,
@@ -129,7 +140,7 @@ def of_user(
         given.texts("enable"),
         given.texts("disable") or (),
         timeout,
-        pin,  # type: ignore[arg-type]
+        pin,
         origin=Origin(path, name, _reached(table.get)),
     )
 

@@ -1,6 +1,7 @@
 """Tools as a server defines them, within the limits that are held against strangers."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,11 +13,13 @@ from satchel.errors import DefinitionError
 from satchel.remote.expanding import Judge, require_bounded
 from satchel.remote.skills import ListedSkill, SkillListing
 from satchel.settings import KIB, Limits
-from satchel.text import visible
+from satchel.text import has_hidden, visible
 from satchel.tools.dialects import shown
 from satchel.tools.dialects.walking import references
 from satchel.tools.nothing import NOTHING
 from satchel.tools.validator import Validator
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -82,19 +85,22 @@ def with_skills(listing: Listing, found: SkillListing) -> Listing:
 
 def checked(raw: Definition, limits: Limits) -> Definition:
     """Return a tool as it can be shown. Raises `DefinitionError` for one that cannot be used."""
-    for schema in (raw.parameters, raw.output):
+    for schema in (raw.parameters, raw.output, raw.annotations):
         _require_shallow(schema, limits)
     found = replace(
         raw,
         description=visible(raw.description),
         parameters=shown(raw.parameters),
         output=None if raw.output is None else shown(raw.output),
+        annotations=None if raw.annotations is None else _visible(raw.annotations),
     )
     if len(found.text) > limits.mcp_schema:
         raise DefinitionError(
             f"its definition takes more than {limits.mcp_schema // KIB} KiB (limit mcp_schema)"
         )
     for what, schema in (("parameters", found.parameters), ("output", found.output)):
+        if _has_hidden(schema):
+            raise DefinitionError(f"the schema of its {what} has invisible letters")
         for reference in references(schema):
             if not reference.startswith("#"):
                 raise DefinitionError(
@@ -120,3 +126,27 @@ def _require_shallow(schema: Any, limits: Limits) -> None:
         inside = item.values() if isinstance(item, Mapping) else item
         if isinstance(item, Mapping | list):
             todo += [(inner, depth + 1) for inner in inside]
+
+
+def _has_hidden(schema: Any) -> bool:
+    """Tell whether a schema has letters that nobody sees and that cannot be left out of it.
+
+    Control characters are no such: in JSON they are seen.
+    """
+    todo = [schema]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Mapping):
+            todo += [*item, *item.values()]
+        elif isinstance(item, list):
+            todo += item
+        elif isinstance(item, str) and has_hidden(_CONTROLS.sub("", item)):
+            return True
+    return False
+
+
+def _visible(annotations: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        visible(key): visible(value) if isinstance(value, str) else value
+        for key, value in annotations.items()
+    }

@@ -7,8 +7,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from typing import TYPE_CHECKING, Any, Self
 
 from satchel.remote.network import over_http, over_sse
+from satchel.remote.outcome import with_fewer_blocks
 from satchel.remote.process import running
-from satchel.remote.servers import RemoteServer, SseServer, StdioServer
+from satchel.remote.servers import RemoteServer, SseServer, StdioServer, WorkerServer
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -48,7 +49,9 @@ async def opened(
     nothing more can come from it.
     """
     async with _streams(server, tail, longest, on_gap) as (read, write):
-        yield _Heard(read, on_end), write
+        # What comes from our own process is as long as what a tool returned.
+        look = _unchanged if isinstance(server, WorkerServer) else with_fewer_blocks
+        yield _Heard(read, look, on_end), write
 
 
 def _streams(
@@ -69,11 +72,15 @@ async def _started(
         yield streams
 
 
+def _unchanged(received: Any) -> Any:
+    return received
+
+
 class _Heard:
     """A stream of messages that tells when it ends."""
 
-    def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
-        self._stream, self._on_end = stream, on_end
+    def __init__(self, stream: Any, look: Callable[[Any], Any], on_end: Callable[[], None]) -> None:
+        self._stream, self._look, self._on_end = stream, look, on_end
 
     @property
     def last_context(self) -> Any:
@@ -83,11 +90,11 @@ class _Heard:
     async def receive(self) -> Any:
         """Return the next message."""
         with self._told_of_the_end():
-            return await self._stream.receive()
+            return self._look(await self._stream.receive())
 
     async def __anext__(self) -> Any:
         with self._told_of_the_end():
-            return await self._stream.__anext__()
+            return self._look(await self._stream.__anext__())
 
     def __aiter__(self) -> "_Heard":
         return self

@@ -1,9 +1,10 @@
 """What a server answers to a call, as a result like any other."""
 
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from satchel.errors import ToolError
 from satchel.remote.definitions import Definition
 from satchel.tools import (
     Audio,
@@ -21,7 +22,41 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 
+_MOST_BLOCKS = 1_000
+"""How many blocks of one result are kept."""
+
 _PROTOCOL = "io.modelcontextprotocol/"
+
+
+def with_fewer_blocks(received: Any) -> Any:
+    """Leave out most blocks of an answer that has very many; for a message as it comes in.
+
+    Whatever looks at it afterwards takes as long as there are blocks, on the loop of all servers.
+    """
+    result = getattr(getattr(received, "message", None), "result", None)
+    content = result.get("content") if isinstance(result, dict) else None
+    if isinstance(content, list) and (more := len(content) - _MOST_BLOCKS) > 0:
+        note = {"type": "text", "text": f"[left out: {more:,} more blocks]"}
+        content[_MOST_BLOCKS:] = [note]
+    return received
+
+
+def answered(raw: Mapping[str, Any], tool: Definition) -> ToolResult:
+    """Return what a server answered as a result. Raises `ToolError` for what is none.
+
+    Not for an event loop: what is large takes long.
+    """
+    from mcp_types import CallToolResult
+
+    if raw.get("resultType") == "input_required":
+        raise ToolError(f"{tool.name} asks a person for input, and nobody is there to answer")
+    try:
+        answer = CallToolResult.model_validate(raw, by_name=False)
+    except ValueError:  # of pydantic
+        raise ToolError(
+            f"the server of {tool.name} gave an answer that is none; do not retry"
+        ) from None
+    return result_of(answer, tool)
 
 
 def result_of(answer: "CallToolResult", tool: Definition) -> ToolResult:
