@@ -9,6 +9,7 @@ from satchel import Limits, Satchel, Settings
 from satchel.remote import StdioServer
 
 PLAIN = Path(__file__).parents[1] / "remote" / "plain.py"
+LYING = PLAIN.with_name("lying.py")
 
 
 @pytest.fixture
@@ -65,15 +66,18 @@ def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_
     assert not (here / "was-started").exists()
 
 
-def test_the_skills_of_a_server_are_listed(run, here, write_skill, a_config_folder_of_its_own):
-    write_skill(here / "served", "pdf")
+def test_the_skills_of_a_server_are_listed(run, here, a_config_folder_of_its_own):
+    file = {"uri": "skill://pdf/SKILL.md", "digest": f"sha256:{'0' * 64}", "size": 1}
+    front = {"name": "pdf", "description": "Split pages."}
+    entry = {"uri": file["uri"], "frontmatter": front, "resources": [file]}
+    (here / "lies.json").write_text(json.dumps({"skills": [[entry]], "contents": {}}))
     a_config_folder_of_its_own.mkdir()
-    args = ["-m", "satchel", "serve", "--skills", str(here / "served")]
     (a_config_folder_of_its_own / "satchel.toml").write_text(
-        f"[mcp.docs]\ncommand = {sys.executable!r}\nargs = {args!r}\n"
+        f"[mcp.docs]\ncommand = {sys.executable!r}\n"
+        f"args = [{str(LYING)!r}, {str(here / 'lies.json')!r}]\n"
     )
     result = run("mcp", "skills", "docs")
-    assert result.stdout.split() == ["pdf", "Does", "a", "thing."]
+    assert result.stdout.split() == ["pdf", "Split", "pages."]
     assert "1 skill" in result.stderr
     (shape,) = json.loads(run("mcp", "skills", "docs", "--json").stdout)
     assert (shape["source"], shape["path"]) == ("mcp:docs", "skill://docs/pdf")

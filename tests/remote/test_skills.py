@@ -448,7 +448,7 @@ def test_a_frontmatter_may_have_values_of_any_kind(bag, book, carry):
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "is_same"),
+    "case",
     [
         ("yes", True, True),
         ("off", False, True),
@@ -460,7 +460,8 @@ def test_a_frontmatter_may_have_values_of_any_kind(bag, book, carry):
         ("5", {"a": 5}, False),
     ],
 )
-def test_parsers_may_differ_in_kinds_and_in_nothing_else(bag, book, carry, ours, theirs, is_same):
+def test_parsers_may_differ_in_kinds_and_in_nothing_else(bag, book, carry, case):
+    ours, theirs, is_same = case
     entry = book.add(files={"SKILL.md": md(more=f"x: {ours}\n")})
     entry["frontmatter"]["x"] = theirs
     book.write()
