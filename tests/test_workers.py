@@ -132,6 +132,9 @@ def test_a_plugin_that_asks_for_it_runs_in_a_process_of_its_own(plugin, carried)
     process = called(bag, "pid").structured
     assert process not in {os.getpid(), None}
     assert called(bag, "pid").structured == process
+    for odd in ("\ud800", object(), float("nan")):
+        assert called(bag, "greet", name=odd).is_error
+    assert called(bag, "pid").structured == process
     assert codes(bag) == []
     assert bag.catalog.plugins["demo"].state is State.OK
 
