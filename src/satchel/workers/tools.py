@@ -47,7 +47,8 @@ class WorkerTool(RemoteTool):
     async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
         """Call the tool with arguments that were checked; while it streams, stream."""
         request: dict[str, Any] = {
-            "arguments": as_json(dict(arguments), f"what {self.name} is called with")
+            "id": context.call_id,
+            "arguments": as_json(dict(arguments), f"what {self.name} is called with"),
         }
         if self._takes_context:
             request["context"] = _told_context(context)
