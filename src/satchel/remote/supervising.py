@@ -20,7 +20,7 @@ from satchel.remote.connection import (
 from satchel.remote.definitions import Definition, Listing
 from satchel.remote.opening import Tail
 from satchel.remote.pauses import Pauses
-from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer
+from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer, in_words
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
@@ -260,8 +260,8 @@ class Supervised:
 
     def _away(self) -> ToolError:
         return ToolError(
-            f"the server {self.name!r} cannot be reached at the moment; try again later, or go on "
-            "without it"
+            f"{in_words(self.server, self.name)} cannot be reached at the moment; try again later, "
+            "or go on without it"
         )
 
     def end(self, task: "asyncio.Task[None]") -> None:
