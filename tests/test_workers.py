@@ -132,6 +132,9 @@ def test_a_plugin_that_asks_for_it_runs_in_a_process_of_its_own(plugin, carried)
     process = called(bag, "pid").structured
     assert process not in {os.getpid(), None}
     assert called(bag, "pid").structured == process
+    for odd in ("\ud800", object(), float("nan")):
+        assert called(bag, "greet", name=odd).is_error
+    assert called(bag, "pid").structured == process
     assert codes(bag) == []
     assert bag.catalog.plugins["demo"].state is State.OK
 
@@ -457,7 +460,8 @@ def counted(context: ToolContext) -> list:
     "Count in the state."
     context.state.setdefault("seen", []).append(1)
     context.state.pop("old", None)
-    return [len(context.state["seen"]), context.get_metadata("user"), context.tool]
+    told = context.get_metadata("user"), context.tool, context.call_id
+    return [len(context.state["seen"]), *told]
 
 
 @tool
@@ -502,7 +506,8 @@ async def told(bag):
     session.state["old"] = 1
     for name, arguments in CALLS:
         context = ToolContext(metadata={"user": "you", "object": object()})
-        items.append([item async for item in session.stream(name, arguments, context=context)])
+        stream = session.stream(name, arguments, call_id=f"c{len(items)}", context=context)
+        items.append([item async for item in stream])
     return items, dict(session.state)
 
 
@@ -514,8 +519,6 @@ def test_all_that_its_tools_tell_is_what_they_would_tell_in_this_process(plugin,
     plugin(MANY, MANIFEST.replace("process", "none"))
     expected, expected_state = asyncio.run(told(carried()))
     for mine, its in zip(items, expected, strict=True):
-        for item in (*mine, *its):
-            object.__setattr__(item, "call_id", None)
         assert mine == its
     assert state == expected_state == {"seen": [1, 1]}
     assert called(apart, "fails").error_code == "tool_failed"
@@ -840,6 +843,22 @@ def test_one_that_hangs_is_replaced(plugin, carried):
     assert ended(before)
     until(bag, lambda: codes(bag) == [])
     assert called(bag, "pid").structured not in {before, None}
+
+
+def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried):
+    plugin(
+        TOOLS + "\n@tool\ndef large(size: int) -> dict:\n    'Tell much.'\n"
+        "    return {'x': 'x' * size}\n\n@tool\nasync def stream(size: int):\n    'Tell much.'\n"
+        "    yield {'x': 'x' * size}\n"
+    )
+    bag = carried(Limits(mcp_message=1024 * 1024))
+    process = called(bag, "pid").structured
+    assert len(called(bag, "large", size=500_000).structured["x"]) == 500_000
+    for name in ("large", "stream"):
+        result = called(bag, name, size=2_000_000)
+        assert result.error_code == "invalid_result"
+        assert "mcp_message" in result.text
+    assert called(bag, "pid").structured == process
 
 
 def test_what_it_forks_neither_joins_the_talk_nor_holds_it_up(plugin, carried):

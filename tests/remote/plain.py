@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 BOOK, HOW = sys.argv[1], sys.argv[2:]
 

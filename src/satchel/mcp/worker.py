@@ -1,6 +1,7 @@
 """The process of one plugin, which serves it to the host that started it."""
 
 import asyncio
+import json
 import os
 import site
 import sys
@@ -28,7 +29,7 @@ from satchel.remote.listing import ABOUT
 from satchel.runtime import begin, layers_for
 from satchel.runtime.run import Run, ToolRun
 from satchel.settings import KIB, MIB, Limits
-from satchel.tools import ToolCall, ToolContext, ToolResult
+from satchel.tools import ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.calling import in_thread
 from satchel.workers.contracts import answered
 from satchel.workers.words import (
@@ -45,6 +46,9 @@ Context = ServerRequestContext[Any, Any]
 
 _FULL = 0.9
 """The part of its memory from which on a process that lacks some has no future."""
+
+_FRAME = KIB
+"""What a message holds beside the answer."""
 
 _LAST_WORDS = 0.2
 """Seconds for the answer that says so."""
@@ -101,8 +105,8 @@ class Serving:
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         asked = dict(params.arguments or {})
         if params.name in {RULES, COMPLETE}:
-            return await self._answer(params.name, asked)
-        call_id, context = str(ctx.request_id), _context(asked.get("context") or {})
+            return await self._said(params.name, asked)
+        call_id, context = asked["id"], _context(asked.get("context") or {})
         if params.name.startswith(OFFER):
             made = self._load.offers[params.name].tool
             context = replace(context, tool=made.name, call_id=call_id)
@@ -128,20 +132,31 @@ class Serving:
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 done += 1
-                await ctx.session.report_progress(done, None, told_chunk(item))
+                if not self._is_too_long(chunk := told_chunk(item)):
+                    await ctx.session.report_progress(done, None, chunk)
         finally:
             await run.close()
         if item.is_error and (taken := _memory()) > self._limits.worker_memory * _FULL:
             self._leave(taken)
         changes = changes_of(before, context.state)
-        return {**answer(item, is_stateless=True), "_meta": {RESULT: told_result(item, changes)}}
+        told = _answer(item, changes)
+        if self._is_too_long(told):
+            limit = f"the limit mcp_message, {self._limits.mcp_message // MIB} MiB"
+            text = f"the tool ran, but its result is larger than {limit}; ask for less"
+            told = _answer(failure("invalid_result", text), changes)
+        return told
 
-    async def _answer(self, what: str, question: Mapping[str, Any]) -> Any:
+    def _is_too_long(self, told: Any) -> bool:
+        """Tell whether something is longer than the host takes, who would end the talk."""
+        data = json.dumps(told, ensure_ascii=False).encode(errors="replace")
+        return len(data) > self._limits.mcp_message - _FRAME
+
+    async def _said(self, what: str, question: Mapping[str, Any]) -> Any:
         """Answer what the host asks of the plugin's functions, each in a thread of its own."""
         try:
             told = await in_thread(lambda: self._told(what, question))
             text = ""
-        except Exception as problem:
+        except (Exception, SystemExit) as problem:
             # Any: the functions are the plugin's.
             told, text = None, f"{type(problem).__name__}: {problem}"
         return {
@@ -166,6 +181,10 @@ class Serving:
         print(told, file=sys.__stderr__, flush=True)
         if self._serving is not None:
             asyncio.get_running_loop().call_later(_LAST_WORDS, self._serving.cancel)
+
+
+def _answer(result: ToolResult, changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {**answer(result, is_stateless=True), "_meta": {RESULT: told_result(result, changes)}}
 
 
 def _context(told: Mapping[str, Any]) -> ToolContext:

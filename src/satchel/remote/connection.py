@@ -14,7 +14,7 @@ from satchel.remote.opening import Tail, opened
 from satchel.remote.outcome import answered
 from satchel.remote.pauses import Pauses
 from satchel.remote.reading import read_resource
-from satchel.remote.servers import RemoteServer, WorkerServer
+from satchel.remote.servers import RemoteServer, WorkerServer, in_words
 from satchel.remote.skills import SkillListing, listed_skills, offers_skills
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
@@ -103,7 +103,7 @@ class Connection:
                 CallToolRequest(params=params), self._answers, progress_callback=heard
             )
         except MCPError as problem:
-            raise _refusal(problem, self._name) from None
+            raise _refusal(problem, in_words(self._server, self._name)) from None
         except ValueError:  # of pydantic, too: the answer is none
             raise ToolError(
                 f"the server of {tool.name} gave an answer that is none; do not retry"
@@ -126,11 +126,11 @@ def _refusal(problem: Any, server: str) -> ToolError:
     # Servers use the code for other things, too.
     if problem.code == CONNECTION_CLOSED and problem.message == "Connection closed":
         return ToolError(
-            f"the server {server!r} went away during the call, which may or may not have been "
-            "done; check before you try again"
+            f"{server} went away during the call, which may or may not have been done; check "
+            "before you try again"
         )
     told = shorten(one_line(problem.message), _MESSAGE_LENGTH)
-    return ToolError(f"the server {server!r} refused the call: {told}")
+    return ToolError(f"{server} refused the call: {told}")
 
 
 @asynccontextmanager

@@ -122,6 +122,12 @@ RemoteServer = StdioServer | HttpServer | SseServer
 """Every kind of server that can be carried."""
 
 
+def in_words(server: RemoteServer, name: str) -> str:
+    """Return what a model is told that a server is."""
+    is_ours = isinstance(server, WorkerServer)
+    return f"the process of plugin {name!r}" if is_ours else f"the server {name!r}"
+
+
 def _require_url(url: object) -> None:
     if isinstance(url, str):
         try:

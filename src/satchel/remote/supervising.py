@@ -17,7 +17,7 @@ from satchel.remote.opening import Tail
 from satchel.remote.pauses import Pauses
 from satchel.remote.reading import Files
 from satchel.remote.reasons import GONE, first_of, reason
-from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer
+from satchel.remote.servers import RemoteServer, StdioServer, WorkerServer, in_words
 from satchel.remote.skills import ListedSkill, SkillFile
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
@@ -287,8 +287,8 @@ class Supervised:
     def away(self) -> ToolError:
         """Return the error for a call that cannot be made."""
         return ToolError(
-            f"the server {self.name!r} cannot be reached at the moment; try again later, or go on "
-            "without it"
+            f"{in_words(self.server, self.name)} cannot be reached at the moment; try again later, "
+            "or go on without it"
         )
 
     def end(self, task: "asyncio.Task[None]") -> None:

@@ -91,7 +91,7 @@ def told_contract(contract: ToolContract) -> dict[str, Any]:
 
 
 def _told_rule(rule: ToolInvariant) -> dict[str, Any]:
-    corrects = "drop" if rule.correct is DROP_STEP else "ask" if rule.correct else "no"
+    corrects = "drop" if rule.correct is DROP_STEP else "no" if rule.correct is None else "ask"
     return {"id": rule.id, "rule": rule.rule, "sees_plan": rule.sees_plan, "corrects": corrects}
 
 

@@ -87,7 +87,10 @@ def _further_fields(started: tuple[Supply, Worker]) -> list[ConfigField]:
     supply, worker = started
     known = {item.key for item in supply.config}
     told = worker.offer.listing.about.get("fields", ()) if worker.trouble is None else ()
-    fields = (ConfigField(**{**item, "options": tuple(item["options"])}) for item in told)
+    try:
+        fields = [ConfigField(**{**item, "options": tuple(item["options"])}) for item in told]
+    except Exception:
+        return []  # what code of a plugin meddled with is told when it brings nothing
     return [item for item in fields if item.key not in known]
 
 

@@ -11,7 +11,7 @@ from satchel.remote.tool import BeginCall, RunningCall
 from satchel.tools import ToolChunk, ToolContext, ToolResult
 from satchel.tools.results import SettledResult
 from satchel.workers.processes import Worker
-from satchel.workers.words import change, exact, exact_part, heard_chunk, heard_result
+from satchel.workers.words import as_json, change, exact, exact_part, heard_chunk, heard_result
 
 _MOST_WAITING = 10_000
 """How many chunks may wait for somebody to take them; the result has what they said."""
@@ -47,7 +47,8 @@ class WorkerTool(RemoteTool):
     async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
         """Call the tool with arguments that were checked; while it streams, stream."""
         request: dict[str, Any] = {
-            "arguments": exact(dict(arguments), f"what {self.name} is called with")
+            "id": context.call_id,
+            "arguments": as_json(dict(arguments), f"what {self.name} is called with"),
         }
         if self._takes_context:
             request["context"] = _told_context(context)

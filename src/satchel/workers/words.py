@@ -48,8 +48,22 @@ def is_exact(value: Any) -> bool:
 def exact(value: Any, what: str) -> Any:
     """Return a value that is the same after it was JSON. Raises `ToolError`."""
     if not is_exact(value):
-        raise ToolError(f"{what} cannot be sent to the process of the plugin: JSON has no word")
+        raise _unsayable(what)
     return value
+
+
+def as_json(value: Any, what: str) -> Any:
+    """Return a value as JSON has it, with lists for tuples. Raises `ToolError`."""
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except Exception:  # what holds objects of a host may raise anything
+        raise _unsayable(what) from None
+    return json.loads(text)
+
+
+def _unsayable(what: str) -> ToolError:
+    return ToolError(f"{what} holds what cannot be sent to its process; do not retry")
 
 
 def exact_part(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,10 +75,11 @@ def told_chunk(chunk: ToolChunk) -> str:
     """Write a chunk."""
     told = {
         "content": [block.to_dict() for block in chunk.content],
-        "structured": chunk.structured,
+        # What a middleware tells nobody has checked.
+        "structured": chunk.structured if is_exact(chunk.structured) else None,
         "metadata": exact_part(chunk.metadata),
     }
-    return json.dumps(told, ensure_ascii=False)
+    return json.dumps(told)
 
 
 def heard_chunk(text: str) -> ToolChunk:
