@@ -55,9 +55,6 @@ class NamePatterns:
         return not self.enable or any(fnmatchcase(name, pattern) for pattern in self.enable)
 
 
-EVERY_NAME = NamePatterns()
-
-
 def skill_name_fault(name: str) -> str:
     """Say how a name breaks the Agent Skills format, or `""` if it keeps to it."""
     if len(name) > SKILL_NAME_LENGTH:

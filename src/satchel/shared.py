@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from satchel.catalog import Catalog, CatalogStore
 from satchel.groups import Activation, Traits, View, active_in, seen_skills, traits_of, view_of
-from satchel.names import EVERY_NAME, NamePatterns
+from satchel.names import NamePatterns
 from satchel.prompt import SkillPrompt, render_sections
 from satchel.runtime import Layer
 from satchel.search import Hit, Index, documents_of
@@ -153,9 +153,10 @@ class Shared:
         self._schemas = {key: known for key, known in kept if key[0] in served}
         self._indexed = None
 
-    def scene(self, activation: Activation, tools: NamePatterns = EVERY_NAME) -> Scene:
+    def scene(self, activation: Activation, tools: NamePatterns | None = None) -> Scene:
         """Return what an activation makes visible of the newest generation."""
-        return self._scenes.only(tools).of(activation)
+        scenes = self._scenes.only(tools) if tools else self._scenes
+        return scenes.of(activation)
 
     def schema(self, tool: Tool, dialect: str) -> Any:
         """Return the schema of a tool of the catalog; it is made once for each version."""

@@ -24,7 +24,10 @@ PURE = {
     "text": {"re.compile", "unicodedata.category"},
     "settings": set(),
     "diagnostics": set(),
-    "names": {"difflib.get_close_matches", "re.compile", "re.split", "unicodedata.normalize"},
+    "names": {
+        *("difflib.get_close_matches", "fnmatch.fnmatchcase", "re.compile", "re.split"),
+        "unicodedata.normalize",
+    },
     "tools": {
         *("json.dumps", "json.loads"),
         *("base64.b64encode", "json.JSONEncoder", "re.IGNORECASE", "re.compile", "re.escape"),
