@@ -44,9 +44,9 @@ run: $(INSTALLED)
 	esac; \
 	exec $(BIN)/satchel "$$command" "$$@"
 
-# Side by side, a file at a time, because the tests of a file may share what is slow to start.
+# Side by side; a file stays together as long as nobody is idle, as its tests may share what is slow.
 test: $(DEVELOPING)
-	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal $(ARGS)
 
 check: $(DEVELOPING)
 	$(BIN)/python -m ruff format --check .
