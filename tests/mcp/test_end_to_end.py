@@ -1,12 +1,14 @@
 """A real `satchel serve`, spoken to by the official client: both eras, both transports."""
 
 import asyncio
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from clients import ERAS, PATIENCE, STATELESS, client_of, names_of, run
@@ -205,6 +207,47 @@ def test_a_client_is_told_of_a_tool_and_of_a_skill_that_are_edited_on_disk(world
     assert tool.startswith("Second")
     assert skill.startswith("Second")
     assert text.endswith("Do that.\n")
+
+
+@every_era
+def test_what_a_carried_server_offers_is_served_on(world, a_config_folder_of_its_own, era):
+    plain = Path(__file__).parents[1] / "remote" / "plain.py"
+    book = [{"name": "echo", "description": "Say it.", "inputSchema": {"type": "object"}}]
+    (world / "book.json").write_text(json.dumps(book))
+    a_config_folder_of_its_own.mkdir()
+    (a_config_folder_of_its_own / "satchel.toml").write_text(
+        f"[mcp.box]\ncommand = {sys.executable!r}\n"
+        f"args = [{str(plain)!r}, {str(world / 'book.json')!r}]\n"
+    )
+    start = StdioServerParameters(
+        command=sys.executable, args=command(world, "--group", "box"), env=environment(world)
+    )
+
+    async def ask():
+        async with client_of(start, era) as (client, _):
+            return await names_of(client), await client.call_tool("echo", {})
+
+    names, result = run(ask())
+    assert {"noisy", "echo"} <= set(names)
+    assert not result.is_error
+
+
+def test_a_server_that_names_itself_is_started_once(world, a_config_folder_of_its_own):
+    a_config_folder_of_its_own.mkdir()
+    (a_config_folder_of_its_own / "satchel.toml").write_text(
+        f"[mcp.me]\ncommand = {sys.executable!r}\nargs = {command(world)!r}\n"
+        f"env = {{ SATCHEL_CONFIG_DIR = {str(a_config_folder_of_its_own)!r} }}\n"
+    )
+    start = StdioServerParameters(
+        command=sys.executable, args=command(world, "--group", "all"), env=environment(world)
+    )
+
+    async def ask():
+        async with client_of(start) as (client, _):
+            return await names_of(client)
+
+    # Its own, and what the same server offers under another name; not that one's once more.
+    assert {name for name in run(ask()) if name.endswith("noisy")} == {"noisy", "me_noisy"}
 
 
 def begun(world):

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
-from satchel.remote.servers import StdioServer, WorkerServer
+from satchel.remote.servers import CARRIED, StdioServer, WorkerServer
 from satchel.settings import KIB
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def running(
 
     process = await anyio.open_process(
         [server.command, *server.args],
-        env={**get_default_environment(), **(server.env or {})},
+        env={**get_default_environment(), CARRIED: "1", **(server.env or {})},
         cwd=server.cwd,
         stderr=errors,
         start_new_session=True,

@@ -10,6 +10,9 @@ from satchel.errors import DefinitionError
 from satchel.manifests import is_header
 from satchel.tools.nothing import NOTHING
 
+CARRIED = "SATCHEL_CARRIED"
+"""Set in what is started: a satchel that is carried carries nobody, itself least of all."""
+
 
 @dataclass(frozen=True, slots=True)
 class StdioServer:

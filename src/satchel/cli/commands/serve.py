@@ -1,6 +1,7 @@
 """`satchel serve`: what is loaded, as an MCP server, until its client leaves or Ctrl-C."""
 
 import asyncio
+import os
 import re
 import signal
 from collections.abc import Callable, Coroutine
@@ -19,6 +20,7 @@ from satchel.mcp.address import Address, is_number, origin_of
 from satchel.mcp.choosing import Choice
 from satchel.mcp.sdk import require_sdk
 from satchel.mcp.tokens import Tokens
+from satchel.remote.servers import CARRIED
 
 if TYPE_CHECKING:
     import satchel
@@ -132,7 +134,7 @@ def command(
     """Serve what is loaded over MCP: its tools, its skills, and prompts.
 
     One client is served on stdin and stdout, or with --http many. Edits on disk are told while it
-    runs.
+    runs. What carried servers offer is served on.
     """
     choice = Choice(
         groups=frozenset(groups) - {_EVERY},
@@ -205,7 +207,7 @@ def _serve_stdio(choice: Choice, sources: Sources, console: Console) -> None:
 
     # Before plugins are imported, which might read what the client says.
     stdin = claim_stdin()
-    bag = sources.open(run_code=True)
+    bag = sources.open(run_code=True, servers=CARRIED not in os.environ)
     _tell(bag, choice, console)
     stdout = console.stream.buffer  # the protocol is UTF-8, whatever the locale says
     _run(bag, lambda: serve_stdio(Serving(bag, choice, single=True), stdin, stdout))
@@ -232,7 +234,7 @@ def _serve_http(
         raise SatchelError(f"cannot listen at {where}: {problem.strerror}") from problem
     with listening:
         address = replace(address, port=listening.getsockname()[1])
-        bag = sources.open(run_code=True)
+        bag = sources.open(run_code=True, servers=CARRIED not in os.environ)
         _tell(bag, choice, console)
 
         def serve() -> Coroutine[Any, Any, None]:
@@ -297,3 +299,5 @@ def _tell(bag: "satchel.Satchel", choice: Choice, console: Console) -> None:
     told = f"{count(len(tools), 'tool')}, {count(len(catalog.skills), 'skill')}"
     console.say(f"serving {told} of {', '.join(sorted(active))}")
     summary(catalog, console)
+    if CARRIED in os.environ and bag.declared_mcp_servers:
+        console.say("it is carried by another satchel, so it carries no servers itself")
