@@ -366,10 +366,10 @@ class Satchel:
         """Carry a remote server: its tools are called like any other. Returns its name.
 
         They are in `group`, or in one of the server's name. Its skills are listed while `group` is
-        active; without one, always. `enable` and `disable` are names of
-        its tools, or patterns. `presets` are values by tool, `"*"` for all, that the model
-        neither sees nor sets. Waits until the server answers, or is known not to within
-        `Limits.mcp_connect`; one that is down is a diagnostic, and comes back by itself.
+        active; without one, always. `enable` and `disable` are names of its tools, or patterns.
+        `presets` are values by tool, `"*"` for all, that the model neither sees nor sets. Waits
+        until the server answers, or is known not to within `Limits.mcp_connect`; one that is down
+        is a diagnostic, and comes back by itself.
 
         Raises `ConflictError` for a name that is carried already, and `NotFoundError` for a group
         that nobody described.
