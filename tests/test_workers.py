@@ -861,6 +861,32 @@ def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried
     assert called(bag, "pid").structured == process
 
 
+def test_a_state_that_is_too_large_to_tell_is_an_error_and_ends_nothing(plugin, carried):
+    plugin(
+        TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
+        "def fill(context: ToolContext) -> str:\n    'Keep much.'\n"
+        "    context.state['x'] = 'x' * 2_000_000\n    return 'ok'\n"
+    )
+    bag = carried(Limits(mcp_message=1024 * 1024))
+    process = called(bag, "pid").structured
+    result = called(bag, "fill")
+    assert (result.error_code, "state" in result.text) == ("invalid_result", True)
+    assert called(bag, "pid").structured == process
+
+
+def test_what_it_prints_and_why_a_tool_failed_stand_in_the_log_of_the_host(plugin, carried, caplog):
+    plugin(TOOLS + "\n@tool\ndef broken() -> None:\n    'Break.'\n    raise ValueError('why')\n")
+    bag = carried()
+    called(bag, "greet", name="Ada")
+    result = called(bag, "broken")
+    told = result.text.partition("(id ")[2].partition(")")[0]
+    wanted = ("demo: noise", f"(id {told})", "ValueError: why")
+    deadline = time.monotonic() + ENOUGH
+    while not all(words in caplog.text for words in wanted):
+        assert time.monotonic() < deadline, caplog.text
+        time.sleep(0.02)
+
+
 def test_what_it_forks_neither_joins_the_talk_nor_holds_it_up(plugin, carried):
     plugin(
         TOOLS + "\n@tool\ndef fork() -> None:\n    'Fork, and die.'\n    import time\n"

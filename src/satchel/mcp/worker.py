@@ -144,6 +144,9 @@ class Serving:
             limit = f"the limit mcp_message, {self._limits.mcp_message // MIB} MiB"
             text = f"the tool ran, but its result is larger than {limit}; ask for less"
             told = _answer(failure("invalid_result", text), changes)
+            if self._is_too_long(told):
+                text = f"the tool ran, but what it put into the state is larger than {limit}"
+                told = _answer(failure("invalid_result", text), {})
         return told
 
     def _is_too_long(self, told: Any) -> bool:

@@ -19,14 +19,19 @@ _TAIL = 2_000
 
 
 class Tail:
-    """The last that a process said on its standard error."""
+    """The last that a process said on its standard error; `on_line` hears each line of it."""
 
-    def __init__(self) -> None:
-        self._bytes = b""
+    def __init__(self, on_line: Callable[[str], object] | None = None) -> None:
+        self._bytes, self._begun, self._on_line = b"", b"", on_line
 
     def add(self, data: bytes) -> None:
         """Keep the newest."""
         self._bytes = (self._bytes + data)[-_TAIL:]
+        if self._on_line is not None:
+            *lines, begun = (self._begun + data).split(b"\n")
+            self._begun = begun[:_TAIL]  # a line without an end is cut
+            for line in lines:
+                self._on_line(line.decode(errors="replace"))
 
     @property
     def last_line(self) -> str:

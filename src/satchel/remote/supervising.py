@@ -22,11 +22,12 @@ from satchel.remote.skills import ListedSkill, SkillFile
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources.serving import ServedFile
-from satchel.text import one_line, shorten
+from satchel.text import one_line, shorten, visible
 from satchel.tools import ToolResult
 
 T = TypeVar("T")
 
+_log_of_plugins = logging.getLogger("satchel.workers")
 _log = logging.getLogger("satchel.remote")
 
 _CHECK = 60.0
@@ -74,7 +75,7 @@ class Supervised:
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
         self._stateless = stateless
         self._era: Era = "auto"
-        self._tail = Tail()
+        self._tail = self._new_tail()
         self._files = Files(name, str(server), limits)
         self.offer = Offer(trouble=self._down("is not connected yet"))
         self.settled = threading.Event()
@@ -86,6 +87,12 @@ class Supervised:
         self._idle.set()
         self._calls = 0
         self._is_ending = False
+
+    def _new_tail(self) -> Tail:
+        """Return what hears the errors of a process; those of a plugin of ours are for the log."""
+        if not isinstance(self.server, WorkerServer):
+            return Tail()
+        return Tail(lambda line: _log_of_plugins.warning("%s: %s", self.name, visible(line)))
 
     # ---- the task -------------------------------------------------------------------------
 
@@ -114,7 +121,7 @@ class Supervised:
     async def _serve(self, spacing: Pauses) -> None:
         """Serve while one connection lasts."""
         self._ended.clear()
-        self._tail = Tail()
+        self._tail = self._new_tail()
         async with self._connected(
             on_change=self._changed.set, on_end=self._end, on_late=self._be_late
         ) as connection:
@@ -136,7 +143,7 @@ class Supervised:
     async def _visit(self, spacing: Pauses) -> None:
         """Look now and then what is offered, and keep no connection meanwhile."""
         while True:
-            self._tail = Tail()
+            self._tail = self._new_tail()
             async with self._connected(on_late=self._be_late) as connection:
                 self._note(connection)
                 await self._list(connection)
