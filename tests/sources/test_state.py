@@ -3,7 +3,6 @@ import stat
 
 import pytest
 
-from satchel.errors import SatchelError
 from satchel.sources.files import UnreadableFileError
 from satchel.sources.state import Remembered, data_folder, state_folder
 
@@ -27,7 +26,7 @@ def test_what_is_remembered_is_for_its_owner_alone(tmp_path):
     file = Remembered(str(tmp_path), "pins", "a.json")
     before = file.stamp
     assert file.read() is None
-    file.write(b"one")
+    file.change(lambda _: b"one")
     assert file.read() == b"one"
     assert file.stamp != before
     assert stat.S_IMODE(os.stat(file.path).st_mode) == 0o600
@@ -39,5 +38,5 @@ def test_what_is_no_file_is_neither_read_nor_written(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(UnreadableFileError):
         file.read()
-    with pytest.raises(SatchelError):
-        file.write(b"")
+    with pytest.raises(UnreadableFileError):
+        file.change(lambda _: b"")
