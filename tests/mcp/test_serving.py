@@ -22,6 +22,7 @@ from satchel import (
 from satchel.mcp import listing, shown
 from satchel.mcp.choosing import Choice
 from satchel.mcp.serving import Serving
+from satchel.settings import Limits
 
 every_era = pytest.mark.parametrize("era", ERAS)
 PIXEL = b"\x89PNG\r\n\x1a\n\0"
@@ -1150,6 +1151,64 @@ def test_what_a_plugin_offers_is_completed_by_it(era, offering):
         return (await client.complete(reference, {"name": "language", "value": "r"})).completion
 
     assert asking(Serving(offering), ask, era).values == ["rust"]
+
+
+COMPLETES = """
+import sys
+from itertools import count
+from threading import Event
+from satchel import McpPrompt, hookimpl
+
+def odd(about, begun):
+    return {
+        "wrong": lambda: 1 / 0,
+        "leaving": sys.exit,
+        "nothing": lambda: None,
+        "mixed": lambda: ["a", None, 1, "a\\ud800", "a\\u200b", "ab"],
+        "endless": lambda: (f"a{n}" for n in count()),
+        "stuck": lambda: Event().wait(20),
+    }[about]()
+
+def made(wrong: str = "") -> str:
+    return wrong
+
+@hookimpl
+def satchel_mcp():
+    return [McpPrompt(made, complete=odd)]
+"""
+
+
+@every_era
+def test_what_goes_wrong_in_completing_costs_only_the_words(era, tmp_path, write_plugin):
+    write_plugin(tmp_path, "odd", tools=COMPLETES)
+    server = Serving(Satchel(plugins=[tmp_path]), limits=Limits(hook=0.5))
+
+    async def ask(client, _):
+        found = {}
+        for about in ("wrong", "leaving", "nothing", "mixed", "endless", "stuck"):
+            reference = types.PromptReference(name="made")
+            done = await client.complete(reference, {"name": about, "value": "a"})
+            found[about] = done.completion.values
+        return found
+
+    found = asking(server, ask, era)
+    assert len(found.pop("endless")) == 100
+    assert found == {"wrong": [], "leaving": [], "nothing": [], "mixed": ["a", "ab"], "stuck": []}
+
+
+def test_completing_keeps_nobody_waiting(tmp_path, write_plugin):
+    write_plugin(tmp_path, "odd", tools=COMPLETES)
+    server = Serving(Satchel(plugins=[tmp_path]), limits=Limits(hook=PATIENCE * 2))
+
+    async def ask(client, _):
+        reference = types.PromptReference(name="made")
+        stuck = asyncio.create_task(client.complete(reference, {"name": "stuck", "value": ""}))
+        await client.get_prompt("made", {"wrong": "no"})
+        is_waiting = not stuck.done()
+        stuck.cancel()
+        return is_waiting
+
+    assert asking(server, ask)
 
 
 @every_era

@@ -335,7 +335,7 @@ class Serving:
         return types.EmptyResult()
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        return completion(params, self._shown(ctx))
+        return await completion(params, self._shown(ctx), self._limits)
 
 
 class _Server(Server[None]):
