@@ -1153,6 +1153,45 @@ def test_what_a_plugin_offers_is_completed_by_it(era, offering):
     assert asking(Serving(offering), ask, era).values == ["rust"]
 
 
+ODD_OFFERS = """
+from satchel import McpPrompt, McpResource, Tool, hookimpl
+
+class Odd(Tool):
+    name, description = "odd", "Odd."
+    parameters = {"type": "object", "properties": {"a": {"type": "string", "description": 5}}}
+
+    async def execute(self, a=""):
+        return a
+
+class Later(McpResource):
+    mime_type = property(lambda self: 5, lambda self, given: None)
+
+def fine() -> str:
+    return "Fine."
+
+@hookimpl
+def satchel_mcp():
+    return [
+        *(McpPrompt(Odd()), McpPrompt(fine)),
+        *(Later("odd://one", fine), Later("odd://{a}", Odd()), McpResource("fine://one", fine)),
+    ]
+"""
+
+
+@every_era
+def test_an_offer_that_does_not_fit_costs_no_other(era, tmp_path, write_plugin, caplog):
+    write_plugin(tmp_path, "odd", tools=ODD_OFFERS)
+
+    async def ask(client, _):
+        prompts = [item.name for item in (await client.list_prompts()).prompts]
+        resources = [item.uri for item in (await client.list_resources()).resources]
+        templates = (await client.list_resource_templates()).resource_templates
+        return prompts, resources, len(templates)
+
+    assert asking(Serving(Satchel(plugins=[tmp_path])), ask, era) == (["fine"], ["fine://one"], 1)
+    assert caplog.text.count("is not served") == 3
+
+
 COMPLETES = """
 import sys
 from itertools import count

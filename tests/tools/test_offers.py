@@ -45,3 +45,19 @@ def test_a_resource_knows_its_addresses(pattern, uri, parts):
 def test_a_resource_with_parts_that_its_function_lacks_is_refused():
     with pytest.raises(DefinitionError, match="month"):
         McpResource("notes://{day}/{month}", entry)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: McpPrompt(FunctionTool(review), name=5),
+        lambda: McpPrompt(FunctionTool(review), name="a\ud800"),
+        lambda: McpResource(5, entry),
+        lambda: McpResource("x://a\ud800", entry),
+        lambda: McpResource("x://a", entry, name=["a"]),
+        lambda: McpResource("x://a", entry, mime_type=5),
+    ],
+)
+def test_what_cannot_be_listed_is_refused_when_it_is_made(make):
+    with pytest.raises(DefinitionError, match="visible text"):
+        make()

@@ -1,5 +1,6 @@
 """The prompts and resources of plugins: which are there, and how they are made when asked for."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from satchel.catalog import Catalog
 from satchel.mcp.client import KEY, Client
+from satchel.mcp.fitness import Described, fit
 from satchel.runtime.run import ToolRun
 from satchel.settings import Limits
 from satchel.text import visible
@@ -25,6 +27,7 @@ from satchel.tools import (
     ToolResult,
 )
 
+_LOG = logging.getLogger("satchel.mcp")
 _WRONG_ARGUMENTS = "invalid_arguments"
 
 
@@ -60,7 +63,20 @@ class Offers:
         return None
 
 
-def described_prompt(prompt: McpPrompt) -> dict[str, Any]:
+def described_offer(offer: McpPrompt | McpResource) -> Described:
+    """Describe what a plugin offers."""
+    try:
+        if isinstance(offer, McpPrompt):
+            return fit("prompts", _described_prompt(offer))
+        key = "resourceTemplates" if offer.is_template else "resources"
+        return fit(key, _described_resource(offer))
+    except Exception as problem:
+        fault = type(problem).__name__
+        _LOG.warning("%r of a plugin is not served over MCP: %s", offer.name, fault)
+        return None
+
+
+def _described_prompt(prompt: McpPrompt) -> dict[str, Any]:
     """Describe a prompt as it is listed."""
     schema = prompt.tool.parameters
     required = schema.get("required", ())
@@ -78,7 +94,7 @@ def described_prompt(prompt: McpPrompt) -> dict[str, Any]:
     }
 
 
-def described_resource(resource: McpResource) -> dict[str, Any]:
+def _described_resource(resource: McpResource) -> dict[str, Any]:
     """Describe a resource, or a template of some, as it is listed."""
     kind = {"mimeType": resource.mime_type} if resource.mime_type else {}
     return {

@@ -26,6 +26,7 @@ from satchel.mcp.calling import Asked, call_tool
 from satchel.mcp.choosing import Choice
 from satchel.mcp.client import Client, Context, InputNeededError, is_stateless
 from satchel.mcp.completing import completion
+from satchel.mcp.fitness import METHODS
 from satchel.mcp.listing import Listing, StaleCursorError
 from satchel.mcp.offering import contents_of, made, messages_of
 from satchel.mcp.prompts import prompt_result
@@ -47,13 +48,7 @@ _TALK = "satchel"
 _RESOURCE_NOT_FOUND = -32002
 """The code of the protocol with a handshake; later it is that of wrong parameters."""
 
-_LISTED = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-}
-"""The methods that list something, with what they call it."""
+_LISTED = {method: key for key, method in METHODS.items()}
 
 
 def _or_question(handler: Handler) -> Handler:
