@@ -1192,6 +1192,33 @@ def test_an_offer_that_does_not_fit_costs_no_other(era, tmp_path, write_plugin, 
     assert caplog.text.count("is not served") == 3
 
 
+TAKING = """
+from satchel import McpResource, hookimpl
+
+def other(kind: str, name: str, file: str) -> str:
+    return "Something else."
+
+@hookimpl
+def satchel_mcp():
+    return [McpResource("{kind}://{name}/{file}", other)]
+"""
+
+
+@every_era
+def test_no_plugin_takes_the_place_of_a_file_of_a_skill(era, tmp_path, write_plugin, write_skill):
+    write_plugin(tmp_path / "plugins", "taking", tools=TAKING)
+    write_skill(tmp_path / "skills", "pdf")
+    bag = Satchel(skills=[tmp_path / "skills"], plugins=[tmp_path / "plugins"])
+
+    async def ask(client, _):
+        uris = ("skill://pdf/SKILL.md", "skill://pdf/OTHER.md")
+        return [(await client.read_resource(uri)).contents[0].text for uri in uris]
+
+    skill, other = asking(Serving(bag), ask, era)
+    assert skill.startswith("---\nname: pdf")
+    assert other == "Something else."
+
+
 COMPLETES = """
 import sys
 from itertools import count

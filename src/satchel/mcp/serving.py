@@ -276,18 +276,18 @@ class Serving:
     @_or_question
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         shown = self._shown(ctx)
+        # Skills first: nobody may take the place of their files.
+        if (found := find(params.uri, shown.view)) is not None and found.is_file:
+            try:
+                content = await read(params.uri, found, self._limits)
+            except ToolError as problem:
+                raise _no_resource(ctx, params.uri, problem.message) from problem
+            return {"contents": [content], **_FRESH}
         if offered := shown.offers.find(params.uri):
             resource, parts = offered
             result = await self._made(ctx, params, resource.tool, resource.name, parts)
             return {"contents": contents_of(params.uri, resource, result), **_FRESH}
-        found = find(params.uri, shown.view)
-        if found is None or not found.is_file:
-            raise _no_resource(ctx, params.uri)
-        try:
-            content = await read(params.uri, found, self._limits)
-        except ToolError as problem:
-            raise _no_resource(ctx, params.uri, problem.message) from problem
-        return {"contents": [content], **_FRESH}
+        raise _no_resource(ctx, params.uri)
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         shown = self._shown(ctx)
