@@ -15,13 +15,13 @@ _log = logging.getLogger("satchel.mcp")
 GROUP_KEY = "dev.satchel/group"
 """Where in `_meta` a tool says which group it belongs to."""
 
-METHODS = {
-    "tools": "tools/list",
-    "prompts": "prompts/list",
-    "resources": "resources/list",
-    "resourceTemplates": "resources/templates/list",
+LISTED = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
 }
-"""What is listed, with the method that does it."""
+"""The methods that list something, with what they call it."""
 
 _FRAME = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _ERAS = (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION)
@@ -56,7 +56,9 @@ def described_tool(tool: Tool, group: str) -> Described:
     schema = {**tool.to_schema("mcp"), "_meta": {GROUP_KEY: group}}
     for lacking in _LACKING:
         try:
-            described = fit("tools", {key: schema[key] for key in schema if key not in lacking})
+            described = fit(
+                "tools/list", {key: schema[key] for key in schema if key not in lacking}
+            )
         except Exception as problem:
             fault = type(problem).__name__
             continue
@@ -67,10 +69,10 @@ def described_tool(tool: Tool, group: str) -> Described:
     return None
 
 
-def fit(key: str, item: Mapping[str, Any]) -> dict[str, Any]:
+def fit(method: str, item: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy of what is to be listed that nobody else holds; raise if it does not fit."""
     fitting: dict[str, Any] = json.loads(json.dumps(item, allow_nan=False))
     json.dumps(fitting, ensure_ascii=False).encode()
     for era in _ERAS:
-        methods.serialize_server_result(METHODS[key], era, {key: [fitting], **_FRAME})
+        methods.serialize_server_result(method, era, {LISTED[method]: [fitting], **_FRAME})
     return fitting

@@ -67,9 +67,9 @@ def described_offer(offer: McpPrompt | McpResource) -> Described:
     """Describe what a plugin offers."""
     try:
         if isinstance(offer, McpPrompt):
-            return fit("prompts", _described_prompt(offer))
-        key = "resourceTemplates" if offer.is_template else "resources"
-        return fit(key, _described_resource(offer))
+            return fit("prompts/list", _described_prompt(offer))
+        method = "resources/templates/list" if offer.is_template else "resources/list"
+        return fit(method, _described_resource(offer))
     except Exception as problem:
         fault = type(problem).__name__
         _LOG.warning("%r of a plugin is not served over MCP: %s", offer.name, fault)

@@ -26,7 +26,7 @@ from satchel.mcp.calling import Asked, call_tool
 from satchel.mcp.choosing import Choice
 from satchel.mcp.client import Client, Context, InputNeededError, is_stateless
 from satchel.mcp.completing import completion
-from satchel.mcp.fitness import METHODS
+from satchel.mcp.fitness import LISTED
 from satchel.mcp.listing import Listing, StaleCursorError
 from satchel.mcp.offering import contents_of, made, messages_of
 from satchel.mcp.prompts import prompt_result
@@ -47,8 +47,6 @@ _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _TALK = "satchel"
 _RESOURCE_NOT_FOUND = -32002
 """The code of the protocol with a handshake; later it is that of wrong parameters."""
-
-_LISTED = {method: key for key, method in METHODS.items()}
 
 
 def _or_question(handler: Handler) -> Handler:
@@ -211,7 +209,7 @@ class Serving:
 
     async def _remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer a list from memory: the SDK takes long to check and write many tools."""
-        if (listed := _LISTED.get(ctx.method)) is None:
+        if (listed := LISTED.get(ctx.method)) is None:
             return await call_next(ctx)
         is_ready = is_stateless(ctx) or ctx.session.client_params is not None
         cursor = (ctx.params or {}).get("cursor")

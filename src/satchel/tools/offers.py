@@ -17,7 +17,8 @@ Complete = Callable[[str, str], Iterable[str]]
 """Gets the name of an argument and what was typed of it, and returns what may be meant."""
 
 _SKILLS = "skill://"
-_UPWARDS, _SLASHES = {".", ".."}, {"/", "\\"}
+_UPWARDS = {".", ".."}
+_SLASHES = {"/", "\\"}
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
