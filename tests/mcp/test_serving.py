@@ -1219,6 +1219,44 @@ def test_no_plugin_takes_the_place_of_a_file_of_a_skill(era, tmp_path, write_plu
     assert other == "Something else."
 
 
+CANCELS = """
+import asyncio
+from satchel import McpPrompt, McpResource, hookimpl, tool
+
+async def gone() -> str:
+    asyncio.current_task().cancel()
+    await asyncio.sleep(0)
+    return "It went on."
+
+@tool
+async def leave() -> str:
+    "Cancel yourself."
+    return await gone()
+
+@hookimpl
+def satchel_mcp():
+    return [McpPrompt(gone), McpResource("gone://one", gone)]
+"""
+
+
+@every_era
+def test_what_cancels_itself_ends_nothing_else(era, tmp_path, write_plugin):
+    write_plugin(tmp_path, "leaving", tools=CANCELS)
+    server = Serving(Satchel(plugins=[tmp_path]), single=True)
+
+    async def ask(client, _):
+        called = await client.call_tool("leave", {})
+        refused = [await code_of(client.get_prompt("gone"))]
+        refused.append(await code_of(client.read_resource("gone://one")))
+        return called, {code for code, _ in refused}, await names_of(client)
+
+    called, codes, names = asking(server, ask, era)
+    assert called.is_error
+    assert "failed" in called.content[0].text
+    assert codes == {types.INTERNAL_ERROR}
+    assert "leave" in names
+
+
 COMPLETES = """
 import sys
 from itertools import count

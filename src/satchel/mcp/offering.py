@@ -9,6 +9,8 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from satchel.catalog import Catalog
+from satchel.errors import ToolError
+from satchel.mcp.apart import apart
 from satchel.mcp.client import KEY, Client
 from satchel.mcp.fitness import Described, fit
 from satchel.runtime.run import ToolRun
@@ -112,8 +114,10 @@ async def made(
     context = ToolContext(metadata={KEY: client})
     call = ToolCall(name, dict(arguments), str(client.sdk.request_id), tool, context=context)
     run = ToolRun(call, tool, limits)
-    item = run.begin()
-    result = item if isinstance(item, ToolResult) else await run.result()
+    try:
+        result = await apart(run.result())
+    except ToolError as problem:
+        raise MCPError(types.INTERNAL_ERROR, str(problem)) from problem
     if not result.is_error:
         return result
     if client.outcome is not None:
