@@ -39,6 +39,7 @@ PURE = {
         "griffe.DocstringSectionParameters",
         "griffe.DocstringSectionText",
         *("pydantic", "pydantic_core.from_json", "pydantic_core.to_jsonable_python"),
+        "urllib.parse.unquote",
     },
     "manifests": {
         *("ast", "hashlib.blake2b", "pathlib.PurePath", "pathlib.PurePosixPath", "re", "yaml"),
@@ -481,10 +482,15 @@ EXCEPTIONS = {
             "site.addsitedir",
         },
     ),
+    "mcp.completing": (
+        "words of a plugin have a time limit, and what goes wrong goes to the log",
+        {"itertools.islice", "logging.getLogger"},
+    ),
     "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),
+    "mcp.offering": ("it tells the log what does not fit", {"logging.getLogger"}),
     "mcp.stdio": (
         "it keeps stdin for the client, reads it in a thread, and logs what cannot be sent",
-        {"os", "threading.Thread", "open", "logging.getLogger"},
+        {"os", "threading.Thread", "open", "logging.getLogger", "pydantic_core.from_json"},
     ),
     "cli.commands.serve": (
         "it serves until a signal comes",

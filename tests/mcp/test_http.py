@@ -243,6 +243,22 @@ def test_whoever_asks_nothing_is_not_kept_waiting_for(bag, monkeypatch):
     assert run(ask()) == b""
 
 
+def test_whoever_asks_once_is_not_kept_waiting_for_either(bag, monkeypatch):
+    monkeypatch.setattr(http, "_FIRST_WORDS", 0.5)
+
+    async def ask():
+        async with served(bag) as url, asyncio.timeout(PATIENCE):
+            reading, writing = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+            writing.write(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await reading.readuntil(b"Not found")
+            writing.write(b"GET /nothing HTTP/1.1\r\nHost: local")
+            heard = await reading.read()
+            writing.close()
+            return heard
+
+    assert run(ask()) == b""
+
+
 def withdraw(path):
     """Leave only one of the tokens in the file."""
     path.write_text(f"{ANOTHER}\n")

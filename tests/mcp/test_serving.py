@@ -22,6 +22,7 @@ from satchel import (
 from satchel.mcp import listing, shown
 from satchel.mcp.choosing import Choice
 from satchel.mcp.serving import Serving
+from satchel.settings import Limits
 
 every_era = pytest.mark.parametrize("era", ERAS)
 PIXEL = b"\x89PNG\r\n\x1a\n\0"
@@ -1150,6 +1151,168 @@ def test_what_a_plugin_offers_is_completed_by_it(era, offering):
         return (await client.complete(reference, {"name": "language", "value": "r"})).completion
 
     assert asking(Serving(offering), ask, era).values == ["rust"]
+
+
+ODD_OFFERS = """
+from satchel import McpPrompt, McpResource, Tool, hookimpl
+
+class Odd(Tool):
+    name, description = "odd", "Odd."
+    parameters = {"type": "object", "properties": {"a": {"type": "string", "description": 5}}}
+
+    async def execute(self, a=""):
+        return a
+
+class Later(McpResource):
+    mime_type = property(lambda self: 5, lambda self, given: None)
+
+def fine() -> str:
+    return "Fine."
+
+@hookimpl
+def satchel_mcp():
+    return [
+        *(McpPrompt(Odd()), McpPrompt(fine)),
+        *(Later("odd://one", fine), Later("odd://{a}", Odd()), McpResource("fine://one", fine)),
+    ]
+"""
+
+
+@every_era
+def test_an_offer_that_does_not_fit_costs_no_other(era, tmp_path, write_plugin, caplog):
+    write_plugin(tmp_path, "odd", tools=ODD_OFFERS)
+
+    async def ask(client, _):
+        prompts = [item.name for item in (await client.list_prompts()).prompts]
+        resources = [item.uri for item in (await client.list_resources()).resources]
+        templates = (await client.list_resource_templates()).resource_templates
+        return prompts, resources, len(templates)
+
+    assert asking(Serving(Satchel(plugins=[tmp_path])), ask, era) == (["fine"], ["fine://one"], 1)
+    assert caplog.text.count("is not served") == 3
+
+
+TAKING = """
+from satchel import McpResource, hookimpl
+
+def other(kind: str, name: str, file: str) -> str:
+    return "Something else."
+
+@hookimpl
+def satchel_mcp():
+    return [McpResource("{kind}://{name}/{file}", other)]
+"""
+
+
+@every_era
+def test_no_plugin_takes_the_place_of_a_file_of_a_skill(era, tmp_path, write_plugin, write_skill):
+    write_plugin(tmp_path / "plugins", "taking", tools=TAKING)
+    write_skill(tmp_path / "skills", "pdf")
+    bag = Satchel(skills=[tmp_path / "skills"], plugins=[tmp_path / "plugins"])
+
+    async def ask(client, _):
+        uris = ("skill://pdf/SKILL.md", "skill://pdf/OTHER.md")
+        return [(await client.read_resource(uri)).contents[0].text for uri in uris]
+
+    skill, other = asking(Serving(bag), ask, era)
+    assert skill.startswith("---\nname: pdf")
+    assert other == "Something else."
+
+
+CANCELS = """
+import asyncio
+from satchel import McpPrompt, McpResource, hookimpl, tool
+
+async def gone() -> str:
+    asyncio.current_task().cancel()
+    await asyncio.sleep(0)
+    return "It went on."
+
+@tool
+async def leave() -> str:
+    "Cancel yourself."
+    return await gone()
+
+@hookimpl
+def satchel_mcp():
+    return [McpPrompt(gone), McpResource("gone://one", gone)]
+"""
+
+
+@every_era
+def test_what_cancels_itself_ends_nothing_else(era, tmp_path, write_plugin):
+    write_plugin(tmp_path, "leaving", tools=CANCELS)
+    server = Serving(Satchel(plugins=[tmp_path]), single=True)
+
+    async def ask(client, _):
+        called = await client.call_tool("leave", {})
+        refused = [await code_of(client.get_prompt("gone"))]
+        refused.append(await code_of(client.read_resource("gone://one")))
+        return called, {code for code, _ in refused}, await names_of(client)
+
+    called, codes, names = asking(server, ask, era)
+    assert called.is_error
+    assert "failed" in called.content[0].text
+    assert codes == {types.INTERNAL_ERROR}
+    assert "leave" in names
+
+
+COMPLETES = """
+import sys
+from itertools import count
+from threading import Event
+from satchel import McpPrompt, hookimpl
+
+def odd(about, begun):
+    return {
+        "wrong": lambda: 1 / 0,
+        "leaving": sys.exit,
+        "nothing": lambda: None,
+        "mixed": lambda: ["a", None, 1, "a\\ud800", "a\\u200b", "ab"],
+        "endless": lambda: (f"a{n}" for n in count()),
+        "stuck": lambda: Event().wait(20),
+    }[about]()
+
+def made(wrong: str = "") -> str:
+    return wrong
+
+@hookimpl
+def satchel_mcp():
+    return [McpPrompt(made, complete=odd)]
+"""
+
+
+@every_era
+def test_what_goes_wrong_in_completing_costs_only_the_words(era, tmp_path, write_plugin):
+    write_plugin(tmp_path, "odd", tools=COMPLETES)
+    server = Serving(Satchel(plugins=[tmp_path]), limits=Limits(hook=0.5))
+
+    async def ask(client, _):
+        found = {}
+        for about in ("wrong", "leaving", "nothing", "mixed", "endless", "stuck"):
+            reference = types.PromptReference(name="made")
+            done = await client.complete(reference, {"name": about, "value": "a"})
+            found[about] = done.completion.values
+        return found
+
+    found = asking(server, ask, era)
+    assert len(found.pop("endless")) == 100
+    assert found == {"wrong": [], "leaving": [], "nothing": [], "mixed": ["a", "ab"], "stuck": []}
+
+
+def test_completing_keeps_nobody_waiting(tmp_path, write_plugin):
+    write_plugin(tmp_path, "odd", tools=COMPLETES)
+    server = Serving(Satchel(plugins=[tmp_path]), limits=Limits(hook=PATIENCE * 2))
+
+    async def ask(client, _):
+        reference = types.PromptReference(name="made")
+        stuck = asyncio.create_task(client.complete(reference, {"name": "stuck", "value": ""}))
+        await client.get_prompt("made", {"wrong": "no"})
+        is_waiting = not stuck.done()
+        stuck.cancel()
+        return is_waiting
+
+    assert asking(server, ask)
 
 
 @every_era

@@ -188,12 +188,20 @@ def test_an_answer_that_cannot_be_written_is_an_error():
         (b'{"id":6,"method":"ping"}', 6, -32600),
         (b'{"jsonrpc":"2.0","id":true,"method":"ping","params":7}', None, -32600),
         (b'{"jsonrpc":"2.0","id":7,"result":7}', None, -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
     ],
 )
 def test_what_is_no_message_is_answered_with_an_error(line, number, code):
     found = answers(serving(echo), line + b"\n", called("echo", 9, text="x"))
     assert found[number]["code"] == code
     assert text_of(found[9]) == "x"
+
+
+@pytest.mark.parametrize("odd", [b"[" * 150 + b"]" * 150, b"1" * 5_000, b"1e999", b"NaN"])
+def test_what_is_odd_in_a_notification_ends_nothing(odd):
+    line = b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":' + odd + b"}}\n"
+    assert text_of(answers(serving(echo), line, called("echo", 9, text="x"))[9]) == "x"
 
 
 def test_empty_lines_say_nothing():

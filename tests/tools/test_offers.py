@@ -36,6 +36,11 @@ def test_a_prompt_has_the_arguments_of_its_function():
         ("notes://{day}", "notes://a/b", None),
         ("notes://{day}/x/{part}", "notes://a/x/b", {"day": "a", "part": "b"}),
         ("notes://{day}/x", "notes://a/y", None),
+        ("notes://{day}", "notes://new%20year", {"day": "new year"}),
+        ("notes://{day}", "notes://50%2525", {"day": "50%25"}),
+        ("notes://{day}", "notes://..%2Fsecret", None),
+        ("notes://{day}", "notes://%2e%2E", None),
+        ("notes://{day}", "notes://c:%5Cx", None),
     ],
 )
 def test_a_resource_knows_its_addresses(pattern, uri, parts):
@@ -45,3 +50,25 @@ def test_a_resource_knows_its_addresses(pattern, uri, parts):
 def test_a_resource_with_parts_that_its_function_lacks_is_refused():
     with pytest.raises(DefinitionError, match="month"):
         McpResource("notes://{day}/{month}", entry)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: McpPrompt(FunctionTool(review), name=5),
+        lambda: McpPrompt(FunctionTool(review), name="a\ud800"),
+        lambda: McpResource(5, entry),
+        lambda: McpResource("x://a\ud800", entry),
+        lambda: McpResource("x://a", entry, name=["a"]),
+        lambda: McpResource("x://a", entry, mime_type=5),
+    ],
+)
+def test_what_cannot_be_listed_is_refused_when_it_is_made(make):
+    with pytest.raises(DefinitionError, match="visible text"):
+        make()
+
+
+@pytest.mark.parametrize("uri", ["skill://pdf/SKILL.md", "Skill://{day}/{part}"])
+def test_the_addresses_of_skills_are_those_of_skills(uri):
+    with pytest.raises(DefinitionError, match="address of a skill"):
+        McpResource(uri, entry)

@@ -10,6 +10,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from satchel.errors import ToolError
+from satchel.mcp.apart import apart
 from satchel.mcp.choosing import Choice
 from satchel.mcp.client import KEY, Client, Context, is_stateless
 from satchel.mcp.shown import Shown
@@ -17,7 +18,7 @@ from satchel.mcp.talk import Talk
 from satchel.names import near_misses
 from satchel.session import Session
 from satchel.text import one_line, shorten
-from satchel.tools import Item, Text, ToolCall, ToolContext, ToolResult
+from satchel.tools import Item, Text, ToolCall, ToolContext, ToolResult, failure
 
 _NAME_SHOWN = 80
 _PROGRESS_SHOWN = 2_000
@@ -53,7 +54,10 @@ async def call_tool(asked: Asked) -> dict[str, Any]:
     call = ToolCall(name, await _arguments(asked), str(asked.ctx.request_id))
     client = Client(asked.ctx, talk.level, asked.params)
     try:
-        result = await _result(talk.session, call, client)
+        try:
+            result = await apart(_result(talk.session, call, client))
+        except ToolError as problem:
+            result = failure("tool_failed", str(problem), call.id)
         if not talk.manner.is_lasting:
             # Nobody could ask for a task by the next request, so this one waits for it.
             result = await talk.session.finished(result)

@@ -25,7 +25,7 @@ PATH = "/mcp"
 MOST_CONNECTIONS = 1_000
 """How many connections may be open at once; most systems let a process have so many files."""
 _FIRST_WORDS = 10
-"""Seconds in which whoever connects has to say what it wants."""
+"""Seconds in which whoever connects, or has got an answer, has to say what it wants."""
 _LAST_WORDS = 1
 """Seconds that requests get to end when the server does."""
 _LOOKS_AGAIN = 1.0
@@ -108,15 +108,28 @@ class Endpoints:
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed if nothing is asked on it."""
+    """A connection that is closed if nothing is asked on it, at the beginning or afterwards."""
+
+    _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        self.loop.call_later(_FIRST_WORDS, self._require_request)
+        self._await_request()
 
-    def _require_request(self) -> None:
-        if self.cycle is None:
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request, which may have come already."""
+        self._await_request()
+        super().on_response_complete()
+
+    def _await_request(self) -> None:
+        # Not by what waits in uvicorn, which is content with the first letter of a request.
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._waiting = self.loop.call_later(_FIRST_WORDS, self._require_request, self.cycle)
+
+    def _require_request(self, last: object) -> None:
+        if self.cycle is last:
             self.transport.close()
 
 

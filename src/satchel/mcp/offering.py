@@ -1,5 +1,6 @@
 """The prompts and resources of plugins: which are there, and how they are made when asked for."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +9,10 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from satchel.catalog import Catalog
+from satchel.errors import ToolError
+from satchel.mcp.apart import apart
 from satchel.mcp.client import KEY, Client
+from satchel.mcp.fitness import Described, fit
 from satchel.runtime.run import ToolRun
 from satchel.settings import Limits
 from satchel.text import visible
@@ -25,6 +29,7 @@ from satchel.tools import (
     ToolResult,
 )
 
+_LOG = logging.getLogger("satchel.mcp")
 _WRONG_ARGUMENTS = "invalid_arguments"
 
 
@@ -60,7 +65,20 @@ class Offers:
         return None
 
 
-def described_prompt(prompt: McpPrompt) -> dict[str, Any]:
+def described_offer(offer: McpPrompt | McpResource) -> Described:
+    """Describe what a plugin offers."""
+    try:
+        if isinstance(offer, McpPrompt):
+            return fit("prompts/list", _described_prompt(offer))
+        method = "resources/templates/list" if offer.is_template else "resources/list"
+        return fit(method, _described_resource(offer))
+    except Exception as problem:
+        fault = type(problem).__name__
+        _LOG.warning("%r of a plugin is not served over MCP: %s", offer.name, fault)
+        return None
+
+
+def _described_prompt(prompt: McpPrompt) -> dict[str, Any]:
     """Describe a prompt as it is listed."""
     schema = prompt.tool.parameters
     required = schema.get("required", ())
@@ -78,7 +96,7 @@ def described_prompt(prompt: McpPrompt) -> dict[str, Any]:
     }
 
 
-def described_resource(resource: McpResource) -> dict[str, Any]:
+def _described_resource(resource: McpResource) -> dict[str, Any]:
     """Describe a resource, or a template of some, as it is listed."""
     kind = {"mimeType": resource.mime_type} if resource.mime_type else {}
     return {
@@ -96,8 +114,10 @@ async def made(
     context = ToolContext(metadata={KEY: client})
     call = ToolCall(name, dict(arguments), str(client.sdk.request_id), tool, context=context)
     run = ToolRun(call, tool, limits)
-    item = run.begin()
-    result = item if isinstance(item, ToolResult) else await run.result()
+    try:
+        result = await apart(run.result())
+    except ToolError as problem:
+        raise MCPError(types.INTERNAL_ERROR, str(problem)) from problem
     if not result.is_error:
         return result
     if client.outcome is not None:

@@ -26,6 +26,7 @@ from satchel.mcp.calling import Asked, call_tool
 from satchel.mcp.choosing import Choice
 from satchel.mcp.client import Client, Context, InputNeededError, is_stateless
 from satchel.mcp.completing import completion
+from satchel.mcp.fitness import LISTED
 from satchel.mcp.listing import Listing, StaleCursorError
 from satchel.mcp.offering import contents_of, made, messages_of
 from satchel.mcp.prompts import prompt_result
@@ -46,14 +47,6 @@ _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _TALK = "satchel"
 _RESOURCE_NOT_FOUND = -32002
 """The code of the protocol with a handshake; later it is that of wrong parameters."""
-
-_LISTED = {
-    "tools/list": "tools",
-    "prompts/list": "prompts",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-}
-"""The methods that list something, with what they call it."""
 
 
 def _or_question(handler: Handler) -> Handler:
@@ -216,7 +209,7 @@ class Serving:
 
     async def _remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer a list from memory: the SDK takes long to check and write many tools."""
-        if (listed := _LISTED.get(ctx.method)) is None:
+        if (listed := LISTED.get(ctx.method)) is None:
             return await call_next(ctx)
         is_ready = is_stateless(ctx) or ctx.session.client_params is not None
         cursor = (ctx.params or {}).get("cursor")
@@ -281,18 +274,18 @@ class Serving:
     @_or_question
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         shown = self._shown(ctx)
+        # Skills first: nobody may take the place of their files.
+        if (found := find(params.uri, shown.view)) is not None and found.is_file:
+            try:
+                content = await read(params.uri, found, self._limits)
+            except ToolError as problem:
+                raise _no_resource(ctx, params.uri, problem.message) from problem
+            return {"contents": [content], **_FRESH}
         if offered := shown.offers.find(params.uri):
             resource, parts = offered
             result = await self._made(ctx, params, resource.tool, resource.name, parts)
             return {"contents": contents_of(params.uri, resource, result), **_FRESH}
-        found = find(params.uri, shown.view)
-        if found is None or not found.is_file:
-            raise _no_resource(ctx, params.uri)
-        try:
-            content = await read(params.uri, found, self._limits)
-        except ToolError as problem:
-            raise _no_resource(ctx, params.uri, problem.message) from problem
-        return {"contents": [content], **_FRESH}
+        raise _no_resource(ctx, params.uri)
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
         shown = self._shown(ctx)
@@ -335,7 +328,7 @@ class Serving:
         return types.EmptyResult()
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        return completion(params, self._shown(ctx))
+        return await completion(params, self._shown(ctx), self._limits)
 
 
 class _Server(Server[None]):

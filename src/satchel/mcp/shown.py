@@ -3,22 +3,23 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from satchel.catalog import Catalog
 from satchel.errors import SatchelError
 from satchel.groups import View
 from satchel.mcp.choosing import Choice, with_those_of_skills
-from satchel.mcp.fitness import Fitting
+from satchel.mcp.fitness import Fitting, described_tool
 from satchel.mcp.listing import Listing
-from satchel.mcp.offering import Offers, described_prompt, described_resource
+from satchel.mcp.offering import Offers, described_offer
 from satchel.mcp.prompts import prompts_of
 from satchel.mcp.skills import TEMPLATE, Manifests, resources_of, without_folders
 from satchel.names import BASIC_GROUP
 from satchel.prompt.skills import DEFAULT_TEMPLATE, LOADER_TIGHT_TEMPLATE
 from satchel.satchel import Satchel
 from satchel.session import Session, Step
+from satchel.tools import McpPrompt, McpResource
 
 _TASK_TOOLS = frozenset({"view_task", "wait_task", "cancel_task"})
 _MOST = 16
@@ -139,7 +140,8 @@ class Showcase:
         if (catalog := self._bag.catalog) is not self._catalog:
             self._lists = {key: shown.lists for key, shown in self._made.items()} or self._lists
             self._catalog, self._made, self._first = catalog, {}, {}
-            self._fitting.forget_all_but(catalog.all_tools)
+            offers = (one for plugin in catalog.plugins.values() for one in plugin.supply.offers)
+            self._fitting.forget_all_but([*catalog.all_tools, *offers])
         return self._catalog
 
     def _make(self, catalog: Catalog, active: frozenset[str], manner: Manner) -> Shown:
@@ -150,18 +152,17 @@ class Showcase:
         texts = {"skill_prompt": step.skill_prompt(), "activated_notes": step.activated_notes()}
         texts = {name: hide(text) for name, text in texts.items() if text}
         offers = Offers.of(catalog, active)
-        described = [described_resource(one) for one in offers.resources.values()]
-        view = step.view
+        resources, view = self._offered(offers.resources.values()), step.view
         lists = {
             "tools": Listing.of(self._tools(step, manner)),
-            "prompts": Listing.of(_prompts(view, texts, offers)),
+            "prompts": Listing.of(_prompts(view, texts, self._offered(offers.prompts.values()))),
             "resources": Listing.of(
-                [*resources_of(view.skills), *(one for one in described if "uri" in one)],
+                [*resources_of(view.skills), *(one for one in resources if "uri" in one)],
                 # Also when only the text of a skill changes, what was read is out of date.
                 (skill.version for skill in view.skills),
             ),
             "resourceTemplates": Listing.of(
-                [TEMPLATE, *(one for one in described if "uri" not in one)]
+                [TEMPLATE, *(one for one in resources if "uri" not in one)]
             ),
         }
         # What says the same is the same list, with the answers that were made of it.
@@ -175,24 +176,32 @@ class Showcase:
 
     def _tools(self, step: Step, manner: Manner) -> Iterable[dict[str, Any]]:
         """Describe the tools that are served."""
-        fitting = self._fitting
+        described = self._fitting.described
         found = [
-            fitting.described(entry, entry.tool, entry.group)
+            described(entry, partial(described_tool, entry.tool, entry.group))
             for entry in step.view.tools
             if entry.tool is not None
         ]
         found += [
-            fitting.described(tool, tool, BASIC_GROUP)
+            described(tool, partial(described_tool, tool, BASIC_GROUP))
             for tool in step.own_tools
             if self.choice.lets(tool.name) and (manner.is_lasting or tool.name not in _TASK_TOOLS)
         ]
-        return (described for described in found if described is not None)
+        return (one for one in found if one is not None)
+
+    def _offered(self, offers: Iterable[McpPrompt | McpResource]) -> list[dict[str, Any]]:
+        """Describe what plugins offer."""
+        described = self._fitting.described
+        found = (described(one, partial(described_offer, one)) for one in offers)
+        return [one for one in found if one is not None]
 
 
-def _prompts(view: View, texts: Iterable[str], offers: Offers) -> list[dict[str, Any]]:
+def _prompts(
+    view: View, texts: Iterable[str], offered: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Describe all prompts; of one name ours count first, then those of plugins, then skills."""
     found: dict[str, dict[str, Any]] = {}
     ours, skills = prompts_of(view, texts)
-    for one in (*ours, *map(described_prompt, offers.prompts.values()), *skills):
+    for one in (*ours, *offered, *skills):
         found.setdefault(one["name"], one)
     return list(found.values())

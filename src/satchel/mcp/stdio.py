@@ -12,8 +12,10 @@ import anyio
 import mcp_types as types
 from anyio.from_thread import BlockingPortal
 from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 _LOG = logging.getLogger("satchel.mcp")
 _LAST_WORDS = 1.0
@@ -103,9 +105,10 @@ class _Wire:
                 if line.isspace():
                     continue
                 try:
-                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValidationError as problem:
-                    portal.call(self._writing.send, SessionMessage(_refusal(line, problem)))
+                    message = _message(line)
+                except MCPError as refused:
+                    refusal = _error(_number(line), refused.code, refused.message)
+                    portal.call(self._writing.send, SessionMessage(refusal))
                 else:
                     portal.call(self._hear, message)
             portal.call(self._end)
@@ -159,11 +162,19 @@ def _line(message: types.JSONRPCMessage) -> bytes:
     return _line(_error(message.id, types.INTERNAL_ERROR, told))
 
 
-def _refusal(line: bytes, problem: ValidationError) -> types.JSONRPCError:
-    """Answer what is no message."""
-    if problem.errors()[0]["type"] == "json_invalid":
-        return _error(_number(line), types.PARSE_ERROR, "That is no JSON.")
-    return _error(_number(line), types.INVALID_REQUEST, "That is no message of JSON-RPC.")
+def _message(line: bytes) -> types.JSONRPCMessage:
+    """Read a message. Raises `MCPError` for what is none."""
+    told = "That is no message of JSON-RPC."
+    try:
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError as problem:
+        if problem.errors()[0]["type"] == "json_invalid":
+            raise MCPError(types.PARSE_ERROR, "That is no JSON.") from problem
+        raise MCPError(types.INVALID_REQUEST, told) from problem
+    # The SDK takes a request for a notification if its id is none, such as 1.5.
+    if isinstance(message, types.JSONRPCNotification) and "id" in from_json(line):
+        raise MCPError(types.INVALID_REQUEST, told)
+    return message
 
 
 def _number(line: bytes) -> Any:

@@ -6,14 +6,19 @@ Both are made by a tool that no model sees, so arguments, threads and time limit
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from satchel.errors import DefinitionError
+from satchel.text import has_hidden
 from satchel.tools.base import Tool
 from satchel.tools.function import FunctionTool
 
 Complete = Callable[[str, str], Iterable[str]]
 """Gets the name of an argument and what was typed of it, and returns what may be meant."""
 
+_SKILLS = "skill://"
+_UPWARDS = {".", ".."}
+_SLASHES = {"/", "\\"}
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
@@ -31,7 +36,7 @@ class McpPrompt:
         complete: Complete | None = None,
     ) -> None:
         self.tool = make if isinstance(make, Tool) else FunctionTool(make, name=name)
-        self.name, self.complete = name or self.tool.name, complete
+        self.name, self.complete = _text(name or self.tool.name, "name of a prompt"), complete
         self.tool.to_schema("mcp")  # what is wrong with it is told to whoever makes it
 
 
@@ -52,8 +57,14 @@ class McpResource:
         complete: Complete | None = None,
     ) -> None:
         self.tool = read if isinstance(read, Tool) else FunctionTool(read)
-        self.uri, self.name = uri, name or self.tool.name
-        self.mime_type, self.complete = mime_type, complete
+        self.uri = _text(uri, "address of a resource")
+        if uri.lower().startswith(_SKILLS):
+            raise DefinitionError(
+                f"{uri!r} is the address of a skill", fix="let it begin with another word"
+            )
+        self.name = _text(name or self.tool.name, "name of a resource")
+        self.mime_type = mime_type and _text(mime_type, "type of a resource")
+        self.complete = complete
         self.tool.to_schema("mcp")
         self.variables = tuple(_VARIABLE.findall(uri))
         unknown = set(self.variables) - self.tool.parameters.get("properties", {}).keys()
@@ -73,4 +84,15 @@ class McpResource:
     def match(self, uri: str) -> Mapping[str, str] | None:
         """Return the parts of an address, `None` if it is not of this resource."""
         found = self._pattern.fullmatch(uri)
-        return dict(zip(self.variables, found.groups(), strict=True)) if found else None
+        parts = [unquote(part) for part in found.groups()] if found else []
+        # No part may become a way to somewhere else by being decoded.
+        if found is None or any(part in _UPWARDS or _SLASHES & {*part} for part in parts):
+            return None
+        return dict(zip(self.variables, parts, strict=True))
+
+
+def _text(given: Any, what: str) -> str:
+    """Return what is text that everybody can see, and that can be sent."""
+    if not isinstance(given, str) or has_hidden(given):
+        raise DefinitionError(f"the {what} must be visible text, not {given!r}")
+    return given
