@@ -770,6 +770,7 @@ HOSTILE = {
     "large": ({"type": "object", "description": "x" * 70_000}, "mcp_schema"),
     "broken": ({"type": "object", "properties": {"a": {"type": "odd"}}}, "no JSON Schema"),
     "outside": ({"type": "object", "properties": {"a": {"$ref": "other.json"}}}, "another"),
+    "nan": ({"type": "object", "properties": {"a": {"default": float("nan")}}}, "no JSON has"),
     "file": ({"type": "object", "allOf": [{"$ref": "file:///etc/passwd"}]}, "another"),
 }
 
@@ -782,6 +783,12 @@ def test_a_tool_that_cannot_be_used_is_left_out_and_said_and_the_rest_serves(bag
     for name, (_, why) in HOSTILE.items():
         assert any(f"'{name}'" in item and why in item for item in problems), name
     assert any("another of that name" in item for item in problems)
+
+
+def test_an_answer_with_a_number_that_no_json_has_is_none():
+    nan = {"content": [], "structuredContent": {"a": float("inf")}}
+    with pytest.raises(ToolError, match="gave an answer that is none"):
+        answered(nan, Definition("a"))
 
 
 def test_no_schema_is_fetched_from_anywhere(bag, plain):
