@@ -262,7 +262,7 @@ def test_choices_that_are_for_no_tool_are_told(bag, plain):
         name="box",
         enable=["ehco", "echo", "a*"],
         disable=["put_*"],
-        presets={"eco": {"key": 1}, "*": {"kye": 2}},
+        presets={"eco": {"key": 1}, "*": {"kye": 2}, "echo": {"kee": 3, "key": 4}},
     )
     told = [(i.message, i.fix) for i in bag.catalog.diagnostics if i.code == "mcp-choice-unknown"]
     assert told == [
@@ -282,11 +282,16 @@ def test_choices_that_are_for_no_tool_are_told(bag, plain):
             "for MCP server 'box' presets name the argument 'kye', which no tool of it takes",
             "did you mean key?",
         ),
+        (
+            "for MCP server 'box' presets name the argument 'kee', which its tool 'echo' does not "
+            "take",
+            "did you mean key?",
+        ),
     ]
     bag.remove_tool("echo")
     bag.remove_tool("a_b")
     assert not bag.catalog.tools
-    assert codes(bag).count("mcp-choice-unknown") == 4
+    assert codes(bag).count("mcp-choice-unknown") == 5
 
 
 def test_arguments_that_do_not_fit_never_reach_the_server(bag, plain):
