@@ -262,7 +262,7 @@ def test_choices_that_are_for_no_tool_are_told(bag, plain):
         name="box",
         enable=["ehco", "echo", "a*"],
         disable=["put_*"],
-        presets={"eco": {"key": 1}, "*": {"kye": 2}},
+        presets={"eco": {"key": 1}, "*": {"kye": 2}, "echo": {"kee": 3, "key": 4}},
     )
     told = [(i.message, i.fix) for i in bag.catalog.diagnostics if i.code == "mcp-choice-unknown"]
     assert told == [
@@ -282,11 +282,16 @@ def test_choices_that_are_for_no_tool_are_told(bag, plain):
             "for MCP server 'box' presets name the argument 'kye', which no tool of it takes",
             "did you mean key?",
         ),
+        (
+            "for MCP server 'box' presets name the argument 'kee', which its tool 'echo' does not "
+            "take",
+            "did you mean key?",
+        ),
     ]
     bag.remove_tool("echo")
     bag.remove_tool("a_b")
     assert not bag.catalog.tools
-    assert codes(bag).count("mcp-choice-unknown") == 4
+    assert codes(bag).count("mcp-choice-unknown") == 5
 
 
 def test_arguments_that_do_not_fit_never_reach_the_server(bag, plain):
@@ -770,6 +775,7 @@ HOSTILE = {
     "large": ({"type": "object", "description": "x" * 70_000}, "mcp_schema"),
     "broken": ({"type": "object", "properties": {"a": {"type": "odd"}}}, "no JSON Schema"),
     "outside": ({"type": "object", "properties": {"a": {"$ref": "other.json"}}}, "another"),
+    "nan": ({"type": "object", "properties": {"a": {"default": float("nan")}}}, "no JSON has"),
     "file": ({"type": "object", "allOf": [{"$ref": "file:///etc/passwd"}]}, "another"),
 }
 
@@ -782,6 +788,12 @@ def test_a_tool_that_cannot_be_used_is_left_out_and_said_and_the_rest_serves(bag
     for name, (_, why) in HOSTILE.items():
         assert any(f"'{name}'" in item and why in item for item in problems), name
     assert any("another of that name" in item for item in problems)
+
+
+def test_an_answer_with_a_number_that_no_json_has_is_none():
+    nan = {"content": [], "structuredContent": {"a": float("inf")}}
+    with pytest.raises(ToolError, match="gave an answer that is none"):
+        answered(nan, Definition("a"))
 
 
 def test_no_schema_is_fetched_from_anywhere(bag, plain):

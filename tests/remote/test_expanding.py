@@ -77,6 +77,49 @@ def test_large_values_of_usual_schemas_are_judged():
     assert is_quick(ROWS, [{"id": n, "name": "x" * 20} for n in range(50_000)])
 
 
+def wrapped(levels, wrap, leaf):
+    for _ in range(levels):
+        leaf = wrap(leaf)
+    return leaf
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda s: {"allOf": [s], "unevaluatedProperties": {"type": "integer"}},
+        lambda s: {"contains": s, "minContains": 1, "unevaluatedItems": False},
+        lambda s: {"allOf": [{"contains": s}], "unevaluatedItems": False},
+    ],
+)
+def test_what_looks_at_the_unevaluated_inside_the_unevaluated_is_refused(wrap):
+    with pytest.raises(DefinitionError, match=r"expands|compiled"):
+        require_bounded({"properties": {"a": wrapped(20, wrap, {"type": "string"})}})
+    require_bounded({"properties": {"a": wrapped(5, wrap, {"type": "string"})}})
+
+
+def test_closed_objects_inside_closed_objects_are_taken():
+    def closed(inner):
+        return {"properties": {"a": inner, "b": {}, "c": {}}, "unevaluatedProperties": False}
+
+    require_bounded(wrapped(6, closed, {}))
+
+
+def test_many_patterns_of_many_places_are_refused():
+    with pytest.raises(DefinitionError, match="compiled"):
+        require_bounded({"anyOf": [{"pattern": rf"\p{{L}}{{400}}{n}"} for n in range(99)]})
+    require_bounded({"pattern": "a{" + "0" * 5_000 + "1}"})
+    require_bounded({"anyOf": [{"pattern": rf"^[\p{{L}} -]{{1,64}}{n}$"} for n in range(20)]})
+
+
+def test_usual_patterns_are_held_against_many_texts():
+    uuid = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+    assert is_quick({"items": {"pattern": uuid}}, ["0" * 36] * 10_000)
+    assert is_quick({"items": {"pattern": "^(?!-)[a-z-]{1,63}$"}}, ["example.org"] * 200)
+    assert is_quick({"pattern": "^.{0,4000}$"}, "x" * 4_000)
+
+
+MANY_PLACES = "^[ab]*a[ab]{500}c$"
+
 RECURSIVE = {
     "$defs": {
         "n": {"properties": {"c": {"allOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}}}
@@ -110,6 +153,15 @@ def nested(depth):
         ({"items": {"pattern": SLOW}}, ["aaa"] * 10_000),
         ({"patternProperties": {SLOW: {}}}, dict.fromkeys(map(str, range(9_999)))),
         ({"items": {}}, [0] * 1_000_000),
+        ({"pattern": MANY_PLACES}, "ab" * 200_000),
+        ({"pattern": MANY_PLACES.replace("{500}", "{50} {10}")}, "ab" * 200_000),
+        ({"patternProperties": {MANY_PLACES: {}}}, {"ab" * 200_000: 0}),
+        ({"propertyNames": {"pattern": MANY_PLACES}}, {"ab" * 200_000: 0}),
+        ({"pattern": "^(?:(?![ab]*c)[ab])*$"}, "ab" * 50_000),
+        (
+            {"items": wrapped(5, lambda s: {"contains": s, "unevaluatedItems": False}, {})},
+            [wrapped(5, lambda v: [v], 0)] * 2_000,
+        ),
     ],
 )
 def test_what_would_take_long_is_not_even_begun(schema, value):

@@ -46,6 +46,19 @@ def test_what_is_as_it_was_is_not_odd_also_for_another_process(pins, tmp_path):
     assert again(tmp_path).judged((A,)).odd == {}
 
 
+def test_where_nothing_can_be_kept_a_change_is_seen_by_the_same_process(tmp_path):
+    (state := tmp_path / "state").write_text("")  # a file, where the folder should be
+    pins = Pins(str(state), "box", HERE)
+    first = pins.judged((A,))
+    assert (first.odd, first.problem.code) == ({}, "mcp-pins-unreadable")
+    later = pins.judged((replace(A, description="EVIL"), B))
+    assert ([*later.odd], later.problem.code) == (["a", "b"], "mcp-pins-unreadable")
+    assert pins.judged((A,)).odd == {}
+    state.unlink()
+    assert [*pins.judged((A, B)).odd] == ["b"]
+    assert pins.judged((A,)).problem is None
+
+
 def test_a_server_without_tools_pins_nothing(pins, tmp_path):
     pins.judged(())
     assert pins.judged((A,)).odd == {}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
+from math import isfinite
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
@@ -86,7 +87,7 @@ def with_skills(listing: Listing, found: SkillListing) -> Listing:
 def checked(raw: Definition, limits: Limits) -> Definition:
     """Return a tool as it can be shown. Raises `DefinitionError` for one that cannot be used."""
     for schema in (raw.parameters, raw.output, raw.annotations):
-        _require_shallow(schema, limits)
+        _require_json(schema, limits)
     found = replace(
         raw,
         description=visible(raw.description),
@@ -113,11 +114,13 @@ def checked(raw: Definition, limits: Limits) -> Definition:
     return found
 
 
-def _require_shallow(schema: Any, limits: Limits) -> None:
-    """Raise `DefinitionError` for a schema that is nested too deep; this is no recursion."""
+def _require_json(schema: Any, limits: Limits) -> None:
+    """Raise `DefinitionError` for a schema that is nested too deep, or that no JSON can say."""
     todo = [(schema, 0)]
-    while todo:
+    while todo:  # not by recursion: strangers nest deeper than Python calls
         item, depth = todo.pop()
+        if isinstance(item, float) and not isfinite(item):
+            raise DefinitionError(f"a schema of it has the number {item}, which no JSON has")
         if depth > limits.mcp_schema_depth:
             raise DefinitionError(
                 f"a schema of it is nested deeper than {limits.mcp_schema_depth} levels "

@@ -19,16 +19,27 @@ from satchel.tools.validator import Validator
 MOST_AT_ONE_VALUE = 10_000
 """How many schemas may judge one and the same value."""
 
+MOST_IN_ALL = 100_000
+"""How many schemas, and places of patterns, may be compiled for one tool."""
+
 MOST_STEPS = 500_000
 """How many schemas may be held against the parts of one value, all in all."""
 
 _LETTERS, _VALUES = 1_000, 100
 """How many letters of a text, and how many of the values of an `enum`, count as a step."""
 
-_TRIES = 100
-"""How many steps a pattern counts that looks ahead or back, each time."""
+_PLACES = 250
+"""How many places of a pattern, each held against a letter of a text, count as a step."""
+
+_KINDS = 20
+"""How many places a kind of letters (`\\p{L}`) takes."""
+
+_SEVERAL = 4
+"""How often at most what stands inside an `unevaluated...` is compiled, and judges a value."""
 
 _TRIED = re.compile(r"\(\?[=!<>]|\\[1-9k]")
+_REPEATED = re.compile(r"([\w\].])?\{\s*(\d+)\s*(?:,\s*(\d*)\s*)?\}")
+_UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
 _LISTS = ("allOf", "anyOf", "oneOf")
 _SINGLE = ("not", "if", "then", "else")
 _BY_NAME = ("dependentSchemas", "dependencies")
@@ -40,6 +51,8 @@ _NAMED = ("$dynamicRef", "$recursiveRef")
 
 class Judge(Validator):
     """A validator of strangers' schemas, which refuses what would take it too long."""
+
+    most_tries = 2_000
 
     def faults(self, arguments: Mapping[str, Any]) -> list[ArgumentFault]:
         """Return what does not fit, without the values that were sent."""
@@ -92,15 +105,20 @@ def require_bounded(schema: Any) -> None:
     """Raise `DefinitionError` for a schema that makes too much of a value, however small it is."""
     weights: dict[int, int] = {}
     name = "id" if "draft-04" in str(_mapped(schema).get("$schema")) else "$id"
-    todo = [schema]
+    todo, total = [(schema, 1)], 0
     while todo:  # wherever a schema may stand, and more: all of them come to an end soon
-        part = todo.pop()
+        part, times = todo.pop()
         if isinstance(part, Mapping):
             _require_plain(part, None if part is schema else name)
             run(_weighed(part, schema, weights))
-            todo += part.values()
+            patterns = (part.get("pattern"), *_mapped(part.get("patternProperties")))
+            total += times * (1 + sum(map(_size, patterns)))
+            if total > MOST_IN_ALL:
+                raise DefinitionError("a schema of it is too large once it is compiled")
+            times *= _times(part)
+            todo += [(inner, times) for inner in part.values()]
         elif isinstance(part, list):
-            todo += part
+            todo += [(inner, times) for inner in part]
 
 
 def _require_plain(part: Mapping[str, Any], name: str | None) -> None:
@@ -125,7 +143,7 @@ def _weighed(schema: Any, root: Any, weights: dict[int, int]) -> Walk:
         weights[id(schema)] = 0
         known = 1
         for part in beside(schema, root):
-            known += yield _weighed(part, root, weights)
+            known += _times(schema) * (yield _weighed(part, root, weights))
         if known > MOST_AT_ONE_VALUE:
             raise DefinitionError(
                 f"a schema of it expands to more than {MOST_AT_ONE_VALUE:,} schemas at one place"
@@ -138,7 +156,7 @@ def is_quick(schema: Any, value: Any) -> bool:
     """Tell whether a value can be held against a schema that is bounded in few enough steps."""
     known: dict[int, _Part] = {}
     todo, steps = [(schema, value)], 0
-    while todo:
+    while todo and steps <= MOST_STEPS:
         raw, item = todo.pop()
         if not isinstance(raw, Mapping):
             continue
@@ -148,23 +166,26 @@ def is_quick(schema: Any, value: Any) -> bool:
         steps += part.weight
         if steps + len(todo) > MOST_STEPS:
             return False
-        if part.beside:
-            todo += [(other, item) for other in part.beside]
+        inside = [(other, item) for other in part.beside]
         if isinstance(item, str):
-            steps += len(item) // _LETTERS + part.tries
+            steps += len(item) // _LETTERS + (len(item) + 1) * part.places // _PLACES
         elif isinstance(item, Mapping):
-            steps += part.tries_of_names * len(item) + len(part.required.difference(item))
-            todo += islice(part.of_members(item), MOST_STEPS)
+            if part.places_for_names:
+                letters = sum(len(name) + 1 for name in item)
+                steps += letters * part.places_for_names // _PLACES
+            steps += len(part.required.difference(item))
+            inside += islice(part.of_members(item), MOST_STEPS)
         elif isinstance(item, list | tuple):
-            todo += islice(part.of_items(item), MOST_STEPS)
-    return True
+            inside += islice(part.of_items(item), MOST_STEPS)
+        todo += inside * part.times
+    return steps <= MOST_STEPS
 
 
 class _Part:
     """What one of the schemas in a schema makes of a value, made out once for many values."""
 
     __slots__ = (
-        *("beside", "weight", "tries", "tries_of_names", "required"),
+        *("beside", "weight", "times", "places", "places_for_names", "required"),
         *("_own", "_any", "_rest", "_names", "_first", "_items"),
     )
 
@@ -172,8 +193,9 @@ class _Part:
         patterns = _mapped(schema.get("patternProperties"))
         self.beside = [part for part in beside(schema, root) if isinstance(part, Mapping)]
         self.weight = 1 + len(_listed(schema.get("enum"))) // _VALUES
-        self.tries = _TRIES * _is_tried(schema.get("pattern"))
-        self.tries_of_names = _TRIES * sum(map(_is_tried, patterns))
+        self.times = _times(schema)
+        self.places = _effort(schema.get("pattern"))
+        self.places_for_names = sum(map(_effort, patterns))
         self.required = {n for n in _listed(schema.get("required")) if isinstance(n, str)}
         self._own = _mapped(schema.get("properties"))
         self._any = [*patterns.values()]
@@ -202,8 +224,34 @@ class _Part:
             yield from ((part, item) for item in value)
 
 
-def _is_tried(pattern: Any) -> bool:
-    return isinstance(pattern, str) and _TRIED.search(pattern) is not None
+def _times(schema: Mapping[str, Any]) -> int:
+    return _SEVERAL if any(key in schema for key in _UNEVALUATED) else 1
+
+
+def _places(pattern: Any) -> int:
+    """Count at how many places in a pattern its engine may be at once, or a bit more."""
+    if not isinstance(pattern, str):
+        return 0
+    places, times = len(pattern), 1
+    for letter, least, most in _REPEATED.findall(pattern):
+        count = max(1, int(least[-9:]), int(most[-9:] or 0))  # none has more digits
+        if letter:
+            places += count
+        else:  # a whole group, perhaps
+            times *= count
+    return places * times
+
+
+def _effort(pattern: Any) -> int:
+    """Count the places of a pattern; one that looks ahead or back begins anew at each try."""
+    places = _places(pattern)
+    return places * _PLACES if places and _TRIED.search(pattern) else places
+
+
+def _size(pattern: Any) -> int:
+    """Count the places of a pattern as they are compiled: kinds of letters are large."""
+    places = _places(pattern)
+    return places * _KINDS if places and "\\p" in pattern.lower() else places
 
 
 def _listed(value: Any) -> list[Any]:

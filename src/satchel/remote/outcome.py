@@ -51,12 +51,11 @@ def answered(raw: Mapping[str, Any], tool: Definition) -> ToolResult:
     if raw.get("resultType") == "input_required":
         raise ToolError(f"{tool.name} asks a person for input, and nobody is there to answer")
     try:
-        answer = CallToolResult.model_validate(raw, by_name=False)
-    except ValueError:  # of pydantic
+        return result_of(CallToolResult.model_validate(raw, by_name=False), tool)
+    except ValueError:  # of pydantic, or for a number that no JSON has
         raise ToolError(
             f"the server of {tool.name} gave an answer that is none; do not retry"
         ) from None
-    return result_of(answer, tool)
 
 
 def result_of(answer: "CallToolResult", tool: Definition) -> ToolResult:

@@ -84,6 +84,8 @@ class Pins:
         mark = f"-{_digest(origin.source)}" if origin.source else ""
         self._file = Remembered(folder, "mcp-pins", f"{origin.name or name}{mark}.json")
         self._known: tuple[Stamp, tuple[Definition, ...], Verdict] | None = None
+        self._unkept: Pinned | None = None
+        """What was said at first sight, while it cannot be written down."""
 
     def judged(self, tools: tuple[Definition, ...]) -> Verdict:
         """Return what of these tools is held; at first sight, pin them all."""
@@ -92,23 +94,33 @@ class Pins:
         if known is not None and known[0] == stamp and known[1] is tools:
             return known[2]
         try:
-            pinned = _read(self._file.read())
-            if pinned is None and tools:
-                pinned = self._change(lambda now: self._all(tools) if now is None else now)
-        except UnreadableFileError as problem:
+            pinned, problem = self._pinned(tools)
+        except UnreadableFileError as trouble:
             odd = {
                 tool.name: Oddity("cannot be compared", self._digest_of(tool), tool.text)
                 for tool in tools
             }
-            found = Verdict(odd, self._told(problem))
-        except SatchelError as problem:
-            found = Verdict(problem=self._told(problem))
+            found = Verdict(odd, self._told(trouble))
         else:
-            found = Verdict(NOTHING if pinned is None else self._compared(pinned, tools))
+            found = Verdict(self._compared(pinned, tools) if pinned else NOTHING, problem)
         stamp = self._file.stamp
         found = Verdict(found.odd, found.problem, stamp)
         self._known = stamp, tools, found
         return found
+
+    def _pinned(self, tools: tuple[Definition, ...]) -> tuple[Pinned | None, Diagnostic | None]:
+        """Return what is pinned, and why that cannot be kept; at first sight, pin all."""
+        pinned = _read(self._file.read())
+        if pinned is not None or not tools:
+            return pinned, None
+        first = self._unkept or self._all(tools)
+        try:
+            pinned = self._change(lambda now: first if now is None else now)
+        except SatchelError as problem:
+            self._unkept = first  # so that this process, at least, sees what changes
+            return first, self._told(problem)
+        self._unkept = None
+        return pinned, None
 
     def approve(
         self,
@@ -233,7 +245,7 @@ class Pins:
             "mcp-pins-unreadable",
             Where(self._file.path),
             f"the pins of MCP server {self._name!r} cannot be kept: {said}",
-            f"mend or remove the file, then 'satchel mcp approve {self._name}'",
+            f"mend or remove the file, or let it be written, then 'satchel mcp approve {self._name}'",
         )
 
 

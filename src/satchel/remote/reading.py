@@ -96,10 +96,10 @@ class Files:
         if file.size > self._limits.resource:
             most = f"{self._limits.resource:,}"
             raise ToolError(f"{file.name} has more than {most} bytes (limit resource)")
-        if (data := self._kept.get(file.digest)) is not None and len(data) == file.size:
-            self._kept.move_to_end(file.digest)
-            return ServedFile(file.name, data, file.digest)
-        data = await ask(file.uri)
+        # By its digest: it may stand in many places. Each lists it in a way of its own.
+        data = self._kept.get(file.digest)
+        if data is None:
+            data = await ask(file.uri)
         why = "it is no content of one file"
         if data is not None:
             why = await in_thread(lambda: unverified(skill, file, data, self._limits))
@@ -116,6 +116,7 @@ class Files:
 
     def _keep(self, digest: str, data: bytes) -> None:
         self._kept[digest] = data
+        self._kept.move_to_end(digest)
         while sum(map(len, self._kept.values())) > MOST_KEPT:
             self._kept.popitem(last=False)
 

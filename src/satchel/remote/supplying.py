@@ -208,11 +208,14 @@ def _unmatched(item: Offered) -> Iterator[Diagnostic]:
                 yield _unknown(
                     carried, f"{what} names {name!r}, which is no tool of it", name, names
                 )
-    taken = {name for tool in tools for name in _properties(tool)}
-    for name in carried.presets.get(ALL, NOTHING):
-        if name not in taken:
-            why = f"presets name the argument {name!r}, which no tool of it takes"
-            yield _unknown(carried, why, name, taken)
+    taken = {tool.name: {*_properties(tool)} for tool in tools}
+    taken[ALL] = {name for names in taken.values() for name in names}
+    for tool, given in carried.presets.items():
+        who = "no tool of it takes" if tool == ALL else f"its tool {tool!r} does not take"
+        for name in given:
+            if tool in taken and name not in taken[tool]:
+                why = f"presets name the argument {name!r}, which {who}"
+                yield _unknown(carried, why, name, taken[tool])
 
 
 def _unknown(carried: Carried, why: str, name: str, known: Iterable[str]) -> Diagnostic:
