@@ -5,6 +5,7 @@ import os
 import select
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from importlib.util import find_spec
@@ -897,6 +898,33 @@ def test_what_it_forks_neither_joins_the_talk_nor_holds_it_up(plugin, carried):
     assert "went away during the call" in called(bag, "fork").text
     assert time.monotonic() - before < ENOUGH / 2
     assert called(bag, "pid").structured is not None
+
+
+BLOCKING = """
+import asyncio
+import sys
+
+from satchel import Satchel, Settings
+
+with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as bag:
+    print(asyncio.run(bag.session().call("pid", {})).text, flush=True)
+    asyncio.run(bag.session().call("spin", {}))
+"""
+
+
+def test_one_that_hangs_ends_although_its_host_was_killed(plugin, tmp_path):
+    plugin(
+        TOOLS
+        + f"\n@tool\nasync def spin() -> None:\n    'Spin.'\n    open({str(tmp_path / 'gate')!r}, 'w').close()\n"
+        "    while True:\n        pass\n"
+    )
+    os.mkfifo(tmp_path / "gate")
+    command = [sys.executable, "-c", BLOCKING, tmp_path / "plugins", tmp_path / "config"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
+        process = int(host.stdout.readline())
+        open(tmp_path / "gate").close()
+        host.kill()
+    assert ended(process)
 
 
 def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):

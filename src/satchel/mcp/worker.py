@@ -5,6 +5,7 @@ import json
 import os
 import site
 import sys
+import time
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ from copy import deepcopy
 from dataclasses import replace
 from importlib.metadata import version
 from pickle import loads
+from threading import Thread
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
@@ -32,6 +34,7 @@ from satchel.settings import KIB, MIB, Limits
 from satchel.tools import ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.calling import in_thread
 from satchel.workers.contracts import answered
+from satchel.workers.loading import TO_END
 from satchel.workers.words import (
     COMPLETE,
     OFFER,
@@ -53,15 +56,21 @@ _FRAME = KIB
 _LAST_WORDS = 0.2
 """Seconds for the answer that says so."""
 
+_LOOK = 1.0
+"""Seconds between two looks at whether the host still runs."""
+
 
 def main() -> None:
     """Serve the plugin that the first line on stdin holds, until stdin ends."""
+    host = os.getppid()
     stdin, stdout = claim_stdin(), claim_stdout()
     _keep_from_children(stdin.fileno(), stdout.fileno())
     # It comes from the process that started this one, through a pipe that only they have.
     paths, found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
     _see(paths)
     _bound(limits.worker_memory)
+    patience = limits.hook + TO_END
+    Thread(target=_end_with, args=(host, patience), daemon=True).start()
     serving = Serving(loaded(found, config, limits), limits)
     try:
         with suppress(asyncio.CancelledError):  # it is full
@@ -212,6 +221,14 @@ def _handed(
         config=SettledConfig(contract, context.config, config),
         state={**context.state, **reads},
     )
+
+
+def _end_with(host: int, patience: float) -> None:
+    """End when the host was killed, though the plugin may let nobody else hear of that."""
+    while os.getppid() == host:
+        time.sleep(_LOOK)
+    time.sleep(patience)
+    os._exit(1)
 
 
 def _keep_from_children(*files: int) -> None:

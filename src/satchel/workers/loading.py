@@ -36,7 +36,7 @@ _PROGRAM = "from satchel.mcp.worker import main; main()"
 _OURS = "SATCHEL_"
 """What our variables begin with: a process gets its own values, and those of no other plugin."""
 
-_TO_END = 2.0
+TO_END = 2.0
 """Seconds that a process has to end beside those for its shutdown."""
 
 Found = PluginFinding | PackageFinding
@@ -147,7 +147,7 @@ def _server(found: Found, config: Configuration, workers: Workers, site: str) ->
         env=env,
         greeting=greeting,
         folder=found.installed.path if isinstance(found, PackageFinding) else found.path,
-        patience=workers.limits.hook + _TO_END,
+        patience=workers.limits.hook + TO_END,
     )
 
 
