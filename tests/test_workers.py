@@ -642,6 +642,37 @@ def test_a_rule_that_gives_no_answer_refuses_the_call_and_no_tool_is_without_its
     assert asyncio.run(bag.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
 
 
+def test_a_rule_that_its_process_cannot_judge_now_holds_up_nobody(plugin, carried, tmp_path):
+    gate, first = tmp_path / "gate", tmp_path / "first"
+    os.mkfifo(gate)
+    first.touch()
+    opening = f"""
+import os
+from pathlib import Path
+
+if Path({str(first)!r}).exists():
+    Path({str(first)!r}).unlink()
+else:
+    open({str(gate)!r}).close()
+
+
+@tool
+def die() -> None:
+    "End the process."
+    os._exit(3)
+"""
+    plugin(RULED.replace("default={1}", "default=1") + opening)
+    bag = carried()
+    assert called(bag, "die").is_error
+    until(bag, lambda: "plugin-worker-down" in codes(bag))
+    before = time.monotonic()
+    for _ in range(5):
+        assert called(bag, "ruled", x=3).error_code == "rejected"
+    assert time.monotonic() - before < 2
+    open(gate, "w").close()
+    until(bag, lambda: not called(bag, "ruled", x=3).is_error)
+
+
 def install(site, tools, *, version="1.0"):
     """Install a package with a plugin `acme`, as an installer leaves it."""
     folder = site / "acme"
