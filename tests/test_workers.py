@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import venv
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
@@ -716,6 +717,29 @@ def test_the_plugin_of_a_package_runs_in_a_process_of_its_own_and_is_upgraded(
     assert ended(process)
     assert called(bag, "die").is_error
     assert called(bag, "version").structured == 2
+
+
+PATHS = """
+import asyncio
+import sys
+
+sys.path[:] = sys.argv[3:]
+from satchel import Satchel, Settings
+
+with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as bag:
+    print(asyncio.run(bag.session().call("version", {})).text)
+"""
+
+
+def test_it_finds_satchel_where_the_host_does(plugin, tmp_path):
+    plugin()
+    bare = tmp_path / "bare"
+    venv.create(bare, with_pip=False)
+    python = bare / ("Scripts" if os.name == "nt" else "bin") / "python"
+    folders = [tmp_path / "plugins", tmp_path / "config", *filter(None, sys.path)]
+    command = [python, "-c", PATHS, *folders]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("1\n", "")
 
 
 OFFERING = """

@@ -478,7 +478,7 @@ EXCEPTIONS = {
         "it is a process of ours, which bounds itself and reads what its host sent it",
         {
             *("base64.b64decode", "open", "os", "pickle.loads", "print", "resource", "sys"),
-            *("site.addsitedir", "threading.Thread", "time.sleep"),
+            *("threading.Thread", "time.sleep"),
         },
     ),
     "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),

@@ -3,11 +3,10 @@
 import asyncio
 import json
 import os
-import site
 import sys
 import time
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
@@ -66,8 +65,7 @@ def main() -> None:
     stdin, stdout = claim_stdin(), claim_stdout()
     _keep_from_children(stdin.fileno(), stdout.fileno())
     # It comes from the process that started this one, through a pipe that only they have.
-    paths, found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
-    _see(paths)
+    found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
     _bound(limits.worker_memory)
     patience = limits.hook + TO_END
     Thread(target=_end_with, args=(host, patience), daemon=True).start()
@@ -241,13 +239,6 @@ def _keep_from_children(*files: int) -> None:
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=let_go)
-
-
-def _see(paths: Iterable[str]) -> None:
-    """Look for packages where the host does, after what is installed for this process alone."""
-    for path in paths:
-        if path and path not in sys.path:
-            site.addsitedir(path)
 
 
 def _memory() -> int:

@@ -31,7 +31,16 @@ from satchel.workers.words import COMPLETE
 
 DOWN = "plugin-worker-down"
 
-_PROGRAM = "from satchel.mcp.worker import main; main()"
+_PROGRAM = """
+import site, sys
+for path in sys.argv[1:]:
+    if path not in sys.path:
+        site.addsitedir(path)
+del sys.argv[1:]
+from satchel.mcp.worker import main
+main()
+"""
+"""Looks for packages where the host does, after what is installed for this process alone."""
 
 _OURS = "SATCHEL_"
 """What our variables begin with: a process gets its own values, and those of no other plugin."""
@@ -137,13 +146,13 @@ def _server(found: Found, config: Configuration, workers: Workers, site: str) ->
     # What was read is sent, not its place: started again, it runs what was good, whatever stands
     # on disk by then.
     sent = replace(config, diagnostics=(), written={})
-    greeting = b64encode(_pickled((sys.path, found, sent, workers.limits))) + b"\n"
+    greeting = b64encode(_pickled((found, sent, workers.limits))) + b"\n"
     env = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     if site:  # It comes before what the host has.
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
     return WorkerServer(
         sys.executable,
-        ("-P", "-c", _PROGRAM),
+        ("-P", "-c", _PROGRAM, *filter(None, sys.path)),
         env=env,
         greeting=greeting,
         folder=found.installed.path if isinstance(found, PackageFinding) else found.path,
