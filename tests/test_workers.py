@@ -968,18 +968,53 @@ with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])
 
 
 def test_one_that_hangs_ends_although_its_host_was_killed(plugin, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
     plugin(
-        TOOLS
-        + f"\n@tool\nasync def spin() -> None:\n    'Spin.'\n    open({str(tmp_path / 'gate')!r}, 'w').close()\n"
-        "    while True:\n        pass\n"
+        TOOLS + "\n@tool\nasync def spin() -> None:\n    'Spin.'\n"
+        f"    open({str(gate)!r}, 'w').close()\n    while True:\n        pass\n"
     )
-    os.mkfifo(tmp_path / "gate")
     command = [sys.executable, "-c", BLOCKING, tmp_path / "plugins", tmp_path / "config"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
         process = int(host.stdout.readline())
-        open(tmp_path / "gate").close()
+        open(gate).close()
         host.kill()
     assert ended(process)
+
+
+FORKING = """
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from satchel import Satchel, Settings
+
+folder = Path(sys.argv[1])
+with Satchel(plugins=[folder], settings=Settings(config_folder=sys.argv[2])) as bag:
+    print(asyncio.run(bag.session().call("version", {})).text)
+    sys.stdout.flush()
+    if not (child := os.fork()):
+        print(asyncio.run(bag.session().call("version", {})).text)
+        tools = folder / "demo" / "tools.py"
+        tools.write_text(tools.read_text().replace("VERSION = 1", "VERSION = 2"))
+        bag.refresh()
+        print([item.message for item in bag.catalog.diagnostics])
+        sys.exit()
+    os.waitpid(child, 0)
+    print(asyncio.run(bag.session().call("version", {})).text)
+"""
+
+
+def test_a_host_that_forks_is_told_so_at_once_and_goes_on(plugin, tmp_path):
+    plugin()
+    command = [sys.executable, "-c", FORKING, tmp_path / "plugins", tmp_path / "config"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH, check=True)
+    first, in_child, told, last = ran.stdout.splitlines()
+    assert (first, last) == ("1", "1")
+    for words in (in_child, told):
+        assert "make a Satchel in each process" in words
+    assert ran.stderr == ""
 
 
 def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):

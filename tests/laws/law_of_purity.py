@@ -299,7 +299,10 @@ EXCEPTIONS = {
     "remote.fleet": ("files of skills come as from a folder", {"satchel.sources"}),
     "remote.loop": (
         "it is the thread",
-        {"threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"},
+        {
+            *("threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"),
+            "os.getpid",
+        },
     ),
     "remote.opening": (
         "it opens the ways to servers, and hears what processes say",
