@@ -357,6 +357,25 @@ def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carrie
     assert codes(bag) == []
 
 
+def test_a_broken_edit_that_ends_its_process_is_told_with_its_reason(plugin, carried):
+    plugin()
+    bag = carried()
+    old = called(bag, "pid").structured
+    plugin("import os, sys\nsys.stderr.write('no licence')\nos._exit(4)\n" + TOOLS)
+    for _ in range(2):
+        bag.refresh()
+        assert bag.catalog.plugins["demo"].state is State.STALE
+        (told,) = (i for i in bag.catalog.diagnostics if i.code == "plugin-worker-down")
+        assert "no licence" in told.message
+    assert called(bag, "pid").structured == old
+    os.kill(old, signal.SIGKILL)
+    until(bag, lambda: called(bag, "pid").structured not in {old, None})
+    until(bag, lambda: codes(bag).count("plugin-worker-down") == 1)
+    plugin()
+    bag.refresh()
+    assert codes(bag) == []
+
+
 def test_one_that_cannot_run_at_all_is_told(plugin, carried):
     plugin("import os\nos._exit(3)\n")
     bag = carried()

@@ -31,6 +31,9 @@ from satchel.workers.words import COMPLETE
 
 DOWN = "plugin-worker-down"
 
+_WHEN_CHANGED = "see to its code; it is tried again when it changes"
+"""What mends one that never came up, unlike one that served and is started again by itself."""
+
 _PROGRAM = """
 import site, sys
 for path in sys.argv[1:]:
@@ -109,7 +112,9 @@ def with_health(supply: Supply, last_good: Supply | None) -> Supply:
     if not isinstance(served.code, Worker):
         return supply
     trouble = served.code.trouble
-    told = tuple(item for item in supply.diagnostics if item.code != DOWN)
+    told = tuple(
+        item for item in supply.diagnostics if item.code != DOWN or item.fix == _WHEN_CHANGED
+    )
     told = (*told, trouble) if trouble else told
     return supply if told == supply.diagnostics else replace(supply, diagnostics=told)
 
@@ -197,14 +202,14 @@ def _unsent(supply: Supply, key: str) -> Diagnostic:
 def _brought(supply: Supply, worker: Worker) -> Supply:
     """Add what the process says that the plugin brings."""
     if (trouble := worker.trouble) is not None:
-        told = replace(trouble, fix="see to its code; it is tried again when it changes")
-        return _failed(supply, told)
+        return _failed(supply, replace(trouble, fix=_WHEN_CHANGED))
     try:
         return _with_about(supply, worker.offer.listing.about, worker)
     except Exception as problem:
         # Any: it is what code of a plugin may have meddled with.
         silent = f"the process of plugin {supply.name!r} does not say what it brings: {problem!r}"
-        return _failed(supply, report(DOWN, Where(supply.path), shorten(one_line(silent), 300)))
+        silent = shorten(one_line(silent), 300)
+        return _failed(supply, report(DOWN, Where(supply.path), silent, _WHEN_CHANGED))
 
 
 def _with_about(supply: Supply, about: Mapping[str, Any], worker: Worker) -> Supply:
