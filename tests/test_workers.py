@@ -1051,6 +1051,21 @@ def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
     until(bag, lambda: codes(bag) == [])
 
 
+def test_one_whose_memory_is_almost_full_outlives_what_its_tools_refuse(plugin, carried):
+    plugin(
+        TOOLS + "\nheld = []\n\n@tool\ndef hold(part: float) -> int:\n    'Hold.'\n"
+        "    import resource\n    from satchel.mcp.worker import _memory\n"
+        "    most = resource.getrlimit(resource.RLIMIT_DATA)[0]\n"
+        "    held.append(bytearray(int(most * part) - _memory()))\n    return os.getpid()\n"
+    )
+    bag = carried(Limits(worker_memory=512 * 1024 * 1024))
+    process = called(bag, "hold", part=0.93).structured
+    assert process is not None
+    assert called(bag, "greet", name="nobody").error_code == "tool_error"
+    assert called(bag, "greet").error_code == "invalid_arguments"
+    assert not ended(process, within=2)
+
+
 WHEEL = "helper-1.0-py3-none-any.whl"
 
 

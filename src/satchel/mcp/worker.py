@@ -143,7 +143,8 @@ class Serving:
                     await ctx.session.report_progress(done, None, chunk)
         finally:
             await run.close()
-        if item.is_error and (taken := _memory()) > self._limits.worker_memory * _FULL:
+        failed = item.error_code == "tool_failed"  # and did not refuse by itself
+        if failed and (taken := _memory()) > self._limits.worker_memory * _FULL:
             self._leave(taken)
         changes = changes_of(before, context.state)
         told = _answer(item, changes)
