@@ -1066,6 +1066,22 @@ def test_one_whose_memory_is_almost_full_outlives_what_its_tools_refuse(plugin, 
     assert not ended(process, within=2)
 
 
+def test_what_of_the_state_cannot_be_sent_is_told(plugin, carried, caplog):
+    plugin(
+        TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
+        "def keep(context: ToolContext) -> str:\n    'Keep.'\n"
+        "    context.state.update(n=1, odd=object())\n    return 'ok'\n"
+    )
+    bag = carried()
+    session = bag.session()
+    assert asyncio.run(session.call("keep", {})).text == "ok"
+    assert session.state == {"n": 1}
+    deadline = time.monotonic() + ENOUGH
+    while "'odd'" not in caplog.text:
+        assert time.monotonic() < deadline, caplog.text
+        time.sleep(0.02)
+
+
 WHEEL = "helper-1.0-py3-none-any.whl"
 
 

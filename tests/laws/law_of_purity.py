@@ -401,7 +401,10 @@ EXCEPTIONS = {
         "it runs the code of an author, also where it is async",
         {"asyncio.run", "inspect.isawaitable", "re.compile"},
     ),
-    "workers": ("it reads what a process says", {"base64.b64decode", "json.dumps", "json.loads"}),
+    "workers": (
+        "it reads what a process says, and logs what cannot be said",
+        {"base64.b64decode", "json.dumps", "json.loads", "logging.getLogger"},
+    ),
     "workers.loading": (
         "it says what a process is sent, and what it is started with",
         {

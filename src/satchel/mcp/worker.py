@@ -149,7 +149,7 @@ class Serving:
         changes = changes_of(before, context.state)
         told = _answer(item, changes)
         if self._is_too_long(told):
-            limit = f"the limit mcp_message, {self._limits.mcp_message // MIB} MiB"
+            limit = f"the limit mcp_message, {self._limits.mcp_message // KIB} KiB"
             text = f"the tool ran, but its result is larger than {limit}; ask for less"
             told = _answer(failure("invalid_result", text), changes)
             if self._is_too_long(told):
