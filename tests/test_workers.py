@@ -1127,6 +1127,14 @@ def test_what_cannot_be_installed_is_told_and_tried_again(plugin, carried, index
     assert called(bag, "word").text == "helped"
 
 
+def test_its_process_imports_nothing_of_what_only_a_host_does():
+    code = "import sys, satchel.mcp.worker; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    of_hosts = {"satchel.satchel", "satchel.session", "satchel.loader", "satchel.mcp.calling"}
+    assert not of_hosts & set(loaded)
+
+
 def test_reading_it_starts_nothing(plugin, carried):
     plugin(TOOLS + "\nraise SystemExit\n")
     bag = carried(run_code=False)

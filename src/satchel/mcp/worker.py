@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 
 from satchel.contracts import ToolContract
 from satchel.contracts.configuring import SettledConfig
-from satchel.mcp.calling import answer
+from satchel.mcp.answering import answer
 from satchel.mcp.stdio import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.workload import Load, loaded
 from satchel.remote.listing import ABOUT
