@@ -183,6 +183,15 @@ def test_its_calls_answer_as_they_would_in_this_process(plugin, carried, argumen
         assert getattr(apart, what) == getattr(here, what)
 
 
+def test_no_file_of_the_current_folder_takes_the_place_of_a_module(
+    plugin, carried, tmp_path, monkeypatch
+):
+    (tmp_path / "json.py").write_text("raise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    plugin()
+    assert called(carried(), "version").structured == 1
+
+
 def test_its_values_reach_it_and_no_list_of_processes_shows_them(plugin, carried, tmp_path):
     plugin(
         "import os\n"
@@ -922,9 +931,12 @@ def test_one_that_hangs_is_replaced(plugin, carried):
 
 def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried):
     plugin(
-        TOOLS + "\n@tool\ndef large(size: int) -> dict:\n    'Tell much.'\n"
+        TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
+        "def large(size: int) -> dict:\n    'Tell much.'\n"
         "    return {'x': 'x' * size}\n\n@tool\nasync def stream(size: int):\n    'Tell much.'\n"
-        "    yield {'x': 'x' * size}\n"
+        "    yield {'x': 'x' * size}\n\n@tool\n"
+        "def noted(size: int, context: ToolContext) -> dict:\n    'Tell much.'\n"
+        "    context.state['noted'] = True\n    return {'x': 'x' * size}\n"
     )
     bag = carried(Limits(mcp_message=1024 * 1024))
     process = called(bag, "pid").structured
@@ -932,7 +944,10 @@ def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried
     for name in ("large", "stream"):
         result = called(bag, name, size=2_000_000)
         assert result.error_code == "invalid_result"
-        assert "mcp_message" in result.text
+        assert "mcp_message, 1024 KiB" in result.text
+    session = bag.session()
+    assert asyncio.run(session.call("noted", {"size": 2_000_000})).is_error
+    assert session.state == {"noted": True}
     assert called(bag, "pid").structured == process
 
 
