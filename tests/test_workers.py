@@ -5,8 +5,10 @@ import os
 import select
 import shutil
 import signal
+import subprocess
 import sys
 import time
+import venv
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import ZipFile
@@ -181,6 +183,15 @@ def test_its_calls_answer_as_they_would_in_this_process(plugin, carried, argumen
         assert getattr(apart, what) == getattr(here, what)
 
 
+def test_no_file_of_the_current_folder_takes_the_place_of_a_module(
+    plugin, carried, tmp_path, monkeypatch
+):
+    (tmp_path / "json.py").write_text("raise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    plugin()
+    assert called(carried(), "version").structured == 1
+
+
 def test_its_values_reach_it_and_no_list_of_processes_shows_them(plugin, carried, tmp_path):
     plugin(
         "import os\n"
@@ -352,6 +363,25 @@ def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carrie
     plugin(TOOLS.replace("VERSION = 1", "VERSION = 3"))
     bag.refresh()
     assert called(bag, "version").structured == 3
+    assert codes(bag) == []
+
+
+def test_a_broken_edit_that_ends_its_process_is_told_with_its_reason(plugin, carried):
+    plugin()
+    bag = carried()
+    old = called(bag, "pid").structured
+    plugin("import os, sys\nsys.stderr.write('no licence')\nos._exit(4)\n" + TOOLS)
+    for _ in range(2):
+        bag.refresh()
+        assert bag.catalog.plugins["demo"].state is State.STALE
+        (told,) = (i for i in bag.catalog.diagnostics if i.code == "plugin-worker-down")
+        assert "no licence" in told.message
+    assert called(bag, "pid").structured == old
+    os.kill(old, signal.SIGKILL)
+    until(bag, lambda: called(bag, "pid").structured not in {old, None})
+    until(bag, lambda: codes(bag).count("plugin-worker-down") == 1)
+    plugin()
+    bag.refresh()
     assert codes(bag) == []
 
 
@@ -641,6 +671,37 @@ def test_a_rule_that_gives_no_answer_refuses_the_call_and_no_tool_is_without_its
     assert asyncio.run(bag.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
 
 
+def test_a_rule_that_its_process_cannot_judge_now_holds_up_nobody(plugin, carried, tmp_path):
+    gate, first = tmp_path / "gate", tmp_path / "first"
+    os.mkfifo(gate)
+    first.touch()
+    opening = f"""
+import os
+from pathlib import Path
+
+if Path({str(first)!r}).exists():
+    Path({str(first)!r}).unlink()
+else:
+    open({str(gate)!r}).close()
+
+
+@tool
+def die() -> None:
+    "End the process."
+    os._exit(3)
+"""
+    plugin(RULED.replace("default={1}", "default=1") + opening)
+    bag = carried()
+    assert called(bag, "die").is_error
+    until(bag, lambda: "plugin-worker-down" in codes(bag))
+    before = time.monotonic()
+    for _ in range(5):
+        assert called(bag, "ruled", x=3).error_code == "rejected"
+    assert time.monotonic() - before < 2
+    open(gate, "w").close()
+    until(bag, lambda: not called(bag, "ruled", x=3).is_error)
+
+
 def install(site, tools, *, version="1.0"):
     """Install a package with a plugin `acme`, as an installer leaves it."""
     folder = site / "acme"
@@ -684,6 +745,29 @@ def test_the_plugin_of_a_package_runs_in_a_process_of_its_own_and_is_upgraded(
     assert ended(process)
     assert called(bag, "die").is_error
     assert called(bag, "version").structured == 2
+
+
+PATHS = """
+import asyncio
+import sys
+
+sys.path[:] = sys.argv[3:]
+from satchel import Satchel, Settings
+
+with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as bag:
+    print(asyncio.run(bag.session().call("version", {})).text)
+"""
+
+
+def test_it_finds_satchel_where_the_host_does(plugin, tmp_path):
+    plugin()
+    bare = tmp_path / "bare"
+    venv.create(bare, with_pip=False)
+    python = bare / ("Scripts" if os.name == "nt" else "bin") / "python"
+    folders = [tmp_path / "plugins", tmp_path / "config", *filter(None, sys.path)]
+    command = [python, "-c", PATHS, *folders]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("1\n", "")
 
 
 OFFERING = """
@@ -847,9 +931,12 @@ def test_one_that_hangs_is_replaced(plugin, carried):
 
 def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried):
     plugin(
-        TOOLS + "\n@tool\ndef large(size: int) -> dict:\n    'Tell much.'\n"
+        TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
+        "def large(size: int) -> dict:\n    'Tell much.'\n"
         "    return {'x': 'x' * size}\n\n@tool\nasync def stream(size: int):\n    'Tell much.'\n"
-        "    yield {'x': 'x' * size}\n"
+        "    yield {'x': 'x' * size}\n\n@tool\n"
+        "def noted(size: int, context: ToolContext) -> dict:\n    'Tell much.'\n"
+        "    context.state['noted'] = True\n    return {'x': 'x' * size}\n"
     )
     bag = carried(Limits(mcp_message=1024 * 1024))
     process = called(bag, "pid").structured
@@ -857,7 +944,10 @@ def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried
     for name in ("large", "stream"):
         result = called(bag, name, size=2_000_000)
         assert result.error_code == "invalid_result"
-        assert "mcp_message" in result.text
+        assert "mcp_message, 1024 KiB" in result.text
+    session = bag.session()
+    assert asyncio.run(session.call("noted", {"size": 2_000_000})).is_error
+    assert session.state == {"noted": True}
     assert called(bag, "pid").structured == process
 
 
@@ -899,6 +989,68 @@ def test_what_it_forks_neither_joins_the_talk_nor_holds_it_up(plugin, carried):
     assert called(bag, "pid").structured is not None
 
 
+BLOCKING = """
+import asyncio
+import sys
+
+from satchel import Satchel, Settings
+
+with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as bag:
+    print(asyncio.run(bag.session().call("pid", {})).text, flush=True)
+    asyncio.run(bag.session().call("spin", {}))
+"""
+
+
+def test_one_that_hangs_ends_although_its_host_was_killed(plugin, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    plugin(
+        TOOLS + "\n@tool\nasync def spin() -> None:\n    'Spin.'\n"
+        f"    open({str(gate)!r}, 'w').close()\n    while True:\n        pass\n"
+    )
+    command = [sys.executable, "-c", BLOCKING, tmp_path / "plugins", tmp_path / "config"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
+        process = int(host.stdout.readline())
+        open(gate).close()
+        host.kill()
+    assert ended(process)
+
+
+FORKING = """
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from satchel import Satchel, Settings
+
+folder = Path(sys.argv[1])
+with Satchel(plugins=[folder], settings=Settings(config_folder=sys.argv[2])) as bag:
+    print(asyncio.run(bag.session().call("version", {})).text)
+    sys.stdout.flush()
+    if not (child := os.fork()):
+        print(asyncio.run(bag.session().call("version", {})).text)
+        tools = folder / "demo" / "tools.py"
+        tools.write_text(tools.read_text().replace("VERSION = 1", "VERSION = 2"))
+        bag.refresh()
+        print([item.message for item in bag.catalog.diagnostics])
+        sys.exit()
+    os.waitpid(child, 0)
+    print(asyncio.run(bag.session().call("version", {})).text)
+"""
+
+
+def test_a_host_that_forks_is_told_so_at_once_and_goes_on(plugin, tmp_path):
+    plugin()
+    command = [sys.executable, "-c", FORKING, tmp_path / "plugins", tmp_path / "config"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH, check=True)
+    first, in_child, told, last = ran.stdout.splitlines()
+    assert (first, last) == ("1", "1")
+    for words in (in_child, told):
+        assert "make a Satchel in each process" in words
+    assert ran.stderr == ""
+
+
 def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
     plugin(
         TOOLS
@@ -912,6 +1064,37 @@ def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
     assert ended(before)
     assert called(bag, "pid").structured not in {before, None}
     until(bag, lambda: codes(bag) == [])
+
+
+def test_one_whose_memory_is_almost_full_outlives_what_its_tools_refuse(plugin, carried):
+    plugin(
+        TOOLS + "\nheld = []\n\n@tool\ndef hold(part: float) -> int:\n    'Hold.'\n"
+        "    import resource\n    from satchel.mcp.worker import _memory\n"
+        "    most = resource.getrlimit(resource.RLIMIT_DATA)[0]\n"
+        "    held.append(bytearray(int(most * part) - _memory()))\n    return os.getpid()\n"
+    )
+    bag = carried(Limits(worker_memory=512 * 1024 * 1024))
+    process = called(bag, "hold", part=0.93).structured
+    assert process is not None
+    assert called(bag, "greet", name="nobody").error_code == "tool_error"
+    assert called(bag, "greet").error_code == "invalid_arguments"
+    assert not ended(process, within=2)
+
+
+def test_what_of_the_state_cannot_be_sent_is_told(plugin, carried, caplog):
+    plugin(
+        TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
+        "def keep(context: ToolContext) -> str:\n    'Keep.'\n"
+        "    context.state.update(n=1, odd=object())\n    return 'ok'\n"
+    )
+    bag = carried()
+    session = bag.session()
+    assert asyncio.run(session.call("keep", {})).text == "ok"
+    assert session.state == {"n": 1}
+    deadline = time.monotonic() + ENOUGH
+    while "'odd'" not in caplog.text:
+        assert time.monotonic() < deadline, caplog.text
+        time.sleep(0.02)
 
 
 WHEEL = "helper-1.0-py3-none-any.whl"
@@ -957,6 +1140,14 @@ def test_what_cannot_be_installed_is_told_and_tried_again(plugin, carried, index
     (index / "away").rename(index / WHEEL)
     bag.refresh()
     assert called(bag, "word").text == "helped"
+
+
+def test_its_process_imports_nothing_of_what_only_a_host_does():
+    code = "import sys, satchel.mcp.worker; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    of_hosts = {"satchel.satchel", "satchel.session", "satchel.loader", "satchel.mcp.calling"}
+    assert not of_hosts & set(loaded)
 
 
 def test_reading_it_starts_nothing(plugin, carried):

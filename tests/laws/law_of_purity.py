@@ -300,7 +300,10 @@ EXCEPTIONS = {
     "remote.fleet": ("files of skills come as from a folder", {"satchel.sources"}),
     "remote.loop": (
         "it is the thread",
-        {"threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"},
+        {
+            *("threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"),
+            "os.getpid",
+        },
     ),
     "remote.opening": (
         "it opens the ways to servers, and hears what processes say",
@@ -399,7 +402,10 @@ EXCEPTIONS = {
         "it runs the code of an author, also where it is async",
         {"asyncio.run", "inspect.isawaitable", "re.compile"},
     ),
-    "workers": ("it reads what a process says", {"base64.b64decode", "json.dumps", "json.loads"}),
+    "workers": (
+        "it reads what a process says, and logs what cannot be said",
+        {"base64.b64decode", "json.dumps", "json.loads", "logging.getLogger"},
+    ),
     "workers.loading": (
         "it says what a process is sent, and what it is started with",
         {
@@ -479,7 +485,7 @@ EXCEPTIONS = {
         "it is a process of ours, which bounds itself and reads what its host sent it",
         {
             *("base64.b64decode", "open", "os", "pickle.loads", "print", "resource", "sys"),
-            "site.addsitedir",
+            *("threading.Thread", "time.sleep"),
         },
     ),
     "mcp.completing": (

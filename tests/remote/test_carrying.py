@@ -283,8 +283,10 @@ def test_choices_that_are_for_no_tool_are_told(bag, plain):
             "did you mean key?",
         ),
         (
-            "for MCP server 'box' presets name the argument 'kee', which its tool 'echo' does not "
-            "take",
+            (
+                "for MCP server 'box' presets name the argument 'kee', which its tool 'echo' does not "
+                "take"
+            ),
             "did you mean key?",
         ),
     ]

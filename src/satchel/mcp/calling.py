@@ -1,7 +1,7 @@
 """`tools/call`: a request becomes a call of a session, and its result becomes an answer."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -10,6 +10,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from satchel.errors import ToolError
+from satchel.mcp.answering import answer
 from satchel.mcp.apart import apart
 from satchel.mcp.choosing import Choice
 from satchel.mcp.client import KEY, Client, Context, is_stateless
@@ -69,20 +70,6 @@ async def call_tool(asked: Asked) -> dict[str, Any]:
     if asked.hide is not None and name not in asked.shown.view.by_name:
         result = _hidden(result, asked.hide)
     return answer(result, is_stateless=is_stateless(asked.ctx))
-
-
-def answer(result: ToolResult, *, is_stateless: bool) -> dict[str, Any]:
-    """Return a result in the words of the protocol."""
-    answered: dict[str, Any] = {
-        "content": [block.to_dict() for block in result.content],
-        "isError": result.is_error or result.is_interrupted,
-        "resultType": "complete",
-    }
-    structured = result.structured
-    # Only the later protocol has room for what is no object.
-    if isinstance(structured, Mapping) or (is_stateless and structured is not None):
-        answered["structuredContent"] = structured
-    return answered
 
 
 async def _result(session: Session, call: ToolCall, client: Client) -> ToolResult:

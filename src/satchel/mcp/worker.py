@@ -3,15 +3,16 @@
 import asyncio
 import json
 import os
-import site
 import sys
+import time
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from importlib.metadata import version
 from pickle import loads
+from threading import Thread
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
@@ -22,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 
 from satchel.contracts import ToolContract
 from satchel.contracts.configuring import SettledConfig
-from satchel.mcp.calling import answer
+from satchel.mcp.answering import answer
 from satchel.mcp.stdio import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.workload import Load, loaded
 from satchel.remote.listing import ABOUT
@@ -32,6 +33,7 @@ from satchel.settings import KIB, MIB, Limits
 from satchel.tools import ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.calling import in_thread
 from satchel.workers.contracts import answered
+from satchel.workers.loading import TO_END
 from satchel.workers.words import (
     COMPLETE,
     OFFER,
@@ -53,15 +55,20 @@ _FRAME = KIB
 _LAST_WORDS = 0.2
 """Seconds for the answer that says so."""
 
+_LOOK = 1.0
+"""Seconds between two looks at whether the host still runs."""
+
 
 def main() -> None:
     """Serve the plugin that the first line on stdin holds, until stdin ends."""
+    host = os.getppid()
     stdin, stdout = claim_stdin(), claim_stdout()
     _keep_from_children(stdin.fileno(), stdout.fileno())
     # It comes from the process that started this one, through a pipe that only they have.
-    paths, found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
-    _see(paths)
+    found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
     _bound(limits.worker_memory)
+    patience = limits.hook + TO_END
+    Thread(target=_end_with, args=(host, patience), daemon=True).start()
     serving = Serving(loaded(found, config, limits), limits)
     try:
         with suppress(asyncio.CancelledError):  # it is full
@@ -136,12 +143,13 @@ class Serving:
                     await ctx.session.report_progress(done, None, chunk)
         finally:
             await run.close()
-        if item.is_error and (taken := _memory()) > self._limits.worker_memory * _FULL:
+        failed = item.error_code == "tool_failed"  # and did not refuse by itself
+        if failed and (taken := _memory()) > self._limits.worker_memory * _FULL:
             self._leave(taken)
         changes = changes_of(before, context.state)
         told = _answer(item, changes)
         if self._is_too_long(told):
-            limit = f"the limit mcp_message, {self._limits.mcp_message // MIB} MiB"
+            limit = f"the limit mcp_message, {self._limits.mcp_message // KIB} KiB"
             text = f"the tool ran, but its result is larger than {limit}; ask for less"
             told = _answer(failure("invalid_result", text), changes)
             if self._is_too_long(told):
@@ -214,6 +222,14 @@ def _handed(
     )
 
 
+def _end_with(host: int, patience: float) -> None:
+    """End when the host was killed, though the plugin may let nobody else hear of that."""
+    while os.getppid() == host:
+        time.sleep(_LOOK)
+    time.sleep(patience)
+    os._exit(1)
+
+
 def _keep_from_children(*files: int) -> None:
     """Give what is forked here no end of the talk: the host would wait for its end, too."""
 
@@ -224,13 +240,6 @@ def _keep_from_children(*files: int) -> None:
 
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=let_go)
-
-
-def _see(paths: Iterable[str]) -> None:
-    """Look for packages where the host does, after what is installed for this process alone."""
-    for path in paths:
-        if path and path not in sys.path:
-            site.addsitedir(path)
 
 
 def _memory() -> int:

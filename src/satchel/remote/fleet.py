@@ -11,7 +11,7 @@ from satchel.remote.definitions import Definition
 from satchel.remote.loop import LoopThread
 from satchel.remote.servers import RemoteServer, WorkerServer
 from satchel.remote.skills import ListedSkill, SkillFile
-from satchel.remote.supervising import Offer, Supervised
+from satchel.remote.supervising import ELSEWHERE, Offer, Supervised
 from satchel.settings import Limits
 from satchel.sources.serving import ServedFile
 from satchel.tools import ToolResult
@@ -37,6 +37,8 @@ class Member:
     @property
     def offer(self) -> Offer:
         """Return what the server offers at the moment."""
+        if self._thread.is_elsewhere:
+            return self._supervised.offer_elsewhere
         return self._supervised.offer
 
     @property
@@ -57,6 +59,8 @@ class Member:
 
     def wait(self, seconds: float) -> bool:
         """Wait until it is known whether the server answers; if not, it is told as it is."""
+        if self._thread.is_elsewhere:
+            return True
         self._thread.wait_until_ready()
         is_known = self._supervised.settled.wait(seconds)
         self._was_awaited = True
@@ -69,6 +73,7 @@ class Member:
 
         Raises `ToolError` once all is closed.
         """
+        self._be_here()
         try:
             return self._thread.begin(self._supervised.call(tool, arguments, on_progress))
         except RuntimeError:
@@ -76,12 +81,17 @@ class Member:
 
     def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":
         """Begin to read a file of a skill; cancelling the future cancels it."""
+        self._be_here()
         reading = self._supervised.read(skill, file, seconds)
         try:
             return self._thread.begin(reading)
         except RuntimeError:  # the loop is closed
             reading.close()
             raise
+
+    def _be_here(self) -> None:
+        if self._thread.is_elsewhere:
+            raise self._supervised.away(ELSEWHERE)
 
     def begin(self) -> None:
         """Begin the supervision; to be called on the loop."""
@@ -123,7 +133,7 @@ class Fleet:
         if member in self._members:
             self._members.remove(member)
             self._leaving.append(member)
-            if self._thread is not None:
+            if self._thread is not None and not self._thread.is_elsewhere:
                 leaving = self._thread.begin(member.end(drain=self._limits.drain))
                 leaving.add_done_callback(lambda _: self._leaving.remove(member))
 
@@ -136,7 +146,7 @@ class Fleet:
         """Close all connections, the last opened first, and end the thread."""
         thread, self._thread = self._thread, None
         members, self._members = [*self._members, *self._leaving], []
-        if thread is None:
+        if thread is None or thread.is_elsewhere:
             return
         in_turn = sorted(members, key=lambda member: member.opened_at, reverse=True)
         if thread.is_here:  # where a collector of garbage may have brought us

@@ -1,6 +1,7 @@
 """The thread on whose event loop all servers of a satchel, or of one client, live."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -16,9 +17,14 @@ class LoopThread:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._lock, self._is_open = threading.Lock(), True
-        self._ready = threading.Event()
+        self._ready, self._process = threading.Event(), os.getpid()
         self._thread = threading.Thread(target=self._run, name="satchel-mcp", daemon=True)
         self._thread.start()
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Tell whether it runs in another process, of which this one is a fork."""
+        return os.getpid() != self._process
 
     @property
     def is_here(self) -> bool:
@@ -28,7 +34,7 @@ class LoopThread:
     def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         """Begin some work there; cancelling the future cancels it. From any thread.
 
-        Raises `RuntimeError` once it has ended.
+        Raises `RuntimeError` once it has ended. Not for a thread that is elsewhere.
         """
         with self._lock:
             if self._is_open:
@@ -41,7 +47,9 @@ class LoopThread:
         self._ready.wait()
 
     def soon(self, call: Any, *arguments: Any) -> None:
-        """Have something called there. From any thread."""
+        """Have something called there, unless it has ended or is elsewhere. From any thread."""
+        if self.is_elsewhere:
+            return
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call, *arguments)
 

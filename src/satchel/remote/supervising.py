@@ -33,6 +33,9 @@ _log = logging.getLogger("satchel.remote")
 _CHECK = 60.0
 """Seconds after which a connection over a network is looked at, whatever it says."""
 
+ELSEWHERE = "cannot be reached by a fork of the process that did; make a Satchel in each process"
+_AWAY = "cannot be reached at the moment; try again later, or go on without it"
+
 _LEAST_FRESH = 1.0
 _SETTLED = 5.0
 """Seconds after which a connection, or a silence, counts as a success."""
@@ -93,6 +96,11 @@ class Supervised:
         if not isinstance(self.server, WorkerServer):
             return Tail()
         return Tail(lambda line: _log_of_plugins.warning("%s: %s", self.name, visible(line)))
+
+    @property
+    def offer_elsewhere(self) -> Offer:
+        """Return what it offers to a fork of this process, which has no such task."""
+        return replace(self.offer, trouble=self._down(ELSEWHERE))
 
     # ---- the task -------------------------------------------------------------------------
 
@@ -291,12 +299,9 @@ class Supervised:
             raise self.away()
         return await ask(self._connection)
 
-    def away(self) -> ToolError:
+    def away(self, why: str = _AWAY) -> ToolError:
         """Return the error for a call that cannot be made."""
-        return ToolError(
-            f"{in_words(self.server, self.name)} cannot be reached at the moment; try again later, "
-            "or go on without it"
-        )
+        return ToolError(f"{in_words(self.server, self.name)} {why}")
 
     def end(self, task: "asyncio.Task[None]") -> None:
         """End the task; all other cancellations in it are those of libraries."""

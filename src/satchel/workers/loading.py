@@ -31,12 +31,24 @@ from satchel.workers.words import COMPLETE
 
 DOWN = "plugin-worker-down"
 
-_PROGRAM = "from satchel.mcp.worker import main; main()"
+_WHEN_CHANGED = "see to its code; it is tried again when it changes"
+"""What mends one that never came up, unlike one that served and is started again by itself."""
+
+_PROGRAM = """
+import site, sys
+for path in sys.argv[1:]:
+    if path not in sys.path:
+        site.addsitedir(path)
+del sys.argv[1:]
+from satchel.mcp.worker import main
+main()
+"""
+"""Looks for packages where the host does, after what is installed for this process alone."""
 
 _OURS = "SATCHEL_"
 """What our variables begin with: a process gets its own values, and those of no other plugin."""
 
-_TO_END = 2.0
+TO_END = 2.0
 """Seconds that a process has to end beside those for its shutdown."""
 
 Found = PluginFinding | PackageFinding
@@ -100,7 +112,9 @@ def with_health(supply: Supply, last_good: Supply | None) -> Supply:
     if not isinstance(served.code, Worker):
         return supply
     trouble = served.code.trouble
-    told = tuple(item for item in supply.diagnostics if item.code != DOWN)
+    told = tuple(
+        item for item in supply.diagnostics if item.code != DOWN or item.fix == _WHEN_CHANGED
+    )
     told = (*told, trouble) if trouble else told
     return supply if told == supply.diagnostics else replace(supply, diagnostics=told)
 
@@ -137,17 +151,17 @@ def _server(found: Found, config: Configuration, workers: Workers, site: str) ->
     # What was read is sent, not its place: started again, it runs what was good, whatever stands
     # on disk by then.
     sent = replace(config, diagnostics=(), written={})
-    greeting = b64encode(_pickled((sys.path, found, sent, workers.limits))) + b"\n"
+    greeting = b64encode(_pickled((found, sent, workers.limits))) + b"\n"
     env = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
     if site:  # It comes before what the host has.
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
     return WorkerServer(
         sys.executable,
-        ("-P", "-c", _PROGRAM),
+        ("-P", "-c", _PROGRAM, *filter(None, sys.path)),
         env=env,
         greeting=greeting,
         folder=found.installed.path if isinstance(found, PackageFinding) else found.path,
-        patience=workers.limits.hook + _TO_END,
+        patience=workers.limits.hook + TO_END,
     )
 
 
@@ -188,14 +202,14 @@ def _unsent(supply: Supply, key: str) -> Diagnostic:
 def _brought(supply: Supply, worker: Worker) -> Supply:
     """Add what the process says that the plugin brings."""
     if (trouble := worker.trouble) is not None:
-        told = replace(trouble, fix="see to its code; it is tried again when it changes")
-        return _failed(supply, told)
+        return _failed(supply, replace(trouble, fix=_WHEN_CHANGED))
     try:
         return _with_about(supply, worker.offer.listing.about, worker)
     except Exception as problem:
         # Any: it is what code of a plugin may have meddled with.
         silent = f"the process of plugin {supply.name!r} does not say what it brings: {problem!r}"
-        return _failed(supply, report(DOWN, Where(supply.path), shorten(one_line(silent), 300)))
+        silent = shorten(one_line(silent), 300)
+        return _failed(supply, report(DOWN, Where(supply.path), silent, _WHEN_CHANGED))
 
 
 def _with_about(supply: Supply, about: Mapping[str, Any], worker: Worker) -> Supply:

@@ -87,6 +87,8 @@ class Worker:
 
     def ask(self, what: str, **question: Any) -> Any:
         """Ask for something, and wait for it, but not for long. Raises `ToolError`."""
+        if self.offer.trouble is not None:
+            raise ToolError("the process of the plugin does not run at the moment")
         asked = self._member.call(Definition(what), question, lambda _: None)
         try:
             result = asked.result(_ASKED)

@@ -5,6 +5,7 @@ value that JSON would make another of.
 """
 
 import json
+import logging
 from base64 import b64decode
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -21,6 +22,8 @@ from satchel.tools import (
     ToolResult,
 )
 from satchel.tools.nothing import NOTHING
+
+_log = logging.getLogger("satchel.workers")
 
 RESULT = "dev.satchel/result"
 """Where an answer says what of a result MCP has no word for."""
@@ -116,8 +119,10 @@ def heard_result(result: ToolResult) -> tuple[ToolResult, Mapping[str, Any]]:
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a tool changed the state; what cannot be sent is as it was."""
+    """Return how a tool changed the state; what cannot be sent is as it was, and is logged."""
     now = exact_part(after)
+    if lost := after.keys() - now.keys():
+        _log.warning("JSON cannot say what was put into the state, so it is lost: %s", lost)
     return {
         "set": {key: item for key, item in now.items() if key not in before or before[key] != item},
         "gone": [key for key in before if key not in after],
