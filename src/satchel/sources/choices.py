@@ -314,8 +314,8 @@ def _broken(
         "choices-unreadable",
         Where(empty.path, line, column),
         f"the choices cannot be read: {reason}{goes_on}",
-        'write enable = ["NAME"] and disable = ["NAME"]'
-        + (", and KEY = VALUE below [config.PLUGIN]" if empty.scope is Scope.PROJECT else "")
+        'write enable = ["NAME"] and disable = ["NAME"], and KEY = VALUE below [mcp.SERVER]'
+        + (" and [config.PLUGIN]" if empty.scope is Scope.PROJECT else "")
         + ", nothing else",
     )
     return replace(

@@ -1,6 +1,8 @@
 """`satchel mcp`: the remote servers that are carried, and what they offer."""
 
+import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -15,10 +17,12 @@ from satchel.cli.console import Console
 from satchel.cli.pairs import pairs
 from satchel.cli.render import count, state_word, table
 from satchel.cli.shapes import listed
+from satchel.diagnostics import Diagnostic, Severity
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.remote import Declared, HttpServer, RemoteTool, StdioServer
 from satchel.remote.pinning import Origin, Pins
+from satchel.sources.choices import CHOICES_FILE
 from satchel.sources.state import make_folder, state_folder
 from satchel.text import one_line, visible
 
@@ -45,7 +49,9 @@ def command() -> None:
 @pass_console
 def list_(console: Console, sources: Sources, as_json: bool) -> None:
     """List the servers; none is started or connected to."""
-    servers = sources.open(run_code=False).declared_mcp_servers
+    servers, odd = _declared(sources)
+    for problem in odd:
+        console.say(one_line(str(problem)))
     if as_json:
         console.json([_shape(name, item) for name, item in servers.items()])
         return
@@ -215,9 +221,9 @@ def _require_consent(console: Console, number: int) -> None:
 
 def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel", Declared]:
     """Reach one server alone. Raises `SatchelError` if it is unknown or down."""
-    servers = sources.open(run_code=False).declared_mcp_servers
+    servers, odd = _declared(sources)
     if (item := servers.get(name)) is None:
-        raise NotFoundError("MCP server", name, near_misses(name, servers))
+        raise _missing(name, servers, odd, sources)
     if item.data:
         make_folder(item.data)
     bag = satchel.Satchel(settings=satchel.Settings(mcp_servers=False, state_folder=state))
@@ -234,6 +240,34 @@ def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel"
         if problem.code == "mcp-server-down":
             raise SatchelError(problem.message, where=str(problem.where), fix=problem.fix)
     return bag, item
+
+
+def _declared(sources: Sources) -> tuple[Mapping[str, Declared], list[Diagnostic]]:
+    """Return the servers that are written down, and what is wrong with others."""
+    bag = sources.open(run_code=False)
+    odd = [
+        problem
+        for problem in bag.catalog.diagnostics
+        if problem.code.startswith(("mcp-", "choices-")) and problem.severity is not Severity.INFO
+    ]
+    return bag.declared_mcp_servers, odd
+
+
+def _missing(
+    name: str, servers: Mapping[str, Declared], odd: list[Diagnostic], sources: Sources
+) -> SatchelError:
+    """Return the error for a server that there is not; perhaps it is one that is broken."""
+    if near := near_misses(name, servers):
+        return NotFoundError("MCP server", name, near)
+    told = f"there is no MCP server named {name!r}"
+    if odd:
+        problem = next((item for item in odd if f"server {name!r}" in item.message), odd[0])
+        told, where = f"{told}: {problem.message}", str(problem.where)
+        return SatchelError(told, where=where, fix=problem.fix)
+    if not sources.project and os.path.isfile(CHOICES_FILE):
+        fix = f"give --project to read the {CHOICES_FILE} of this folder"
+        return SatchelError(told, fix=fix)
+    return SatchelError(told, fix="'satchel mcp list' shows those that there are")
 
 
 def _tell_problems(bag: "satchel.Satchel", console: Console) -> None:
