@@ -33,6 +33,13 @@ def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
 
 
 @every_client
+def test_any_folder_can_be_named_to_a_client(run, client, here):
+    odd = 'a "b" \\ \t\x7f é 😀'
+    made = config(run("serve", "--print-config", client, "--skills", odd).stdout, client)
+    assert made["args"][-1] == str(here / odd)
+
+
+@every_client
 def test_a_client_is_told_how_to_connect_and_no_token_is_shown(run, client, here):
     (here / "tokens").write_text("a" * 32)
     (here / "tokens").chmod(0o600)

@@ -19,7 +19,7 @@ from satchel import (
     ToolResult,
     tool,
 )
-from satchel.mcp import listing, shown
+from satchel.mcp import audience, listing, shown
 from satchel.mcp.choosing import Choice
 from satchel.mcp.serving import Serving
 from satchel.settings import Limits
@@ -625,6 +625,28 @@ def test_an_idle_client_is_told_of_what_changed_and_of_nothing_else(tmp_path, wr
     assert first == ["notifications/tools/list_changed"]
     assert second == [f"notifications/{kind}/list_changed" for kind in LISTS]
     assert {"newer", "load_skill"} <= set(names)
+
+
+def test_a_client_that_does_not_read_for_a_while_is_told_once_it_does(monkeypatch):
+    server, bag = maps()
+    sent, sending = [], audience.send
+
+    async def send(event, talk):
+        sent.append(event)
+        if len(sent) == 1:
+            await asyncio.Event().wait()
+        await sending(event, talk)
+
+    monkeypatch.setattr(audience, "send", send)
+    monkeypatch.setattr(audience, "_PATIENCE", 0.05)
+
+    async def ask(client, told):
+        await client.list_tools()
+        bag.register_tool(echo, name="newer")
+        await told.until("notifications/tools/list_changed")
+        return told.messages
+
+    assert asking(server, ask) == ["notifications/tools/list_changed"]
 
 
 def test_a_client_that_listens_is_told_on_its_stream(tmp_path, write_skill):
