@@ -170,6 +170,13 @@ def test_without_the_sdk_it_is_said_how_to_get_it(run, monkeypatch):
     assert "pip install 'satchel[mcp]'" in result.stderr
 
 
+def test_what_is_wrong_is_told_before_the_sdk_is_looked_for(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    assert "HOST:PORT" in run("serve", "--http", "localhost").stderr
+    told = run("serve", "--http", "127.0.0.1:0", "--token-file", "none").stderr
+    assert "the token file cannot be read" in told
+
+
 def test_no_other_command_imports_the_sdk(execute):
     code = f"{sys.executable} -X importtime -m satchel serve --help 2>&1 | grep -c ' mcp$' || true"
     assert execute(script=code).stdout.strip() == "0"

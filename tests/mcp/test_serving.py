@@ -1030,6 +1030,28 @@ def test_parts_of_an_address_are_completed(era, skilled):
     assert asking(Serving(skilled), ask, era) == (["pdf"], ["references/guide.md"])
 
 
+@every_era
+@pytest.mark.parametrize(
+    "reference",
+    [types.PromptReference(name="none"), types.ResourceTemplateReference(uri="none://{a}")],
+)
+def test_what_is_not_there_is_not_completed(era, skilled, reference):
+    async def ask(client, _):
+        return await code_of(client.complete(reference, {"name": "a", "value": ""}))
+
+    code, _ = asking(Serving(skilled), ask, era)
+    assert code == types.INVALID_PARAMS
+
+
+@every_era
+def test_what_has_no_words_is_completed_by_none(era, skilled):
+    async def ask(client, _):
+        reference = types.PromptReference(name="pdf")
+        return (await client.complete(reference, {"name": "arguments", "value": ""})).completion
+
+    assert asking(Serving(skilled), ask, era).values == []
+
+
 # ---- what plugins offer beside tools and skills ---------------------------------------------
 
 
