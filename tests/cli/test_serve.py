@@ -49,6 +49,7 @@ def test_a_client_is_told_how_to_connect_and_no_token_is_shown(run, client, here
     assert "http://127.0.0.1:8000/mcp" in config(result.stdout, client).values()
     assert "a" * 32 not in result.stdout
     assert "TOKEN" in result.stdout
+    assert ("SATCHEL_TOKEN" in result.stderr) == (client == "codex")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,15 @@ import click
 
 from satchel.cli.command import Command, Sources, pass_console, reads_sources
 from satchel.cli.console import Console
-from satchel.cli.mcpclients import CLIENTS, McpClient, absolute, mcp_client, to_connect, to_start
+from satchel.cli.mcpclients import (
+    CLIENTS,
+    TOKEN_VARIABLE,
+    McpClient,
+    absolute,
+    mcp_client,
+    to_connect,
+    to_start,
+)
 from satchel.cli.render import count, summary
 from satchel.errors import SatchelError
 from satchel.mcp.address import Address, is_number, origin_of
@@ -175,6 +183,8 @@ def _print_config(
             Tokens(token_file)
         url = address.url_by(hosts[0]) if hosts else address.url
         console.out(to_connect(client, _NAME, url, with_token=bool(token_file)))
+        if token_file and client.is_toml:
+            console.say(f"it reads the token from the variable {TOKEN_VARIABLE}")
         if address.is_every and not hosts:
             console.say("from elsewhere it has another name, which --allow-host tells")
         console.say(f"put it into {client.remote_file or client.file}")
