@@ -33,6 +33,13 @@ def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
 
 
 @every_client
+def test_any_folder_can_be_named_to_a_client(run, client, here):
+    odd = 'a "b" \\ \t\x7f é 😀'
+    made = config(run("serve", "--print-config", client, "--skills", odd).stdout, client)
+    assert made["args"][-1] == str(here / odd)
+
+
+@every_client
 def test_a_client_is_told_how_to_connect_and_no_token_is_shown(run, client, here):
     (here / "tokens").write_text("a" * 32)
     (here / "tokens").chmod(0o600)
@@ -42,6 +49,7 @@ def test_a_client_is_told_how_to_connect_and_no_token_is_shown(run, client, here
     assert "http://127.0.0.1:8000/mcp" in config(result.stdout, client).values()
     assert "a" * 32 not in result.stdout
     assert "TOKEN" in result.stdout
+    assert ("SATCHEL_TOKEN" in result.stderr) == (client == "codex")
 
 
 @pytest.mark.parametrize(
@@ -161,6 +169,13 @@ def test_without_the_sdk_it_is_said_how_to_get_it(run, monkeypatch):
     result = run("serve")
     assert result.exit_code == 1
     assert "pip install 'satchel[mcp]'" in result.stderr
+
+
+def test_what_is_wrong_is_told_before_the_sdk_is_looked_for(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    assert "HOST:PORT" in run("serve", "--http", "localhost").stderr
+    told = run("serve", "--http", "127.0.0.1:0", "--token-file", "none").stderr
+    assert "the token file cannot be read" in told
 
 
 def test_no_other_command_imports_the_sdk(execute):

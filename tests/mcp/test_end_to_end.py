@@ -338,7 +338,10 @@ def test_the_server_ends_on_a_signal_though_its_client_says_nothing(world, numbe
 
 def test_what_fits_nothing_is_said(world):
     process = subprocess.run(
-        [sys.executable, *command(world, "--group", "nothing")],
+        [
+            *(sys.executable, *command(world, "--group", "nothing")),
+            *("--enable-tool", "load_*", "--disable-tool", "none_*"),
+        ],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=PATIENCE,
@@ -346,4 +349,6 @@ def test_what_fits_nothing_is_said(world):
         check=False,
     )
     assert b"there is no group 'nothing' yet" in process.stderr
+    assert b"no tool fits 'none_*' yet" in process.stderr
+    assert b"load_*" not in process.stderr
     assert process.stdout == b""

@@ -19,7 +19,7 @@ from satchel import (
     ToolResult,
     tool,
 )
-from satchel.mcp import listing, shown
+from satchel.mcp import audience, listing, shown
 from satchel.mcp.choosing import Choice
 from satchel.mcp.serving import Serving
 from satchel.settings import Limits
@@ -627,6 +627,28 @@ def test_an_idle_client_is_told_of_what_changed_and_of_nothing_else(tmp_path, wr
     assert {"newer", "load_skill"} <= set(names)
 
 
+def test_a_client_that_does_not_read_for_a_while_is_told_once_it_does(monkeypatch):
+    server, bag = maps()
+    sent, sending = [], audience.send
+
+    async def send(event, talk):
+        sent.append(event)
+        if len(sent) == 1:
+            await asyncio.Event().wait()
+        await sending(event, talk)
+
+    monkeypatch.setattr(audience, "send", send)
+    monkeypatch.setattr(audience, "_PATIENCE", 0.05)
+
+    async def ask(client, told):
+        await client.list_tools()
+        bag.register_tool(echo, name="newer")
+        await told.until("notifications/tools/list_changed")
+        return told.messages
+
+    assert asking(server, ask) == ["notifications/tools/list_changed"]
+
+
 def test_a_client_that_listens_is_told_on_its_stream(tmp_path, write_skill):
     server, bag = maps()
 
@@ -1006,6 +1028,28 @@ def test_parts_of_an_address_are_completed(era, skilled):
         return name.completion.values, path.completion.values
 
     assert asking(Serving(skilled), ask, era) == (["pdf"], ["references/guide.md"])
+
+
+@every_era
+@pytest.mark.parametrize(
+    "reference",
+    [types.PromptReference(name="none"), types.ResourceTemplateReference(uri="none://{a}")],
+)
+def test_what_is_not_there_is_not_completed(era, skilled, reference):
+    async def ask(client, _):
+        return await code_of(client.complete(reference, {"name": "a", "value": ""}))
+
+    code, _ = asking(Serving(skilled), ask, era)
+    assert code == types.INVALID_PARAMS
+
+
+@every_era
+def test_what_has_no_words_is_completed_by_none(era, skilled):
+    async def ask(client, _):
+        reference = types.PromptReference(name="pdf")
+        return (await client.complete(reference, {"name": "arguments", "value": ""})).completion
+
+    assert asking(Serving(skilled), ask, era).values == []
 
 
 # ---- what plugins offer beside tools and skills ---------------------------------------------

@@ -46,6 +46,15 @@ def test_a_file_without_a_token_that_is_worth_it_is_refused(file, text):
         Tokens(file(text))
 
 
+def test_a_file_that_windows_wrote_is_read(file):
+    assert Tokens(file(f"\ufeff{ONE}\r\n")).bearer(ONE)
+
+
+def test_a_file_is_read_whole_or_not_at_all(file):
+    with pytest.raises(SatchelError, match="bytes"):
+        Tokens(file(f"{ONE}\n" * 10_000))
+
+
 def test_what_is_no_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe", 0o600)
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "missing"):

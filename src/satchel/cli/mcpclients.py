@@ -82,6 +82,10 @@ def absolute(options: Iterable[tuple[str, str]], paths: Iterable[str]) -> list[s
 def _written(client: McpClient, name: str, server: dict[str, Any]) -> str:
     if not client.is_toml:
         return json.dumps({client.key: {name: server}}, indent=2)
-    # A string of JSON, and a list of them, is one of TOML, too.
-    lines = [f"{key} = {json.dumps(value)}" for key, value in server.items()]
+    lines = [f"{key} = {_in_toml(value)}" for key, value in server.items()]
     return "\n".join([f"[{client.key}.{name}]", *lines])
+
+
+def _in_toml(value: Any) -> str:
+    """Write a text, or a list of them: in TOML they look like those of JSON, nearly."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -14,7 +14,7 @@ from satchel.mcp.talk import Talk, events_between, send
 from satchel.satchel import Satchel
 
 _PATIENCE = 5.0
-"""Seconds that a client which does not read may hold up what it is told."""
+"""Seconds after which a client that does not read is told what is new by then."""
 
 
 class Audience:
@@ -97,19 +97,22 @@ class Audience:
         self._look(self._published)
 
     async def _tell(self, talk: Talk) -> None:
-        """Tell one client; one who does not read is left behind."""
+        """Tell one client; one who does not read is told once it does."""
         talk.has_news = True
         if talk.told is None or talk.is_being_told:
             return
         talk.is_being_told = True
         try:
-            while talk.has_news:
-                talk.has_news = False
-                before, talk.told = talk.told, self._shown_to(talk)
-                with suppress(TimeoutError):
+            while talk.has_news and talk in self._talks:
+                talk.has_news, now = False, self._shown_to(talk)
+                try:
                     async with asyncio.timeout(_PATIENCE):
-                        for event in events_between(before, talk.told):
+                        for event in events_between(talk.told, now):
                             await send(event, talk)
+                except TimeoutError:
+                    talk.has_news = True
+                else:
+                    talk.told = now
         finally:
             talk.is_being_told = False
 

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 
 from satchel.catalog import SkillEntry
 from satchel.mcp.shown import Shown
@@ -27,6 +28,8 @@ async def completion(
     params: types.CompleteRequestParams, shown: Shown, limits: Limits
 ) -> dict[str, Any]:
     """Answer with the words that begin so."""
+    if not _is_listed(params.ref, shown):
+        raise MCPError(types.INVALID_PARAMS, "There is nothing of that name to complete.")
     asked, begun = params.argument.name, params.argument.value
     given = (params.context.arguments if params.context else None) or {}
     words: Iterable[str] = ()
@@ -38,6 +41,19 @@ async def completion(
     total = len(found)
     told = {"values": found[:_MOST], "total": total, "hasMore": total > _MOST}
     return {"completion": told, "resultType": "complete"}
+
+
+def _is_listed(
+    reference: types.PromptReference | types.ResourceTemplateReference, shown: Shown
+) -> bool:
+    lists = shown.lists
+    if isinstance(reference, types.PromptReference):
+        return any(item["name"] == reference.name for item in lists["prompts"].items)
+    return any(
+        reference.uri in {item.get("uri"), item.get("uriTemplate")}
+        for key in ("resources", "resourceTemplates")
+        for item in lists[key].items
+    )
 
 
 def _offered(

@@ -68,8 +68,8 @@ def _read(path: str) -> tuple[tuple[int, ...], tuple[Credential, ...]]:
     try:
         with open(os.open(path, os.O_RDONLY | _CAREFULLY), "rb") as file:
             status = os.fstat(file.fileno())
-            _require_private(path, status)
-            text = file.read(_LARGEST).decode()
+            _require_usable(path, status)
+            text = file.read(_LARGEST).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or "it is no text"
         raise SatchelError(f"the token file cannot be read: {reason}", where=path) from problem
@@ -82,9 +82,11 @@ def _read(path: str) -> tuple[tuple[int, ...], tuple[Credential, ...]]:
     return _stamp(status), credentials
 
 
-def _require_private(path: str, status: os.stat_result) -> None:
+def _require_usable(path: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise SatchelError("the token file is no regular file", where=path)
+    if status.st_size > _LARGEST:
+        raise SatchelError(f"the token file has more than {_LARGEST} bytes", where=path)
     if status.st_mode & _OTHERS:
         raise SatchelError("others may read the token file", where=path, fix=f"chmod 600 {path}")
 

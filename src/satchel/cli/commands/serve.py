@@ -13,13 +13,22 @@ import click
 
 from satchel.cli.command import Command, Sources, pass_console, reads_sources
 from satchel.cli.console import Console
-from satchel.cli.mcpclients import CLIENTS, McpClient, absolute, mcp_client, to_connect, to_start
+from satchel.cli.mcpclients import (
+    CLIENTS,
+    TOKEN_VARIABLE,
+    McpClient,
+    absolute,
+    mcp_client,
+    to_connect,
+    to_start,
+)
 from satchel.cli.render import count, summary
 from satchel.errors import SatchelError
 from satchel.mcp.address import Address, is_number, origin_of
 from satchel.mcp.choosing import Choice
 from satchel.mcp.sdk import require_sdk
 from satchel.mcp.tokens import Tokens
+from satchel.names import SESSION_TOOLS, NamePatterns
 from satchel.remote.servers import CARRIED
 
 if TYPE_CHECKING:
@@ -149,7 +158,6 @@ def command(
     if client is not None:
         _print_config(mcp_client(client), http, choice, sources, console, **web)
         return
-    require_sdk()
     if http is None:
         _serve_stdio(choice, sources, console)
     else:
@@ -175,6 +183,8 @@ def _print_config(
             Tokens(token_file)
         url = address.url_by(hosts[0]) if hosts else address.url
         console.out(to_connect(client, _NAME, url, with_token=bool(token_file)))
+        if token_file and client.is_toml:
+            console.say(f"it reads the token from the variable {TOKEN_VARIABLE}")
         if address.is_every and not hosts:
             console.say("from elsewhere it has another name, which --allow-host tells")
         console.say(f"put it into {client.remote_file or client.file}")
@@ -202,6 +212,7 @@ def _print_config(
 
 
 def _serve_stdio(choice: Choice, sources: Sources, console: Console) -> None:
+    require_sdk()
     from satchel.mcp.serving import Serving
     from satchel.mcp.stdio import claim_stdin, serve_stdio
 
@@ -224,10 +235,11 @@ def _serve_http(
     origins: tuple[str, ...],
     rate: float | None,
 ) -> None:
-    from satchel.mcp.http import listen, serve_http
-
     address = _address(where, token_file)
     tokens = Tokens(token_file) if token_file else None
+    require_sdk()
+    from satchel.mcp.http import listen, serve_http
+
     try:
         listening = listen(address)
     except OSError as problem:
@@ -290,6 +302,10 @@ def _tell(bag: "satchel.Satchel", choice: Choice, console: Console) -> None:
     for name in sorted(choice.groups & catalog.groups.keys()):
         if missing := catalog.groups[name].missing:
             console.say(f"group {name!r} is unavailable: it requires {', '.join(missing)}")
+    names = (*SESSION_TOOLS, *(tool.name for tool in catalog.tools.values()))
+    for pattern in (*choice.enable, *choice.disable):
+        if not any(map(NamePatterns((pattern,)).lets, names)):
+            console.say(f"no tool fits {pattern!r} yet")
     active = choice.active_in(catalog)
     tools = [
         tool
