@@ -39,14 +39,15 @@ async def running(
     import anyio
     from mcp.client.stdio import get_default_environment
 
+    ours = server if isinstance(server, WorkerServer) else None
+    carried = {} if ours else {CARRIED: "1"}
     process = await anyio.open_process(
         [server.command, *server.args],
-        env={**get_default_environment(), CARRIED: "1", **(server.env or {})},
+        env={**get_default_environment(), **carried, **(server.env or {})},
         cwd=server.cwd,
         stderr=errors,
         start_new_session=True,
     )
-    ours = server if isinstance(server, WorkerServer) else None
     greeting, patience = (ours.greeting, ours.patience) if ours else (b"", _PATIENCE)
     heard, read = anyio.create_memory_object_stream[Any](0)
     write, to_send = anyio.create_memory_object_stream[Any](0)
