@@ -199,6 +199,17 @@ def test_a_name_that_is_taken_gets_that_of_the_server_in_front(bag, plain):
     assert [*bag.catalog.tools] == ["a_b", "echo", "one_load_skill", "two_a_b", "two_echo"]
 
 
+def test_no_server_gets_the_calls_of_what_another_offers_no_more(bag, told, plain):
+    bag.register_mcp_server(plain("announce", "pay"), name="one", group="basic")
+    bag.register_mcp_server(plain("pay", name="other"), name="two", group="basic")
+    plain("announce")
+    called(bag, "announce")
+    told.until(Event.REMOVED, "pay")
+    assert [*bag.catalog.tools] == ["announce", "two_pay"]
+    bag.remove_mcp_servers("one")
+    assert [*bag.catalog.tools] == ["pay"]
+
+
 def test_only_the_tools_that_are_wanted_are_there(bag, plain):
     server = plain("get_a", "get_b", "put_a")
     bag.register_mcp_server(server, name="box", enable="get_*", disable=["get_b"])
