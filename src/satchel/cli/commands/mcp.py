@@ -15,6 +15,7 @@ from satchel.cli.console import Console
 from satchel.cli.pairs import pairs
 from satchel.cli.render import count, state_word, table
 from satchel.cli.shapes import listed
+from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.remote import Declared, HttpServer, RemoteTool, StdioServer
@@ -45,7 +46,9 @@ def command() -> None:
 @pass_console
 def list_(console: Console, sources: Sources, as_json: bool) -> None:
     """List the servers; none is started or connected to."""
-    servers = sources.open(run_code=False).declared_mcp_servers
+    bag = sources.open(run_code=False)
+    servers = bag.declared_mcp_servers
+    _tell_problems(bag, console)
     if as_json:
         console.json([_shape(name, item) for name, item in servers.items()])
         return
@@ -215,8 +218,11 @@ def _require_consent(console: Console, number: int) -> None:
 
 def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel", Declared]:
     """Reach one server alone. Raises `SatchelError` if it is unknown or down."""
-    servers = sources.open(run_code=False).declared_mcp_servers
+    named = sources.open(run_code=False)
+    servers = named.declared_mcp_servers
     if (item := servers.get(name)) is None:
+        for problem in _problems(named):  # perhaps it is left out because of one
+            raise SatchelError(problem.message, where=str(problem.where), fix=problem.fix)
         raise NotFoundError("MCP server", name, near_misses(name, servers))
     if item.data:
         make_folder(item.data)
@@ -237,9 +243,14 @@ def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel"
 
 
 def _tell_problems(bag: "satchel.Satchel", console: Console) -> None:
-    for problem in bag.catalog.diagnostics:
-        if problem.code.startswith("mcp-"):
-            console.say(one_line(str(problem)))
+    for problem in _problems(bag):
+        console.say(one_line(str(problem)))
+
+
+def _problems(bag: "satchel.Satchel") -> list[Diagnostic]:
+    """Return what is wrong with servers, and with the files that name them."""
+    codes = ("mcp-", "choices-unreadable")
+    return [item for item in bag.catalog.diagnostics if item.code.startswith(codes)]
 
 
 def _tool_of(bag: "satchel.Satchel", name: str) -> ToolEntry:
