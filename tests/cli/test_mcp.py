@@ -198,6 +198,21 @@ def tools(run, *options):
     return json.loads(run("mcp", "tools", "box", "--json", *options).stdout)
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[mcp.box]\ncommand = "x"\nargss = []\n', "did you mean 'args'?"),
+        ("[mcp.box", "it is not TOML"),
+    ],
+)
+def test_why_a_server_is_not_named_is_told(run, a_config_folder_of_its_own, text, why):
+    a_config_folder_of_its_own.mkdir()
+    (a_config_folder_of_its_own / "satchel.toml").write_text(text)
+    listed, tools = run("mcp", "list"), run("mcp", "tools", "box")
+    assert (listed.exit_code, why in listed.stderr, tools.exit_code) == (0, True, 1)
+    assert why in tools.stderr
+
+
 def test_what_is_unknown_or_down_is_one_line(run, offers, here):
     offers("first")
     assert "did you mean box" in run("mcp", "tools", "boxx").stderr

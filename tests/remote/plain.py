@@ -2,8 +2,9 @@
 
 HOW is what it does wrong: `mute` does not answer what it does not know, `hang` hangs when it is
 asked for its tools, `pages` has pages without end, `rude` sends nonsense between its answers,
-`stays` does not end by itself nor when it is asked to, `child` starts a process that holds its
-output and the file $HELD open, and `apart` makes that one independent of it.
+`asks` asks on and on once it listed its tools, and hears nothing more, `stays` does not end by
+itself nor when it is asked to, `child` starts a process that holds its output and the file $HELD
+open, and `apart` makes that one independent of it.
 """
 
 import json
@@ -56,6 +57,8 @@ def answer(asked):
         print("this is no JSON", flush=True)
         say(id="nobody asked", result={})
     say(id=asked["id"], result=result)
+    while "asks" in HOW and asked["method"] == "tools/list":
+        say(id="asked", method="ping")
 
 
 def called(name, given):  # noqa: C901, PLR0912

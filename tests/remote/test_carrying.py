@@ -20,7 +20,15 @@ from satchel import (
     tool,
 )
 from satchel.catalog import Event, State
-from satchel.remote import HttpServer, SseServer, StdioServer, connection, listing, supervising
+from satchel.remote import (
+    HttpServer,
+    SseServer,
+    StdioServer,
+    connection,
+    listing,
+    opening,
+    supervising,
+)
 from satchel.remote.connection import connected
 from satchel.remote.definitions import Definition, checked
 from satchel.remote.outcome import answered
@@ -191,6 +199,17 @@ def test_a_name_that_is_taken_gets_that_of_the_server_in_front(bag, plain):
     assert [*bag.catalog.tools] == ["a_b", "echo", "one_load_skill", "two_a_b", "two_echo"]
 
 
+def test_no_server_gets_the_calls_of_what_another_offers_no_more(bag, told, plain):
+    bag.register_mcp_server(plain("announce", "pay"), name="one", group="basic")
+    bag.register_mcp_server(plain("pay", name="other"), name="two", group="basic")
+    plain("announce")
+    called(bag, "announce")
+    told.until(Event.REMOVED, "pay")
+    assert [*bag.catalog.tools] == ["announce", "two_pay"]
+    bag.remove_mcp_servers("one")
+    assert [*bag.catalog.tools] == ["pay"]
+
+
 def test_only_the_tools_that_are_wanted_are_there(bag, plain):
     server = plain("get_a", "get_b", "put_a")
     bag.register_mcp_server(server, name="box", enable="get_*", disable=["get_b"])
@@ -265,6 +284,7 @@ def test_choices_that_are_for_no_tool_are_told(bag, plain):
         presets={"eco": {"key": 1}, "*": {"kye": 2}, "echo": {"kee": 3, "key": 4}},
     )
     told = [(i.message, i.fix) for i in bag.catalog.diagnostics if i.code == "mcp-choice-unknown"]
+    why = "which its tool 'echo' does not take"
     assert told == [
         (
             "for MCP server 'box' enable names 'ehco', which is no tool of it",
@@ -283,10 +303,7 @@ def test_choices_that_are_for_no_tool_are_told(bag, plain):
             "did you mean key?",
         ),
         (
-            (
-                "for MCP server 'box' presets name the argument 'kee', which its tool 'echo' does not "
-                "take"
-            ),
+            f"for MCP server 'box' presets name the argument 'kee', {why}",
             "did you mean key?",
         ),
     ]
@@ -796,6 +813,12 @@ def test_an_answer_with_a_number_that_no_json_has_is_none():
     nan = {"content": [], "structuredContent": {"a": float("inf")}}
     with pytest.raises(ToolError, match="gave an answer that is none"):
         answered(nan, Definition("a"))
+
+
+def test_a_server_that_asks_and_does_not_hear_the_answers_is_let_go(bag, told, plain, monkeypatch):
+    monkeypatch.setattr(opening, "_PATIENCE", 0.1)
+    bag.register_mcp_server(plain("echo", how=("asks",)), name="box")
+    told.until_true(lambda: "asks, and does not hear the answers" in str(bag.catalog.diagnostics))
 
 
 def test_no_schema_is_fetched_from_anywhere(bag, plain):

@@ -74,7 +74,8 @@ class RemoteClient:
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
             raise NotFoundError("tool", name, near_misses(name, tools))
-        return _Function(tools[name], wrap=wrap_tool_result)
+        seconds = self.timeout or self._limits.tool_call
+        return _Function(tools[name], seconds, wrap=wrap_tool_result)
 
     def _entered(self) -> Member:
         if self._member is None:
@@ -85,15 +86,18 @@ class RemoteClient:
 class _Function:
     """A remote tool as a function."""
 
-    def __init__(self, tool: RemoteTool, *, wrap: bool) -> None:
+    def __init__(self, tool: RemoteTool, seconds: float, *, wrap: bool) -> None:
         self.__name__, self.__doc__ = tool.name, tool.description
-        self.tool, self._wrap = tool, wrap
+        self.tool, self._seconds, self._wrap = tool, seconds, wrap
 
     async def __call__(self, **arguments: Any) -> Any:
         tool = self.tool
         checked = tool.check(read_arguments(tool.name, arguments))
-        async with asyncio.timeout(tool.timeout):
-            result = await tool.run(checked)
+        try:
+            async with asyncio.timeout(self._seconds):
+                result = await tool.run(checked)
+        except TimeoutError:
+            raise ToolError(f"{tool.name} gave no answer within {self._seconds:g} s") from None
         return result if self._wrap else _unwrapped(result)
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from satchel.errors import SatchelError
 from satchel.remote.network import over_http, over_sse
 from satchel.remote.outcome import with_fewer_blocks
 from satchel.remote.process import running
@@ -13,6 +14,12 @@ from satchel.remote.servers import RemoteServer, SseServer, StdioServer, WorkerS
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
+
+_MOST_ASKED = 100
+"""How many requests of a server may wait for their answers to be sent."""
+
+_PATIENCE = 10.0
+"""Seconds that they may wait until the first of them is."""
 
 _TAIL = 2_000
 """How many bytes are kept of what a server says on its standard error."""
@@ -56,7 +63,8 @@ async def opened(
     async with _streams(server, tail, longest, on_gap) as (read, write):
         # What comes from our own process is as long as what a tool returned.
         look = _unchanged if isinstance(server, WorkerServer) else with_fewer_blocks
-        yield _Heard(read, look, on_end), write
+        asked = asyncio.Semaphore(_MOST_ASKED)
+        yield _Heard(read, look, on_end, asked), _Said(write, asked)
 
 
 def _streams(
@@ -82,10 +90,16 @@ def _unchanged(received: Any) -> Any:
 
 
 class _Heard:
-    """A stream of messages that tells when it ends."""
+    """A stream of messages that tells when it ends, and waits for what is asked to be answered."""
 
-    def __init__(self, stream: Any, look: Callable[[Any], Any], on_end: Callable[[], None]) -> None:
-        self._stream, self._look, self._on_end = stream, look, on_end
+    def __init__(
+        self,
+        stream: Any,
+        look: Callable[[Any], Any],
+        on_end: Callable[[], None],
+        asked: asyncio.Semaphore,
+    ) -> None:
+        self._stream, self._look, self._on_end, self._asked = stream, look, on_end, asked
 
     @property
     def last_context(self) -> Any:
@@ -95,11 +109,22 @@ class _Heard:
     async def receive(self) -> Any:
         """Return the next message."""
         with self._told_of_the_end():
-            return self._look(await self._stream.receive())
+            return await self._taken(await self._stream.receive())
 
     async def __anext__(self) -> Any:
         with self._told_of_the_end():
-            return self._look(await self._stream.__anext__())
+            return await self._taken(await self._stream.__anext__())
+
+    async def _taken(self, received: Any) -> Any:
+        if hasattr(message := getattr(received, "message", None), "method") and hasattr(
+            message, "id"
+        ):
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    await self._asked.acquire()
+            except TimeoutError:
+                raise SatchelError("asks, and does not hear the answers") from None
+        return self._look(received)
 
     def __aiter__(self) -> "_Heard":
         return self
@@ -123,6 +148,30 @@ class _Heard:
             # Any: whatever ends the reading, nothing is read afterwards.
             self._on_end()
             raise
+
+
+class _Said:
+    """A stream to a server that counts the answers."""
+
+    def __init__(self, stream: Any, asked: asyncio.Semaphore) -> None:
+        self._stream, self._asked = stream, asked
+
+    async def send(self, item: Any) -> None:
+        """Send a message."""
+        await self._stream.send(item)
+        if not hasattr(item.message, "method"):
+            self._asked.release()
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> bool | None:
+        return bool(await self._stream.__aexit__(*raised))
 
 
 @asynccontextmanager

@@ -245,8 +245,7 @@ class Pins:
             "mcp-pins-unreadable",
             Where(self._file.path),
             f"the pins of MCP server {self._name!r} cannot be kept: {said}",
-            "mend or remove the file, or let it be written, then "
-            f"'satchel mcp approve {self._name}'",
+            f"mend the file or its folder, then 'satchel mcp approve {self._name}'",
         )
 
 

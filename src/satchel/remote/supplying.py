@@ -1,7 +1,7 @@
 """What remote servers offer, as parts of the catalog."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from shlex import quote
@@ -12,7 +12,7 @@ from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import DefinitionError
 from satchel.names import near_misses
 from satchel.remote.definitions import Definition
-from satchel.remote.naming import names_for
+from satchel.remote.naming import fit, names_for
 from satchel.remote.pinning import Oddity, Origin, Verdict
 from satchel.remote.reading import BeginRead
 from satchel.remote.servers import RemoteServer
@@ -88,6 +88,8 @@ class Made:
     offered: Offered
     names: Mapping[str, str]
     supply: Supply
+    given: frozenset[str] = frozenset()
+    """Names that its tools have here, or had, and that others may want."""
 
 
 def supplied(
@@ -99,17 +101,21 @@ def supplied(
     server that is down keeps its names, so that nobody else's change with it.
     """
     offered = tuple(offered)
-    names = names_for(
-        ((item.carried.name, [tool.name for tool in item.wanted]) for item in offered), taken
-    )
+    tools = {item.carried.name: [tool.name for tool in item.wanted] for item in offered}
+    serials = {item.carried.serial for item in offered}
+    given = {n: made.given for n, made in before.items() if made.offered.carried.serial in serials}
+    names = names_for(tools.items(), taken, given)
     found = {}
     for order, item in enumerate(offered):
         name = item.carried.name
         known = before.get(name)
+        others = {fit(tool) for other, own in tools.items() if other != name for tool in own}
+        had = others & {*given.get(name, ()), *names[name].values()}
         if known is not None and _is_same(known, item, names[name]):
-            found[name] = replace(known, offered=item)
+            supply = known.supply
         else:
-            found[name] = Made(item, names[name], _supply(item, names[name], (rank, order)))
+            supply = _supply(item, names[name], (rank, order))
+        found[name] = Made(item, names[name], supply, frozenset(had))
     return found
 
 
@@ -210,9 +216,9 @@ def _unmatched(item: Offered) -> Iterator[Diagnostic]:
                 )
     taken = {tool.name: {*_properties(tool)} for tool in tools}
     taken[ALL] = {name for names in taken.values() for name in names}
-    for tool, given in carried.presets.items():
+    for tool, values in carried.presets.items():
         who = "no tool of it takes" if tool == ALL else f"its tool {tool!r} does not take"
-        for name in given:
+        for name in values:
             if tool in taken and name not in taken[tool]:
                 why = f"presets name the argument {name!r}, which {who}"
                 yield _unknown(carried, why, name, taken[tool])

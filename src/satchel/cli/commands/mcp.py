@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -17,7 +16,7 @@ from satchel.cli.console import Console
 from satchel.cli.pairs import pairs
 from satchel.cli.render import count, state_word, table
 from satchel.cli.shapes import listed
-from satchel.diagnostics import Diagnostic, Severity
+from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
 from satchel.names import near_misses
 from satchel.remote import Declared, HttpServer, RemoteTool, StdioServer
@@ -49,9 +48,9 @@ def command() -> None:
 @pass_console
 def list_(console: Console, sources: Sources, as_json: bool) -> None:
     """List the servers; none is started or connected to."""
-    servers, odd = _declared(sources)
-    for problem in odd:
-        console.say(one_line(str(problem)))
+    bag = sources.open(run_code=False)
+    servers = bag.declared_mcp_servers
+    _tell_problems(bag, console)
     if as_json:
         console.json([_shape(name, item) for name, item in servers.items()])
         return
@@ -221,9 +220,10 @@ def _require_consent(console: Console, number: int) -> None:
 
 def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel", Declared]:
     """Reach one server alone. Raises `SatchelError` if it is unknown or down."""
-    servers, odd = _declared(sources)
+    named = sources.open(run_code=False)
+    servers = named.declared_mcp_servers
     if (item := servers.get(name)) is None:
-        raise _missing(name, servers, odd, sources)
+        raise _missing(name, named, sources)
     if item.data:
         make_folder(item.data)
     bag = satchel.Satchel(settings=satchel.Settings(mcp_servers=False, state_folder=state))
@@ -242,25 +242,12 @@ def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel"
     return bag, item
 
 
-def _declared(sources: Sources) -> tuple[Mapping[str, Declared], list[Diagnostic]]:
-    """Return the servers that are written down, and what is wrong with others."""
-    bag = sources.open(run_code=False)
-    odd = [
-        problem
-        for problem in bag.catalog.diagnostics
-        if problem.code.startswith(("mcp-", "choices-")) and problem.severity is not Severity.INFO
-    ]
-    return bag.declared_mcp_servers, odd
-
-
-def _missing(
-    name: str, servers: Mapping[str, Declared], odd: list[Diagnostic], sources: Sources
-) -> SatchelError:
+def _missing(name: str, named: "satchel.Satchel", sources: Sources) -> SatchelError:
     """Return the error for a server that there is not; perhaps it is one that is broken."""
-    if near := near_misses(name, servers):
+    if near := near_misses(name, named.declared_mcp_servers):
         return NotFoundError("MCP server", name, near)
     told = f"there is no MCP server named {name!r}"
-    if odd:
+    if odd := _problems(named):
         problem = next((item for item in odd if f"server {name!r}" in item.message), odd[0])
         told, where = f"{told}: {problem.message}", str(problem.where)
         return SatchelError(told, where=where, fix=problem.fix)
@@ -271,9 +258,17 @@ def _missing(
 
 
 def _tell_problems(bag: "satchel.Satchel", console: Console) -> None:
-    for problem in bag.catalog.diagnostics:
-        if problem.code.startswith("mcp-"):
-            console.say(one_line(str(problem)))
+    for problem in _problems(bag):
+        console.say(one_line(str(problem)))
+
+
+def _problems(bag: "satchel.Satchel") -> list[Diagnostic]:
+    """Return what is wrong with servers, and with the files that name them."""
+    return [
+        item
+        for item in bag.catalog.diagnostics
+        if item.code.startswith(("mcp-", "choices-")) and item.code != "mcp-not-started"
+    ]
 
 
 def _tool_of(bag: "satchel.Satchel", name: str) -> ToolEntry:
