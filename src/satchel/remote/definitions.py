@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from math import isfinite
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
@@ -119,7 +118,7 @@ def _require_json(schema: Any, limits: Limits) -> None:
     todo = [(schema, 0)]
     while todo:  # not by recursion: strangers nest deeper than Python calls
         item, depth = todo.pop()
-        if isinstance(item, float) and not isfinite(item):
+        if isinstance(item, float) and item - item != 0:  # NaN, or without end
             raise DefinitionError(f"a schema of it has the number {item}, which no JSON has")
         if depth > limits.mcp_schema_depth:
             raise DefinitionError(
