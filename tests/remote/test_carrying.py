@@ -792,6 +792,28 @@ def test_a_tool_that_cannot_be_used_is_left_out_and_said_and_the_rest_serves(bag
     assert any("another of that name" in item for item in problems)
 
 
+def test_what_is_no_tool_costs_none_of_the_others(bag, plain):
+    odd = [
+        {"name": 5},
+        {"name": "bare"},
+        described("flat", inputSchema={"type": "string"}),
+        described("titled", title=5),
+    ]
+    bag.register_mcp_server(plain("pid", *odd, "echo"), name="box", group="basic")
+    assert sorted(bag.catalog.tools) == ["echo", "pid"]
+    problems = [i.message for i in bag.catalog.diagnostics if i.code == "mcp-tool-invalid"]
+    assert any("'bare' is left out: inputSchema: Field required" in item for item in problems)
+    for name in ("without a name", "flat", "titled"):
+        assert any(f"'{name}' is left out" in item for item in problems), name
+
+
+def test_of_very_many_that_are_no_tools_few_are_looked_at(plain):
+    with satchel_of(mcp_tools=3) as bag:
+        bag.register_mcp_server(plain("echo", *[{"name": 5}] * 9), name="box", group="basic")
+        assert [*bag.catalog.tools] == ["echo"]
+        assert {*codes(bag)} == {"mcp-tool-invalid", "mcp-too-many-tools"}
+
+
 def test_an_answer_with_a_number_that_no_json_has_is_none():
     nan = {"content": [], "structuredContent": {"a": float("inf")}}
     with pytest.raises(ToolError, match="gave an answer that is none"):
