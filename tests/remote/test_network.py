@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from described import described, satchel_of
 
+from satchel import RemoteClient
 from satchel.remote import HttpServer, SseServer, supervising
 
 ENOUGH = 60
@@ -186,6 +187,19 @@ def test_a_server_that_gives_no_answer_in_time_is_looked_at(raw, monkeypatch):
         server.doing |= {"tools/list": server.hang, "tools/call": server.hang}
         assert called(bag, "echo").error_code == "timeout"
         until(bag, lambda: "echo" not in bag.catalog.tools)
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+def test_a_server_that_dies_during_a_call_may_have_done_it(bag, raw, stateless):
+    server = raw()
+
+    def die(it):
+        it.close_connection = True
+
+    server.doing["tools/call"] = die
+    client = RemoteClient(HttpServer(server.url), stateless=stateless)
+    bag.register_mcp_server(client, name="raw", group="basic")
+    assert "may or may not have been done" in called(bag, "echo").text
 
 
 # ---- server-sent events --------------------------------------------------------------------

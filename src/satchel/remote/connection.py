@@ -125,12 +125,17 @@ def _refusal(problem: Any, server: str) -> ToolError:
 
     # Servers use the code for other things, too.
     if problem.code == CONNECTION_CLOSED and problem.message == "Connection closed":
-        return ToolError(
-            f"{server} went away during the call, which may or may not have been done; check "
-            "before you try again"
-        )
+        return went_away(server)
     told = shorten(one_line(problem.message), _MESSAGE_LENGTH)
     return ToolError(f"{server} refused the call: {told}")
+
+
+def went_away(server: str) -> ToolError:
+    """Return the error for a call of which nobody knows what became."""
+    return ToolError(
+        f"{server} went away during the call, which may or may not have been done; check "
+        "before you try again"
+    )
 
 
 @asynccontextmanager

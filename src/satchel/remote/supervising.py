@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import SatchelError, ToolError
-from satchel.remote.connection import Connection, Era, OnProgress, connected
+from satchel.remote.connection import Connection, Era, OnProgress, connected, went_away
 from satchel.remote.definitions import Definition, Listing, with_skills
 from satchel.remote.listing import too_late
 from satchel.remote.opening import Tail
@@ -279,8 +279,10 @@ class Supervised:
 
     async def _answer(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
         if self._stateless:
+            has_begun = False
             try:
                 async with self._connected() as connection:
+                    has_begun = True
                     return await ask(connection)
             except (ToolError, asyncio.CancelledError):
                 raise
@@ -289,6 +291,8 @@ class Supervised:
                 if (told := first_of(problem, ToolError)) is not None:
                     raise told from None
                 _log.debug("server %s: %s", self.name, reason(problem))
+                if has_begun:
+                    raise went_away(in_words(self.server, self.name)) from None
                 raise self.away() from None
         if self._connection is None and isinstance(self.server, WorkerServer):
             # Its tools stay: one that ends is started again at once.
