@@ -2,9 +2,10 @@ import asyncio
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
-from described import client_of, described
+from described import PATIENT, client_of, described
 
 from satchel.errors import NotFoundError, SatchelError, ToolError
 from satchel.remote import StdioServer
@@ -122,13 +123,14 @@ async def test_whoever_stops_waiting_has_the_server_told(on_stdio, on_http, tmp_
                 await call
 
 
-async def test_a_call_may_have_a_time_limit(on_stdio, tmp_path):
+@pytest.mark.parametrize("given", [{"timeout": 2}, {"limits": replace(PATIENT, tool_call=2)}])
+async def test_a_call_has_a_time_limit(on_stdio, tmp_path, given):
     os.mkfifo(pipe := tmp_path / "pipe")
-    async with client_of(on_stdio("wait"), timeout=2) as client:
+    async with client_of(on_stdio("wait"), **given) as client:
         wait = await client.get_callable_function("wait")
         call = asyncio.create_task(wait(pipe=str(pipe)))
         with await asyncio.to_thread(pipe.open) as told:
-            with pytest.raises(TimeoutError):
+            with pytest.raises(ToolError, match="wait did not answer within 2 s"):
                 await call
             assert await asyncio.to_thread(told.read) == "begun\ncancelled\n"
 
