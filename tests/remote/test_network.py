@@ -260,4 +260,22 @@ def test_why_a_server_cannot_be_reached_is_told_without_secrets(bag, raw, kind):
     address = server.url.replace("http://", "http://user:hush-hush@") + "?key=hush-hush"
     bag.register_mcp_server(kind(address), name="raw")
     assert "hush" not in str(bag.catalog.diagnostics)
-    assert ("401" in down(bag)) == (kind is SseServer)  # else it is the SDK that says nothing
+    assert "answered with status 401;" in down(bag)
+
+
+def test_what_a_server_says_beside_a_status_is_told(bag, raw):
+    server = raw()
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "not today"}}
+    body, headers = json.dumps(error).encode(), {"content-type": "application/json"}
+    for method in ("initialize", "server/discover"):
+        server.doing[method] = lambda it: it.answer(400, body, headers)
+    bag.register_mcp_server(HttpServer(server.url), name="raw")
+    assert "not today" in down(bag)
+
+
+def test_a_version_that_nobody_knows_is_told(bag, raw):
+    server = raw()
+    old = RESULTS["initialize"] | {"protocolVersion": "1999-01-01"}
+    server.doing["initialize"] = lambda it: it.result(old)
+    bag.register_mcp_server(HttpServer(server.url), name="raw")
+    assert "speaks a version of the protocol that is not known here" in down(bag)
