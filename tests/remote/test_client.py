@@ -181,6 +181,13 @@ asyncio.run(main())
     assert (done.stdout, done.stderr) == ("1\n", "")
 
 
+def test_nobody_waits_for_a_server_that_is_let_go(watched, plain):
+    fleet = watched(mcp_connect=60).fleet
+    member = fleet.add("box", plain("echo", how=("hang",)))
+    fleet.remove(member)
+    assert member.wait(50)
+
+
 def test_whoever_waits_in_vain_for_a_server_is_told_how_it_is(watched, plain):
     member = watched(mcp_connect=60).fleet.add("box", plain("echo", how=("hang",)))
     assert not member.is_settled

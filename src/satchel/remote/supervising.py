@@ -82,7 +82,7 @@ class Supervised:
         self._files = Files(name, str(server), limits)
         self.offer = Offer(trouble=self._down("is not connected yet"))
         self.settled = threading.Event()
-        """Set once it is known whether the server answers."""
+        """Set once it is known whether the server answers, or nobody asks any more."""
         self.opened_at = 0.0
         self._connection: Connection | None = None
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
@@ -312,6 +312,7 @@ class Supervised:
         # Once: a second cancellation would disturb the closing.
         if not self._is_ending:
             self._is_ending = True
+            self.settled.set()
             task.cancel()
 
     async def drained(self, patience: float) -> None:
