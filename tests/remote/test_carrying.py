@@ -163,12 +163,16 @@ def test_what_is_no_header_is_refused_before_it_is_sent(kind, headers):
     assert "hush" not in str(refused.value)
 
 
-def test_what_a_server_says_last_is_told_without_its_secrets(bag):
+def test_what_a_server_says_last_is_told_without_its_secrets(bag, tmp_path):
     program = "import os; raise SystemExit(os.environ['GIVEN'] + ' in ' + os.environ['PLACE'])"
-    env = {"GIVEN": "hush-hush", "PLACE": "/there"}
+    env = {"GIVEN": "hush-hush", "PLACE": str(tmp_path)}
     bag.register_mcp_server(StdioServer(sys.executable, ("-c", program), env), name="box")
     (problem,) = [i for i in bag.catalog.diagnostics if i.code == "mcp-server-down"]
-    assert "said last: [redacted] in /there" in problem.message
+    assert f"said last: [redacted] in {tmp_path}" in problem.message
+
+
+def test_a_secret_that_looks_like_a_path_is_none():
+    assert StdioServer("x", env={"KEY": "/hush/hush="}).secrets == ("/hush/hush=",)
 
 
 # ---- names, choices, presets ---------------------------------------------------------------

@@ -25,6 +25,8 @@ class StdioServer:
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] | None = field(default=None, repr=False)
     cwd: str | None = None
+    hidden: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """What its arguments hold that is secret."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.command, str) or not self.command.strip():
@@ -44,8 +46,9 @@ class StdioServer:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return what no text about it may hold."""
-        values = (self.env or NOTHING).values()
-        return tuple(value for value in values if not os.path.isabs(value))
+        values = (*(self.env or NOTHING).values(), *self.hidden)
+        # A secret may begin like a path, and what is there is none.
+        return tuple(value for value in values if not os.path.exists(value))
 
     def __str__(self) -> str:
         return self.command
