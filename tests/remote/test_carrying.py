@@ -133,10 +133,28 @@ def test_a_choice_that_cannot_be_is_refused_at_once(bag, option, why):
     assert not bag.catalog.plugins.get("mcp:a.org")
 
 
-@pytest.mark.parametrize("bad", [{"command": ""}, {"command": "x", "args": "--all"}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"command": ""},
+        {"command": "x\0"},
+        {"args": "--all"},
+        {"args": 5},
+        {"args": (5,)},
+        {"args": ("a\0",)},
+        {"cwd": 5},
+        {"env": 5},
+        {"env": {"A": 5}},
+    ],
+)
 def test_what_cannot_be_started_is_refused(bad):
     with pytest.raises(DefinitionError):
-        StdioServer(**bad)
+        StdioServer(**{"command": "x", **bad})
+
+
+def test_arguments_may_come_one_by_one():
+    assert StdioServer("x", ["a", "b"]).args == ("a", "b")
+    assert StdioServer("x", (item for item in "ab")).args == ("a", "b")
 
 
 @pytest.mark.parametrize("url", ["example.org", "ftp://example.org", "https://", 3, "http://["])
@@ -156,7 +174,9 @@ def test_no_text_of_a_server_holds_its_secrets():
 
 
 @pytest.mark.parametrize("kind", [HttpServer, SseServer])
-@pytest.mark.parametrize("headers", [{"Authorization": "Bearer hush\n"}, {"X Key": "hush"}])
+@pytest.mark.parametrize(
+    "headers", [{"Authorization": "Bearer hush\n"}, {"X Key": "hush"}, {"X-Key": "hüsh"}]
+)
 def test_what_is_no_header_is_refused_before_it_is_sent(kind, headers):
     with pytest.raises(DefinitionError) as refused:
         kind("https://a.org", headers=headers)

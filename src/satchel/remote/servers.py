@@ -2,12 +2,14 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from satchel.errors import DefinitionError
 from satchel.manifests import is_header
+from satchel.text import one_line
 from satchel.tools.nothing import NOTHING
 
 CARRIED = "SATCHEL_CARRIED"
@@ -35,8 +37,16 @@ class StdioServer:
             raise DefinitionError(
                 f"the arguments of {self.command!r} are one text", fix="give a tuple of texts"
             )
-        object.__setattr__(self, "args", tuple(self.args))
+        args = tuple(self.args) if isinstance(self.args, Iterable) else (self.args,)
+        if not _are_texts(args):
+            raise DefinitionError(f"the arguments of {self.command!r} are texts")
+        object.__setattr__(self, "args", args)
+        if not isinstance(self.cwd, str | None):
+            raise DefinitionError(f"the folder for {self.command!r} is no text")
         _require_texts("env", self.env)
+        given = (self.command, *self.args, self.cwd or "", *chain(*(self.env or NOTHING).items()))
+        if any("\0" in text for text in given):
+            raise DefinitionError(f"{one_line(self.command)!r} is started with a null character")
 
     @property
     def name(self) -> str:
@@ -84,10 +94,10 @@ class _OnNetwork:
         _require_url(self.url)
         _require_texts("headers", self.headers)
         for name, value in (self.headers or NOTHING).items():
-            if not is_header(name, value):
+            if not is_header(name, value) or not value.isascii():
                 raise DefinitionError(
                     f"the header {name!r} of a server is none that HTTP has",
-                    fix="see whether its value ends with a line break",
+                    fix="see whether its value ends with a line break, or is not ASCII",
                 )
 
     @property
@@ -146,9 +156,12 @@ def _require_url(url: object) -> None:
 
 
 def _require_texts(what: str, given: Mapping[str, str] | None) -> None:
-    texts = (text for pair in (given or NOTHING).items() for text in pair)
-    if not all(isinstance(text, str) for text in texts):
+    if not isinstance(given, Mapping | None) or not _are_texts(chain(*(given or NOTHING).items())):
         raise DefinitionError(f"the {what} of a server are texts by name")
+
+
+def _are_texts(given: Iterable[object]) -> bool:
+    return all(isinstance(text, str) for text in given)
 
 
 def as_name(text: str) -> str:
