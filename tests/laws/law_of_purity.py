@@ -338,7 +338,7 @@ EXCEPTIONS = {
     "remote.servers": (
         "it takes names and secrets from commands and addresses",
         {
-            *("os.path.basename", "os.path.isabs", "os.path.splitext", "re.sub"),
+            *("os.path.basename", "os.path.exists", "os.path.splitext", "re.sub"),
             *("urllib.parse.parse_qsl", "urllib.parse.unquote", "urllib.parse.urlsplit"),
         },
     ),

@@ -141,10 +141,28 @@ def test_a_choice_that_cannot_be_is_refused_at_once(bag, option, why):
     assert not bag.catalog.plugins.get("mcp:a.org")
 
 
-@pytest.mark.parametrize("bad", [{"command": ""}, {"command": "x", "args": "--all"}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"command": ""},
+        {"command": "x\0"},
+        {"args": "--all"},
+        {"args": 5},
+        {"args": (5,)},
+        {"args": ("a\0",)},
+        {"cwd": 5},
+        {"env": 5},
+        {"env": {"A": 5}},
+    ],
+)
 def test_what_cannot_be_started_is_refused(bad):
     with pytest.raises(DefinitionError):
-        StdioServer(**bad)
+        StdioServer(**{"command": "x", **bad})
+
+
+def test_arguments_may_come_one_by_one():
+    assert StdioServer("x", ["a", "b"]).args == ("a", "b")
+    assert StdioServer("x", (item for item in "ab")).args == ("a", "b")
 
 
 @pytest.mark.parametrize("url", ["example.org", "ftp://example.org", "https://", 3, "http://["])
@@ -164,19 +182,25 @@ def test_no_text_of_a_server_holds_its_secrets():
 
 
 @pytest.mark.parametrize("kind", [HttpServer, SseServer])
-@pytest.mark.parametrize("headers", [{"Authorization": "Bearer hush\n"}, {"X Key": "hush"}])
+@pytest.mark.parametrize(
+    "headers", [{"Authorization": "Bearer hush\n"}, {"X Key": "hush"}, {"X-Key": "hüsh"}]
+)
 def test_what_is_no_header_is_refused_before_it_is_sent(kind, headers):
     with pytest.raises(DefinitionError) as refused:
         kind("https://a.org", headers=headers)
     assert "hush" not in str(refused.value)
 
 
-def test_what_a_server_says_last_is_told_without_its_secrets(bag):
+def test_what_a_server_says_last_is_told_without_its_secrets(bag, tmp_path):
     program = "import os; raise SystemExit(os.environ['GIVEN'] + ' in ' + os.environ['PLACE'])"
-    env = {"GIVEN": "hush-hush", "PLACE": "/there"}
+    env = {"GIVEN": "hush-hush", "PLACE": str(tmp_path)}
     bag.register_mcp_server(StdioServer(sys.executable, ("-c", program), env), name="box")
     (problem,) = [i for i in bag.catalog.diagnostics if i.code == "mcp-server-down"]
-    assert "said last: [redacted] in /there" in problem.message
+    assert f"said last: [redacted] in {tmp_path}" in problem.message
+
+
+def test_a_secret_that_looks_like_a_path_is_none():
+    assert StdioServer("x", env={"KEY": "/hush/hush="}).secrets == ("/hush/hush=",)
 
 
 # ---- names, choices, presets ---------------------------------------------------------------
@@ -807,6 +831,28 @@ def test_a_tool_that_cannot_be_used_is_left_out_and_said_and_the_rest_serves(bag
     for name, (_, why) in HOSTILE.items():
         assert any(f"'{name}'" in item and why in item for item in problems), name
     assert any("another of that name" in item for item in problems)
+
+
+def test_what_is_no_tool_costs_none_of_the_others(bag, plain):
+    odd = [
+        {"name": 5},
+        {"name": "bare"},
+        described("flat", inputSchema={"type": "string"}),
+        described("titled", title=5),
+    ]
+    bag.register_mcp_server(plain("pid", *odd, "echo"), name="box", group="basic")
+    assert sorted(bag.catalog.tools) == ["echo", "pid"]
+    problems = [i.message for i in bag.catalog.diagnostics if i.code == "mcp-tool-invalid"]
+    assert any("'bare' is left out: inputSchema: Field required" in item for item in problems)
+    for name in ("without a name", "flat", "titled"):
+        assert any(f"'{name}' is left out" in item for item in problems), name
+
+
+def test_of_very_many_that_are_no_tools_few_are_looked_at(plain):
+    with satchel_of(mcp_tools=3) as bag:
+        bag.register_mcp_server(plain("echo", *[{"name": 5}] * 9), name="box", group="basic")
+        assert [*bag.catalog.tools] == ["echo"]
+        assert {*codes(bag)} == {"mcp-tool-invalid", "mcp-too-many-tools"}
 
 
 def test_an_answer_with_a_number_that_no_json_has_is_none():

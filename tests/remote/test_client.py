@@ -2,9 +2,10 @@ import asyncio
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
-from described import client_of, described
+from described import PATIENT, client_of, described
 
 from satchel.errors import NotFoundError, SatchelError, ToolError
 from satchel.remote import StdioServer
@@ -125,14 +126,14 @@ async def test_whoever_stops_waiting_has_the_server_told(on_stdio, on_http, tmp_
                 await call
 
 
-@pytest.mark.parametrize("given", [{"timeout": 2}, {"limits": Limits(mcp_connect=60, tool_call=2)}])
+@pytest.mark.parametrize("given", [{"timeout": 2}, {"limits": replace(PATIENT, tool_call=2)}])
 async def test_a_call_has_a_time_limit(on_stdio, tmp_path, given):
     os.mkfifo(pipe := tmp_path / "pipe")
     async with client_of(on_stdio("wait"), **given) as client:
         wait = await client.get_callable_function("wait")
         call = asyncio.create_task(wait(pipe=str(pipe)))
         with await asyncio.to_thread(pipe.open) as told:
-            with pytest.raises(ToolError, match="no answer within 2 s"):
+            with pytest.raises(ToolError, match="wait did not answer within 2 s"):
                 await call
             assert await asyncio.to_thread(told.read) == "begun\ncancelled\n"
 
@@ -181,6 +182,13 @@ asyncio.run(main())
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr) == ("1\n", "")
+
+
+def test_nobody_waits_for_a_server_that_is_let_go(watched, plain):
+    fleet = watched(mcp_connect=60).fleet
+    member = fleet.add("box", plain("echo", how=("hang",)))
+    fleet.remove(member)
+    assert member.wait(50)
 
 
 def test_whoever_waits_in_vain_for_a_server_is_told_how_it_is(watched, plain):

@@ -68,6 +68,14 @@ def codes(bag):
     return [item.code for item in bag.catalog.diagnostics if item.code.startswith("mcp-")]
 
 
+def test_what_a_file_fills_into_arguments_is_told_nowhere():
+    given = {"command": "x", "args": ["--auth=${TOKEN}", "--all"]}
+    server = of_user("box", given, "satchel.toml", {"TOKEN": "hush-hush", "OTHER": "y"}).server
+    assert server.args == ("--auth=hush-hush", "--all")
+    assert server.secrets == ("hush-hush",)
+    assert "hush" not in repr(server)
+
+
 # ---- of plugins ----------------------------------------------------------------------------
 
 

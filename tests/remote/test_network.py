@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from described import described, satchel_of
 
+from satchel import RemoteClient
 from satchel.remote import HttpServer, SseServer, supervising
 
 ENOUGH = 60
@@ -188,6 +189,19 @@ def test_a_server_that_gives_no_answer_in_time_is_looked_at(raw, monkeypatch):
         until(bag, lambda: "echo" not in bag.catalog.tools)
 
 
+@pytest.mark.parametrize("stateless", [False, True])
+def test_a_server_that_dies_during_a_call_may_have_done_it(bag, raw, stateless):
+    server = raw()
+
+    def die(it):
+        it.close_connection = True
+
+    server.doing["tools/call"] = die
+    client = RemoteClient(HttpServer(server.url), stateless=stateless)
+    bag.register_mcp_server(client, name="raw", group="basic")
+    assert "may or may not have been done" in called(bag, "echo").text
+
+
 # ---- server-sent events --------------------------------------------------------------------
 
 
@@ -246,4 +260,22 @@ def test_why_a_server_cannot_be_reached_is_told_without_secrets(bag, raw, kind):
     address = server.url.replace("http://", "http://user:hush-hush@") + "?key=hush-hush"
     bag.register_mcp_server(kind(address), name="raw")
     assert "hush" not in str(bag.catalog.diagnostics)
-    assert ("401" in down(bag)) == (kind is SseServer)  # else it is the SDK that says nothing
+    assert "answered with status 401;" in down(bag)
+
+
+def test_what_a_server_says_beside_a_status_is_told(bag, raw):
+    server = raw()
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "not today"}}
+    body, headers = json.dumps(error).encode(), {"content-type": "application/json"}
+    for method in ("initialize", "server/discover"):
+        server.doing[method] = lambda it: it.answer(400, body, headers)
+    bag.register_mcp_server(HttpServer(server.url), name="raw")
+    assert "not today" in down(bag)
+
+
+def test_a_version_that_nobody_knows_is_told(bag, raw):
+    server = raw()
+    old = RESULTS["initialize"] | {"protocolVersion": "1999-01-01"}
+    server.doing["initialize"] = lambda it: it.result(old)
+    bag.register_mcp_server(HttpServer(server.url), name="raw")
+    assert "speaks a version of the protocol that is not known here" in down(bag)

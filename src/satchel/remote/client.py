@@ -18,7 +18,8 @@ class RemoteClient:
     """Talks to one server: `async with RemoteClient(server) as client`.
 
     It keeps one connection, and mends it when it breaks; with `stateless` it makes one for each
-    call. `Satchel.register_mcp_server` takes it, too, whether or not it is entered.
+    call. A call takes no longer than `timeout`, or the limit `tool_call`.
+    `Satchel.register_mcp_server` takes it, too, whether or not it is entered.
     """
 
     def __init__(
@@ -58,8 +59,9 @@ class RemoteClient:
     async def list_tools(self) -> tuple[RemoteTool, ...]:
         """Return the tools that the server offers at the moment; none while it is down."""
         member = self._entered()
+        timeout = self._limits.tool_call if self.timeout is None else self.timeout
         return tuple(
-            RemoteTool(definition, member.call, timeout=self.timeout)
+            RemoteTool(definition, member.call, timeout=timeout)
             for definition in (member.offer.listing.tools if member.offer.is_up else ())
         )
 
@@ -74,8 +76,7 @@ class RemoteClient:
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
             raise NotFoundError("tool", name, near_misses(name, tools))
-        seconds = self.timeout or self._limits.tool_call
-        return _Function(tools[name], seconds, wrap=wrap_tool_result)
+        return _Function(tools[name], wrap=wrap_tool_result)
 
     def _entered(self) -> Member:
         if self._member is None:
@@ -86,18 +87,18 @@ class RemoteClient:
 class _Function:
     """A remote tool as a function."""
 
-    def __init__(self, tool: RemoteTool, seconds: float, *, wrap: bool) -> None:
+    def __init__(self, tool: RemoteTool, *, wrap: bool) -> None:
         self.__name__, self.__doc__ = tool.name, tool.description
-        self.tool, self._seconds, self._wrap = tool, seconds, wrap
+        self.tool, self._wrap = tool, wrap
 
     async def __call__(self, **arguments: Any) -> Any:
         tool = self.tool
         checked = tool.check(read_arguments(tool.name, arguments))
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(tool.timeout):
                 result = await tool.run(checked)
         except TimeoutError:
-            raise ToolError(f"{tool.name} gave no answer within {self._seconds:g} s") from None
+            raise ToolError(f"{tool.name} did not answer within {tool.timeout:g} s") from None
         return result if self._wrap else _unwrapped(result)
 
 

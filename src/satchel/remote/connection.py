@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from satchel.errors import ToolError
 from satchel.remote.definitions import Definition, Listing
-from satchel.remote.listing import Lister, too_late
+from satchel.remote.listing import Lister, too_late, with_sound_tools
 from satchel.remote.opening import Tail, opened
-from satchel.remote.outcome import answered
+from satchel.remote.outcome import answered, with_fewer_blocks
 from satchel.remote.pauses import Pauses
 from satchel.remote.reading import read_resource
 from satchel.remote.servers import RemoteServer, WorkerServer, in_words
@@ -125,12 +125,17 @@ def _refusal(problem: Any, server: str) -> ToolError:
 
     # Servers use the code for other things, too.
     if problem.code == CONNECTION_CLOSED and problem.message == "Connection closed":
-        return ToolError(
-            f"{server} went away during the call, which may or may not have been done; check "
-            "before you try again"
-        )
+        return went_away(server)
     told = shorten(one_line(problem.message), _MESSAGE_LENGTH)
     return ToolError(f"{server} refused the call: {told}")
+
+
+def went_away(server: str) -> ToolError:
+    """Return the error for a call of which nobody knows what became."""
+    return ToolError(
+        f"{server} went away during the call, which may or may not have been done; check "
+        "before you try again"
+    )
 
 
 @asynccontextmanager
@@ -166,8 +171,26 @@ async def connected(
         ):
             on_change()
 
+    def look(received: Any) -> Any:
+        if isinstance(server, WorkerServer):
+            return received  # from our own process: as long as what a tool returned
+        return with_sound_tools(with_fewer_blocks(received), version, limits.mcp_tools)
+
+    def version() -> str:
+        try:
+            return client.protocol_version
+        except RuntimeError:  # not agreed upon yet
+            return ""
+
     client = Client(
-        opened(server, tail or Tail(), limits.mcp_message, on_change, on_end),
+        opened(
+            server,
+            tail or Tail(),
+            limits.mcp_message,
+            look=look,
+            on_gap=on_change,
+            on_end=on_end,
+        ),
         mode=era,
         message_handler=heard,
         client_info=Implementation(name="satchel", version="0"),

@@ -58,7 +58,7 @@ def of_plugin(
         plugin.name,
         as_name(server.name),
         plugin.path,
-        _made(filled, server.env),
+        _made(filled, server.env, _named_by(server.args, environment)),
         tuple(group.name for group in groups),
         data=data,
         origin=Origin(
@@ -88,7 +88,13 @@ def _reached(written: Callable[[str], Any]) -> str:
     return json.dumps([written(key) for key in ("command", "args", "cwd", "url")], default=str)
 
 
-def _made(filled: McpServer, own: Mapping[str, str]) -> RemoteServer:
+def _named_by(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of the environment that stand in texts as they are written."""
+    names = _PLACEHOLDER.findall(" ".join(texts))
+    return tuple(environment[name] for name in names if name in environment)
+
+
+def _made(filled: McpServer, own: Mapping[str, str], hidden: tuple[str, ...]) -> RemoteServer:
     if filled.transport == "stdio":
         # What it is given on top of a safe environment: its own, and where its plugin is.
         env = {
@@ -96,7 +102,7 @@ def _made(filled: McpServer, own: Mapping[str, str]) -> RemoteServer:
             for name, value in filled.env.items()
             if name in own or name.removeprefix("CLAUDE_").startswith("PLUGIN_")
         }
-        return StdioServer(filled.command, filled.args, env, filled.cwd or None)
+        return StdioServer(filled.command, filled.args, env, filled.cwd or None, hidden)
     kind = SseServer if filled.transport == "sse" else HttpServer
     return kind(filled.url, dict(filled.headers))
 
@@ -125,6 +131,7 @@ def of_user(
             given.texts("args") or (),
             given.mapping("env"),
             given.text("cwd") or None,
+            _named_by(table.get("args", ()), environment),
         )
     else:
         kind = SseServer if given.text("transport") == "sse" else HttpServer

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 ABOUT = "dev.satchel/plugin"
 """Where the process of a plugin tells of it, beside its tools."""
+
+_FAULT = "dev.satchel/fault"
+"""Where a tool that is none says why."""
 
 _MOST_PAGES = 1_000
 _MOST_TOLD = 20
@@ -131,6 +134,9 @@ class _Seen:
                 self.limit = f"{limits.mcp_tools} tools (limit mcp_tools)"
                 return
             self._count += 1
+            if fault := (tool.meta or {}).get(_FAULT):
+                self.unusable.append((tool.name, str(fault)))
+                continue
             raw = _as_sent(tool)
             if raw.name in self.judged:
                 self.unusable.append((raw.name, "another of that name comes before it"))
@@ -171,6 +177,39 @@ def _as_sent(tool: Any) -> Definition:
         tool.output_schema,
         annotations or None,
     )
+
+
+def with_sound_tools(received: Any, version: Callable[[], str], most: int) -> Any:
+    """Mark the tools of a page that are none; for a message as it comes in.
+
+    Else the SDK takes one of them for a page that is none. `version` is that of the protocol, and
+    no more than `most` tools are ever wanted.
+    """
+    from mcp_types.methods import SERVER_RESULTS
+    from pydantic import ValidationError
+
+    result = getattr(getattr(received, "message", None), "result", None)
+    tools = result.get("tools") if isinstance(result, dict) else None
+    if not isinstance(tools, list):
+        return received
+    del tools[most + 1 :]  # one more tells that there are more
+    kind: Any = SERVER_RESULTS.get(("tools/list", version()))
+    try:
+        if kind is not None:
+            kind.model_validate(result, by_name=False)
+    except ValidationError as problem:
+        for error in problem.errors(include_url=False, include_context=False, include_input=False):
+            match error["loc"]:
+                case ("tools", int(at), *inside):
+                    why = ": ".join((".".join(map(str, inside)) or "it", error["msg"]))
+                    tools[at] = _unsound(tools[at], why)
+    return received
+
+
+def _unsound(tool: Any, why: str) -> dict[str, Any]:
+    name = tool.get("name") if isinstance(tool, dict) else None
+    name = name if isinstance(name, str) else "without a name"
+    return {"name": name, "inputSchema": {"type": "object"}, "_meta": {_FAULT: why}}
 
 
 def too_late(what: str, limits: Limits) -> SatchelError:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
 from satchel.remote.process import too_long
+from satchel.remote.reasons import first_of
 from satchel.remote.servers import HttpServer, SseServer
 
 if TYPE_CHECKING:
@@ -17,15 +18,20 @@ _WAIT = 10.0
 
 _EVENTS = "text/event-stream"
 
+_SAYS_NOTHING = frozenset({"Server returned an error response", "Not Found", "Session terminated"})
+"""What the SDK makes of an answer that is nothing but a status."""
+
 
 @asynccontextmanager
 async def over_http(
     server: HttpServer, longest: int, on_gap: Callable[[], None]
 ) -> "AsyncIterator[TransportStreams]":
     """Connect by streamable HTTP; `on_gap` hears that notices may have been missed."""
+    from mcp import MCPError
     from mcp.client.streamable_http import streamable_http_client
 
     streams = 0
+    last: httpx2.Response | None = None
 
     async def asking(request: "httpx2.Request") -> None:
         nonlocal streams
@@ -34,13 +40,25 @@ async def over_http(
             if streams > 1:
                 on_gap()
 
+    async def noting(response: "httpx2.Response") -> None:
+        nonlocal last
+        if response.request.method == "POST":  # a stream of notices may well be refused
+            last = response
+
     async with (
-        _client(server, longest, asking) as client,
+        _client(server, longest, asking, noting) as client,
         streamable_http_client(
             server.url, http_client=client, max_sse_event_size=longest
         ) as streams_of_it,
     ):
-        yield streams_of_it
+        try:
+            yield streams_of_it
+        except BaseException as problem:
+            # Any: tasks raise groups of whatever it is.
+            found = first_of(problem, MCPError)
+            if last is not None and found is not None and str(found) in _SAYS_NOTHING:
+                last.raise_for_status()
+            raise
 
 
 @asynccontextmanager
@@ -122,7 +140,9 @@ async def _say(client: "httpx2.AsyncClient", url: "httpx2.URL", to_send: Any) ->
                 await post(item.message)
 
 
-def _client(server: HttpServer | SseServer, longest: int, asking: Any) -> "httpx2.AsyncClient":
+def _client(
+    server: HttpServer | SseServer, longest: int, asking: Any, *noting: Any
+) -> "httpx2.AsyncClient":
     """Make a client for one server, none of whose answers is longer than it may be."""
     import httpx2
 
@@ -155,7 +175,7 @@ def _client(server: HttpServer | SseServer, longest: int, asking: Any) -> "httpx
     return httpx2.AsyncClient(
         headers={**(server.headers or {}), "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(_WAIT, read=None),
-        event_hooks={"request": [asking], "response": [answered]},
+        event_hooks={"request": [asking], "response": [answered, *noting]},
     )
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from satchel.errors import SatchelError
 from satchel.remote.network import over_http, over_sse
-from satchel.remote.outcome import with_fewer_blocks
 from satchel.remote.process import running
-from satchel.remote.servers import RemoteServer, SseServer, StdioServer, WorkerServer
+from satchel.remote.servers import RemoteServer, SseServer, StdioServer
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -52,17 +51,17 @@ async def opened(
     server: RemoteServer,
     tail: Tail,
     longest: int,
+    *,
+    look: Callable[[Any], Any],
     on_gap: Callable[[], None],
     on_end: Callable[[], None],
 ) -> "AsyncIterator[TransportStreams]":
     """Start a server or connect to it; none of its messages may be of more than `longest` bytes.
 
-    `on_gap` hears that notices of it may have been missed, or that it may be gone; `on_end` that
-    nothing more can come from it.
+    `look` sees each message first, and may make another of it. `on_gap` hears that notices of it
+    may have been missed, or that it may be gone; `on_end` that nothing more can come from it.
     """
     async with _streams(server, tail, longest, on_gap) as (read, write):
-        # What comes from our own process is as long as what a tool returned.
-        look = _unchanged if isinstance(server, WorkerServer) else with_fewer_blocks
         asked = asyncio.Semaphore(_MOST_ASKED)
         yield _Heard(read, look, on_end, asked), _Said(write, asked)
 
@@ -83,10 +82,6 @@ async def _started(
 ) -> "AsyncIterator[TransportStreams]":
     async with _errors_into(tail) as errors, running(server, errors, longest) as streams:
         yield streams
-
-
-def _unchanged(received: Any) -> Any:
-    return received
 
 
 class _Heard:

@@ -1,16 +1,19 @@
 """Why a server cannot be reached, in words for people."""
 
 import asyncio
+from typing import TypeVar
 
-from satchel.errors import SatchelError, ToolError
+from satchel.errors import SatchelError
 from satchel.text import one_line, shorten
+
+E = TypeVar("E", bound=BaseException)
 
 GONE = "went away"
 _CLOSED = "Connection closed"
 """What the SDK says, whatever was asked just then."""
 
 
-def first_of(problem: BaseException, kind: type[ToolError]) -> ToolError | None:
+def first_of(problem: BaseException, kind: type[E]) -> E | None:
     """Return the first error of a kind among those that tasks raised together."""
     if isinstance(problem, kind):
         return problem
@@ -44,6 +47,8 @@ def _reason_of_others(problem: BaseException) -> str:
             return f"answered with status {problem.response.status_code}"
         case MCPError() if str(problem) == _CLOSED:
             return GONE
+        case RuntimeError() if "protocol version" in str(problem):  # so says the SDK
+            return "speaks a version of the protocol that is not known here"
         case OSError() | MCPError():
             said = f": {shorten(one_line(str(problem)), 200)}"
         case _:

@@ -2,12 +2,14 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from satchel.errors import DefinitionError
 from satchel.manifests import is_header
+from satchel.text import one_line
 from satchel.tools.nothing import NOTHING
 
 CARRIED = "SATCHEL_CARRIED"
@@ -25,6 +27,8 @@ class StdioServer:
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, str] | None = field(default=None, repr=False)
     cwd: str | None = None
+    hidden: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """What its arguments hold that is secret."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.command, str) or not self.command.strip():
@@ -33,8 +37,16 @@ class StdioServer:
             raise DefinitionError(
                 f"the arguments of {self.command!r} are one text", fix="give a tuple of texts"
             )
-        object.__setattr__(self, "args", tuple(self.args))
+        args = tuple(self.args) if isinstance(self.args, Iterable) else (self.args,)
+        if not _are_texts(args):
+            raise DefinitionError(f"the arguments of {self.command!r} are texts")
+        object.__setattr__(self, "args", args)
+        if not isinstance(self.cwd, str | None):
+            raise DefinitionError(f"the folder for {self.command!r} is no text")
         _require_texts("env", self.env)
+        given = (self.command, *self.args, self.cwd or "", *chain(*(self.env or NOTHING).items()))
+        if any("\0" in text for text in given):
+            raise DefinitionError(f"{one_line(self.command)!r} is started with a null character")
 
     @property
     def name(self) -> str:
@@ -44,8 +56,9 @@ class StdioServer:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return what no text about it may hold."""
-        values = (self.env or NOTHING).values()
-        return tuple(value for value in values if not os.path.isabs(value))
+        values = (*(self.env or NOTHING).values(), *self.hidden)
+        # A secret may begin like a path, and what is there is none.
+        return tuple(value for value in values if not os.path.exists(value))
 
     def __str__(self) -> str:
         return self.command
@@ -81,10 +94,10 @@ class _OnNetwork:
         _require_url(self.url)
         _require_texts("headers", self.headers)
         for name, value in (self.headers or NOTHING).items():
-            if not is_header(name, value):
+            if not is_header(name, value) or not value.isascii():
                 raise DefinitionError(
                     f"the header {name!r} of a server is none that HTTP has",
-                    fix="see whether its value ends with a line break",
+                    fix="see whether its value ends with a line break, or is not ASCII",
                 )
 
     @property
@@ -143,9 +156,12 @@ def _require_url(url: object) -> None:
 
 
 def _require_texts(what: str, given: Mapping[str, str] | None) -> None:
-    texts = (text for pair in (given or NOTHING).items() for text in pair)
-    if not all(isinstance(text, str) for text in texts):
+    if not isinstance(given, Mapping | None) or not _are_texts(chain(*(given or NOTHING).items())):
         raise DefinitionError(f"the {what} of a server are texts by name")
+
+
+def _are_texts(given: Iterable[object]) -> bool:
+    return all(isinstance(text, str) for text in given)
 
 
 def as_name(text: str) -> str:

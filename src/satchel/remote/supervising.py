@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.errors import SatchelError, ToolError
-from satchel.remote.connection import Connection, Era, OnProgress, connected
+from satchel.remote.connection import Connection, Era, OnProgress, connected, went_away
 from satchel.remote.definitions import Definition, Listing, with_skills
 from satchel.remote.listing import too_late
 from satchel.remote.opening import Tail
@@ -82,7 +82,7 @@ class Supervised:
         self._files = Files(name, str(server), limits)
         self.offer = Offer(trouble=self._down("is not connected yet"))
         self.settled = threading.Event()
-        """Set once it is known whether the server answers."""
+        """Set once it is known whether the server answers, or nobody asks any more."""
         self.opened_at = 0.0
         self._connection: Connection | None = None
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
@@ -279,8 +279,10 @@ class Supervised:
 
     async def _answer(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
         if self._stateless:
+            has_begun = False
             try:
                 async with self._connected() as connection:
+                    has_begun = True
                     return await ask(connection)
             except (ToolError, asyncio.CancelledError):
                 raise
@@ -289,6 +291,8 @@ class Supervised:
                 if (told := first_of(problem, ToolError)) is not None:
                     raise told from None
                 _log.debug("server %s: %s", self.name, reason(problem))
+                if has_begun:
+                    raise went_away(in_words(self.server, self.name)) from None
                 raise self.away() from None
         if self._connection is None and isinstance(self.server, WorkerServer):
             # Its tools stay: one that ends is started again at once.
@@ -308,6 +312,7 @@ class Supervised:
         # Once: a second cancellation would disturb the closing.
         if not self._is_ending:
             self._is_ending = True
+            self.settled.set()
             task.cancel()
 
     async def drained(self, patience: float) -> None:
