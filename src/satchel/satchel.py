@@ -444,7 +444,8 @@ class Satchel:
     def _carrier(self) -> Carrying:
         if self._carrying is None:
             self._carrying = Carrying(self._settings, self._weakly_hearing())
-            weakref.finalize(self, self._carrying.close)
+            # Sessions may outlive the satchel, and their tools with them.
+            weakref.finalize(self._shared, self._carrying.close)
         return self._carrying
 
     def _weakly_hearing(self) -> Callable[[], None]:

@@ -286,7 +286,10 @@ EXCEPTIONS = {
         "it takes answers apart, and waits",
         {"contextlib.contextmanager", "functools.partial", "math.inf", "pydantic.TypeAdapter"},
     ),
-    "remote.listing": ("a list may hold for ever", {"functools.partial", "math.inf"}),
+    "remote.listing": (
+        "a list may hold for ever, and tools of it may be none",
+        {"functools.partial", "math.inf", "pydantic.ValidationError"},
+    ),
     "remote.declared": (
         "texts name variables, and names may need a number",
         {"itertools.chain", "itertools.count", "math.inf", "re.Match", "re.compile"},
@@ -338,8 +341,8 @@ EXCEPTIONS = {
     "remote.servers": (
         "it takes names and secrets from commands and addresses",
         {
-            *("os.path.basename", "os.path.exists", "os.path.splitext", "re.sub"),
-            *("urllib.parse.parse_qsl", "urllib.parse.unquote", "urllib.parse.urlsplit"),
+            *("itertools.chain", "os.path.basename", "os.path.exists", "os.path.splitext"),
+            *("re.sub", "urllib.parse.parse_qsl", "urllib.parse.unquote", "urllib.parse.urlsplit"),
         },
     ),
     "remote.supplying": (

@@ -6,6 +6,7 @@ import queue
 import sys
 import threading
 import time
+import weakref
 
 import pytest
 from described import described, satchel_of
@@ -954,6 +955,28 @@ def test_a_satchel_that_is_let_go_lets_go_of_its_servers(plain, tmp_path):
     said = queue.SimpleQueue()
     threading.Thread(target=lambda: said.put(closed.read_text()), daemon=True).start()
     del bag
+    gc.collect()
+    assert said.get(timeout=ENOUGH) == "one\n"
+
+
+def test_a_session_that_outlives_its_satchel_keeps_its_servers(plain, tmp_path):
+    gone = threading.Event()
+
+    def begun():
+        bag = satchel_of()
+        weakref.finalize(bag, gone.set)  # the oldest is the last to be called
+        bag.register_mcp_server(plain("echo", env=env), name="one", group="basic")
+        return bag.session()
+
+    os.mkfifo(closed := tmp_path / "closed")
+    env = {"SAY_CLOSED": str(closed), "NAME": "one"}
+    session = begun()
+    gc.collect()
+    assert gone.wait(ENOUGH)
+    assert asyncio.run(session.call("echo", {"a": 1})).text == '{"a": 1}'
+    said = queue.SimpleQueue()
+    threading.Thread(target=lambda: said.put(closed.read_text()), daemon=True).start()
+    del session
     gc.collect()
     assert said.get(timeout=ENOUGH) == "one\n"
 
