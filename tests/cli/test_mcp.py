@@ -170,7 +170,7 @@ def test_a_tool_is_approved_by_the_digest_that_was_told(run, offers, here):
     (command,) = re.findall("satchel (mcp approve box a --digest [0-9a-f]{32})", told)
     offers(a="Evil.")
     result = run(*command.split(), "--state", here / "state")
-    assert result.stdout == "approved a\n"
+    assert result.stdout == f"approved a when it is {command[-32:]}\n"
     assert tools(run, "--state", here / "state")[0]["state"] == "held"
     offers(a="Other.")
     assert tools(run, "--state", here / "state")[0]["state"] == "ok"
@@ -187,30 +187,16 @@ def test_a_server_that_only_a_program_knows_is_approved_by_digest(run, here):
             bag.register_mcp_server(server, name="mine")
             odd = bag.catalog.tool("a").tool.odd
     result = run("mcp", "approve", "mine", "a", "--digest", odd.digest)
-    assert result.stdout == "approved a\n"
+    assert result.stdout == f"approved a when it is {odd.digest}\n"
     with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as bag:
         bag.register_mcp_server(server, name="mine")
         assert bag.catalog.tool("a").tool.odd is None
-    assert run("mcp", "approve", "yours", "a", "--digest", odd.digest).exit_code == 1
+    unknown = run("mcp", "approve", "yours", "a", "--digest", odd.digest)
+    assert (unknown.exit_code, "--project" in unknown.stderr) == (1, True)
 
 
 def tools(run, *options):
     return json.loads(run("mcp", "tools", "box", "--json", *options).stdout)
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ('[mcp.box]\ncommand = "x"\nargss = []\n', "did you mean 'args'?"),
-        ("[mcp.box", "it is not TOML"),
-    ],
-)
-def test_why_a_server_is_not_named_is_told(run, a_config_folder_of_its_own, text, why):
-    a_config_folder_of_its_own.mkdir()
-    (a_config_folder_of_its_own / "satchel.toml").write_text(text)
-    listed, tools = run("mcp", "list"), run("mcp", "tools", "box")
-    assert (listed.exit_code, why in listed.stderr, tools.exit_code) == (0, True, 1)
-    assert why in tools.stderr
 
 
 def test_what_is_unknown_or_down_is_one_line(run, offers, here):

@@ -166,7 +166,10 @@ class Pins:
 
         def change(pinned: Pinned | None) -> Pinned:
             if pinned is None:
-                raise ConflictError(f"nothing is remembered of MCP server {self._name!r}")
+                raise ConflictError(
+                    f"nothing is remembered of MCP server {self._name!r}",
+                    fix="say --project, --plugins or --state as where it was listed",
+                )
             if pinned.has(tool, digest):
                 return pinned
             known = pinned.tools.get(tool, {})

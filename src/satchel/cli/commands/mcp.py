@@ -178,7 +178,8 @@ def approve(
         console.json({"server": name, "approved": list(approved)})
         return
     for tool in approved:
-        console.out(one_line(f"approved {tool}"))
+        # Perhaps there is no such tool: with a digest nobody looked.
+        console.out(one_line(f"approved {tool}" + (f" when it is {digest}" if digest else "")))
     if not approved:
         console.say("all is as it was approved")
 
