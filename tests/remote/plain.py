@@ -75,6 +75,8 @@ def called(name, given):  # noqa: C901, PLR0912
             for _ in range(given.get("times", 1)):
                 say(method="notifications/tools/list_changed")
             text = "announced"
+        case "stick":
+            time.sleep(600)
         case "drone":  # one line without an end
             while True:
                 sys.stdout.write("x" * 65_536)

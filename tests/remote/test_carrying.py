@@ -737,6 +737,18 @@ def test_a_server_that_does_not_list_its_tools_is_down(plain):
         assert "did not list its tools within 4 s (limit mcp_connect)" in problem.message
 
 
+def test_a_process_that_hangs_in_call_after_call_is_started_anew(plain):
+    with satchel_of(mcp_connect=4) as bag:
+        told = Told(bag)
+        bag.register_mcp_server(plain("stick", "pid"), name="box", group="basic", timeout=1)
+        told.until(Event.ADDED, "pid")
+        before = called(bag, "pid").text
+        for _ in range(3):
+            assert called(bag, "stick").error_code == "timeout"
+        told.until(Event.ADDED, "pid")
+        assert called(bag, "pid").text not in {before, ""}
+
+
 def test_pages_without_end_come_to_one(bag, plain):
     bag.register_mcp_server(plain("echo", how=("pages",)), name="box")
     assert [*bag.catalog.tools] == ["echo"]

@@ -36,6 +36,8 @@ _CHECK = 60.0
 ELSEWHERE = "cannot be reached by a fork of the process that did; make a Satchel in each process"
 _AWAY = "cannot be reached at the moment; try again later, or go on without it"
 
+_GIVEN_UP = 3
+"""How many calls of a process of somebody else are given up before it is looked at."""
 _LEAST_FRESH = 1.0
 _SETTLED = 5.0
 """Seconds after which a connection, or a silence, counts as a success."""
@@ -88,7 +90,7 @@ class Supervised:
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
         self._back, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
-        self._calls = 0
+        self._calls = self._given_up = 0
         self._is_ending = False
 
     def _new_tail(self) -> Tail:
@@ -233,6 +235,17 @@ class Supervised:
 
     # ---- its calls ------------------------------------------------------------------------
 
+    @property
+    def _patience(self) -> int:
+        """How many calls are given up, one after the other, before it is looked at.
+
+        A process of somebody else may do one thing at a time, and is not to be ended for that.
+        """
+        is_foreign = isinstance(self.server, StdioServer) and not isinstance(
+            self.server, WorkerServer
+        )
+        return _GIVEN_UP if is_foreign else 1
+
     async def call(
         self, tool: Definition, arguments: Mapping[str, Any], on_progress: OnProgress
     ) -> ToolResult:
@@ -240,18 +253,22 @@ class Supervised:
         self._calls += 1
         self._idle.clear()
         try:
-            return await self._answer(
+            result = await self._answer(
                 lambda connection: connection.call(tool, arguments, on_progress)
             )
-        except (ToolError, asyncio.CancelledError) as problem:
-            # Perhaps its tools are others by now, or it is gone and the session with it, or it
-            # hangs. The end of a process is seen at once, and only our own are started anew.
-            is_foreign = isinstance(self.server, StdioServer) and not isinstance(
-                self.server, WorkerServer
-            )
-            if isinstance(problem, ToolError) or not is_foreign:
-                self._changed.set()
+        except ToolError:
+            # Perhaps its tools are others by now, or it is gone and the session with it.
+            self._given_up = 0
+            self._changed.set()
             raise
+        except asyncio.CancelledError:
+            self._given_up += 1
+            if self._given_up >= self._patience:
+                self._changed.set()  # perhaps it hangs
+            raise
+        else:
+            self._given_up = 0
+            return result
         finally:
             self._calls -= 1
             if not self._calls:
