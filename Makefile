@@ -4,6 +4,7 @@
 #   make run ARGS="prompt"         any other command; the bundled folders are named for it
 #   make test                      every test;   make test ARGS="-k skills"   some of them
 #   make check                     format, lint, types and the laws
+#   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
 # PYTHON=python3.13 chooses another Python, UV= does without uv.
@@ -20,7 +21,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test check format clean
+.PHONY: help run test check conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -43,14 +44,18 @@ run: $(INSTALLED)
 	esac; \
 	exec $(BIN)/satchel "$$command" "$$@"
 
+# Side by side; a file stays together as long as nobody is idle, as its tests may share what is slow.
 test: $(DEVELOPING)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal $(ARGS)
 
 check: $(DEVELOPING)
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest --quiet tests/laws
+
+conformance: $(DEVELOPING)
+	$(BIN)/python tests/conformance/run.py docs/reference/mcp-conformance.md
 
 format: $(DEVELOPING)
 	$(BIN)/python -m ruff format .
@@ -62,7 +67,7 @@ clean:
 # The stamps are written last, so an interrupted installation is done again; the mark that it
 # leaves behind has it done from the start, because half a pip is worse than none.
 $(INSTALLED): pyproject.toml
-	@$(call install,--editable .)
+	@$(call install,--editable '.[mcp]')
 	@rm -f $(VENV)/.unfinished && touch $@
 
 $(DEVELOPING): pyproject.toml

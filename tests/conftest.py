@@ -27,6 +27,7 @@ def a_config_folder_of_its_own(_config_folders, monkeypatch) -> Path:
     """Let no test read or write the configuration of whoever runs it; the folder is not there."""
     folder = next(_config_folders)
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder))
+    monkeypatch.setenv("SATCHEL_STATE_DIR", f"{folder}-state")
     return folder
 
 

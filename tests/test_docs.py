@@ -243,7 +243,7 @@ def test_the_skill_that_explains_codes_says_the_same_as_the_table():
 
 
 def test_codes_that_pages_mention_exist():
-    kinds = "yaml|skill|source|plugin|tool|config|watcher|contract|prompt"
+    kinds = "yaml|skill|source|plugin|tool|config|watcher|contract|prompt|mcp"
     for page in PAGES:
         mentioned = set(re.findall(rf"`((?:{kinds})-[a-z0-9-]+)`", page.read_text()))
         assert mentioned <= RULES.keys(), page

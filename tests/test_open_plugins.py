@@ -16,13 +16,15 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from satchel import Satchel
+from satchel import Satchel, Settings
 from satchel.cli.entry import cli
 from satchel.settings import Limits
 from satchel.sources import NAMESPACE, Holds, place, scan_plugins
 
 PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
+ALONE = Settings(mcp_servers=False)
+"""Servers are known, and not started."""
 STDIO = {"type": "stdio", "command": "server"}
 TOOL = """
 from satchel import tool
@@ -63,7 +65,7 @@ def write_servers(folder: Path, servers) -> None:
 @pytest.fixture
 def catalog(plugins):
     """Load everything there is."""
-    return lambda **named: Satchel(plugins=[plugins], **named).catalog
+    return lambda **named: Satchel(settings=ALONE, plugins=[plugins], **named).catalog
 
 
 def codes(entry) -> list[str]:
@@ -416,7 +418,7 @@ def test_8_2_our_part_lies_in_the_folder_of_our_namespace(plugins, write):
     (folder / NAMESPACE / "toolkit.yaml").write_text("active: true\nnotes: Be kind.\n")
     (folder / NAMESPACE / "tools.py").write_text("from .words import WORD\n" + TOOL)
     (folder / NAMESPACE / "words.py").write_text("WORD = 'Hello '\n")
-    bag = Satchel(plugins=[plugins])
+    bag = Satchel(settings=ALONE, plugins=[plugins])
     assert bag.catalog.plugins["demo"].diagnostics == ()
     group = bag.catalog.groups["demo"]
     assert (group.description, group.notes, group.tools) == ("Greets.", "Be kind.", ("greet",))
@@ -476,7 +478,7 @@ def test_11_3_what_is_broken_in_our_part_takes_nothing_else_along(catalog, write
 
 def test_11_1_a_plugin_can_be_loaded_from_the_path_of_its_folder(write):
     folder = write()
-    assert list(Satchel(plugins=[folder]).catalog.skills) == ["use-demo"]
+    assert list(Satchel(settings=ALONE, plugins=[folder]).catalog.skills) == ["use-demo"]
 
 
 def test_11_3_parts_that_the_format_does_not_know_are_ignored(catalog, write):
@@ -510,7 +512,7 @@ def test_no_bytes_raise_and_none_take_another_plugin_along(world, file, data):
         manifest = {"$schema": PLUGIN_SCHEMA, "name": "bad"}
         (world / "bad" / "plugin.json").write_text(json.dumps(manifest))
     path.write_bytes(data)
-    found = Satchel(plugins=[world]).catalog.plugins
+    found = Satchel(settings=ALONE, plugins=[world]).catalog.plugins
     assert "good" in found
     assert file != "mcp.json" or found["bad"].diagnostics
     shutil.rmtree(world / "bad")
@@ -798,7 +800,7 @@ def test_real_bundles_and_open_plugins_load(shared):
         corpus / "wshobson-agents" / "plugins",
         corpus / "github-awesome-copilot" / "plugins",
     ]
-    found = Satchel(plugins=places).catalog
+    found = Satchel(settings=ALONE, plugins=places).catalog
     named = {path.parent.name for place in places for path in place.glob("*/plugin.json")}
     named |= {path.parents[1].name for p in places for path in p.glob("*/.claude-plugin/*.json")}
     assert len(named) > 200
@@ -806,7 +808,7 @@ def test_real_bundles_and_open_plugins_load(shared):
     assert {state for entry in found.all_plugins if (state := entry.state) == "failed"} == set()
     assert len([entry for entry in found.all_plugins if entry.servers]) >= 14
     assert len(found.skills) > 180
-    root = Satchel(plugins=[corpus / "obra-superpowers"]).catalog
+    root = Satchel(settings=ALONE, plugins=[corpus / "obra-superpowers"]).catalog
     assert "superpowers" in root.plugins
     assert len(root.skills) >= 10
 
@@ -835,4 +837,4 @@ def test_reading_starts_nothing(write, plugins, monkeypatch):
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
     write(servers={"a": STDIO})
-    assert server_names(Satchel(plugins=[plugins]).catalog.plugins["demo"]) == ["a"]
+    assert server_names(Satchel(settings=ALONE, plugins=[plugins]).catalog.plugins["demo"]) == ["a"]

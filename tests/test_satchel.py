@@ -751,3 +751,22 @@ def test_every_real_skill_loads_or_says_why_not(shared):
     whole = SkillPrompt(budget=None)
     prompt = Satchel(skills=roots, skill_style=whole).session().prompt()
     assert prompt.count("<skill>") == prompt.count("</description>") > 600
+
+
+def test_a_session_may_have_some_of_the_tools_only():
+    bag = Satchel()
+    for name in ("read_mail", "read_file", "write_file"):
+        bag.register_tool(lambda: "done", name=name, description="Do it.")
+
+    def names(**chosen):
+        return [schema["name"] for schema in bag.session(**chosen).schemas("mcp")]
+
+    assert names(enable="read_*") == ["read_file", "read_mail"]
+    assert names(disable=["*_file"]) == ["read_mail"]
+    assert names(enable=["*_file"], disable=["write_*"]) == ["read_file"]
+    assert names() == ["read_file", "read_mail", "write_file"]
+    result = asyncio.run(bag.session(disable="write_*").call("write_file", {}))
+    assert result.is_error
+    assert "There is no tool 'write_file'" in result.text
+    bag.register_tool(lambda: "done", name="read_news", description="Do it.")
+    assert names(enable="read_*") == ["read_file", "read_mail", "read_news"]

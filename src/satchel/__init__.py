@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from satchel.plugins import hookimpl
     from satchel.prompt import SkillPrompt, about_tokens
     from satchel.registry import ToolRegistry
+    from satchel.remote import HttpServer, RemoteClient, SseServer, StdioServer
     from satchel.runtime import Layer
     from satchel.satchel import Satchel
     from satchel.session import Session, SkillContent, Step, StepChanges
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
         Audio,
         FunctionTool,
         Image,
+        McpPrompt,
+        McpResource,
         Resource,
         ResourceLink,
         Text,
@@ -88,6 +91,10 @@ _HOMES = {
     "SkillPrompt": "satchel.prompt",
     "about_tokens": "satchel.prompt",
     "ToolRegistry": "satchel.registry",
+    "HttpServer": "satchel.remote",
+    "RemoteClient": "satchel.remote",
+    "SseServer": "satchel.remote",
+    "StdioServer": "satchel.remote",
     "Layer": "satchel.runtime",
     "Satchel": "satchel.satchel",
     "Session": "satchel.session",
@@ -102,6 +109,8 @@ _HOMES = {
     "Audio": "satchel.tools",
     "FunctionTool": "satchel.tools",
     "Image": "satchel.tools",
+    "McpPrompt": "satchel.tools",
+    "McpResource": "satchel.tools",
     "Resource": "satchel.tools",
     "ResourceLink": "satchel.tools",
     "Text": "satchel.tools",
@@ -130,14 +139,18 @@ __all__ = [
     "Filled",
     "FunctionTool",
     "Group",
+    "HttpServer",
     "Image",
     "Layer",
     "Limits",
+    "McpPrompt",
+    "McpResource",
     "NotFoundError",
     "Pace",
     "Place",
     "Plan",
     "PlanPolicy",
+    "RemoteClient",
     "Resource",
     "ResourceLink",
     "Satchel",
@@ -147,7 +160,9 @@ __all__ = [
     "Severity",
     "SkillContent",
     "SkillPrompt",
+    "SseServer",
     "State",
+    "StdioServer",
     "Step",
     "StepChanges",
     "Text",

@@ -123,7 +123,24 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-parts-ignored": Rule("A Claude bundle has parts that are not read.", _I, _I),
         "mcp-invalid": Rule("mcp.json cannot be used; the plugin is without servers.", _W, _E),
         "mcp-server-invalid": Rule("An MCP server cannot be used; it is left out.", _W, _E),
-        "mcp-not-started": Rule("MCP servers are known, but nothing starts them yet.", _I, _I),
+        "mcp-not-started": Rule("MCP servers are known, and not started.", _I, _I),
+        "mcp-server-down": Rule("A carried MCP server cannot be reached.", _E, _E),
+        "mcp-too-many-tools": Rule("An MCP server offers more tools than the limit.", _W, _W),
+        "mcp-tool-invalid": Rule("A tool of an MCP server cannot be used; it is left out.", _E, _E),
+        "mcp-choice-unknown": Rule("A choice for an MCP server is for no tool of it.", _W, _W),
+        "mcp-tool-held": Rule("A tool of an MCP server waits to be approved.", _W, _W),
+        "mcp-tool-changed": Rule("A tool of an MCP server is not as it was first seen.", _W, _W),
+        "mcp-pins-unreadable": Rule("What MCP servers said first cannot be kept.", _E, _E),
+        "mcp-tool-renamed": Rule("A tool of an MCP server got another name here.", _I, _I),
+        "mcp-skill-invalid": Rule(
+            "A skill of an MCP server cannot be used; it is left out.", _E, _E
+        ),
+        "mcp-skills-unlisted": Rule("The skills of an MCP server cannot be known.", _E, _E),
+        "mcp-too-many-skills": Rule("An MCP server lists more skills than the limit.", _W, _W),
+        "mcp-skill-unverified": Rule(
+            "A file of a skill is not what its MCP server listed; it is not shown.", _E, _E
+        ),
+        "mcp-skill-renamed": Rule("A skill of an MCP server got another name here.", _I, _I),
         "plugin-name-shape": Rule("The plugin's name cannot be used.", _E, _E),
         "plugin-name-folder": Rule(
             "The plugin's name is not that of its folder or entry point.", _I, _W
@@ -133,8 +150,12 @@ RULES: Mapping[str, Rule] = MappingProxyType(
         "plugin-import-timeout": Rule("The plugin's code took too long to import.", _E, _E),
         "plugin-hook-failed": Rule("A hook of the plugin raised or returned nonsense.", _E, _E),
         "plugin-not-isolated": Rule(
-            "The plugin asks for a process of its own, which it cannot get yet.", _W, _W
+            "A plugin that asks for its own process brings what cannot be had that way.", _W, _W
         ),
+        "plugin-install-failed": Rule(
+            "What the process of a plugin depends on cannot be installed.", _E, _E
+        ),
+        "plugin-worker-down": Rule("The process of a plugin does not run.", _E, _E),
         "plugin-startup-failed": Rule("The plugin could not be started.", _E, _E),
         "plugin-meddled": Rule(
             "Importing it changed what all code shares; that was put back.", _W, _W

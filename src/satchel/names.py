@@ -4,6 +4,8 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from satchel.errors import DefinitionError
@@ -30,6 +32,27 @@ SESSION_TOOLS = frozenset(
     }
 )
 """The names of the tools that sessions offer themselves; another tool may take their place."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamePatterns:
+    """Names that are chosen by patterns such as `read_*`."""
+
+    enable: tuple[str, ...] = ()
+    """If there are any, only what fits one of them is chosen."""
+    disable: tuple[str, ...] = ()
+    """What fits one of these is not."""
+
+    @property
+    def let_all(self) -> bool:
+        """Tell whether every name is chosen."""
+        return not (self.enable or self.disable)
+
+    def lets(self, name: str) -> bool:
+        """Tell whether a name is chosen."""
+        if any(fnmatchcase(name, pattern) for pattern in self.disable):
+            return False
+        return not self.enable or any(fnmatchcase(name, pattern) for pattern in self.enable)
 
 
 def skill_name_fault(name: str) -> str:

@@ -5,11 +5,13 @@ import itertools
 import logging
 import os
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal, Self, TypeVar, Unpack
 
+from satchel.carrying import Carrying
 from satchel.catalog import (
     HOST,
     Catalog,
@@ -23,7 +25,7 @@ from satchel.catalog import (
 from satchel.contracts import PlanPolicy, ToolContract, bind
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import Asked, Look, Wanted, look
-from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
+from satchel.names import BASIC_GROUP, NamePatterns, group_names, near_misses, plugin_name_fault
 from satchel.plugins import HostContract, show_catalog
 from satchel.plugins.fitting import bound
 from satchel.prompt import SkillPrompt
@@ -36,6 +38,8 @@ from satchel.registering import (
     supply_of,
 )
 from satchel.registry import ToolRegistry
+from satchel.remote import Declared, Pin, RemoteClient, RemoteServer, RemoteTool
+from satchel.remote.declared import distinct
 from satchel.runtime import Layer, Middleware
 from satchel.session import Session, SessionOptions
 from satchel.settings import Settings
@@ -53,8 +57,12 @@ from satchel.sources import (
 from satchel.sources.config import fixed_folder
 from satchel.tools import FunctionTool, Tool, set_extended_model
 from satchel.watching import Changes, WatchThread
+from satchel.workers import Workers
 
 _log = logging.getLogger("satchel")
+
+# In times of the limit: a server that hangs is given up only once it has been ended, too.
+_TO_SETTLE = 2
 
 PathLike = str | os.PathLike[str]
 
@@ -87,6 +95,8 @@ class Satchel:
         settings = settings or Settings()
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
+        self._workers = Workers(self._settings.limits, self._weakly_hearing())
+        weakref.finalize(self, self._workers.close)
         self._wanted = Wanted(
             places=_distinct(
                 (
@@ -100,10 +110,12 @@ class Satchel:
             run_code=run_code,
             settings=self._settings,
             config={name: _values(name, given) for name, given in (config or {}).items()},
+            workers=self._workers,
             project_choices=project_choices_path(project) if project is not None else "",
         )
         self._lock = threading.RLock()
         self._shared = Shared(CatalogStore(), self._settings.limits, style)
+        self._carrying: Carrying | None = None
         self._look = Look()
         self._listeners: list[Callable[[Change], object]] = []
         self._watch: WatchThread | None = None
@@ -125,6 +137,8 @@ class Satchel:
         scripts: bool = False,
         search: bool | None = None,
         notes: Literal["prompt", "answer", "both"] = "both",
+        enable: Iterable[str] | str = (),
+        disable: Iterable[str] | str = (),
         plan_policy: PlanPolicy | None = None,
     ) -> Session:
         """Begin a conversation.
@@ -132,9 +146,12 @@ class Satchel:
         The first four say which tools of its own it offers to the model: to choose tool groups,
         to load skills, to run their scripts, and to search; `None` searches only where much is
         out of sight. `notes` says where the notes of active groups go: into the prompt, into the
-        answer of the meta tool, or both. `plan_policy` is `Session.plan_policy`.
+        answer of the meta tool, or both. `enable` and `disable` are patterns of names: tools of
+        the catalog that fit none of the first, if there are any, or one of the second, are not
+        there for this conversation. `plan_policy` is `Session.plan_policy`.
         """
-        options = SessionOptions(meta_tool, skill_tools, scripts, search, notes)
+        tools = NamePatterns(_several(enable), _several(disable))
+        options = SessionOptions(meta_tool, skill_tools, scripts, search, notes, tools)
         return Session(self._shared, options, plan_policy)
 
     # ---- what the host adds in code -------------------------------------------------------
@@ -334,15 +351,144 @@ class Satchel:
             self._wanted = replace(self._wanted, places=_distinct((*others, added)))
             self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
 
-    def remove_tool(self, name: str) -> None:
-        """Remove a tool that the host added. Raises `NotFoundError` with the near misses."""
+    def register_mcp_server(
+        self,
+        server: RemoteServer | RemoteClient | Declared,
+        *,
+        name: str | None = None,
+        group: str | Iterable[str] | None = None,
+        enable: Iterable[str] | None = None,
+        disable: Iterable[str] | None = None,
+        presets: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: float | None = None,
+        pin: Pin = "hold",
+    ) -> str:
+        """Carry a remote server: its tools are called like any other. Returns its name.
+
+        They are in `group`, or in one of the server's name. Its skills are listed while `group` is
+        active; without one, always. `enable` and `disable` are names of its tools, or patterns.
+        `presets` are values by tool, `"*"` for all, that the model neither sees nor sets. Waits
+        until the server answers, or is known not to within `Limits.mcp_connect`; one that is down
+        is a diagnostic, and comes back by itself.
+
+        Raises `ConflictError` for a name that is carried already, and `NotFoundError` for a group
+        that nobody described.
+        """
+        if not self._wanted.run_code:
+            raise ConflictError(
+                "this satchel runs nothing, so it reaches no server", fix="leave out run_code=False"
+            )
         with self._lock:
+            self._require_open()
+            where = group_names(group)
+            for known in where:
+                self.catalog.group(known)
+            carrying = self._carrier()
+            carried = carrying.made(
+                server,
+                name=name,
+                groups=where,
+                enable=enable,
+                disable=disable,
+                presets=presets,
+                timeout=timeout,
+                pin=pin,
+            )
+            member = carrying.add(carried)
+        # Without the lock: the others go on meanwhile.
+        member.wait(self._settings.limits.mcp_connect * _TO_SETTLE)
+        self._hear()
+        return carried.name
+
+    @property
+    def declared_mcp_servers(self) -> Mapping[str, Declared]:
+        """Return the servers that enabled plugins and `satchel.toml` name, reached or not."""
+        return distinct(self._look.declared, ())
+
+    def wait_for_mcp_servers(self, timeout: float | None = None) -> bool:
+        """Wait until every server has listed its tools, or is known to be down.
+
+        Those that plugins and `satchel.toml` name are reached while everything else goes on.
+        Returns whether all are known; `timeout` is twice `Limits.mcp_connect` unless it is given.
+        """
+        seconds = self._settings.limits.mcp_connect * _TO_SETTLE if timeout is None else timeout
+        is_known = self._carrying is None or self._carrying.wait(seconds)
+        self._hear()
+        return is_known
+
+    def remove_mcp_servers(self, *names: str) -> None:
+        """Carry servers no more; calls of theirs that run may end first.
+
+        Raises `NotFoundError` with the near misses, and then removes none.
+        """
+        with self._lock:
+            self._require_open()
+            self._carrier().remove(names)
+            self._hear()
+
+    def approve_mcp_tools(
+        self, server: str, *tools: str, digests: Mapping[str, str] | None = None
+    ) -> tuple[str, ...]:
+        """Accept tools of a server as they are now, or all of them, under the server's names.
+
+        `digests`, by tool, are those that their diagnostics tell: then only these are accepted.
+        Returns those that were not as they were first seen. Raises `NotFoundError`, and
+        `ConflictError` while the server is down, or if a tool is another than its digest says.
+        """
+        with self._lock:
+            self._require_open()
+            approved = self._carrier().approve(server, tools, digests)
+            self._hear()
+        return approved
+
+    def _carrier(self) -> Carrying:
+        if self._carrying is None:
+            self._carrying = Carrying(self._settings, self._weakly_hearing())
+            # Sessions may outlive the satchel, and their tools with them.
+            weakref.finalize(self._shared, self._carrying.close)
+        return self._carrying
+
+    def _weakly_hearing(self) -> Callable[[], None]:
+        """Return what has us take a look, and does not keep what nobody else has."""
+        hear = weakref.WeakMethod(self._hear)
+
+        def heard() -> None:
+            if (found := hear()) is not None:
+                found()
+
+        return heard
+
+    def _hear(self) -> None:
+        """Take a look at what the remote servers offer."""
+        with self._lock:
+            if not self._is_closed:
+                self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+
+    def remove_tool(self, name: str) -> None:
+        """Remove a tool that the host added, or one of a remote server.
+
+        Raises `NotFoundError` with the near misses.
+        """
+        with self._lock:
+            if self._is_removed_from_server(name):
+                return
             tools = self._wanted.host.tools
             self._require("tool", name, [supply.name for supply in tools])
             # What was added to it goes with it: the next tool of that name is another one.
             models = _without(self._wanted.models, f"{HOST}:{name}")
             self._wanted = replace(self._wanted, models=models)
             self._add(tools=tuple(supply for supply in tools if supply.name != name))
+
+    def _is_removed_from_server(self, name: str) -> bool:
+        """Remove a tool of a remote server, and tell whether it was one."""
+        if self._carrying is None or registered(self._wanted.host.tools, name) is not None:
+            return False
+        entry = self.catalog.tools.get(name)
+        if entry is None or not isinstance(entry.tool, RemoteTool):
+            return False
+        is_removed = self._carrying.without_tool(entry.source, entry.tool.definition.name)
+        self._hear()
+        return is_removed
 
     def remove_group(self, name: str) -> None:
         """Remove a group that the host described, with the host's tools and skills in it alone.
@@ -377,6 +523,11 @@ class Satchel:
                 for item in self._wanted.places
                 if item.holds is Holds.SKILLS and item.path in paths
             }
+            if entry.server:
+                raise ConflictError(
+                    f"skill {name!r} is of the MCP server {entry.server!r}",
+                    fix=f'switch it off with disable = ["{entry.address}"], or remove the server',
+                )
             if not own:
                 raise ConflictError(
                     f"skill {name!r} was found in {entry.source!r}",
@@ -397,6 +548,9 @@ class Satchel:
             lives = [entry.supply.life for entry in self.catalog.all_plugins if entry.supply.life]
             self._look = Look()
             self._shared.publish(Catalog(self.catalog.generation + 1))
+        if self._carrying is not None:
+            self._carrying.close()
+        self._workers.close()
         for life in lives:
             life.end()
 
@@ -518,7 +672,10 @@ class Satchel:
         with self._lock:
             self._require_open()
             old = self.catalog
-            self._look, new = look(self._wanted, self._look, old, asked)
+            servers = self._carrying.offered() if self._carrying else ()
+            wanted = replace(self._wanted, servers=servers)
+            self._look, new = look(wanted, self._look, old, asked)
+            self._settle_servers()
             if new is old:
                 return ()
             self._shared.publish(new)
@@ -527,6 +684,12 @@ class Satchel:
             for change in changes:
                 self._tell(change)
             return changes
+
+    def _settle_servers(self) -> None:
+        """Carry the servers that are written down; what they offer comes with a later look."""
+        declared = self._look.declared if self._wanted.reaches_servers else ()
+        if (declared or self._carrying is not None) and self._carrier().settle(declared):
+            self._carrier().poke()
 
     def _tell(self, change: Change) -> None:
         for listener in tuple(self._listeners):

@@ -32,6 +32,23 @@ class Limits:
     cancel_grace: float = 1.0
     """How long a tool may take to end once it is told to; then it is left behind."""
     result_text: int = 256 * KIB
+    drain: float = 30.0
+    """How long a server that was removed may still answer the calls that had begun."""
+    mcp_connect: float = 10.0
+    """How long a server may take to be connected to, and to list its tools."""
+    mcp_message: int = 16 * MIB
+    """Longest message of a server."""
+    mcp_tools: int = 500
+    mcp_skills: int = 500
+    mcp_schema: int = 64 * KIB
+    """Largest definition of one tool of a server."""
+    mcp_listing: int = 4 * MIB
+    """How much the definitions of all tools of one server may take."""
+    mcp_schema_depth: int = 64
+    plugin_install: float = 600.0
+    """How long the dependencies of a plugin's process may take to be installed."""
+    worker_memory: int = 1024 * MIB
+    """How much memory the process of a plugin may take, where the system bounds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +85,7 @@ class Settings:
     """Compare with `os.stat` instead of asking the operating system for events."""
     config_folder: str = ""
     """Where the files of plugins' configuration are; `""` for the user's own folder."""
+    mcp_servers: bool = True
+    """Whether the MCP servers that enabled plugins and `satchel.toml` name are reached."""
+    state_folder: str = ""
+    """Where we remember what remote servers said first; `""` for the user's own folder."""

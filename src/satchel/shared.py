@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from satchel.catalog import Catalog, CatalogStore
 from satchel.groups import Activation, Traits, View, active_in, seen_skills, traits_of, view_of
+from satchel.names import NamePatterns
 from satchel.prompt import SkillPrompt, render_sections
 from satchel.runtime import Layer
 from satchel.search import Hit, Index, documents_of
@@ -95,11 +96,18 @@ class Generation(Known):
 class Scenes:
     """The scenes of one generation; they hold it, and it does not hold them."""
 
-    __slots__ = ("_by_activation", "_by_active", "generation")
+    __slots__ = ("_by_activation", "_by_active", "_of_some", "generation")
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
-        self._by_activation, self._by_active = Known(), Known()
+        self._by_activation, self._by_active, self._of_some = Known(), Known(), Known()
+
+    def only(self, tools: NamePatterns) -> "Scenes":
+        """Return the scenes in which there are only some of the tools."""
+        if tools.let_all:
+            return self
+        catalog = self.generation.catalog
+        return self._of_some.once(tools, lambda: Scenes(Generation(catalog.only(tools.lets))))
 
     def of(self, activation: Activation) -> Scene:
         """Return what an activation makes visible; what comes to the same is the same scene."""
@@ -145,9 +153,10 @@ class Shared:
         self._schemas = {key: known for key, known in kept if key[0] in served}
         self._indexed = None
 
-    def scene(self, activation: Activation) -> Scene:
+    def scene(self, activation: Activation, tools: NamePatterns | None = None) -> Scene:
         """Return what an activation makes visible of the newest generation."""
-        return self._scenes.of(activation)
+        scenes = self._scenes.only(tools) if tools else self._scenes
+        return scenes.of(activation)
 
     def schema(self, tool: Tool, dialect: str) -> Any:
         """Return the schema of a tool of the catalog; it is made once for each version."""

@@ -39,8 +39,8 @@ def here(an_empty_world) -> Path:
 def run():
     """Run a command in this process; an unexpected fault fails the test."""
 
-    def run(*args: object):
-        result = CliRunner().invoke(cli, [str(arg) for arg in args])
+    def run(*args: object, **options: object):
+        result = CliRunner().invoke(cli, [str(arg) for arg in args], **options)
         assert "unexpected" not in result.stderr, result.stderr
         return result
 

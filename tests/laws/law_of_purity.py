@@ -24,10 +24,13 @@ PURE = {
     "text": {"re.compile", "unicodedata.category"},
     "settings": set(),
     "diagnostics": set(),
-    "names": {"difflib.get_close_matches", "re.compile", "re.split", "unicodedata.normalize"},
+    "names": {
+        *("difflib.get_close_matches", "fnmatch.fnmatchcase", "re.compile", "re.split"),
+        "unicodedata.normalize",
+    },
     "tools": {
         *("json.dumps", "json.loads"),
-        *("base64.b64encode", "json.JSONEncoder", "re.IGNORECASE", "re.compile"),
+        *("base64.b64encode", "json.JSONEncoder", "re.IGNORECASE", "re.compile", "re.escape"),
         *("inspect.Parameter", "inspect.cleandoc", "inspect.signature", "inspect.unwrap"),
         *("inspect.iscoroutinefunction", "jsonschema_rs"),
         *("griffe.Docstring", "griffe.Parser", "griffe.parse_auto"),
@@ -36,10 +39,11 @@ PURE = {
         "griffe.DocstringSectionParameters",
         "griffe.DocstringSectionText",
         *("pydantic", "pydantic_core.from_json", "pydantic_core.to_jsonable_python"),
+        "urllib.parse.unquote",
     },
     "manifests": {
         *("ast", "hashlib.blake2b", "pathlib.PurePath", "pathlib.PurePosixPath", "re", "yaml"),
-        *("ipaddress.ip_address", "json.loads"),
+        *("ipaddress.ip_address", "json.dumps", "json.loads"),
         *("contextlib.contextmanager", "inspect.cleandoc", "textwrap.dedent"),
     },
     "contracts": {
@@ -50,6 +54,8 @@ PURE = {
     "catalog": {
         "satchel.sources.files.UnitFile",
         "satchel.sources.places.Scope",
+        "satchel.sources.serving.LocalFiles",
+        "satchel.sources.serving.SkillReader",
         "satchel.sources.skills.SkillFinding",
     },
     "groups": set(),
@@ -61,6 +67,7 @@ PURE = {
     },
     "search": {"itertools.pairwise", "re.compile", "unicodedata.normalize"},
     "shared": {"pickle.HIGHEST_PROTOCOL", "pickle.dumps", "pickle.loads"},
+    "carrying": {"itertools.count", "satchel.sources", "time.monotonic"},
     "registering": set(),
     "registry": set(),
     "plugins": {
@@ -96,6 +103,10 @@ EXCEPTIONS = {
     "sources.containment": (
         "it reads and writes files inside one folder, and locks them",
         {"errno", "fcntl", "open", "pathlib.PureWindowsPath"},
+    ),
+    "sources.environments": (
+        "it has packages installed",
+        {"shutil.which", "subprocess", "tempfile.TemporaryDirectory"},
     ),
     "sources.files": ("it reads the files", {"open"}),
     "sources.writing": ("it writes the user's files, one at a time", {"fcntl", "open"}),
@@ -260,6 +271,95 @@ EXCEPTIONS = {
             *("satchel.sources.containment", "tempfile.TemporaryDirectory"),
         },
     ),
+    "remote": (
+        "it speaks to servers, on a thread with an event loop of its own",
+        {
+            *("asyncio", "concurrent.futures.Future", "logging.getLogger", "mcp", "mcp_types"),
+            *("anyio", "contextlib.asynccontextmanager", "hashlib.blake2b", "json.dumps"),
+        },
+    ),
+    "remote.carriedskills": (
+        "it makes names, and what is found in folders otherwise",
+        {"re.sub", "satchel.sources"},
+    ),
+    "remote.connection": (
+        "it takes answers apart, and waits",
+        {"contextlib.contextmanager", "functools.partial", "math.inf", "pydantic.TypeAdapter"},
+    ),
+    "remote.listing": (
+        "a list may hold for ever, and tools of it may be none",
+        {"functools.partial", "math.inf", "pydantic.ValidationError"},
+    ),
+    "remote.declared": (
+        "texts name variables, and names may need a number",
+        {"itertools.chain", "itertools.count", "math.inf", "re.Match", "re.compile"},
+    ),
+    "remote.definitions": ("it knows control characters", {"re.compile"}),
+    "remote.differing": ("it takes definitions apart", {"json.loads"}),
+    "remote.expanding": (
+        "it tells patterns apart, and takes some of many",
+        {"itertools.chain", "itertools.islice", "re.compile"},
+    ),
+    "remote.fleet": ("files of skills come as from a folder", {"satchel.sources"}),
+    "remote.loop": (
+        "it is the thread",
+        {
+            *("threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"),
+            "os.getpid",
+        },
+    ),
+    "remote.opening": (
+        "it opens the ways to servers, and hears what processes say",
+        {
+            *("contextlib.AbstractAsyncContextManager", "contextlib.contextmanager"),
+            *("os.fdopen", "os.pipe"),
+        },
+    ),
+    "remote.network": ("it speaks to servers on a network", {"httpx2"}),
+    "remote.outcome": ("pictures come as text", {"base64.b64decode"}),
+    "remote.pauses": ("it waits, by chance longer or shorter", {"random.uniform"}),
+    "remote.naming": (
+        "it makes names that providers accept",
+        {"itertools.chain", "itertools.count", "re.sub"},
+    ),
+    "remote.pinning": (
+        "it remembers what servers said first",
+        {"json.loads", "satchel.sources"},
+    ),
+    "remote.process": (
+        "it runs a program to speak with it",
+        {"os.killpg", "signal.SIGKILL", "signal.SIGTERM", "sys.platform"},
+    ),
+    "remote.reading": (
+        "it takes files out of messages, and keeps some",
+        {
+            *("base64.b64decode", "collections.OrderedDict", "concurrent.futures.CancelledError"),
+            *("pydantic.TypeAdapter", "satchel.sources"),
+        },
+    ),
+    "remote.reasons": ("it says why a server cannot be reached", {"httpx2"}),
+    "remote.servers": (
+        "it takes names and secrets from commands and addresses",
+        {
+            *("itertools.chain", "os.path.basename", "os.path.exists", "os.path.splitext"),
+            *("re.sub", "urllib.parse.parse_qsl", "urllib.parse.unquote", "urllib.parse.urlsplit"),
+        },
+    ),
+    "remote.supplying": (
+        "tools are chosen by patterns",
+        {"fnmatch.fnmatchcase", "satchel.sources", "shlex.quote"},
+    ),
+    "remote.skills": (
+        "it judges what strangers list as what is found in a folder",
+        {
+            *("hashlib.sha256", "pydantic.TypeAdapter", "re.compile", "satchel.sources"),
+            "urllib.parse.unquote_to_bytes",
+        },
+    ),
+    "remote.supervising": (
+        "others wait for it in their threads",
+        {"contextlib.AbstractAsyncContextManager", "satchel.sources", "threading.Event"},
+    ),
     "setup": (
         "it installs plugins: files are put in place, and what an author wrote is run",
         {
@@ -305,6 +405,26 @@ EXCEPTIONS = {
         "it runs the code of an author, also where it is async",
         {"asyncio.run", "inspect.isawaitable", "re.compile"},
     ),
+    "workers": (
+        "it reads what a process says, and logs what cannot be said",
+        {"base64.b64decode", "json.dumps", "json.loads", "logging.getLogger"},
+    ),
+    "workers.loading": (
+        "it says what a process is sent, and what it is started with",
+        {
+            *("base64.b64encode", "io.BytesIO", "json.dumps", "os.environ.items", "sys.executable"),
+            *("pathlib.PurePath", "pickle.Pickler", "satchel.sources", "os.path.join"),
+            *("os.pathsep", "sys.path"),
+        },
+    ),
+    "workers.processes": (
+        "it starts processes, and ends them with their last user",
+        {
+            *("threading.RLock", "time.perf_counter", "weakref.finalize"),
+            "concurrent.futures.Future",
+        },
+    ),
+    "workers.tools": ("it keeps what a process tells in order", {"collections.deque"}),
     "watching": (
         "it is the watch's thread, and the stream that an event loop reads",
         {
@@ -319,6 +439,7 @@ EXCEPTIONS = {
             *("asyncio.shield", "asyncio.to_thread", "threading.Event", "threading.RLock"),
             *("contextlib.asynccontextmanager", "contextlib.contextmanager", "itertools.count"),
             *("logging.getLogger", "os.PathLike", "os.environ.get", "satchel.sources"),
+            *("weakref.WeakMethod", "weakref.finalize"),
         },
     ),
     "testing": (
@@ -339,6 +460,50 @@ EXCEPTIONS = {
             *("importlib.metadata", "os", "platform", "queue", "re", "shlex", "signal", "sys"),
             *("open", "tempfile", "threading", "time", "satchel.sources", "tomlkit"),
         },
+    ),
+    "mcp": (
+        "it is a face, and the room of the protocol's SDK",
+        {
+            *("asyncio", "anyio", "contextlib", "fnmatch.fnmatchcase", "functools.partial"),
+            *("hashlib", "importlib.metadata.version", "json", "mcp", "mcp_types", "pydantic"),
+            *("re.compile", "satchel.sources", "urllib.parse", "base64.b64encode", "yaml"),
+        },
+    ),
+    "mcp.address": ("it tells this machine's addresses from others", {"ipaddress.ip_address"}),
+    "mcp.gate": ("it stands before a web server", {"starlette"}),
+    "mcp.guests": ("it answers requests", {"anyio", "starlette"}),
+    "mcp.http": (
+        "it listens, and answers requests",
+        {
+            *("socket.AF_INET", "socket.AF_INET6", "socket.IPPROTO_TCP", "socket.SOCK_STREAM"),
+            *("socket.SOL_SOCKET", "socket.SO_REUSEADDR", "socket.socket"),
+            *("starlette", "uvicorn"),
+        },
+    ),
+    "mcp.tokens": (
+        "it reads the file of tokens, which must be its owner's alone",
+        {"hmac.compare_digest", "open", "os", "stat"},
+    ),
+    "mcp.worker": (
+        "it is a process of ours, which bounds itself and reads what its host sent it",
+        {
+            *("base64.b64decode", "open", "os", "pickle.loads", "print", "resource", "sys"),
+            *("threading.Thread", "time.sleep"),
+        },
+    ),
+    "mcp.completing": (
+        "words of a plugin have a time limit, and what goes wrong goes to the log",
+        {"itertools.islice", "logging.getLogger"},
+    ),
+    "mcp.fitness": ("it tells the log what does not fit", {"logging.getLogger"}),
+    "mcp.offering": ("it tells the log what does not fit", {"logging.getLogger"}),
+    "mcp.stdio": (
+        "it keeps stdin for the client, reads it in a thread, and logs what cannot be sent",
+        {"os", "threading.Thread", "open", "logging.getLogger", "pydantic_core.from_json"},
+    ),
+    "cli.commands.serve": (
+        "it serves until a signal comes",
+        {"asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"},
     ),
     "cli.calling": (
         "Ctrl-C cancels the call, also while its loop begins to wait",

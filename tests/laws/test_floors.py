@@ -54,6 +54,12 @@ def test_every_exception_is_of_a_module_that_exists():
     assert excepted <= MODULES.keys() | ROOMS
 
 
+def test_only_the_rooms_for_it_import_the_protocols_sdk():
+    for module, text in MODULES.items():
+        if room_of(module) not in {"mcp", "remote"}:
+            assert not {name.split(".")[0] for name in used(text)} & {"mcp", "mcp_types"}, module
+
+
 def loaded_after(statement: str) -> set[str]:
     code = f"import sys\n{statement}\nprint(*sys.modules)"
     return set(

@@ -382,8 +382,12 @@ def test_a_declared_configuration_is_carried_along(load):
 
 def test_what_asks_for_a_process_of_its_own_is_not_run_in_this_one(load, codes, tool_source):
     manifest = "active: true\nnotes: Mind.\nisolation: process\n"
-    for run in (True, False):
-        supply = load(manifest, run=run, tools=tool_source + "\nraise SystemExit\n")
-        assert codes(supply) == ["plugin-not-isolated"]
-        assert (supply.tools, supply.failed, supply.code) == ((), False, None)
-        assert supply.groups[0].notes == "Mind."
+    supply = load(manifest, tools=tool_source + "\nraise SystemExit\n")
+    assert codes(supply) == ["plugin-not-isolated"]
+    assert (supply.tools, supply.failed, supply.code) == ((), False, None)
+    assert supply.groups[0].notes == "Mind."
+
+
+def test_what_asks_for_a_process_of_its_own_is_read_like_any_other(load, codes, tool_source):
+    supply = load("isolation: process\n", run=False, tools=tool_source)
+    assert (names(supply), codes(supply)) == (["hello"], [])

@@ -16,7 +16,10 @@ from satchel import Catalog, Change, Pace, Satchel, Settings
 # Generous: it is only ever waited out when a test fails.
 PATIENCE = 20.0
 
-LIVELY = Settings(pace=Pace(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, poll=0.1))
+LIVELY = Settings(
+    mcp_servers=False,
+    pace=Pace(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, resync_idle=5, poll=0.1),
+)
 
 
 def picture(catalog: Catalog) -> Any:

@@ -88,3 +88,10 @@ def test_the_chunks_that_were_told_make_up_the_result(texts, limit):
     assert kept.startswith(told)
     assert len(told.encode()) <= limit
     assert "".join(texts).startswith(told)
+
+
+def test_the_blocks_of_a_whole_result_stay_apart():
+    so_far = Accumulated(Limits())
+    so_far.add(ToolChunk(metadata={"progress": 1}))
+    so_far.add(ToolResult((Text("one"), Text("two"))), is_whole=True)
+    assert so_far.result().content == (Text("one"), Text("two"))

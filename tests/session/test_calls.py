@@ -658,6 +658,20 @@ def test_a_background_task_is_ended_by_the_id_of_its_call():
 # ---- background --------------------------------------------------------------------------------
 
 
+def test_a_host_may_wait_for_what_a_result_tells_of():
+    async def wait():
+        bag = bag_of(echo, background=True)
+        session = bag.session()
+        begun = await session.call("echo", {"text": "at last"})
+        done = await session.finished(begun)
+        return begun, done, await session.finished(done)
+
+    begun, done, again = in_time(wait())
+    assert "task_1" in begun.text
+    assert done.text == "at last"
+    assert again is done
+
+
 TASK_TOOLS = ["view_task", "wait_task", "cancel_task"]
 
 

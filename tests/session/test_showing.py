@@ -214,8 +214,8 @@ def test_what_is_published_while_a_session_is_asked_for_its_schemas_mixes_nothin
     session.activate("maps")
     scene, published = Shared.scene, []
 
-    def publishing(self, activation):
-        found = scene(self, activation)
+    def publishing(*asked):
+        found = scene(*asked)
         if not published:
             published.append(True)
             bag.remove_tool("route")

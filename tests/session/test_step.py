@@ -544,3 +544,14 @@ def test_a_task_that_has_ended_pins_no_old_generation(options):
     gc.collect()
     assert old() is None
     assert say(session, "view_task", task_id="task_1").endswith("tune")
+
+
+def test_a_step_shows_the_tools_of_its_view_and_the_sessions_own():
+    bag = maps_and_web()
+    session = bag.session()
+    session.activate("maps")
+    step = session.step()
+    assert [made.name for made in step.own_tools] == [META]
+    assert [*(entry.name for entry in step.view.tools), META] == names(step)
+    bag.register_tool(echo, name=META)
+    assert session.step().own_tools == ()

@@ -64,7 +64,9 @@ def look(site, before=None, dirty=None, *, used=True, limits=None):
 
 
 @pytest.mark.parametrize("way", ["installed", "editable"])
-def test_a_manifest_is_read_and_nothing_imported(request, way):
+def test_a_manifest_is_read_and_nothing_imported(request, monkeypatch, way):
+    for name in [name for name in sys.modules if name.startswith("acme")]:
+        monkeypatch.delitem(sys.modules, name)  # another test's
     found = request.getfixturevalue(way)()
     manifest = found.part.manifest
     assert (manifest.name, manifest.description, manifest.notes) == (

@@ -78,6 +78,7 @@ def test_the_nearer_scope_is_the_smaller_one():
         Scope.USER,
         Scope.PLUGIN,
         Scope.BUNDLED,
+        Scope.REMOTE,
     ]
 
 

@@ -52,6 +52,21 @@ def test_a_place_can_be_the_plugin_itself(plugins, look, write_plugin):
     assert (found.key, found.path, found.manifest.name) == ("", str(folder), "a")
 
 
+def test_only_the_plugins_that_changed_are_read_again(plugins, look, write_plugin):
+    for name in "abc":
+        write_plugin(plugins, name, tools=TOOL)
+    before = look()
+    for name in "bc":
+        (plugins / name / "tools.py").write_text(TOOL.replace("hello", "hi"))
+    after = look(before, dirty=[str(plugins / "b" / "tools.py")])
+    assert after.findings["a"] is before.findings["a"]
+    assert [tool.name for tool in after.findings["b"].declared] == ["hi"]
+    assert after.findings["c"] is before.findings["c"]
+    assert [tool.name for tool in look(after).findings["c"].declared] == ["hi"]
+    write_plugin(plugins, "d", tools=TOOL)
+    assert list(look(after, dirty=[str(plugins / "d")]).findings) == ["a", "b", "c", "d"]
+
+
 def test_code_is_read_and_never_run(plugins, look, write_plugin):
     write_plugin(plugins, "a", tools="raise SystemExit(3)")
     assert look().findings["a"].is_sound

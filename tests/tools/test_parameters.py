@@ -243,7 +243,6 @@ def test_a_parameter_without_annotation_takes_anything():
         (str, "\ud800", ...),
         (Annotated[int, Field(default=4)], object(), ...),
     ],
-    ids=repr,
 )
 def test_a_default_is_shown_when_json_can_carry_it(annotation, default, shown):
     schema = schema_of(taking(annotation, default))

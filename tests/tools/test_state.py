@@ -205,7 +205,6 @@ class B(BaseModel):
         (Annotated[A | B, Field(discriminator="kind")], {"kind": "secret"}, "does not fit"),
         (Account, {"user": 1, "tries": "secret"}, "should be a valid string"),
     ],
-    ids=str,
 )
 def test_a_value_that_does_not_fit_is_refused_and_never_quoted(annotation, value, told):
     with pytest.raises(DefinitionError, match="state field 'key'") as caught:

@@ -136,7 +136,7 @@ def test_arguments_that_contain_themselves_are_refused():
     assert faults({}, {"a": value}) == [ArgumentFault("", "they are nested too deeply")]
 
 
-@pytest.mark.parametrize("value", [{1}, object(), "\ud800"], ids=repr)
+@pytest.mark.parametrize("value", [{1}, object(), "\ud800"])
 def test_what_only_a_host_can_send_is_a_fault_too(value):
     (fault,) = faults(prop({"type": "integer"}), {"a": value})
     assert fault.argument == ""

@@ -16,6 +16,7 @@ from satchel.catalog.entries import (
     ToolSupply,
 )
 from satchel.catalog.store import CatalogStore
+from satchel.catalog.switching import nothing_off
 
 __all__ = [
     "HOST",
@@ -38,4 +39,5 @@ __all__ = [
     "diff",
     "kind_of",
     "loaded",
+    "nothing_off",
 ]

@@ -66,7 +66,7 @@ def build(
     listed = tuple(entry for entry in plugins if entry.source != HOST)
     listed_in = _membership(plugins)
     found = [(ranked, _in_groups(entry, listed_in)) for ranked, entry in _skills(skills, previous)]
-    offered = tuple(_tools(plugins))
+    offered = tuple(_tools(plugins, previous))
     switch = switches(_described(plugins), (*offered, *(entry for _, entry in found)), off)
     tools = settle_tools(map(switch.apply, offered))
     settled = settle_skills(_switched(found, listed_in, switch))
@@ -83,14 +83,15 @@ def build(
 def _dated(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:
     """Give each entry the generation in which it became what it is, in the order of names."""
     known = {entry.identity: entry for entry in before}
-    dated = []
-    for entry in entries:
-        old = known.get(entry.identity)
-        if old is not entry:
-            same = old is not None and replace(entry, generation=old.generation) == old
-            entry = replace(entry, generation=old.generation if old and same else number)  # noqa: PLW2901 - as it leaves
-        dated.append(entry)
+    dated = (_dated_by(entry, known.get(entry.identity), number) for entry in entries)
     return tuple(sorted(dated, key=lambda entry: (entry.name, entry.scope, entry.rank)))
+
+
+def _dated_by(entry: E, old: E | None, number: int) -> E:
+    if old is entry:
+        return entry
+    dated = replace(entry, generation=old.generation if old else number)
+    return dated if old is None or dated == old else replace(entry, generation=number)
 
 
 def _skills(
@@ -203,14 +204,27 @@ def _last_good(kind: str, old: SkillEntry | PluginEntry) -> Diagnostic:
     )
 
 
-def _tools(plugins: Iterable[PluginEntry]) -> Iterable[ToolEntry]:
+def _tools(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[ToolEntry]:
+    before = {id(entry.supply): entry for entry in previous.all_tools}
     for plugin in plugins:
         if plugin.is_served:
+            listed = _listed_tools(plugin.supply)
             for position, tool in enumerate(plugin.supply.tools):
-                yield _tool(plugin, tool, position)
+                groups = _groups_of(tool, plugin.supply, listed.get(tool.name, ()))
+                yield _tool(plugin, tool, position, groups, before.get(id(tool)))
 
 
-def _tool(plugin: PluginEntry, tool: ToolSupply, position: int) -> ToolEntry:
+def _tool(
+    plugin: PluginEntry,
+    tool: ToolSupply,
+    position: int,
+    groups: tuple[str, ...],
+    old: ToolEntry | None,
+) -> ToolEntry:
+    rank, state = (*plugin.rank, position), State.HELD if tool.held else plugin.state
+    whence = (plugin.name, plugin.unit, rank, state, groups)
+    if old is not None and whence == (old.source, old.unit, old.rank, old.state, old.groups):
+        return old
     return ToolEntry(
         name=tool.name,
         description=tool.description,
@@ -218,14 +232,18 @@ def _tool(plugin: PluginEntry, tool: ToolSupply, position: int) -> ToolEntry:
         scope=plugin.scope,
         path=tool.path,
         unit=plugin.unit,
-        rank=(*plugin.rank, position),
-        state=plugin.state,
-        groups=groups_of(tool, plugin.supply),
+        rank=rank,
+        state=state,
+        groups=groups,
+        supply=tool,
         version=tool.version,
         tool=tool.tool,
         contract=tool.contract,
         declared=tool.declared,
-        diagnostics=_replacing(plugin, tool) if tool.name in SESSION_TOOLS else (),
+        diagnostics=(
+            *tool.diagnostics,
+            *(_replacing(plugin, tool) if tool.name in SESSION_TOOLS else ()),
+        ),
     )
 
 
@@ -240,12 +258,20 @@ def _replacing(plugin: PluginEntry, tool: ToolSupply) -> tuple[Diagnostic, ...]:
     )
 
 
-def groups_of(tool: ToolSupply, owner: Supply) -> tuple[str, ...]:
+def _listed_tools(owner: Supply) -> Mapping[str, list[str]]:
+    """Return the groups that list a tool, by its name."""
+    found: dict[str, list[str]] = {}
+    for group in owner.groups:
+        for name in group.tools:
+            found.setdefault(name, []).append(group.name)
+    return found
+
+
+def _groups_of(tool: ToolSupply, owner: Supply, listing: Iterable[str]) -> tuple[str, ...]:
     """Return the groups that a tool belongs to: those it names, then those that list it.
 
     Without any, it is in the first group of its owner; what the host adds is then basic.
     """
-    listing = (group.name for group in owner.groups if tool.name in group.tools)
     if found := tuple(dict.fromkeys((*tool.groups, *listing))):
         return found
     return (owner.groups[0].name if owner.groups and owner.source != HOST else BASIC_GROUP,)

@@ -1,7 +1,7 @@
 """The catalog: one immutable picture of everything that is loaded."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar
@@ -64,6 +64,14 @@ class Catalog:
     def groups_of_skills(self) -> frozenset[str]:
         """Return the names of the groups that some skill belongs to."""
         return frozenset(name for entry in self.all_skills for name in entry.groups)
+
+    def only(self, lets: Callable[[str], bool]) -> "Catalog":
+        """Return this generation with the tools whose names are let through, and no others."""
+        groups = (
+            replace(group, tools=tuple(filter(lets, group.tools))) for group in self.all_groups
+        )
+        tools = (tool for tool in self.all_tools if lets(tool.name))
+        return replace(self, all_tools=tuple(tools), all_groups=tuple(groups))
 
     @property
     def parts(self) -> tuple[object, ...]:

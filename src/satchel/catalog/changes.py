@@ -1,5 +1,6 @@
 """What changed from one generation to the next, as events."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -72,7 +73,10 @@ def loaded(catalog: Catalog) -> tuple[Change, ...]:
 
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return the events that lead from one generation to another: departures come first."""
-    before, after = _by_name(old), _by_name(new)
+    # An entry that did not change is the same one in both.
+    kept = set(map(id, old.entries)) & set(map(id, new.entries))
+    moved = {_name(entry) for entry in (*old.entries, *new.entries) if id(entry) not in kept}
+    before, after = _by_name(old, moved), _by_name(new, moved)
     gone = [
         _change(Event.REMOVED, entry, new, "it was not served" if not entry.is_served else "")
         for key, entry in before.items()
@@ -86,13 +90,22 @@ def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     return (*gone, *come)
 
 
-def _by_name(catalog: Catalog) -> dict[tuple[type[Entry], str, str], Entry]:
-    """Choose one entry for all that an event can name: the served one, or else the first."""
-    chosen: dict[tuple[type[Entry], str, str], Entry] = {}
+Name = tuple[type[Entry], str, str]
+"""All that an event can say of an entry."""
+
+
+def _name(entry: Entry) -> Name:
+    return type(entry), entry.source, entry.name
+
+
+def _by_name(catalog: Catalog, names: Container[Name]) -> dict[Name, Entry]:
+    """Choose one entry for each of these names: the served one, or else the first."""
+    chosen: dict[Name, Entry] = {}
     for entry in catalog.entries:
-        first = chosen.setdefault((type(entry), entry.source, entry.name), entry)
-        if entry.is_served and not first.is_served:
-            chosen[type(entry), entry.source, entry.name] = entry
+        if (name := _name(entry)) in names:
+            first = chosen.setdefault(name, entry)
+            if entry.is_served and not first.is_served:
+                chosen[name] = entry
     return chosen
 
 

@@ -9,6 +9,7 @@ from satchel.diagnostics import Diagnostic
 from satchel.manifests import ConfigField, DeclaredContract, McpServer, SkillManifest
 from satchel.sources.files import UnitFile
 from satchel.sources.places import Scope
+from satchel.sources.serving import LocalFiles, SkillReader
 from satchel.sources.skills import SkillFinding
 from satchel.tools import Tool
 
@@ -46,7 +47,10 @@ class Entry:
     """Where it comes from: a place as the user wrote it, a plugin's name, or `host`."""
     scope: Scope
     path: str
-    """Where a person finds it: the folder of a skill or plugin, the file of a tool."""
+    """Where a person finds it: the folder of a skill or plugin, the file of a tool.
+
+    What a remote server brings has an address instead.
+    """
     unit: str
     """What it is a part of, in every generation: a folder, or an entry point's full name."""
     rank: tuple[Any, ...] = field(compare=False)
@@ -95,6 +99,19 @@ class SkillEntry(Entry):
     """What it was made of; the same finding makes the same entry."""
 
     @property
+    def reader(self) -> SkillReader:
+        """Return what reads its files."""
+        return self.finding.reader if self.finding else LocalFiles(self.path, self.path)
+
+    @property
+    def server(self) -> str:
+        """Return the name of the remote server that it is of, or `""`.
+
+        Its instructions are then still there, and nothing of it is ever run.
+        """
+        return self.reader.server
+
+    @property
     def is_for_model(self) -> bool:
         """Tell whether a model may see and load it; the others are for the host alone."""
         return self.manifest is not None and self.manifest.is_for_model
@@ -118,6 +135,8 @@ class ToolEntry(Entry):
     """What calls of it are held to."""
     declared: DeclaredContract | None = None
     """What that says, also where it was read but not run."""
+    supply: "ToolSupply | None" = field(default=None, compare=False, repr=False)
+    """What it was made of; the same makes the same entry."""
 
     @property
     def group(self) -> str:
@@ -169,13 +188,15 @@ class Supply:
     config: tuple[ConfigField, ...] = ()
     """The fields of its configuration that it declares."""
     servers: tuple[McpServer, ...] = ()
-    """MCP servers that it declares; nothing starts them yet."""
+    """MCP servers that it declares."""
     sections: tuple[str, ...] = ()
     """Texts that end the system prompt."""
     layers: tuple[Any, ...] = field(default=(), compare=False)
     """Middleware around calls; like commands and life, the catalog only carries it."""
     commands: tuple[Any, ...] = field(default=(), compare=False)
     """Commands for the command line."""
+    offers: tuple[Any, ...] = field(default=(), compare=False)
+    """Prompts and resources for MCP clients."""
     life: Any = field(default=None, compare=False, repr=False)
     """Its startup and shutdown, if it has any."""
     started_with: str = ""
@@ -241,6 +262,9 @@ class ToolSupply:
     """What the tool is bound to."""
     declared: DeclaredContract | None = None
     """What that says, also where it was read but not run."""
+    held: bool = False
+    """Whether it waits for somebody's approval."""
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,8 @@ class Switches:
 
     def problem(self, entry: Entry) -> Diagnostic | None:
         """Say why an entry is off, `None` if it is on."""
+        if self.off is nothing_off:
+            return None
         own = self.off(kind_of(entry), entry.name, (*entry.addresses, entry.source))
         if own is not None or not isinstance(entry, ToolEntry | SkillEntry) or not entry.groups:
             return own

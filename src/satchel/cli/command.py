@@ -49,8 +49,11 @@ class Sources:
     project: bool
     claude: bool
 
-    def open(self, *, run_code: bool, **more: Any) -> "satchel.Satchel":
-        """Read the sources; plugins are imported only with `run_code`."""
+    def open(self, *, run_code: bool, servers: bool = False, **more: Any) -> "satchel.Satchel":
+        """Read the sources; plugins are imported only with `run_code`.
+
+        With `servers` the MCP servers that they name are reached, too, and waited for.
+        """
         if run_code:
             log_visibly()
         bag = satchel.Satchel(
@@ -60,9 +63,12 @@ class Sources:
             places=self._places(),
             project="." if self.project else None,
             run_code=run_code,
+            settings=satchel.Settings(mcp_servers=servers),
             **more,
         )
         click.get_current_context().call_on_close(bag.close)
+        if servers:
+            bag.wait_for_mcp_servers()
         return bag
 
     def _places(self) -> list["satchel.Place"]:

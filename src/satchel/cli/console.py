@@ -65,6 +65,11 @@ class Console:
         is_terminal = data.isatty() and os.environ.get("TERM") != "dumb"
         self._colour = is_terminal and not os.environ.get("NO_COLOR")
 
+    @property
+    def stream(self) -> TextIO:
+        """Return what data is written to, for a command that writes it in its own way."""
+        return self._data
+
     def out(self, text: str = "", end: str = "\n") -> None:
         """Write a line of data at once."""
         try:

@@ -22,11 +22,13 @@ COMMANDS = {
     "test": "Call the tools of a plugin with their own examples.",
     "new": "Write a new skill or plugin to start from.",
     "call": "Call a tool as a model would.",
+    "serve": "Serve what is loaded to MCP clients.",
     "enable": "Switch skills, tools, groups or plugins on again.",
     "disable": "Switch skills, tools, groups or plugins off.",
     "plugins": "Say of each plugin what it brings, and what it costs to import.",
     "install": "Install a plugin: a folder, a project or a package.",
     "uninstall": "Remove a plugin that was installed.",
+    "mcp": "List MCP servers, their tools and skills; call and approve tools.",
     "config": "Show and change what plugins are configured with.",
 }
 """Each command with its one line of help; its code is in `satchel.cli.commands`."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from satchel.catalog import (
     Catalog,
     Change,
+    Entry,
     Event,
     GroupEntry,
     SkillEntry,
@@ -79,13 +80,17 @@ class Sight:
 
 def traits_of(catalog: Catalog, before: Traits | None = None) -> Traits:
     """Return the traits of a generation; what is as it was `before` is shared with that."""
-    found: dict[Key, tuple[Trait, ...]] = {}
-    for key, trait in _traits(catalog):
-        found[key] = (*found.get(key, ()), trait)
-    if before is not None:
-        known = before.by_key
-        found = {key: known[key] if known.get(key) == new else new for key, new in found.items()}
-    return Traits(catalog.generation, found)
+    found: dict[Key, list[Entry]] = {}
+    for key, entry in _things(catalog):
+        found.setdefault(key, []).append(entry)
+    old = before or Traits(-1, {})
+    return Traits(catalog.generation, {key: _traits(key, of, old) for key, of in found.items()})
+
+
+def _traits(key: Key, entries: list[Entry], before: Traits) -> tuple[Trait, ...]:
+    known = before.by_key.get(key, ())
+    is_old = all(entry.generation <= before.generation for entry in entries)
+    return known if is_old and len(known) == len(entries) else tuple(map(_trait, entries))
 
 
 def sight_of(
@@ -126,34 +131,33 @@ def _compared(key: Key, old: Trait | None, new: Trait | None, generation: int) -
     return Change(Event.CHANGED, kind, name, new.source, generation, word)
 
 
-def _traits(catalog: Catalog) -> Iterator[tuple[Key, Trait]]:
-    tools = [entry for entry in catalog.all_tools if entry.tool]
-    for is_served in (True, False):
-        for tool in tools:
-            if _counts(tool, is_served=is_served):
-                yield ("tool", tool.name), _tool(tool)
-        for skill in catalog.all_skills:
-            if _counts(skill, is_served=is_served):
-                yield ("skill", skill.name), _skill(skill)
+def _things(catalog: Catalog) -> Iterator[tuple[Key, Entry]]:
+    """Yield what may be seen; of one name, what is served comes first."""
+    members: list[tuple[str, ToolEntry | SkillEntry]] = [
+        *(("tool", entry) for entry in catalog.all_tools if entry.tool),
+        *(("skill", entry) for entry in catalog.all_skills),
+    ]
+    for kind, entry in members:
+        if entry.is_served:
+            yield (kind, entry.name), entry
+    for kind, entry in members:
+        if entry.state is State.SHADOWED:
+            yield (kind, entry.name), entry
     for name, group in catalog.groups.items():
         if name != BASIC_GROUP:
-            yield ("group", name), _group(group)
+            yield ("group", name), group
 
 
-def _counts(entry: ToolEntry | SkillEntry, *, is_served: bool) -> bool:
-    return entry.is_served if is_served else entry.state is State.SHADOWED
-
-
-def _tool(entry: ToolEntry) -> Trait:
-    return Trait(entry.source, (entry.version, entry.description), entry.groups)
-
-
-def _skill(entry: SkillEntry) -> Trait:
-    version = (entry.version, entry.description, entry.path)
-    return Trait(entry.source, version, entry.groups, is_for_model=entry.is_for_model)
-
-
-def _group(entry: GroupEntry) -> Trait:
-    # Without a description, what it holds is what is said of it.
-    members = () if entry.description else (entry.tools, entry.skills)
-    return Trait(entry.source, (entry.description, entry.notes, entry.missing, members))
+def _trait(entry: Entry) -> Trait:
+    match entry:
+        case ToolEntry():
+            return Trait(entry.source, (entry.version, entry.description), entry.groups)
+        case SkillEntry():
+            version = (entry.version, entry.description, entry.path)
+            seen = entry.is_for_model
+            return Trait(entry.source, version, entry.groups, is_for_model=seen)
+        case GroupEntry():
+            # Without a description, what it holds is what is said of it.
+            members = () if entry.description else (entry.tools, entry.skills)
+            return Trait(entry.source, (entry.description, entry.notes, entry.missing, members))
+    raise AssertionError(f"{entry} is not seen")

@@ -63,6 +63,8 @@ class Fitter:
 
     def _without_off(self, supply: Supply) -> Supply:
         """Take the code from tools that the user switched off: they need no values."""
+        if not self.choices.chooses:
+            return supply
         off = {tool.name for tool in supply.tools if self._is_off(supply, tool.name)}
         if not off:
             return supply

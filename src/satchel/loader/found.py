@@ -1,6 +1,6 @@
 """What one look found."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from satchel.catalog import Supply
@@ -8,12 +8,14 @@ from satchel.loader.wanted import Unit
 from satchel.plugins import (
     Fitted,
 )
+from satchel.remote import Declared, Made
 from satchel.sources import (
     Background,
     Choices,
     DistributionScan,
     PackageFinding,
     Place,
+    PluginFinding,
     PluginScan,
     Scope,
     SkillScan,
@@ -50,6 +52,12 @@ class Look:
     config_files: tuple[tuple[str, tuple[int, int, int]], ...] = ()
     """Configuration files that were looked for, with the stamps they had."""
     choices: Choices = field(default_factory=Choices)
+    servers: Mapping[str, Made] = field(default_factory=dict)
+    """The part of the catalog that each remote server brings, before it was fitted."""
+    declared: tuple[Declared, ...] = ()
+    """The remote servers that somebody wrote down."""
+    read: Mapping[int, tuple[PluginFinding, Supply]] = field(default_factory=dict)
+    """What each plugin folder declares, by the identity of its finding."""
     frozen: frozenset[Place] = frozenset()
     """Places whose skills are those of the last look, because their plugin was rejected."""
 
@@ -65,6 +73,7 @@ class Look:
                 *self.distributions.stamps,
                 *self.config_files,
                 *self.choices.stamps,
+                *self._pins(),
                 *(stamp for item in edited for stamp in item.stamps),
             ),
             awaited=self.distributions.awaited,
@@ -80,6 +89,10 @@ class Look:
                 )
             ),
         )
+
+    def _pins(self) -> Iterable[tuple[str, tuple[int, int, int]]]:
+        stamps = (made.offered.verdict.stamp for made in self.servers.values())
+        return (stamp for stamp in stamps if stamp is not None)
 
     def _uses(self, package: PackageFinding) -> bool:
         installed = package.installed

@@ -5,18 +5,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from satchel.catalog import RankedSkill, Supply
+from satchel.catalog import Catalog, PluginEntry, RankedSkill, Supply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.found import Loading, Look
 from satchel.loader.wanted import Asked, Unit, Wanted, unit_of
 from satchel.plugins import (
+    Fitted,
     fingerprint,
+    is_isolated,
     load_folder,
     load_package,
     read_folder,
     read_package,
     started,
 )
+from satchel.remote import FoundSkills, Made, found_skills, supplied
+from satchel.settings import Limits
 from satchel.sources import (
     Background,
     Choices,
@@ -30,6 +34,10 @@ from satchel.sources import (
     SkillScan,
     normalized,
 )
+from satchel.workers import load_worker, with_health
+
+_LAST = 1_000_000_000
+"""The rank of servers: after all folders and packages, however many come later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +52,13 @@ class Loader:
     loading: dict[Unit, Loading] = field(default_factory=dict)
     taken: dict[str, Scope] = field(default_factory=dict)
     """The names of the folders that are served, with their scopes."""
+    read: dict[int, tuple[PluginFinding, Supply]] = field(default_factory=dict)
+    """What each folder declares, by the identity of its finding."""
 
     def folders(self, scans: Iterable[PluginScan]) -> Iterable[Supply]:
         """Load the plugin folders; of two of one name only the first sound one is imported."""
         read = [
-            (read_folder(found, (order, found.key)), found)
+            (self._read(found, (order, found.key)), found)
             for order, scan in enumerate(scans)
             for found in scan.findings.values()
         ]
@@ -62,12 +72,33 @@ class Loader:
             elif not self.wanted.run_code or supply.failed or supply.name in self.taken:
                 yield supply
             else:
-                alone = not self.asked.aside
-                load = partial(load_folder, found, supply.rank, limits, alone=alone)
-                loaded = self._loaded(supply, load)
+                load = partial(self._folder, supply, found, limits)
+                last_good = self.before.sound.get(unit_of(supply))
+                loaded = with_health(self._loaded(supply, load), last_good)
                 if not loaded.failed:
                     self.taken.setdefault(loaded.name, loaded.scope)
                 yield loaded
+
+    def _read(self, found: PluginFinding, rank: tuple[object, ...]) -> Supply:
+        """Return what a folder declares; one that did not change is the same finding."""
+        known = self.before.read.get(id(found))
+        supply = known[1] if known else read_folder(found, rank)
+        self.read[id(found)] = (found, supply)
+        return _ranked(supply, rank)
+
+    def _folder(self, supply: Supply, found: PluginFinding, limits: Limits) -> Supply:
+        """Import a plugin folder, or start the process that it asks for."""
+        workers = self.wanted.workers
+        if is_isolated(found) and workers is not None and found.sources and not supply.flawed:
+            return load_worker(supply, found, self._configuration, workers)
+        return load_folder(found, supply.rank, limits, alone=not self.asked.aside)
+
+    def _package(self, supply: Supply, found: PackageFinding, limits: Limits) -> Supply:
+        """Import what an installed plugin needs, or start the process that it asks for."""
+        workers = self.wanted.workers
+        if is_isolated(found.part) and workers is not None and not supply.failed:
+            return load_worker(supply, found, self._configuration, workers)
+        return load_package(found, supply.rank, limits, alone=not self.asked.aside)
 
     def packages(self, packages: Iterable[PackageFinding]) -> Iterable[Supply]:
         """Load the installed plugins that somebody asked for; list the others."""
@@ -94,9 +125,38 @@ class Loader:
             elif not self.wanted.run_code or self._is_shadowed(supply):
                 yield supply
             else:
-                limits, alone = self.wanted.settings.limits, not self.asked.aside
-                load = partial(load_package, package, rank, limits, alone=alone)
-                yield self._loaded(supply, load)
+                load = partial(self._package, supply, package, self.wanted.settings.limits)
+                last_good = self.before.sound.get(unit_of(supply))
+                yield with_health(self._loaded(supply, load), last_good)
+
+    def servers(self, fitted: Iterable[Fitted]) -> dict[str, Made]:
+        """Return what the remote servers bring; a tool of anybody else keeps its name."""
+        taken = {tool.name for item in fitted for tool in item.supply.tools}
+        return supplied(self.wanted.servers, taken, self.before.servers, _LAST)
+
+    def carried(self, servers: Mapping[str, Made]) -> tuple[Supply, ...]:
+        """Return what of that the user did not switch off."""
+        off = (self.choices.disabled("plugin", made.supply.name) for made in servers.values())
+        return tuple(
+            _switched_off(made.supply, reason) if reason else made.supply
+            for made, reason in zip(servers.values(), off, strict=True)
+        )
+
+    def remote_skills(
+        self,
+        ranked: Iterable[RankedSkill],
+        plugins: Iterable[PluginEntry],
+        previous: Catalog,
+    ) -> FoundSkills:
+        """Return the skills of the remote servers that are served; all others keep their names."""
+        found = [item.finding for item in ranked]
+        taken = {item.manifest.name if item.manifest else item.folder_name for item in found}
+        # What is broken now may be served as it was, under another name than its folder's.
+        broken = {item.path for item in found if item.manifest is None}
+        taken |= {entry.name for entry in previous.all_skills if entry.path in broken}
+        served = {entry.name for entry in plugins if entry.is_served}
+        carried = (item for item in self.wanted.servers if item.source in served)
+        return found_skills(carried, taken)
 
     def _is_shadowed(self, supply: Supply) -> bool:
         return supply.name in self.taken and self.taken[supply.name] < supply.scope
@@ -172,7 +232,11 @@ class Loader:
             return None  # It was contested, and not imported for that.
         if not known.failed and known.code is None and known.tools:
             return None  # It was shadowed, so it was only read.
-        return replace(known, rank=supply.rank)
+        return _ranked(known, supply.rank)
+
+
+def _ranked(supply: Supply, rank: tuple[object, ...]) -> Supply:
+    return supply if supply.rank == rank else replace(supply, rank=rank)
 
 
 def _lacks_a_module(supply: Supply) -> bool:

@@ -1,10 +1,20 @@
 """One look at all sources, and what the catalog is built of."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from satchel.catalog import Catalog, PluginEntry, Supply, build, build_plugins
+from satchel.catalog import (
+    Catalog,
+    PluginEntry,
+    RankedSkill,
+    Supply,
+    build,
+    build_plugins,
+    nothing_off,
+)
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.loader.checking import contract_problems
+from satchel.loader.declaring import declared_servers, with_servers
 from satchel.loader.fitting import Fitter, refitted
 from satchel.loader.found import Look
 from satchel.loader.loading import Loader
@@ -40,18 +50,23 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
     choices = wanted.choices(before.choices, patient=asked.patient)
     load = Loader(wanted, before, asked, something_installed, choices)
     packages = scan_packages(installed.findings, limits, load.enables, before.packages, asked.dirty)
-    supplies = (wanted.host, *load.folders(scans.values()), *load.packages(packages.values()))
+    brought = (*load.folders(scans.values()), *load.packages(packages.values()))
+    supplies = (wanted.host, *(with_servers(supply, wanted) for supply in brought))
     fitting = Fitter(wanted, before, tuple(supplies), choices)
     fitted, last_good = fitting.all()
+    servers = load.servers(fitted.values())
+    fitted |= replace(fitting, supplies=load.carried(servers)).all()[0]
     plugins = build_plugins(
         [item.supply for item in fitted.values()], refitted(previous, last_good)
     )
+    declared, undeclared = declared_servers(choices, plugins)
     frozen = frozenset(_plugin_skill_places(_rejected(plugins, supplies)))
     skills = {
         place: _skills_in(place, limits, before, asked, is_frozen=place in frozen)
         for place in (*_skill_places(wanted), *_plugin_skill_places(plugins))
     }
     ranked = tuple(load.ranked(skills))
+    carried = load.remote_skills(ranked, plugins, previous)
     now = Look(
         scans,
         skills,
@@ -69,6 +84,9 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         fitting.sound,
         tuple(fitting.files),
         choices,
+        servers,
+        declared,
+        load.read,
         frozen,
     )
     odd = (
@@ -76,16 +94,20 @@ def look(wanted: Wanted, before: Look, previous: Catalog, asked: Asked) -> tuple
         *(item for skill_scan in skills.values() for item in skill_scan.diagnostics),
         *installed.diagnostics,
         *choices.diagnostics,
+        *undeclared,
+        *carried.diagnostics,
         *_absent(wanted, installed),
         # The host is no plugin that is listed, so nobody else would tell of these.
         *fitted[unit_of(wanted.host)].problems,
         *asked.trouble,
     )
-    built = build(ranked, plugins, previous, odd, choices.disabled)
+    every = (*ranked, *(RankedSkill(found, (found.path,)) for found in carried.findings))
+    off = choices.disabled if choices.chooses else nothing_off
+    built = build(every, plugins, previous, odd, off)
     # What is served has to be known before anybody can say what it lacks.
     lacking = tuple(contract_problems(wanted, built, fitted.values()))
     if lacking:
-        built = build(ranked, plugins, previous, (*odd, *lacking), choices.disabled)
+        built = build(every, plugins, previous, (*odd, *lacking), off)
     return now, built
 
 

@@ -8,6 +8,7 @@ from satchel.catalog import Supply
 from satchel.diagnostics import Diagnostic
 from satchel.manifests import ConfigField
 from satchel.plugins import HostContract
+from satchel.remote import Offered
 from satchel.settings import Settings
 from satchel.sources import (
     Choices,
@@ -20,6 +21,7 @@ from satchel.sources import (
     read_choices,
     read_configuration,
 )
+from satchel.workers import Workers
 
 ALL = "all"
 """Asks for every installed plugin."""
@@ -41,8 +43,17 @@ class Wanted:
     """Pydantic models of further arguments, by the address of the tool."""
     contracts: Mapping[str, HostContract] = field(default_factory=dict)
     """What the host holds tools to, by the tools' names."""
+    servers: tuple[Offered, ...] = ()
+    """The remote servers that are carried, with what they offer."""
+    workers: Workers | None = None
+    """The processes of plugins that ask for one of their own."""
     project_choices: str = ""
     """The `satchel.toml` of a project that is trusted, `""` if there is none."""
+
+    @property
+    def reaches_servers(self) -> bool:
+        """Tell whether remote servers that are written down are reached."""
+        return self.run_code and self.settings.mcp_servers
 
     def choices(self, before: Choices, *, patient: bool) -> Choices:
         """Return what the user, and a trusted project, switched on and off."""

@@ -17,7 +17,7 @@ from satchel.manifests.fields import FIELD_NAME, ConfigField, field_fault
 from satchel.manifests.freezing import thawed
 from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
 from satchel.manifests.literals import may_hold
-from satchel.manifests.mcp import MCP_SCHEMAS, McpServer, read_mcp
+from satchel.manifests.mcp import MCP_SCHEMAS, McpServer, is_header, read_mcp
 from satchel.manifests.mentions import Mentions, mentions_in
 from satchel.manifests.openplugin import (
     PLUGIN_SCHEMAS,
@@ -34,7 +34,7 @@ from satchel.manifests.plugin import (
 from satchel.manifests.python import imported_beside
 from satchel.manifests.reading import Reading
 from satchel.manifests.resolving import resolved
-from satchel.manifests.skill import SkillManifest, read_skill
+from satchel.manifests.skill import SkillManifest, read_listed_skill, read_skill
 from satchel.manifests.yamlbuilder import YamlValue
 from satchel.manifests.yamltext import YamlMap, read_yaml
 
@@ -71,11 +71,13 @@ __all__ = [
     "defines_setup",
     "field_fault",
     "imported_beside",
+    "is_header",
     "mapped_modules",
     "may_hold",
     "mentions_in",
     "read_claude_plugin",
     "read_claude_servers",
+    "read_listed_skill",
     "read_mcp",
     "read_open_plugin",
     "read_plugin",

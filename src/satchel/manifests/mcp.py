@@ -223,11 +223,16 @@ def _remote(name: str, transport: str, entry: _Entry) -> McpServer:
     if url and (fault := _url_fault(url)):
         entry.note("url", f"has a URL that {fault}")
     for header, value in headers.items():
-        if not _HEADER_NAME.fullmatch(header) or not _HEADER_VALUE.fullmatch(value):
+        if not is_header(header, value):
             entry.note("headers", f"has {shown(header)}, which is no header of HTTP")
     if len({header.lower() for header in headers}) < len(headers):
         entry.note("headers", "gives a header twice; upper and lower case are the same")
     return McpServer(name, transport, url=url, headers=frozen(headers))
+
+
+def is_header(name: str, value: str) -> bool:
+    """Tell whether HTTP has such headers."""
+    return bool(_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value))
 
 
 def _url_fault(url: str) -> str:

@@ -1,11 +1,14 @@
 """SKILL.md, the open Agent Skills format, read leniently and judged completely."""
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from satchel.diagnostics import Where
 from satchel.manifests.freezing import frozen
-from satchel.manifests.frontmatter import split_frontmatter
+from satchel.manifests.frontmatter import Frontmatter, split_frontmatter
 from satchel.manifests.reading import Problems, Reading, shown
 from satchel.manifests.repair import read_repairing
 from satchel.manifests.yamlbuilder import YamlValue
@@ -22,7 +25,10 @@ KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "
 
 _STRUCTURED = frozenset({"allowed-tools", "metadata", "hooks"})
 _FALSE = frozenset({"false", "no", "off", "0", ""})
+_DOUBTFUL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+_ELSEWHERE = "The instructions are at the server."
 _SWITCHING_FIELDS = ("groups", "include_tools", "adk_additional_tools")
+_ASKING_FIELDS = frozenset({"allowed-tools", "hooks", *_SWITCHING_FIELDS})
 _HEEDED_FIELDS = ("disable-model-invocation", *_SWITCHING_FIELDS)
 """Fields that are no part of the format, but that we go by."""
 
@@ -64,6 +70,18 @@ class SkillManifest:
         ]
         return tuple(dict.fromkeys(found))
 
+    @property
+    def without_leave(self) -> "SkillManifest":
+        """Return it without what asks for tools: a server may not give leave on this machine."""
+
+        def kept(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+            return {key: item for key, item in fields.items() if key not in _ASKING_FIELDS}
+
+        metadata, fields = kept(self.metadata), kept(self.fields)
+        if "metadata" in fields:
+            fields = {**fields, "metadata": metadata}
+        return replace(self, allowed_tools=(), metadata=metadata, fields=fields)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "metadata", frozen(self.metadata))
         object.__setattr__(self, "fields", frozen(self.fields))
@@ -74,7 +92,27 @@ def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> Reading[S
     split = split_frontmatter(data, path, limits)
     if split.value is None:
         return Reading(None, split.diagnostics)
-    front = split.value
+    return _read(split.value, folder, path, limits)
+
+
+def read_listed_skill(
+    frontmatter: Mapping[str, Any], folder: str, path: str, limits: Limits
+) -> Reading[SkillManifest]:
+    """Read what a server says that the frontmatter of a SKILL.md is, as if it stood in one.
+
+    The instructions are still at the server, so the manifest is without.
+    """
+    # JSON is YAML, so the same reader judges it; what both write differently is escaped.
+    text = json.dumps(frontmatter, ensure_ascii=False)
+    text = _DOUBTFUL.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
+    reading = _read(Frontmatter(text, _ELSEWHERE, 1), folder, path, limits)
+    value = replace(reading.value, body="") if reading.value else None
+    # Lines of a text that nobody wrote say nothing.
+    told = (replace(item, where=Where(path)) for item in reading.diagnostics)
+    return Reading(value, tuple(told))
+
+
+def _read(front: Frontmatter, folder: str, path: str, limits: Limits) -> Reading[SkillManifest]:
     problems = Problems(path)
     reading = read_repairing(front.text, path, limits, _STRUCTURED, front.first_line)
     problems.extend(reading.diagnostics)

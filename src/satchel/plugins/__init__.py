@@ -1,6 +1,7 @@
 """Plugins: the page of hooks, the host that calls them, and what a plugin brings."""
 
 from satchel.plugins.contracting import contract_without_tool
+from satchel.plugins.declaring import is_isolated, not_isolated
 from satchel.plugins.fitting import Fitted, HostContract, fit
 from satchel.plugins.hookspecs import hookimpl
 from satchel.plugins.life import fingerprint, show_catalog
@@ -14,8 +15,10 @@ __all__ = [
     "fingerprint",
     "fit",
     "hookimpl",
+    "is_isolated",
     "load_folder",
     "load_package",
+    "not_isolated",
     "read_folder",
     "read_package",
     "show_catalog",

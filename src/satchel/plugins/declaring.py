@@ -30,17 +30,14 @@ def with_manifest(supply: Supply, found: PluginFinding) -> Supply:
         groups=manifest_groups(manifest) if found.code and not found.is_flawed else (),
         skills=found.skills,
         servers=found.servers,
-        diagnostics=(*supply.diagnostics, *_not_started(found), *_not_isolated(found)),
+        diagnostics=(*supply.diagnostics, *_not_started(found)),
         config=manifest.config,
     )
     contracts = {contract.tool: contract for contract in found.contracts}
+    path = code_path(found)
     return with_tools(
         supply,
-        [
-            _tool(tool, contracts.get(tool.name), tool.path or code_path(found))
-            for tool in found.declared
-            if not is_isolated(found)
-        ],
+        [_tool(tool, contracts.get(tool.name), tool.path or path) for tool in found.declared],
     )
 
 
@@ -118,17 +115,16 @@ def _not_started(found: PluginFinding) -> Iterable[Diagnostic]:
         yield report(
             "mcp-not-started",
             Where(found.path),
-            f"brings MCP servers that are known and not started yet: {shorten(names, 200)}",
+            f"brings MCP servers that are known and not started: {shorten(names, 200)}",
         )
 
 
-def _not_isolated(found: PluginFinding) -> Iterable[Diagnostic]:
+def not_isolated(supply: Supply, found: PluginFinding, why: str) -> Supply:
     """Leave the tools out rather than run what asks for a process of its own in this one."""
-    if is_isolated(found):
-        yield report(
-            "plugin-not-isolated",
-            Where(os.path.join(found.code_path, MANIFEST_FILE)),
-            "says 'isolation: process', and nothing runs plugins that way yet; its tools are "
-            "left out",
-            "remove the line if its code may run in the process of the host",
-        )
+    told = report(
+        "plugin-not-isolated",
+        Where(os.path.join(found.code_path, MANIFEST_FILE)),
+        f"says 'isolation: process', and {why}; its tools are left out",
+        "remove the line if its code may run in the process of the host",
+    )
+    return replace(supply, tools=(), diagnostics=(*supply.diagnostics, told))

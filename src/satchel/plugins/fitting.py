@@ -66,6 +66,8 @@ def fit(
     """
     if supply.disabled:
         return Fitted(supply)
+    if before is not None and before.supply is supply and not (models or contracts):
+        return before  # it needed nothing, and still does not
     wanted = {tool.name: models.get(f"{supply.name}:{tool.name}") for tool in supply.tools}
     has_state = any(_fields(tool) for tool in supply.tools)
     requires = any(group.requires for group in supply.groups)

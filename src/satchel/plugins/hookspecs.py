@@ -16,7 +16,7 @@ from satchel.catalog import Catalog, Group
 from satchel.contracts import ToolContract
 from satchel.manifests import ConfigField
 from satchel.runtime import Layer, Middleware
-from satchel.tools import Tool
+from satchel.tools import McpPrompt, McpResource, Tool
 
 if TYPE_CHECKING:  # The library works without the command line.
     import click
@@ -69,6 +69,11 @@ def satchel_prompt_sections() -> Iterable[str]:  # type: ignore[empty-body]
 @hookspec
 def satchel_commands() -> Iterable["click.Command"]:  # type: ignore[empty-body]
     """Return commands for `satchel NAME`; those of Satchel itself cannot be replaced."""
+
+
+@hookspec
+def satchel_mcp() -> Iterable[McpPrompt | McpResource]:  # type: ignore[empty-body]
+    """Return prompts and resources for MCP clients, there while a group of the plugin is active."""
 
 
 # ---- its life: each may be a coroutine function -------------------------------------------

@@ -18,6 +18,7 @@ from satchel.plugins import hookspecs
 from satchel.plugins.life import Life
 from satchel.runtime import Layer
 from satchel.settings import KIB, Limits
+from satchel.tools import McpPrompt, McpResource
 
 _MOST_ITEMS = 10_000
 _MOST_TEXT = 256 * KIB
@@ -41,6 +42,7 @@ class Answers:
     layers: tuple[Layer, ...]
     sections: tuple[str, ...]
     commands: tuple[Any, ...]
+    offers: tuple[McpPrompt | McpResource, ...]
 
 
 def joined(supply: Supply, answers: Answers, limits: Limits) -> Supply:
@@ -57,6 +59,7 @@ def joined(supply: Supply, answers: Answers, limits: Limits) -> Supply:
         layers=answers.layers,
         sections=answers.sections,
         commands=answers.commands,
+        offers=answers.offers,
         life=life if life.is_needed else None,
     )
 
@@ -88,6 +91,7 @@ def ask(*modules: Any) -> Answers:
         layers=tuple(map(_layer, _all(hook.satchel_middleware, (Layer, Callable)))),
         sections=tuple(map(_section, _all(hook.satchel_prompt_sections, (str,)))),
         commands=tuple(map(_command, _all(hook.satchel_commands))),
+        offers=tuple(_all(hook.satchel_mcp, (McpPrompt, McpResource))),
     )
 
 

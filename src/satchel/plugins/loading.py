@@ -6,7 +6,7 @@ from typing import Any
 from satchel.catalog import Supply
 from satchel.diagnostics import Diagnostic, Where, report
 from satchel.plugins.contracting import with_contracts
-from satchel.plugins.declaring import code_path, is_isolated, with_manifest
+from satchel.plugins.declaring import code_path, is_isolated, not_isolated, with_manifest
 from satchel.plugins.host import ask
 from satchel.plugins.life import fingerprint
 from satchel.plugins.offering import offered_by_part, with_answers, with_offered
@@ -49,8 +49,10 @@ def load_folder(found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool
     """Import a plugin folder's code and tell what it brings; whatever it does is a diagnostic."""
     supply = read_folder(found, rank)
     file = code_path(found)
-    if supply.failed or supply.flawed or not file or is_isolated(found):
+    if supply.failed or supply.flawed or not file:
         return supply
+    if is_isolated(found):
+        return not_isolated(supply, found, "this is another's")
     try:
         first, *others = found.modules
         more = (*others, *found.contract_modules)

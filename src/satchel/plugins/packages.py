@@ -6,7 +6,7 @@ from satchel.catalog import Supply
 from satchel.diagnostics import Where, report
 from satchel.names import plugin_name_fault
 from satchel.plugins.contracting import with_contracts
-from satchel.plugins.declaring import is_isolated, with_manifest
+from satchel.plugins.declaring import is_isolated, not_isolated, with_manifest
 from satchel.plugins.host import ask
 from satchel.plugins.loading import Rank, with_code
 from satchel.plugins.offering import Offer, offered_by_part, with_answers, with_offered
@@ -59,8 +59,10 @@ def load_package(
 ) -> Supply:
     """Import what an installed plugin needs, and tell what it brings."""
     supply = read_package(found, rank)
-    if supply.failed or is_isolated(found.part):
+    if supply.failed:
         return supply
+    if found.part is not None and is_isolated(found.part):
+        return not_isolated(supply, found.part, "this is another's")
     modules, has_entry = found.modules, found.may_have_hooks(limits)
     if not (modules or has_entry):
         return supply

@@ -20,20 +20,27 @@ def render_content(
     more: Sequence[str] = (),
     most: int = 50,
     reader: bool = True,
+    server: str = "",
 ) -> str:
     """Return the instructions of a skill between tags that nothing in them can close or forge.
 
     `files` are its other files, of which `most` are listed; `more` are sentences of ours;
-    `reader` tells whether the model can call `read_skill_file`.
+    `reader` tells whether the model can call `read_skill_file`; `server` is the remote server
+    that the skill is of, if it is not on this machine.
     """
     instructions = _OURS.sub("&lt;", visible(body)).strip("\n")
-    parts = [instructions, _note(folder, reader), _resources(files, most), *map(xml, more)]
+    parts = [instructions, _note(folder, reader, server), _resources(files, most), *map(xml, more)]
     inside = "\n\n".join(part for part in parts if part)
     return f'<skill_content name="{xml(name)}">\n{inside}\n</skill_content>'
 
 
-def _note(folder: str, reader: bool) -> str:
+def _note(folder: str, reader: bool, server: str) -> str:
     how = " Read its files with read_skill_file." if reader else ""
+    if server:
+        return (
+            f"Skill of the MCP server {xml(server)}, at {xml_path(folder)}\n"
+            f"Relative paths are relative to that; none of it is on this machine.{how}"
+        )
     return f"Skill folder: {xml_path(folder)}\nRelative paths are relative to it.{how}"
 
 

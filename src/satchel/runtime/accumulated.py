@@ -21,12 +21,15 @@ class Accumulated:
         self._error_code: str | None = None
         self.count = 0
 
-    def add(self, item: ToolChunk | ToolResult) -> ToolChunk:
-        """Add one item, and return the part of it that fits."""
+    def add(self, item: ToolChunk | ToolResult, *, is_whole: bool = False) -> ToolChunk:
+        """Add one item, and return the part of it that fits.
+
+        The blocks of one that is a whole result stay apart.
+        """
         self.count += 1
         kept = tuple(block for raw in item.content if (block := self._room.take(raw)))
         # Pieces of running text join; the words of structured values stay apart.
-        runs_on = item.structured is None
+        runs_on = item.structured is None and not is_whole
         for block in kept:
             last = self._content[-1] if self._content else None
             if (

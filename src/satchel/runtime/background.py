@@ -81,6 +81,9 @@ class TaskBook:
     def __len__(self) -> int:
         return len(self._tasks)
 
+    def __contains__(self, task_id: str) -> bool:
+        return task_id in self._tasks
+
     async def start(self, run: "Run") -> AsyncIterator[Item]:
         """Let a run go on by itself, and answer with its id."""
         task = BackgroundTask(f"task_{next(self._numbers)}", run)

@@ -18,6 +18,7 @@ from satchel.runtime.opening import first_of
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure, to_result
 from satchel.tools.reading import read_arguments
+from satchel.tools.results import SettledResult
 
 Layered = Callable[[Handler, Note], Handler]
 """Puts layers around a handler, and notes what each of them opens."""
@@ -230,6 +231,8 @@ class ToolRun(Run):
         if not tool.on_loop:
             self._is_in_thread = True
         outcome = await tool.start(arguments, call.context)
+        if isinstance(outcome, SettledResult):
+            return outcome.with_id(call.id or None)
         if not hasattr(outcome, "__anext__"):
             return bounded(to_result(outcome, call.id or None), self._limits)
         self._is_in_thread = False
@@ -244,11 +247,14 @@ class ToolRun(Run):
                 value = await (first or stream.__anext__())
             except StopAsyncIteration:
                 return so_far.result(self.call_id)
+            if isinstance(value, SettledResult):
+                await self.close()
+                return value.with_id(self.call_id)
             first, item = None, to_result(value)
             if item.error_code == "invalid_result":
                 return await self._last(replace(item, call_id=self.call_id))
-            chunk = so_far.add(item)
-            if chunk.content or chunk.structured is not None:
+            chunk = so_far.add(item, is_whole=isinstance(value, ToolResult))
+            if chunk.content or chunk.structured is not None or chunk.metadata:
                 return replace(chunk, call_id=self.call_id)
 
     def _is_left_behind(self) -> bool:

@@ -281,6 +281,15 @@ class Calls:
         result, ran = await self._run(scene, call)
         return result, self._plans.writing(scene, ran, result)
 
+    async def finished(self, result: ToolResult) -> ToolResult:
+        """Wait for what goes on in the background, and return what came of it."""
+        tasks, task_id = self._toolbox.tasks, str(result.metadata.get("task_id"))
+        if tasks is None or task_id not in tasks:
+            return result
+        task = tasks.get(task_id)
+        await task.wait(None)
+        return task.result or task.view()
+
     def interrupt(self, call_id: str | None) -> int:
         """End the calls of that id, or all; return how many there were."""
         tasks = self._toolbox.tasks

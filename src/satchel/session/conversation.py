@@ -8,6 +8,7 @@ from satchel.catalog import Catalog, GroupEntry, SkillEntry, State
 from satchel.contracts import PlanPolicy, filled, values_of, variables_in
 from satchel.errors import ConflictError, NotFoundError
 from satchel.groups import Activation
+from satchel.manifests import SkillManifest
 from satchel.names import BASIC_GROUP
 from satchel.prompt import SkillPrompt, render_content, render_notes
 from satchel.session.loaded import LoadedSkill, LoadedSkills
@@ -90,17 +91,14 @@ class Conversation:
     ) -> SkillContent:
         """Note that a skill was loaded by a name, switch its groups on, and return what to read.
 
+        One of a remote server comes with what was fetched of it.
+
         What is `for_model` is an answer, and so has its limit: the rest is read page by page.
 
         Raises `NotFoundError` for one that never could be read, and `ConflictError` for one that
         the user switched off.
         """
-        if is_off(entry):
-            fix = "; ".join(problem.fix for problem in entry.diagnostics)
-            raise ConflictError(f"skill {entry.name!r} is {entry.state}", fix=fix)
-        manifest = entry.manifest
-        if manifest is None:
-            raise NotFoundError("skill", entry.name)
+        manifest = require_usable_skill(entry)
         skill = LoadedSkill.of(name, entry, manifest, self.shared.limits)
         self.loaded.add(skill)
         activated, remarks = self._switched_on(manifest.groups, catalog)
@@ -115,6 +113,7 @@ class Conversation:
                 skill.resources,
                 more=[*more, *remarks],
                 reader=self.options.skill_tools and bool(skill.resources),
+                server=skill.server,
             )
             return "\n\n".join(filter(None, (content, notes)))
 
@@ -197,6 +196,20 @@ class Conversation:
 def is_off(entry: SkillEntry) -> bool:
     """Tell whether a skill is there, but not to be used by anybody."""
     return entry.state in {State.DISABLED, State.HELD}
+
+
+def require_usable_skill(entry: SkillEntry) -> SkillManifest:
+    """Return what a skill says of itself.
+
+    Raises `NotFoundError` for one that never could be read, and `ConflictError` for one that
+    the user switched off.
+    """
+    if is_off(entry):
+        fix = "; ".join(problem.fix for problem in entry.diagnostics)
+        raise ConflictError(f"skill {entry.name!r} is {entry.state}", fix=fix)
+    if entry.manifest is None:
+        raise NotFoundError("skill", entry.name)
+    return entry.manifest
 
 
 def _how_to_go_on(left: int, offset: int) -> str:

@@ -33,6 +33,8 @@ class LoadedSkill:
     """What the skill asks to be approved beforehand."""
     is_cut: bool = False
     """Whether its instructions may be longer than one answer."""
+    server: str = ""
+    """The remote server that it is of."""
     read: dict[str, str] = field(default_factory=dict)
     """The digests of the files that were read, by name."""
 
@@ -48,13 +50,26 @@ class LoadedSkill:
             entry.path,
             tuple(file.name for file in entry.files),
             manifest.allowed_tools,
-            len(manifest.body) > limits.result_text // 8,  # there may be much around them
+            _length_of(entry, manifest) > limits.result_text // 8,  # there may be much around them
+            entry.server,
         )
 
     @property
     def resources(self) -> list[str]:
         """Return the files beside the instructions."""
         return [name for name in self.files if name != SKILL_FILE]
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """Return the files that can be run; of a remote server nothing ever is."""
+        return () if self.server else scripts_of(self.files)
+
+
+def _length_of(entry: SkillEntry, manifest: SkillManifest) -> int:
+    """Return how long instructions are, or at most are while they are still at a server."""
+    if not entry.server:
+        return len(manifest.body)
+    return sum(file.size for file in entry.files if file.name == SKILL_FILE)
 
 
 class LoadedSkills:
@@ -80,4 +95,4 @@ class LoadedSkills:
         """Forget all, and note others."""
         self._by_name = dict(skills)
         self.has_files = any(skill.resources or skill.is_cut for skill in self)
-        self.has_scripts = any(scripts_of(skill.files) for skill in self)
+        self.has_scripts = any(skill.scripts for skill in self)

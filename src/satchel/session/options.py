@@ -1,8 +1,9 @@
 """What a host chooses for its sessions."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from satchel.errors import DefinitionError
+from satchel.names import NamePatterns
 
 _NOTES = ("prompt", "answer", "both")
 
@@ -21,6 +22,8 @@ class SessionOptions:
     """Whether there are `search_tools` and `search_skills`; `None`: when much is out of sight."""
     notes: str = "both"
     """Where the notes of the active groups go: `prompt`, the meta tool's `answer`, or `both`."""
+    tools: NamePatterns = field(default_factory=NamePatterns)
+    """Which tools of the catalog there are for it, whatever their groups."""
 
     def __post_init__(self) -> None:
         search = False if self.search is None else self.search

@@ -44,7 +44,9 @@ def search_tool(kind: str) -> FunctionTool:
 
 
 def _tools(desk: Desk, words: str) -> Iterator[str]:
-    for hit in desk.conversation.shared.search(words, "tool", _MOST):
+    # So many more as are not for this conversation.
+    hidden = len(desk.conversation.shared.catalog.tools) - len(desk.catalog.tools)
+    for hit in desk.conversation.shared.search(words, "tool", _MOST + max(hidden, 0)):
         entry = desk.catalog.tools.get(hit.name)
         if entry is None:  # it is not in the generation that the model was shown
             continue
@@ -62,6 +64,8 @@ def _skills(desk: Desk, words: str) -> Iterator[str]:
     for hit in desk.conversation.shared.search(words, "skill", _MOST + hidden):
         entry = desk.catalog.skills.get(hit.name)
         if entry is None or not entry.is_for_model:
+            continue
+        if entry.server and not desk.conversation.options.skill_tools:
             continue
         if entry.name not in shown:
             how = f"in tool group {desk.group_of(entry)!r}, {desk.how_to_use(entry.groups)}"

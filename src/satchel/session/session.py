@@ -9,7 +9,13 @@ from satchel.groups import Activation, Sight, changes_between
 from satchel.prompt import SkillPrompt
 from satchel.session.caller import Caller
 from satchel.session.calls import Calls
-from satchel.session.conversation import Conversation, SkillContent, skill_called
+from satchel.session.conversation import (
+    Conversation,
+    SkillContent,
+    require_usable_skill,
+    skill_called,
+)
+from satchel.session.fetching import waited_for
 from satchel.session.options import SessionOptions
 from satchel.session.past import Handout, Past
 from satchel.session.planning import good_policy
@@ -17,6 +23,7 @@ from satchel.session.saved import restore, saved
 from satchel.session.showing import Showing, schemas, show
 from satchel.session.step import Step, StepChanges
 from satchel.shared import Scene, Shared
+from satchel.tools import ToolResult
 
 
 class Session(Caller):
@@ -155,9 +162,15 @@ class Session(Caller):
         Its text is for the conversation. Groups that it names are switched on. `name` may be
         `source:name`. Raises `NotFoundError` with the near misses, and `ConflictError` for one
         that the user switched off.
+
+        One of a remote server is fetched meanwhile: where an event loop must go on, write
+        `await asyncio.to_thread(session.load_skill, name)`. It raises `ToolError` if the server
+        does not give what it listed.
         """
         scene = self._scene()
         entry, own_name = skill_called(name, scene)
+        require_usable_skill(entry)
+        entry = waited_for(entry, self._conversation.shared.limits)
         return self._conversation.load(entry, scene.catalog, own_name)
 
     def state_dict(self) -> dict[str, Any]:
@@ -182,6 +195,13 @@ class Session(Caller):
 
     # ---- calls ----------------------------------------------------------------------------
 
+    async def finished(self, result: ToolResult) -> ToolResult:
+        """Wait for the background task that a result tells of; return what came of it.
+
+        Any other result is returned as it is.
+        """
+        return await self._calls.finished(result)
+
     def interrupt(self, call_id: str | None = None) -> int:
         """End the calls of that id, or all of this session; return how many there were.
 
@@ -191,7 +211,8 @@ class Session(Caller):
         return self._calls.interrupt(call_id)
 
     def _scene(self) -> Scene:
-        return self._conversation.shared.scene(self._conversation.activation)
+        conversation = self._conversation
+        return conversation.shared.scene(conversation.activation, conversation.options.tools)
 
     def _begun(self, scene: Scene) -> tuple[Handout, Sight | None]:
         """Begin a step: return what it hands out, and what the one before showed."""

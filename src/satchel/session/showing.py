@@ -129,6 +129,8 @@ def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> Listing
     lines = [
         SkillLine(skill.name, skill.description, skill.path, rank=int(skill.scope))
         for skill in view.model_skills
+        # What is at a server no model can read but by the session's own tools.
+        if options.skill_tools or not skill.server
     ]
     searchable = options.search is not False
     return render_skills(lines, style, loader=options.skill_tools, search=searchable)

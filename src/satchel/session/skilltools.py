@@ -9,11 +9,14 @@ from satchel.groups import View
 from satchel.names import near_misses
 from satchel.runtime.scripts import SCRIPTS_FOLDER, run_script, scripts_of
 from satchel.session.desk import HIDDEN, SAME_CONVERSATION, Desk, described
+from satchel.session.fetching import fetched
 from satchel.session.loaded import LoadedSkill, page_length
-from satchel.sources.serving import locate, media_type_of, serve, text_of
+from satchel.settings import Limits
+from satchel.sources.serving import ServedFile, locate, media_type_of, text_of
 from satchel.sources.skills import SKILL_FILE
 from satchel.text import one_line, shorten, visible
 from satchel.tools import FunctionTool, Image, Text
+from satchel.tools.calling import in_thread
 
 _LONGEST_NAME = 200
 _FEW = 5
@@ -32,6 +35,7 @@ async def load_skill(_desk: Desk, name: str, again: bool = False) -> str:
     known = conversation.loaded.get(entry.name)
     is_same = known and (known.digest, known.folder) == (entry.version, entry.path)
     if again or not is_same:
+        entry = await fetched(entry, conversation.shared.limits)
         return conversation.load(entry, catalog, entry.name, for_model=True).text
     told = (
         f"Skill {entry.name!r} was loaded before and has not changed; follow its text above. "
@@ -40,7 +44,7 @@ async def load_skill(_desk: Desk, name: str, again: bool = False) -> str:
     return "\n\n".join(filter(None, (told, conversation.switch_on_for(entry, catalog))))
 
 
-def read_skill_file(
+async def read_skill_file(
     _desk: Desk, skill: str, path: str, again: bool = False, offset: int = 0
 ) -> Text | Image:
     """Read one of the files that a loaded skill lists.
@@ -51,10 +55,10 @@ def read_skill_file(
         again: True if it was read before, and its text is no longer to be seen.
         offset: Characters to skip, to go on with a long file.
     """
-    loaded = _loaded(_desk, skill)
+    loaded, entry = _loaded(_desk, skill)
     name = _listed(path, loaded, loaded.files, "file")
     limits = _desk.conversation.shared.limits
-    file = serve(loaded.root, loaded.folder, name, limits)
+    file = await entry.reader.fetch(name, limits)
     if loaded.read.get(name) == file.digest and not (again or offset):
         return Text(
             f"{name} was read before and has not changed; its text is above. "
@@ -62,14 +66,21 @@ def read_skill_file(
         )
     if not offset:
         loaded.read[name] = file.digest
+    # In a thread: a text may be long.
+    told: Text | Image = await in_thread(lambda: _told(file, limits, max(offset, 0)))
+    return told
+
+
+def _told(file: ServedFile, limits: Limits, offset: int) -> Text | Image:
+    """Return what the model is told of a file."""
     if (text := text_of(file, limits.resource)) is not None:
         empty = "There is nothing after that." if offset else "It is empty."
-        return Text(_page(visible(text), max(offset, 0), page_length(limits)) or empty)
-    kind = media_type_of(name, file.data)
+        return Text(_page(visible(text), offset, page_length(limits)) or empty)
+    kind = media_type_of(file.name, file.data)
     if kind.startswith("image/"):
         return Image(file.data, kind)
     size = len(file.data)
-    return Text(f"{name} is no text that could be shown ({kind}, {size:,} bytes).")
+    return Text(f"{file.name} is no text that could be shown ({kind}, {size:,} bytes).")
 
 
 async def run_skill_script(
@@ -82,8 +93,13 @@ async def run_skill_script(
         script: The file below scripts/, as the skill lists it, such as scripts/convert.py.
         args: The arguments of the script.
     """
-    loaded = _loaded(_desk, skill)
-    name = _listed(script, loaded, scripts_of(loaded.files), "script")
+    loaded, entry = _loaded(_desk, skill)
+    if entry.server:
+        raise ToolError(
+            f"Skill {skill!r} is of the MCP server {entry.server!r}, and no script of a server is "
+            "run. Read it with read_skill_file."
+        )
+    name = _listed(script, loaded, loaded.scripts, "script")
     locate(loaded.root, loaded.folder, name)
     # A link may lead elsewhere in the user's folder, but what it leads to is no script there.
     scripts = f"{loaded.folder}/{SCRIPTS_FOLDER}"
@@ -131,7 +147,9 @@ def script_tool(view: View, *, is_needed: bool) -> FunctionTool | None:
     With `is_needed` one that was loaded has some, be it hidden or out of sight by now.
     """
     is_useful = is_needed or any(
-        scripts_of(file.name for file in skill.files) for skill in view.model_skills
+        scripts_of(file.name for file in skill.files)
+        for skill in view.model_skills
+        if not skill.server
     )
     return _runner() if is_useful else None
 
@@ -165,16 +183,16 @@ def _found(desk: Desk, name: str) -> SkillEntry:
     raise ToolError(_unknown("skill", name, list(shown)))
 
 
-def _loaded(desk: Desk, name: str) -> LoadedSkill:
-    """Return a skill that was loaded. Raises `ToolError`."""
+def _loaded(desk: Desk, name: str) -> tuple[LoadedSkill, SkillEntry]:
+    """Return a skill that was loaded, and what became of it. Raises `ToolError`."""
     name = name.strip()
     loaded = desk.conversation.loaded.get(name)
     if loaded is None:
         _found(desk, name)  # which says so if there is none
         raise ToolError(f"Skill {name!r} is not loaded. Call load_skill with name {name!r} first.")
-    if desk.conversation.entry_of(loaded) is None:
+    if (entry := desk.conversation.entry_of(loaded)) is None:
         raise ToolError(f"Skill {name!r} is not there any more. Go on without it.")
-    return loaded
+    return loaded, entry
 
 
 def _listed(path: str, skill: LoadedSkill, names: tuple[str, ...], what: str) -> str:

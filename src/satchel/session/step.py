@@ -4,13 +4,14 @@ from typing import Any
 
 from satchel.catalog import Change
 from satchel.contracts import filled
-from satchel.groups import Sight, changes_between
+from satchel.groups import Sight, View, changes_between
 from satchel.prompt import render_changes
 from satchel.session.caller import Caller
 from satchel.session.calls import Calls
 from satchel.session.conversation import Conversation
 from satchel.session.past import Handout
 from satchel.shared import Scene
+from satchel.tools import Tool
 
 
 class StepChanges(tuple[Change, ...]):
@@ -51,6 +52,21 @@ class Step(Caller):
     def generation(self) -> int:
         """Return the number of the generation that is shown."""
         return self._shown.catalog.generation
+
+    @property
+    def view(self) -> View:
+        """Return what is seen of the catalog."""
+        return self._shown.view
+
+    @property
+    def own_tools(self) -> tuple[Tool, ...]:
+        """Return the session's own tools that are shown beside those of the view.
+
+        They work by `call` only.
+        """
+        showing = self._handout.showing
+        taken = showing.view.by_name
+        return tuple(tool for name, tool in showing.own_tools.items() if name not in taken)
 
     @property
     def active_groups(self) -> tuple[str, ...]:

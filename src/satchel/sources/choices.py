@@ -30,6 +30,8 @@ CHOICES_LIMIT = 256 * KIB
 KEYS = ("enable", "disable")
 CONFIG = "config"
 """The key of a project's file below which the values of plugins stand."""
+MCP = "mcp"
+"""The key below which the MCP servers of a user stand."""
 KINDS = ("skill", "tool", "group", "plugin")
 _GLOB = re.compile(r"[*?\[]")
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -88,9 +90,16 @@ class ChoicesFile:
     disable: Patterns = field(default_factory=Patterns)
     config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, hash=False)
     """Values for plugins' configuration, by plugin; only a project has them here."""
+    servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, hash=False)
+    """MCP servers by name, as they are written."""
     diagnostics: tuple[Diagnostic, ...] = ()
     digest: str = ""
     """Names the bytes that were read, good or broken; `""` if there are none."""
+
+    @property
+    def chooses(self) -> bool:
+        """Tell whether it switches anything on or off."""
+        return bool(self.enable.written or self.disable.written)
 
     @property
     def is_unreadable(self) -> bool:
@@ -130,6 +139,11 @@ class Choices:
     files: tuple[ChoicesFile, ...] = ()
 
     @property
+    def chooses(self) -> bool:
+        """Tell whether they switch anything on or off; mostly they do not."""
+        return any(file.chooses for file in self.files)
+
+    @property
     def stamps(self) -> tuple[tuple[str, tuple[int, int, int]], ...]:
         """Return what `folder_stamps` says of the files while nothing changed."""
         return tuple((file.path, file.stamp) for file in self.files)
@@ -145,6 +159,15 @@ class Choices:
             if values := file.config.get(plugin):
                 return ProjectLayer(file.path, values)
         return ProjectLayer()
+
+    @property
+    def servers(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
+        """Return the MCP servers by name, each with its file; the nearest file counts."""
+        return {
+            name: (file.path, table)
+            for file in reversed(self.files)
+            for name, table in file.servers.items()
+        }
 
     def verdict(self, kind: str, texts: Iterable[str]) -> Verdict | None:
         """Return what the nearest file that mentions a thing says, `None` if none does.
@@ -246,23 +269,31 @@ def _parsed(empty: ChoicesFile, before: ChoicesFile | None, data: bytes) -> Choi
         return _broken(empty, before, told, int(line), int(column) if column else None)
     except RecursionError:
         return _broken(empty, before, "it is nested too deeply")
-    known = KEYS if empty.scope is not Scope.PROJECT else (*KEYS, CONFIG)
+    known = (*KEYS, MCP) if empty.scope is not Scope.PROJECT else (*KEYS, MCP, CONFIG)
     for key in known:
         if fault := _fault(key, table):
             return _broken(empty, before, f"{key!r} {fault}", _line_of(key, text))
     enable, disable = (Patterns(tuple(table.get(key, ()))) for key in KEYS)
     odd = tuple(_unknown(empty.path, key, text, known) for key in table if key not in known)
     config = table.get(CONFIG, {}) if CONFIG in known else {}
-    return replace(empty, enable=enable, disable=disable, config=config, diagnostics=odd)
+    return replace(
+        empty,
+        enable=enable,
+        disable=disable,
+        config=config,
+        servers=table.get(MCP, {}),
+        diagnostics=odd,
+    )
 
 
 def _fault(key: str, table: Mapping[str, Any]) -> str:
     """Say what is wrong with the value of a key, or `""`."""
-    if key != CONFIG:
+    if key in KEYS:
         return "" if _is_list_of_texts(table.get(key, [])) else "is no list of texts"
     config = table.get(key, {})
     is_sound = isinstance(config, dict) and all(isinstance(v, dict) for v in config.values())
-    return "" if is_sound else "is no table of the plugins' tables"
+    owners = "plugins'" if key == CONFIG else "servers'"
+    return "" if is_sound else f"is no table of the {owners} tables"
 
 
 def _broken(
@@ -276,15 +307,15 @@ def _broken(
     known = before or empty
     goes_on = (
         "; what it said before goes on"
-        if known.enable.written or known.disable.written or known.config
+        if known.enable.written or known.disable.written or known.config or known.servers
         else ""
     )
     problem = report(
         "choices-unreadable",
         Where(empty.path, line, column),
         f"the choices cannot be read: {reason}{goes_on}",
-        'write enable = ["NAME"] and disable = ["NAME"]'
-        + (", and KEY = VALUE below [config.PLUGIN]" if empty.scope is Scope.PROJECT else "")
+        'write enable = ["NAME"] and disable = ["NAME"], and KEY = VALUE below [mcp.SERVER]'
+        + (" and [config.PLUGIN]" if empty.scope is Scope.PROJECT else "")
         + ", nothing else",
     )
     return replace(
@@ -292,6 +323,7 @@ def _broken(
         enable=known.enable,
         disable=known.disable,
         config=known.config,
+        servers=known.servers,
         diagnostics=(problem,),
     )
 
@@ -302,7 +334,9 @@ def _unknown(path: str, key: str, text: str, known: Sequence[str]) -> Diagnostic
         "choices-unknown",
         Where(path, _line_of(key, text)),
         f"nobody reads the key {shorten(one_line(key), 100)!r}",
-        f"did you mean {near[0]!r}?" if near else f"the keys are {' and '.join(known)}",
+        f"did you mean {near[0]!r}?"
+        if near
+        else f"the keys are {', '.join(known[:-1])} and {known[-1]}",
     )
 
 

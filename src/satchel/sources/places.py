@@ -18,6 +18,7 @@ class Scope(IntEnum):
     USER = 2
     PLUGIN = 3
     BUNDLED = 4
+    REMOTE = 5
 
 
 class Holds(StrEnum):

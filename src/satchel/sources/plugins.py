@@ -64,23 +64,35 @@ def scan_plugins(
 ) -> PluginScan:
     """Look for plugins in a place.
 
-    `before` saves reading what has not changed; with `dirty`, a place that none of these
-    paths lies in is not looked at.
+    `before` saves reading what has not changed. `dirty` are paths that may have changed: only
+    the plugins that they touch are read again; `None` means everything.
     """
-    if before is not None and dirty is not None and not before.links:
-        inside = place.path.rstrip(os.sep) + os.sep
-        if not any(path.startswith(inside) or inside.startswith(path) for path in dirty):
-            return before
+    if before is None or before.links:  # a link may lead to what changed
+        dirty = None
+    elif dirty is not None and not _touches(dirty, place.path):
+        return before
     if not os.path.isdir(place.path):
         return PluginScan(place, {}, () if place.optional else (missing(place),))
-    return _Search(place, limits, before.findings if before else {}).run()
+    return _Search(place, limits, before.findings if before else {}, dirty).run()
+
+
+def _touches(paths: Iterable[str], folder: str) -> bool:
+    """Tell whether one of these paths lies in a folder, or the folder in it."""
+    inside = folder.rstrip(os.sep) + os.sep
+    return any(path.startswith(inside) or inside.startswith(path) for path in paths)
 
 
 class _Search:
     """One look at a place; it lives as long as the call that made it."""
 
-    def __init__(self, place: Place, limits: Limits, known: Mapping[str, PluginFinding]) -> None:
-        self._place, self._limits, self._known = place, limits, known
+    def __init__(
+        self,
+        place: Place,
+        limits: Limits,
+        known: Mapping[str, PluginFinding],
+        dirty: Iterable[str] | None,
+    ) -> None:
+        self._place, self._limits, self._known, self._dirty = place, limits, known, dirty
         self._root = os.path.realpath(place.path)
         self._findings: dict[str, PluginFinding] = {}
         self._problems: list[Diagnostic] = []
@@ -119,6 +131,12 @@ class _Search:
         before = self._known.get(key)
         if before is not None and before.format is not form:
             before = None
+        if (
+            before is not None
+            and self._dirty is not None
+            and not _touches(self._dirty, before.path)
+        ):
+            return before
         found = PluginFinding(self._place, key, Folder((), ()), None, (), (), form)
         inside = os.path.realpath(found.path)
         match form:

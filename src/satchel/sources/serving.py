@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
+from typing import Protocol
 
 from satchel.errors import ToolError
 from satchel.settings import MIB, Limits
@@ -16,6 +17,7 @@ from satchel.sources.containment import Inside, is_path, opened
 from satchel.sources.files import digest_of
 from satchel.sources.folders import is_skipped
 from satchel.text import shorten
+from satchel.tools.calling import in_thread
 
 TEXT_LIMIT = MIB
 """Bytes of the largest file that is served as text."""
@@ -51,6 +53,42 @@ class ServedFile:
     data: bytes
     digest: str
     """Names the bytes, as the digest of a `UnitFile` does."""
+
+
+class SkillReader(Protocol):
+    """Reads the files of one skill, wherever they are."""
+
+    @property
+    def server(self) -> str:
+        """Return the name of the remote server that has them, `""` if they are on this machine."""
+
+    def read(self, name: str, limits: Limits) -> ServedFile:
+        """Read a file, however long that takes. Raises `ToolError`."""
+
+    async def fetch(self, name: str, limits: Limits) -> ServedFile:
+        """Read a file while the event loop goes on; cancelling this ends it. Raises `ToolError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """The files of the skill in `folder`, which lies in `root`, the folder the user named."""
+
+    root: str
+    folder: str
+
+    @property
+    def server(self) -> str:
+        """Return `""`."""
+        return ""
+
+    def read(self, name: str, limits: Limits) -> ServedFile:
+        """Read a file. Raises `ToolError` as `serve` does."""
+        return serve(self.root, self.folder, name, limits)
+
+    async def fetch(self, name: str, limits: Limits) -> ServedFile:
+        """Read a file in a thread. Raises `ToolError` as `serve` does."""
+        file: ServedFile = await in_thread(lambda: self.read(name, limits))
+        return file
 
 
 def serve(root: str, folder: str, name: str, limits: Limits) -> ServedFile:
@@ -94,7 +132,7 @@ def media_type_of(name: str, data: bytes) -> str:
 
 @contextmanager
 def _opened(root: str, folder: str, name: str) -> Iterator[Inside]:
-    if not _is_name(name):
+    if not is_file_name(name):
         raise ToolError(
             f"{shorten(name, 200)!r} is no file of the skill; "
             "use a path inside its folder, such as references/guide.md."
@@ -103,7 +141,7 @@ def _opened(root: str, folder: str, name: str) -> Iterator[Inside]:
         yield file
 
 
-def _is_name(name: str) -> bool:
+def is_file_name(name: str) -> bool:
     """Tell whether a name can be that of a file of a skill, on whichever system."""
     if not is_path(name) or PureWindowsPath(name).anchor:
         return False

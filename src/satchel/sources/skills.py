@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from satchel.diagnostics import Diagnostic, Where, has_error, report, strictly
 from satchel.manifests import Reading, SkillManifest, read_skill
@@ -21,6 +21,7 @@ from satchel.sources.folders import (
     too_deep,
 )
 from satchel.sources.places import Place
+from satchel.sources.serving import LocalFiles, SkillReader
 
 SKILL_FILE = "SKILL.md"
 
@@ -43,10 +44,17 @@ class SkillFinding:
     folder: Folder
     manifest: SkillManifest | None
     diagnostics: tuple[Diagnostic, ...]
+    remote: SkillReader | None = field(default=None, compare=False, repr=False)
+    """Reads its files where they are not on this machine."""
+
+    @property
+    def reader(self) -> SkillReader:
+        """Return what reads its files."""
+        return self.remote or LocalFiles(self.place.path, self.path)
 
     @property
     def path(self) -> str:
-        """Return the skill's folder."""
+        """Return the skill's folder; of one at a server, the address that it has here."""
         below = os.sep + self.key.replace("/", os.sep) if self.key else ""
         return self.place.path.rstrip(os.sep) + below
 

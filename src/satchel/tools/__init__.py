@@ -8,6 +8,7 @@ from satchel.tools.context import ToolContext
 from satchel.tools.decorator import ToolOptions, tool
 from satchel.tools.dialects import DIALECTS
 from satchel.tools.function import FunctionTool, as_tool, set_extended_model, tools_in
+from satchel.tools.offers import McpPrompt, McpResource
 from satchel.tools.results import Item, ToolChunk, ToolResult, failure, to_result
 from satchel.tools.schema import pydantic_to_json_schema
 from satchel.tools.state import MissingStateError
@@ -21,6 +22,8 @@ __all__ = [
     "FunctionTool",
     "Image",
     "Item",
+    "McpPrompt",
+    "McpResource",
     "MissingStateError",
     "Resource",
     "ResourceLink",

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+from satchel.errors import ToolError
 from satchel.tools.content import BLOCKS, Block, Text
 from satchel.tools.nothing import NOTHING
 from satchel.tools.quick import quick
@@ -44,6 +45,15 @@ class ToolResult:
     def text(self) -> str:
         """All text of the result."""
         return text_of(self.content)
+
+
+@dataclass(frozen=True)
+class SettledResult(ToolResult):
+    """A result of a run elsewhere: it is within the limits, and says again all told before it."""
+
+    def with_id(self, call_id: str | None) -> ToolResult:
+        """Return it as the result of a call here."""
+        return quick(ToolResult, **{**vars(self), "call_id": call_id})
 
 
 Item = ToolChunk | ToolResult
@@ -89,6 +99,15 @@ def to_json(value: Any) -> str:
     text = _ENCODER.encode(value)
     text.encode()  # raises on lone surrogates, which no transport carries
     return text
+
+
+def sendable(value: Any, what: str) -> Any:
+    """Return a value as JSON has it. Raises `ToolError` that tells why `what` cannot be sent."""
+    try:
+        return json.loads(to_json(value))
+    except Exception as problem:
+        told = f"{what} holds {_unfit(problem)}; send it without"
+        raise ToolError(told) from problem
 
 
 def _is_flat(value: Any) -> bool:

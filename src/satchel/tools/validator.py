@@ -18,6 +18,9 @@ _SENT = "it"
 class Validator:
     """Judges arguments by a JSON Schema; it fetches nothing."""
 
+    most_tries = 20_000
+    """How often a pattern may go back; that is a millisecond, unless it looks far ahead."""
+
     def __init__(self, schema: Mapping[str, Any], where: str, hidden: Collection[str] = ()) -> None:
         """Compile a copy of a schema, without the properties that only the host sets.
 
@@ -27,7 +30,7 @@ class Validator:
         try:
             self.schema = _without(deepcopy(dict(schema)), hidden)
             # Without any properties, further ones would not be told by their names.
-            self._compiled = _compiled({"properties": {}, **self.schema})
+            self._compiled = _compiled({"properties": {}, **self.schema}, self.most_tries)
         except Exception as problem:
             reason = str(problem).partition("\n")[0]
             raise DefinitionError(
@@ -84,7 +87,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return False
 
 
-def _compiled(schema: dict[str, Any]) -> Any:
+def _compiled(schema: dict[str, Any], most_tries: int) -> Any:
     import jsonschema_rs
 
     try:  # an engine that takes the same time for every text
@@ -93,7 +96,8 @@ def _compiled(schema: dict[str, Any]) -> Any:
         )
     except jsonschema_rs.ValidationError:
         # It lacks some of what patterns can say; the other one gives up after many steps.
-        return jsonschema_rs.validator_for(schema, offline=True, mask=_SENT)
+        tried = jsonschema_rs.FancyRegexOptions(backtrack_limit=most_tries)
+        return jsonschema_rs.validator_for(schema, offline=True, mask=_SENT, pattern_options=tried)
 
 
 def _faults(error: Any) -> Iterable[ArgumentFault]:

@@ -12,6 +12,7 @@ from satchel.cli.console import Console
 from satchel.cli.pairs import pairs
 from satchel.diagnostics import Severity
 from satchel.errors import NotFoundError, SatchelError
+from satchel.tools import ToolResult
 
 if TYPE_CHECKING:
     import satchel
@@ -48,8 +49,11 @@ def command(
     given as KEY=VALUE wins over --args.
     """
     given_pairs = pairs(values)
-    arguments, kept = _object(given, "--args"), _object(state, "--state")
+    arguments, kept = as_object(given, "--args"), as_object(state, "--state")
     bag = sources.open(run_code=True)
+    if tool not in bag.catalog.tools and bag.declared_mcp_servers:
+        # Only now: reaching servers takes long.
+        bag = sources.open(run_code=True, servers=True)
     entry = _callable(bag, tool)
     arguments |= typed(given_pairs, entry.tool.parameters if entry.tool else {})
     session = bag.session()
@@ -58,16 +62,7 @@ def command(
     told = None if as_json else console
     result = run_to_end(called(session, entry.name, arguments, told))
     if as_json:
-        console.json(
-            {
-                "text": result.text,
-                "content": [block.to_dict() for block in result.content],
-                "structured": result.structured,
-                "is_error": result.is_error,
-                "is_interrupted": result.is_interrupted,
-                "error_code": result.error_code,
-            }
-        )
+        console.json(result_shape(result))
     ctx.exit(1 if result.is_error else 0)
 
 
@@ -94,7 +89,20 @@ def _callable(bag: "satchel.Satchel", name: str) -> "ToolEntry":
     return entry
 
 
-def _object(text: str | None, option: str) -> dict[str, Any]:
+def result_shape(result: ToolResult) -> dict[str, Any]:
+    """Return the JSON shape of a result."""
+    return {
+        "text": result.text,
+        "content": [block.to_dict() for block in result.content],
+        "structured": result.structured,
+        "is_error": result.is_error,
+        "is_interrupted": result.is_interrupted,
+        "error_code": result.error_code,
+    }
+
+
+def as_object(text: str | None, option: str) -> dict[str, Any]:
+    """Return what an option holds as JSON, an empty object if it is not given."""
     value = _from_json(text) if text is not None else {}
     if not isinstance(value, dict):
         raise click.BadParameter("must be one JSON object", param_hint=option)

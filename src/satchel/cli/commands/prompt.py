@@ -37,7 +37,7 @@ def command(
 
     Plugins are imported, as they are in an application.
     """
-    bag = sources.open(run_code=True, skill_style=_style(budget, tokens))
+    bag = sources.open(run_code=True, servers=True, skill_style=_style(budget, tokens))
     session = bag.session()
     session.activate(*groups)
     prompt = session.prompt()

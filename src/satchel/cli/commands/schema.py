@@ -29,7 +29,7 @@ def command(
 
     Plugins are imported, as they are in an application.
     """
-    bag = sources.open(run_code=True)
+    bag = sources.open(run_code=True, servers=True)
     session = bag.session()
     session.activate(*groups)
     schemas = session.schemas(dialect)

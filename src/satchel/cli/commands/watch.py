@@ -39,7 +39,7 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
     news: News = SimpleQueue()
     # Before the signals are taken over: a plugin that hangs at its import must not hold Ctrl-C up.
     try:
-        bag = sources.open(run_code=True)
+        bag = sources.open(run_code=True, servers=True)
     except KeyboardInterrupt:
         return
     with _stopped_by_signals(news):

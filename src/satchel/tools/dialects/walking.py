@@ -1,6 +1,6 @@
 """How a schema is walked: where schemas stand inside schemas, and how deep they may."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from satchel.errors import DefinitionError
@@ -23,6 +23,7 @@ _SCHEMAS = frozenset(
 _MAPS = frozenset(
     {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # What stands at a place: a schema or a list of them, schemas by name, or data of the author's.
 _SCHEMA, _MAP, _DATA = "schema", "map", "data"
 
@@ -59,6 +60,19 @@ def shown(schema: Any) -> Any:
         else:
             target[at] = value
     return holder[""]
+
+
+def references(schema: Any) -> Iterator[str]:
+    """Yield what the schemas in a schema refer to; data that looks like a reference is none."""
+    todo: list[tuple[Any, str]] = [(schema, _SCHEMA)]
+    while todo:
+        value, kind = todo.pop()
+        if isinstance(value, Mapping):
+            if kind == _SCHEMA:
+                yield from (value[key] for key in _REFERENCES if isinstance(value.get(key), str))
+            todo.extend((item, _kind_inside(kind, key)) for key, item in value.items())
+        elif isinstance(value, list | tuple):
+            todo.extend((item, kind) for item in value)
 
 
 def run(walk: Walk, most: int | None = None) -> Any:

@@ -1,0 +1,50 @@
+"""What users pick from a menu or type after a slash: the skill prompt, the notes, each skill."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from satchel.catalog import SkillEntry
+from satchel.groups import View
+from satchel.text import visible
+
+WORDS = "arguments"
+"""The argument of a skill's prompt: what to do with it, in the user's words."""
+
+_TEXTS = {
+    "skill_prompt": "The skills that there are, for a system prompt.",
+    "activated_notes": "How to use the active tool groups well, for a system prompt.",
+}
+
+
+Described = list[dict[str, Any]]
+
+
+def prompts_of(view: View, texts: Iterable[str]) -> tuple[Described, Described]:
+    """Describe the prompts of our own, and those of the skills."""
+    ours = [{"name": name, "description": _TEXTS[name]} for name in texts]
+    return ours, [_of_skill(skill) for skill in view.skills if skill.manifest]
+
+
+def _of_skill(skill: SkillEntry) -> dict[str, Any]:
+    argument = {"name": WORDS, "description": "What to do with it.", "required": False}
+    return {
+        "name": skill.name,
+        "description": visible(skill.description),
+        "arguments": [argument],
+    }
+
+
+def prompt_result(
+    description: str, text: str, arguments: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """Return a prompt as the messages of a user: the text, then what was said with it."""
+    words = (arguments or {}).get(WORDS, "").strip()
+    return {
+        "resultType": "complete",
+        "description": description,
+        "messages": [
+            {"role": "user", "content": {"type": "text", "text": said}}
+            for said in (text, words)
+            if said
+        ],
+    }

@@ -1,0 +1,210 @@
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from satchel import Limits, Satchel, Settings
+from satchel.remote import StdioServer
+
+PLAIN = Path(__file__).parents[1] / "remote" / "plain.py"
+LYING = PLAIN.with_name("lying.py")
+
+
+@pytest.fixture
+def offers(here, a_config_folder_of_its_own):
+    """Let the user's file name a server that offers these tools."""
+    a_config_folder_of_its_own.mkdir()
+
+    def write(*tools, **descriptions):
+        told = {**dict.fromkeys(tools, "Told."), **descriptions}
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+        book = [
+            {"name": name, "description": words, "inputSchema": schema}
+            for name, words in told.items()
+        ]
+        (here / "book.json").write_text(json.dumps(book))
+        (a_config_folder_of_its_own / "satchel.toml").write_text(
+            f"[mcp.box]\ncommand = {sys.executable!r}\n"
+            f"args = [{str(PLAIN)!r}, {str(here / 'book.json')!r}]\n"
+        )
+
+    return write
+
+
+def test_the_servers_are_listed_and_none_is_started(run, a_config_folder_of_its_own, here):
+    a_config_folder_of_its_own.mkdir()
+    path = a_config_folder_of_its_own / "satchel.toml"
+    path.write_text(
+        '[mcp.one]\ncommand = "touch"\nargs = ["was-started"]\npin = "warn"\n'
+        '[mcp.two]\nurl = "https://user:hush@example.org/mcp?key=hush"\n'
+    )
+    result = run("mcp", "list")
+    assert (result.exit_code, "2 servers" in result.stderr) == (0, True)
+    assert "hush" not in result.output
+    assert json.loads(run("mcp", "list", "--json").stdout) == [
+        {
+            "name": "one",
+            "transport": "stdio",
+            "where": "touch",
+            "plugin": None,
+            "path": str(path),
+            "pin": "warn",
+        },
+        {
+            "name": "two",
+            "transport": "streamable-http",
+            "where": "https://example.org/mcp",
+            "plugin": None,
+            "path": str(path),
+            "pin": "hold",
+        },
+    ]
+    for command in ("list", "doctor", "plugins"):
+        run(command)
+    assert not (here / "was-started").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[mcp.box]\ncommnd = "x"\n', "did you mean 'command'?"),
+        ('[mcp.box]\ncommand = "x"\nargs = ["${NO_SUCH}"]\n', "NO_SUCH"),
+        ("[mcp.box\n", "not TOML"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_told(run, here, text, told):
+    (here / "satchel.toml").write_text(text)
+    listed = run("mcp", "list", "--project")
+    assert (listed.exit_code, told in listed.stderr) == (0, True)
+    missing = run("mcp", "tools", "box", "--project")
+    assert (missing.exit_code, "satchel.toml" in missing.stderr) == (1, True)
+    assert told in missing.stderr
+
+
+def test_a_file_of_the_folder_that_is_not_read_is_pointed_at(run, here):
+    assert "satchel mcp list" in run("mcp", "tools", "box").stderr
+    (here / "satchel.toml").write_text('[mcp.box]\ncommand = "x"\n')
+    assert "--project" in run("mcp", "tools", "box").stderr
+
+
+def test_the_skills_of_a_server_are_listed(run, here, a_config_folder_of_its_own):
+    file = {"uri": "skill://pdf/SKILL.md", "digest": f"sha256:{'0' * 64}", "size": 1}
+    front = {"name": "pdf", "description": "Split pages."}
+    entry = {"uri": file["uri"], "frontmatter": front, "resources": [file]}
+    (here / "lies.json").write_text(json.dumps({"skills": [[entry]], "contents": {}}))
+    a_config_folder_of_its_own.mkdir()
+    (a_config_folder_of_its_own / "satchel.toml").write_text(
+        f"[mcp.docs]\ncommand = {sys.executable!r}\n"
+        f"args = [{str(LYING)!r}, {str(here / 'lies.json')!r}]\n"
+    )
+    result = run("mcp", "skills", "docs")
+    assert result.stdout.split() == ["pdf", "Split", "pages."]
+    assert "1 skill" in result.stderr
+    (shape,) = json.loads(run("mcp", "skills", "docs", "--json").stdout)
+    assert (shape["source"], shape["path"]) == ("mcp:docs", "skill://docs/pdf")
+
+
+def test_the_tools_of_a_server_are_listed(run, offers):
+    offers("a", "b")
+    result = run("mcp", "tools", "box")
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [
+        ["a", "Told."],
+        ["b", "Told."],
+    ]
+    first = json.loads(run("mcp", "tools", "box", "--json").stdout)[0]
+    assert (first["name"], first["server_name"], first["state"]) == ("a", "a", "ok")
+    assert first["parameters"]["properties"] == {"text": {"type": "string"}}
+
+
+def test_a_tool_is_called_by_either_command(run, offers):
+    offers("echo", "fail")
+    for command in (("mcp", "call", "box"), ("call",)):
+        result = run(*command, "echo", "text=3")
+        assert (result.exit_code, result.stdout) == (0, '{"text": "3"}\n')
+    result = run("mcp", "call", "box", "fail", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["text"]) == (1, "no such city")
+
+
+def test_what_changed_is_held_shown_and_approved(run, offers):
+    offers("a", "b")
+    run("mcp", "tools", "box")
+    offers("b", "c", a="Evil.")
+    states = {item["name"]: item["state"] for item in tools(run)}
+    assert states == {"a": "held", "b": "ok", "c": "held"}
+    refused = run("mcp", "call", "box", "a")
+    assert refused.exit_code == 1
+    assert "satchel mcp approve box a" in refused.stderr
+    result = run("mcp", "approve", "box", "a")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nobody is there to be asked (give --yes" in result.stderr
+    result = run("mcp", "approve", "box", "a", "--yes")
+    assert result.stdout == "approved a\n"
+    assert "  description:\n  - Told.\n  + Evil.\n" in result.stderr
+    assert json.loads(run("mcp", "approve", "box", "--json", "--yes").stdout) == {
+        "server": "box",
+        "approved": ["c"],
+    }
+    assert "all is as it was approved" in run("mcp", "approve", "box").stderr
+    assert {item["state"] for item in tools(run)} == {"ok"}
+
+
+def test_somebody_at_a_terminal_is_asked(run, offers, monkeypatch):
+    offers("a")
+    run("mcp", "tools", "box")
+    offers("a", "b")
+    monkeypatch.setattr("satchel.cli.asking.Terminal.is_there", True)
+    assert run("mcp", "approve", "box", input="n\n").exit_code == 1
+    assert [item["state"] for item in tools(run)] == ["ok", "held"]
+    result = run("mcp", "approve", "box", input="y\n")
+    assert "Approve 1 tool?" in result.stderr
+    assert result.stdout == "approved b\n"
+
+
+def test_a_tool_is_approved_by_the_digest_that_was_told(run, offers, here):
+    offers("a")
+    run("mcp", "tools", "box", "--state", here / "state")
+    offers(a="Other.")
+    told = run("mcp", "tools", "box", "--state", here / "state").stderr
+    (command,) = re.findall("satchel (mcp approve box a --digest [0-9a-f]{32})", told)
+    offers(a="Evil.")
+    result = run(*command.split(), "--state", here / "state")
+    assert result.stdout == f"approved a when it is {command[-32:]}\n"
+    assert tools(run, "--state", here / "state")[0]["state"] == "held"
+    offers(a="Other.")
+    assert tools(run, "--state", here / "state")[0]["state"] == "ok"
+    assert run("mcp", "approve", "box", "--digest", "x").exit_code == 1
+
+
+def test_a_server_that_only_a_program_knows_is_approved_by_digest(run, here):
+    book = here / "book.json"
+    server = StdioServer(sys.executable, (str(PLAIN), str(book)))
+    told = {"name": "a", "inputSchema": {"type": "object"}}
+    for description in ("Told.", "Other."):
+        book.write_text(json.dumps([{**told, "description": description}]))
+        with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as bag:
+            bag.register_mcp_server(server, name="mine")
+            odd = bag.catalog.tool("a").tool.odd
+    result = run("mcp", "approve", "mine", "a", "--digest", odd.digest)
+    assert result.stdout == f"approved a when it is {odd.digest}\n"
+    with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as bag:
+        bag.register_mcp_server(server, name="mine")
+        assert bag.catalog.tool("a").tool.odd is None
+    unknown = run("mcp", "approve", "yours", "a", "--digest", odd.digest)
+    assert (unknown.exit_code, "--project" in unknown.stderr) == (1, True)
+
+
+def tools(run, *options):
+    return json.loads(run("mcp", "tools", "box", "--json", *options).stdout)
+
+
+def test_what_is_unknown_or_down_is_one_line(run, offers, here):
+    offers("first")
+    assert "did you mean box" in run("mcp", "tools", "boxx").stderr
+    assert "did you mean first" in run("mcp", "call", "box", "frist").stderr
+    assert "did you mean first" in run("mcp", "approve", "box", "frist").stderr
+    (here / "book.json").unlink()
+    result = run("mcp", "tools", "box")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert "FileNotFoundError" in result.stderr

@@ -1,0 +1,183 @@
+"""`satchel serve`: its options, and what it prints for clients. Serving is tried in tests/mcp."""
+
+import json
+import sys
+import tomllib
+
+import pytest
+
+from satchel.cli.mcpclients import CLIENTS
+
+every_client = pytest.mark.parametrize("client", CLIENTS)
+
+
+def config(printed, client):
+    """Return the one server in a block, whatever the format."""
+    read = tomllib.loads if client == "codex" else json.loads
+    (servers,) = read(printed).values()
+    return servers["satchel"]
+
+
+@every_client
+def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
+    given = ["--skills", "skills", "--group", "maps", "--disable-tool", 'r"m*', "--no-skill-tools"]
+    result = run("serve", "--print-config", client, *given)
+    assert result.exit_code == 0
+    made = config(result.stdout, client)
+    assert made["command"] == sys.executable
+    assert made["args"] == [
+        *("-m", "satchel", "serve", "--skills", str(here / "skills"), "--group", "maps"),
+        *("--disable-tool", 'r"m*', "--no-skill-tools"),
+    ]
+    assert CLIENTS[client]["file"] in result.stderr
+
+
+@every_client
+def test_any_folder_can_be_named_to_a_client(run, client, here):
+    odd = 'a "b" \\ \t\x7f é 😀'
+    made = config(run("serve", "--print-config", client, "--skills", odd).stdout, client)
+    assert made["args"][-1] == str(here / odd)
+
+
+@every_client
+def test_a_client_is_told_how_to_connect_and_no_token_is_shown(run, client, here):
+    (here / "tokens").write_text("a" * 32)
+    (here / "tokens").chmod(0o600)
+    result = run(
+        "serve", "--print-config", client, "--http", "0.0.0.0:8000", "--token-file", "tokens"
+    )
+    assert "http://127.0.0.1:8000/mcp" in config(result.stdout, client).values()
+    assert "a" * 32 not in result.stdout
+    assert "TOKEN" in result.stdout
+    assert ("SATCHEL_TOKEN" in result.stderr) == (client == "codex")
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("0.0.0.0:8000", "http://tools.example.com:8000/mcp"),
+        ("127.0.0.1:8000", "https://tools.example.com/mcp"),
+    ],
+)
+def test_clients_elsewhere_are_told_the_name_that_they_may_use(run, here, address, url):
+    (here / "tokens").write_text("a" * 32)
+    (here / "tokens").chmod(0o600)
+    given = ["--token-file", "tokens", "--allow-host", "tools.example.com"]
+    result = run("serve", "--print-config", "cursor", "--http", address, *given)
+    assert config(result.stdout, "cursor")["url"] == url
+
+
+def test_who_tells_no_name_hears_that_there_is_another_one(run, here):
+    (here / "tokens").write_text("a" * 32)
+    (here / "tokens").chmod(0o600)
+    given = ["--http", "0.0.0.0:8000", "--token-file", "tokens"]
+    assert "--allow-host" in run("serve", "--print-config", "cursor", *given).stderr
+
+
+def test_no_configuration_is_printed_for_a_token_file_that_is_of_no_use(run):
+    result = run("serve", "--print-config", "cursor", "--http", "8000", "--token-file", "nope")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+
+
+def test_a_file_is_named_that_takes_servers_to_connect_to(run):
+    result = run("serve", "--print-config", "claude", "--http", "8000")
+    assert "put it into .mcp.json\n" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--token-file", "tokens"],
+        ["--allow-host", "x"],
+        ["--allow-origin", "https://x"],
+        ["--rate", "0"],
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--print-config", "cursor"]])
+def test_what_is_for_http_is_wrong_without_it(run, option, more):
+    result = run("serve", *option, *more)
+    assert result.exit_code == 2
+    assert f"{option[0]}: only with --http" in result.stderr
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "-1", "many"])
+def test_a_rate_is_a_number(run, rate):
+    result = run("serve", "--http", "127.0.0.1:0", "--rate", rate)
+    assert result.exit_code == 2
+    assert "--rate" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["", "x:8000", "https://x", "x/mcp", "[::1]"])
+def test_a_host_is_a_name_alone(run, name):
+    result = run("serve", "--http", "127.0.0.1:0", "--allow-host", name)
+    assert result.exit_code == 2
+    assert "tools.example.com" in result.stderr
+
+
+def test_a_page_is_named_with_how_it_is_reached(run):
+    result = run("serve", "--http", "127.0.0.1:0", "--allow-origin", "app.example.com")
+    assert result.exit_code == 2
+    assert "https://app.example.com" in result.stderr
+
+
+def test_printing_a_configuration_imports_no_plugin(run, toolkit, was_run):
+    assert run("serve", "--print-config", "cursor", "--plugins", toolkit).exit_code == 0
+    assert not was_run()
+
+
+def test_where_the_project_is_depends_on_the_client(run):
+    result = run("serve", "--print-config", "claude", "--project")
+    assert "--project" in config(result.stdout, "claude")["args"]
+    assert "folder in which the client starts it" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "address", ["0.0.0.0:8000", "192.168.1.5:8000", "example.com:80", "[::]:1"]
+)
+def test_an_address_that_others_can_reach_needs_a_token_file(run, address):
+    result = run("serve", "--http", address)
+    assert result.exit_code == 2
+    assert "--token-file" in result.stderr
+
+
+def test_a_token_file_that_others_may_read_is_refused(run, here):
+    (here / "tokens").write_text("a" * 32)
+    (here / "tokens").chmod(0o644)
+    result = run("serve", "--http", "127.0.0.1:0", "--token-file", "tokens")
+    assert result.exit_code == 1
+    assert "chmod 600" in result.stderr
+
+
+def test_what_is_no_address_is_wrong_usage(run):
+    result = run("serve", "--http", "localhost")
+    assert result.exit_code == 2
+    assert "HOST:PORT" in result.stderr
+
+
+def test_an_address_that_is_taken_is_one_line(run, here):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run("serve", "--http", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert result.exit_code == 1
+    assert "cannot listen" in result.stderr
+
+
+def test_without_the_sdk_it_is_said_how_to_get_it(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    result = run("serve")
+    assert result.exit_code == 1
+    assert "pip install 'satchel[mcp]'" in result.stderr
+
+
+def test_what_is_wrong_is_told_before_the_sdk_is_looked_for(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    assert "HOST:PORT" in run("serve", "--http", "localhost").stderr
+    told = run("serve", "--http", "127.0.0.1:0", "--token-file", "none").stderr
+    assert "the token file cannot be read" in told
+
+
+def test_no_other_command_imports_the_sdk(execute):
+    code = f"{sys.executable} -X importtime -m satchel serve --help 2>&1 | grep -c ' mcp$' || true"
+    assert execute(script=code).stdout.strip() == "0"

@@ -1,0 +1,190 @@
+"""Carry the reference server of MCP, and kill it in the middle of a call.
+
+    python tests/conformance/everything.py
+
+`run.py` does this, too, and records it. It needs npx, by which the server comes; EVERYTHING names
+a command that is there already.
+"""
+
+import asyncio
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from satchel import Event, HttpServer, Image, Limits, ResourceLink, Satchel, Settings, StdioServer
+from satchel.remote import RemoteServer
+
+VERSION = "2026.8.31"
+COMMAND = f"npx --yes @modelcontextprotocol/server-everything@{VERSION}"
+LIMIT = 120
+"""Seconds after which something has failed; npx may have to load the server first."""
+
+Row = tuple[str, bool, str]
+
+
+def command() -> list[str]:
+    """Return what starts the server."""
+    return shlex.split(os.environ.get("EVERYTHING", COMMAND))
+
+
+def run() -> list[Row]:
+    """Try both transports; return of each whether all went well, and what was tried."""
+    rows = []
+    for name, start in (("stdio", on_stdio), ("streamable HTTP", on_http)):
+        try:
+            with start() as (server, kill), carried(server) as bag:
+                told, passed = "; ".join(tried(bag, kill)), True
+        except Exception as problem:
+            told, passed = f"{type(problem).__name__}: {problem}", False
+        rows.append((name, passed, told))
+    return rows
+
+
+@contextmanager
+def on_stdio() -> Iterator[tuple[RemoteServer, Callable[[], None]]]:
+    """Describe a process that writes its id into a file, and what kills it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "pid")
+        noting = ("-c", 'echo $$ > "$0"; exec "$@"', str(file))
+        server = StdioServer("sh", (*noting, *command(), "stdio"))
+        yield server, lambda: os.kill(int(file.read_text()), signal.SIGKILL)
+
+
+@contextmanager
+def on_http() -> Iterator[tuple[RemoteServer, Callable[[], None]]]:
+    """Start a server on a port of its own, and say what kills it and starts another there."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        process = subprocess.Popen(
+            [*command(), "streamableHttp"],
+            env={**os.environ, "PORT": str(port)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert process.stderr is not None
+        running.append(process)
+        for line in process.stderr:
+            if b"listening" in line:
+                # Nobody reads on; it must not wait for that.
+                threading.Thread(target=process.stderr.read, daemon=True).start()
+                return
+        raise RuntimeError("the server did not begin")
+
+    def end() -> None:
+        os.killpg(running[-1].pid, signal.SIGKILL)
+        running[-1].wait()
+
+    def again() -> None:
+        end()
+        start()
+
+    start()
+    try:
+        yield HttpServer(f"http://127.0.0.1:{port}/mcp"), again
+    finally:
+        end()
+
+
+@contextmanager
+def carried(server: RemoteServer) -> Iterator[Satchel]:
+    """Carry a server in a satchel that knows nothing of this machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(
+            limits=Limits(mcp_connect=LIMIT),
+            state_folder=str(Path(folder, "state")),
+            config_folder=str(Path(folder, "config")),
+        )
+        with Satchel(settings=settings) as bag:
+            bag.register_mcp_server(server, name="everything", group="basic", timeout=LIMIT)
+            yield bag
+
+
+def tried(bag: Satchel, kill: Callable[[], None]) -> Iterator[str]:
+    """Use the tools, kill the server during a call, use them again; yields what went well."""
+    names = {*bag.catalog.tools}
+    assert {"echo", "get-sum"} <= names, bag.catalog.diagnostics
+    yield f"{len(names)} tools"
+    asyncio.run(use(bag))
+    yield "text, structured content, images and links"
+    gone, back = threading.Event(), threading.Event()
+    seen = defaultdict(threading.Event, {Event.REMOVED: gone, Event.ADDED: back})
+    bag.subscribe(lambda change: seen[change.event].set() if change.name == "echo" else None)
+    asyncio.run(interrupted(bag, kill))
+    yield "killed during a call, which is told"
+    assert gone.wait(LIMIT), "its tools were not withdrawn"
+    assert back.wait(LIMIT), "it did not come back"
+    assert {*bag.catalog.tools} == names, "its tools are not the same"
+    asyncio.run(use(bag))
+    yield "back by itself with the same tools"
+
+
+async def use(bag: Satchel) -> None:
+    """Call tools that answer each in another way."""
+    session = bag.session()
+
+    async def call(name: str, **arguments: object) -> object:
+        result = await session.call(name, arguments)
+        assert not result.is_error, f"{name}: {result.text}"
+        return result
+
+    assert (await call("echo", message="hello")).text == "Echo: hello"
+    assert "5" in (await call("get-sum", a=2, b=3)).text
+    weather = await call("get-structured-content", location="Chicago")
+    assert weather.structured.keys() == {"temperature", "conditions", "humidity"}
+    picture = await call("get-tiny-image")
+    assert any(isinstance(block, Image) for block in picture.content)
+    links = await call("get-resource-links", count=2)
+    assert sum(isinstance(block, ResourceLink) for block in links.content) == 2
+    refused = await session.call("get-structured-content", {"location": "Atlantis"})
+    assert refused.error_code == "invalid_arguments"
+
+
+async def interrupted(bag: Satchel, kill: Callable[[], None]) -> None:
+    """Kill the server once a long call says that it runs; the call ends as an error."""
+    arguments = {"duration": LIMIT, "steps": LIMIT}
+    items = bag.session().stream("trigger-long-running-operation", arguments)
+    first = await anext(items)
+    assert "progress" in first.metadata, first
+    await asyncio.to_thread(kill)
+    *_, last = [item async for item in items]
+    assert last.error_code == "tool_error", last
+    assert "everything" in last.text, last.text
+
+
+def section(rows: list[Row]) -> str:
+    """Return the results as a section of a page."""
+    table = "\n".join(
+        f"| {name} | {'pass' if ok else 'FAIL'} | {told} |" for name, ok, told in rows
+    )
+    return SECTION.format(version=VERSION, table=table)
+
+
+SECTION = """
+## Carrying the reference server
+
+The same run carries `@modelcontextprotocol/server-everything` {version} in a satchel
+(`tests/conformance/everything.py`), and kills it with SIGKILL while a call of it runs.
+
+| over | result | tried |
+| --- | --- | --- |
+{table}
+"""
+
+if __name__ == "__main__":
+    found = run()
+    print(section(found))
+    sys.exit(not all(passed for _, passed, _ in found))

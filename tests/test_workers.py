@@ -1,0 +1,1155 @@
+import asyncio
+import itertools
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from satchel import Limits, Satchel, Settings, ToolCall, ToolContext
+from satchel.catalog import State
+from satchel.runtime import run_call
+
+ENOUGH = 60
+"""Seconds after which a test gives up; nothing waits that long that goes well."""
+
+MANIFEST = "name: demo\nactive: true\nnotes: Mind.\ngroups: {more: {}}\nisolation: process\n"
+TOOLS = '''
+import os
+from pathlib import Path
+from typing import Literal
+
+from satchel import ToolError, tool
+
+VERSION = 1
+
+
+@tool
+def pid() -> int:
+    """Tell the process."""
+    return os.getpid()
+
+
+@tool
+def version() -> int:
+    """Tell the version."""
+    return VERSION
+
+
+@tool(group="more", timeout=7, idempotent=True)
+def greet(name: str, times: int = 2, how: Literal["loud", "soft"] = "soft") -> dict:
+    """Greet.
+
+    Args:
+        name: Whom.
+    """
+    print("noise")
+    if name == "nobody":
+        raise ToolError("Name somebody.")
+    return {"text": f"Hello {name}" * times}
+
+
+@tool
+def die() -> None:
+    """End the process."""
+    os._exit(3)
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    """Write a plugin, and return its folder."""
+
+    def write(tools=TOOLS, manifest=MANIFEST, **files):
+        folder = tmp_path / "plugins" / "demo"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "toolkit.yaml").write_text(manifest)
+        (folder / "tools.py").write_text(tools)
+        for name, text in files.items():
+            (folder / f"{name}.py").write_text(text)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def carried(tmp_path):
+    """Carry the plugin; all is closed in the end."""
+    made = []
+
+    def make(limits=None, **options):
+        settings = Settings(limits=limits or Limits(), config_folder=str(tmp_path / "config"))
+        made.append(Satchel(plugins=[tmp_path / "plugins"], settings=settings, **options))
+        return made[-1]
+
+    yield make
+    for bag in made:
+        bag.close()
+
+
+def called(bag, name, /, **arguments):
+    session = bag.session()
+    for group in bag.catalog.tools[name].groups:
+        session.activate(group)
+    return asyncio.run(session.call(name, arguments))
+
+
+def codes(bag):
+    found = (item.code for item in bag.catalog.diagnostics)
+    return [code for code in found if code != "plugin-not-enabled"]
+
+
+def ended(process, within=ENOUGH):
+    """Tell whether a process that nobody here started ends in time."""
+    try:
+        handle = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([handle], [], [], within)[0])
+    finally:
+        os.close(handle)
+
+
+def until(bag, what):
+    """Look again until something is true."""
+    end = time.monotonic() + ENOUGH
+    while not what():
+        assert time.monotonic() < end, codes(bag)
+        bag.refresh()
+
+
+def test_a_plugin_that_asks_for_it_runs_in_a_process_of_its_own(plugin, carried):
+    plugin()
+    bag = carried()
+    process = called(bag, "pid").structured
+    assert process not in {os.getpid(), None}
+    assert called(bag, "pid").structured == process
+    for odd in ("\ud800", object(), float("nan")):
+        assert called(bag, "greet", name=odd).is_error
+    assert called(bag, "pid").structured == process
+    assert codes(bag) == []
+    assert bag.catalog.plugins["demo"].state is State.OK
+
+
+def test_its_tools_are_what_they_would_be_in_this_process(plugin, carried):
+    folder = plugin()
+    apart = carried()
+    plugin(manifest=MANIFEST.replace("process", "none"))
+    here = carried()
+    assert folder.exists()
+    for name in here.catalog.tools:
+        one, other = apart.catalog.tools[name], here.catalog.tools[name]
+        assert (one.name, one.description, one.groups, one.path) == (
+            other.name,
+            other.description,
+            other.groups,
+            other.path,
+        )
+        for what in ("parameters", "output", "annotations", "timeout", "idempotent"):
+            assert getattr(one.tool, what) == getattr(other.tool, what)
+        assert one.version == other.version
+    assert apart.session().prompt() == here.session().prompt()
+    for dialect in ("openai", "mcp", "anthropic"):
+        assert apart.session().schemas(dialect) == here.session().schemas(dialect)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"name": "you"},
+        {"name": "you", "times": "3"},
+        {"name": "nobody"},
+        {"name": "you", "how": "wild"},
+        {},
+        {"name": "you", "other": 1},
+    ],
+)
+def test_its_calls_answer_as_they_would_in_this_process(plugin, carried, arguments):
+    plugin()
+    apart = called(carried(), "greet", **arguments)
+    plugin(manifest=MANIFEST.replace("process", "none"))
+    here = called(carried(), "greet", **arguments)
+    for what in ("text", "structured", "is_error", "error_code", "metadata"):
+        assert getattr(apart, what) == getattr(here, what)
+
+
+def test_no_file_of_the_current_folder_takes_the_place_of_a_module(
+    plugin, carried, tmp_path, monkeypatch
+):
+    (tmp_path / "json.py").write_text("raise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    plugin()
+    assert called(carried(), "version").structured == 1
+
+
+def test_its_values_reach_it_and_no_list_of_processes_shows_them(plugin, carried, tmp_path):
+    plugin(
+        "import os\n"
+        "from satchel import tool\n\n"
+        '@tool(state=["api_key"])\n'
+        "def key(api_key: str) -> list:\n"
+        '    """Tell the key."""\n'
+        "    return [api_key, os.getpid()]\n"
+    )
+    bag = carried(config={"demo": {"api_key": "s3cret-value"}})
+    value, process = called(bag, "key").structured
+    assert value == "s3cret-value"
+    assert "api_key" not in str(bag.session().schemas())
+    for what in ("cmdline", "environ"):
+        assert b"s3cret" not in Path(f"/proc/{process}/{what}").read_bytes()
+    assert "s3cret" not in repr(bag.catalog.plugins["demo"])
+
+
+def test_another_value_is_another_process(plugin, carried, tmp_path):
+    plugin(
+        "from satchel import tool\n\n"
+        '@tool(state=["key"])\n'
+        'def tell(key: str) -> str:\n    """Tell."""\n    return key\n'
+    )
+    bag = carried()
+    assert "tell" not in bag.catalog.tools
+    assert "tool-state-missing" in codes(bag)
+    env = tmp_path / "config" / "plugins" / "demo.env"
+    env.parent.mkdir(parents=True)
+    for value in ("one", "two"):
+        env.write_text(f"KEY={value}\n")
+        bag.refresh()
+        assert called(bag, "tell").text == value
+
+
+def test_one_that_dies_comes_back_by_itself(plugin, carried):
+    plugin()
+    bag = carried()
+    before = called(bag, "pid").structured
+    assert called(bag, "die").is_error
+    after = called(bag, "pid").structured
+    assert after not in {before, None}
+    until(bag, lambda: codes(bag) == [])
+
+
+def test_while_it_is_down_that_is_told_and_its_calls_wait(plugin, carried, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    first = tmp_path / "first"
+    first.touch()
+    # The first one starts at once, the second once somebody opens the gate.
+    plugin(
+        TOOLS
+        + f"first = Path({str(first)!r})\nif first.exists():\n    first.unlink()\n"
+        + f"else:\n    open({str(gate)!r}).close()\n"
+    )
+    bag = carried()
+    assert called(bag, "die").is_error
+    until(bag, lambda: "plugin-worker-down" in codes(bag))
+    assert "pid" in bag.catalog.tools
+
+    async def wait():
+        session = bag.session()
+        call = asyncio.create_task(session.call("pid", {}))
+        await asyncio.to_thread(lambda: open(gate, "w").close())
+        return await call
+
+    assert not asyncio.run(wait()).is_error
+    until(bag, lambda: codes(bag) == [])
+
+
+SLOW = (
+    TOOLS
+    + '''
+
+@tool
+async def hold(started: str, gate: str) -> int:
+    """Wait at a gate."""
+    import asyncio
+
+    await asyncio.to_thread(lambda: open(started, "w").close())
+    await asyncio.to_thread(lambda: open(gate).close())
+    return VERSION
+'''
+)
+
+
+def test_a_call_ends_on_the_process_that_it_began_on_and_then_that_ends(plugin, carried, tmp_path):
+    started, gate = tmp_path / "started", tmp_path / "gate"
+    os.mkfifo(started)
+    os.mkfifo(gate)
+    plugin(SLOW)
+    bag = carried(Limits(drain=0.1))  # for what was removed, and not for what somebody uses
+    old = called(bag, "pid").structured
+
+    async def reload():
+        call = asyncio.create_task(
+            bag.session().call("hold", {"started": str(started), "gate": str(gate)})
+        )
+        await asyncio.to_thread(lambda: open(started).close())
+        plugin(SLOW.replace("VERSION = 1", "VERSION = 2"))
+        await asyncio.to_thread(bag.refresh)
+        now = await bag.session().call("version", {})
+        assert now.structured == 2
+        assert (await bag.session().call("pid", {})).structured != old
+        assert not (await asyncio.wait([call], timeout=0.5))[0]
+        await asyncio.to_thread(lambda: open(gate, "w").close())
+        return (await call).structured
+
+    assert asyncio.run(reload()) == 1
+    assert ended(old)
+
+
+def test_a_call_that_is_interrupted_ends_there_too(plugin, carried, tmp_path):
+    started, ended_there = tmp_path / "started", tmp_path / "ended"
+    os.mkfifo(started)
+    os.mkfifo(ended_there)
+    plugin(
+        TOOLS
+        + "\nimport asyncio\n\n@tool\nasync def hang() -> None:\n"
+        + '    """Hang."""\n    try:\n'
+        + f"        await asyncio.to_thread(lambda: open({str(started)!r}, 'w').close())\n"
+        + "        await asyncio.Event().wait()\n    finally:\n"
+        + f"        open({str(ended_there)!r}, 'w').close()\n"
+    )
+    bag = carried()
+
+    async def interrupt():
+        call = asyncio.create_task(bag.session().call("hang", {}))
+        await asyncio.to_thread(lambda: open(started).close())
+        call.cancel()
+        await asyncio.wait([call])
+        await asyncio.to_thread(lambda: open(ended_there).close())
+
+    asyncio.run(asyncio.wait_for(interrupt(), ENOUGH))
+    assert called(bag, "version").structured == 1
+
+
+def test_a_watch_swaps_it_while_everything_goes_on(plugin, carried):
+    plugin()
+    bag = carried()
+
+    async def edit():
+        async with bag.watch() as changes:
+            plugin(TOOLS.replace("VERSION = 1", "VERSION = 2"))
+            answers = []
+            async for change in changes:
+                answers.append((await bag.session().call("version", {})).structured)
+                if change.name == "demo":
+                    break
+            return answers[-1]
+
+    assert asyncio.run(asyncio.wait_for(edit(), ENOUGH)) == 2
+
+
+def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carried):
+    plugin()
+    bag = carried()
+    old = called(bag, "pid").structured
+    plugin(TOOLS.replace("VERSION = 1", "VERSION = 1 / 0"))
+    bag.refresh()
+    assert bag.catalog.plugins["demo"].state is State.STALE
+    assert "plugin-import-failed" in codes(bag)
+    assert called(bag, "pid").structured == old
+    os.kill(old, signal.SIGKILL)
+    assert ended(old)
+    until(bag, lambda: not called(bag, "version").is_error)
+    assert called(bag, "version").structured == 1
+    plugin(TOOLS.replace("VERSION = 1", "VERSION = 3"))
+    bag.refresh()
+    assert called(bag, "version").structured == 3
+    assert codes(bag) == []
+
+
+def test_a_broken_edit_that_ends_its_process_is_told_with_its_reason(plugin, carried):
+    plugin()
+    bag = carried()
+    old = called(bag, "pid").structured
+    plugin("import os, sys\nsys.stderr.write('no licence')\nos._exit(4)\n" + TOOLS)
+    for _ in range(2):
+        bag.refresh()
+        assert bag.catalog.plugins["demo"].state is State.STALE
+        (told,) = (i for i in bag.catalog.diagnostics if i.code == "plugin-worker-down")
+        assert "no licence" in told.message
+    assert called(bag, "pid").structured == old
+    os.kill(old, signal.SIGKILL)
+    until(bag, lambda: called(bag, "pid").structured not in {old, None})
+    until(bag, lambda: codes(bag).count("plugin-worker-down") == 1)
+    plugin()
+    bag.refresh()
+    assert codes(bag) == []
+
+
+def test_one_that_cannot_run_at_all_is_told(plugin, carried):
+    plugin("import os\nos._exit(3)\n")
+    bag = carried()
+    assert codes(bag) == ["plugin-worker-down"]
+    states = {entry.name: entry.state for entry in bag.catalog.all_plugins}
+    assert states["demo"] is State.FAILED
+
+
+def test_what_it_takes_more_than_its_memory_harms_nobody(plugin, carried):
+    plugin(
+        TOOLS
+        + '\n@tool\ndef fill(size: int) -> int:\n    """Fill."""\n    return len(bytearray(size))\n'
+    )
+    bag = carried(Limits(worker_memory=512 * 1024 * 1024))
+    assert called(bag, "fill", size=1024).structured == 1024
+    before = called(bag, "pid").structured
+    assert called(bag, "fill", size=1024 * 1024 * 1024).is_error
+    assert called(bag, "pid").structured == before
+
+
+def test_closing_ends_it_and_it_shuts_down(plugin, carried, tmp_path):
+    done = tmp_path / "done"
+    plugin(
+        TOOLS
+        + "\nimport satchel\n\n@satchel.hookimpl\ndef satchel_startup(config):\n    pass\n\n"
+        + f"@satchel.hookimpl\ndef satchel_shutdown():\n    Path({str(done)!r}).touch()\n"
+    )
+    bag = carried()
+    process = called(bag, "pid").structured
+    bag.close()
+    assert ended(process)
+    assert done.exists()
+
+
+MANY = """
+import asyncio
+import os
+import subprocess
+import sys
+
+import satchel
+from satchel import Image, Text, ToolContext, ToolError, ToolResult, tool
+
+
+@tool
+async def counts(to: int):
+    "Count."
+    for number in range(to):
+        yield f"  {number}\\n"
+
+
+@tool
+async def breaks(at: int):
+    "Break."
+    for number in range(at):
+        yield f"{number} "
+    raise ToolError("Broken.")
+
+
+@tool
+def structured() -> dict:
+    "Tell."
+    return {"a": [1, 2.5, None, True], "b": {"c": "\u00e9"}}
+
+
+@tool
+def pictures() -> list:
+    "Show."
+    return ["Look:", Image(b"PNG"), Text("there")]
+
+
+@tool
+def whole() -> ToolResult:
+    "Tell all."
+    told = (Text("done"),)
+    return ToolResult(told, {"x": 1}, True, error_code="busy", metadata={"a": {"b": [1]}})
+
+
+@tool
+def long() -> str:
+    "Tell much."
+    return "word " * 200_000
+
+
+@tool
+def fails() -> None:
+    "Fail."
+    raise ValueError("secret")
+
+
+@tool
+def noisy() -> str:
+    "Be noisy."
+    print("noise")
+    sys.stderr.write("noise")
+    os.write(1, b"{noise\\n")
+    subprocess.run([sys.executable, "-c", "print('noise'); input()"], check=False)
+    return "quiet"
+
+
+@tool
+def counted(context: ToolContext) -> list:
+    "Count in the state."
+    context.state.setdefault("seen", []).append(1)
+    context.state.pop("old", None)
+    told = context.get_metadata("user"), context.tool, context.call_id
+    return [len(context.state["seen"]), *told]
+
+
+@tool
+async def scattered():
+    "Tell of everything."
+    yield Text("a")
+    yield {"n": 1}
+    yield {"n": 2}
+    yield Image(b"x")
+
+
+@satchel.hookimpl
+def satchel_middleware():
+    async def shout(call, next):
+        async for item in next(call):
+            yield item
+        if call.name == "structured":
+            yield ToolResult((Text("LOUD"),))
+
+    return [shout]
+"""
+
+CALLS = [
+    ("counts", {"to": 5}),
+    ("counts", {"to": 0}),
+    ("breaks", {"at": 3}),
+    ("structured", {}),
+    ("pictures", {}),
+    ("whole", {}),
+    ("long", {}),
+    ("noisy", {}),
+    ("counted", {}),
+    ("counted", {}),
+    ("scattered", {}),
+    ("counts", {"to": "many"}),
+]
+
+
+async def told(bag):
+    """Return all that calls tell, and what is in the state then."""
+    session, items = bag.session(), []
+    session.state["old"] = 1
+    for name, arguments in CALLS:
+        context = ToolContext(metadata={"user": "you", "object": object()})
+        stream = session.stream(name, arguments, call_id=f"c{len(items)}", context=context)
+        items.append([item async for item in stream])
+    return items, dict(session.state)
+
+
+def test_all_that_its_tools_tell_is_what_they_would_tell_in_this_process(plugin, carried):
+    plugin(MANY)
+    apart = carried()
+    process = apart.catalog.plugins["demo"].supply.code
+    items, state = asyncio.run(told(apart))
+    plugin(MANY, MANIFEST.replace("process", "none"))
+    expected, expected_state = asyncio.run(told(carried()))
+    for mine, its in zip(items, expected, strict=True):
+        assert mine == its
+    assert state == expected_state == {"seen": [1, 1]}
+    assert called(apart, "fails").error_code == "tool_failed"
+    assert process.trouble is None
+
+
+def test_chunks_come_while_the_tool_goes_on(plugin, carried, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    plugin(
+        "from satchel import tool\n\n@tool\nasync def steps():\n"
+        "    'Go step by step.'\n    import asyncio\n    yield 'first'\n"
+        f"    await asyncio.to_thread(lambda: open({str(gate)!r}).close())\n    yield 'last'\n"
+    )
+    bag = carried()
+
+    async def follow():
+        seen = []
+        async for item in bag.session().stream("steps", {}):
+            seen.append(item.text)
+            if len(seen) == 1:
+                await asyncio.to_thread(lambda: open(gate, "w").close())
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(follow(), ENOUGH)) == ["first", "last", "firstlast"]
+
+
+EXAMPLE = Path(__file__).parent.parent / "docs" / "examples"
+
+
+def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
+    files = {"contracts": (EXAMPLE / "retrieval" / "contracts.py").read_text()}
+    tools = (EXAMPLE / "retrieval" / "tools.py").read_text()
+    manifest = (EXAMPLE / "retrieval" / "toolkit.yaml").read_text()
+    manifest = manifest.replace("name: retrieval", "name: demo")
+    plans = json.loads((EXAMPLE / "plans.json").read_text())
+
+    async def run(bag):
+        outcomes = []
+        for config in ({}, {"limit": "1"}, {"limit": "none"}):
+            for plan in plans.values():
+                session = bag.session()
+                session.state["library"] = "handbook"
+                calls = [ToolCall(**call) for call in plan]
+                context = ToolContext(config=config)
+                found = session.validate(calls, config=config)
+                outcomes.append([(one.index, one.ids, one.message) for one in found.rejected])
+                outcomes.append([(one.index, one.ids, one.message) for one in found.pruned])
+                outcomes.append([(one.index, one.call.arguments) for one in found.corrected])
+                results = await session.execute(calls, context=context)
+                outcomes.append([(one.text, one.error_code) for one in results])
+                outcomes.append((dict(session.state), session.prompt()))
+        session = bag.session()
+        return outcomes, session.tool_guide(), session.schemas(), bag.catalog.tools["retrieve"]
+
+    plugin(tools, f"{manifest}\nisolation: process\n", **files)
+    apart = carried()
+    assert codes(apart) == []
+    *mine, tool = asyncio.run(run(apart))
+    plugin(tools, manifest, **files)
+    *its, same = asyncio.run(run(carried()))
+    assert mine == its
+    assert (tool.version, tool.declared) == (same.version, same.declared)
+
+
+RULED = """
+import time
+
+import satchel
+from satchel import ToolConfigParam, ToolContract, ToolInvariant, tool
+
+KINDS = {"x": "int - a number"}
+
+
+def judged(call, state, config):
+    if call.arguments["x"] == 1:
+        raise ValueError("broken")
+    while call.arguments["x"] == 2:
+        time.sleep(1)
+    return state.get("open", True)
+
+
+@tool
+def ruled(x: int) -> int:
+    "Tell."
+    return x
+
+
+@tool
+def odd(x: int, part=None) -> int:
+    "Tell."
+    return x
+
+
+@satchel.hookimpl
+def satchel_contracts():
+    rule = ToolInvariant("rule", "Keep it.", judged)
+    odd = ToolConfigParam("part", default={1})
+    return [
+        ToolContract("ruled", KINDS, "Told.", invariants=[rule]),
+        ToolContract("odd", KINDS, "Odd.", config_params=[odd]),
+    ]
+"""
+
+
+def test_a_rule_that_gives_no_answer_refuses_the_call_and_no_tool_is_without_its_rules(
+    plugin, carried
+):
+    plugin(RULED)
+    bag = carried()
+    assert list(bag.catalog.tools) == ["ruled"]
+    (told,) = [item for item in bag.catalog.diagnostics if item.code == "plugin-not-isolated"]
+    assert "'odd'" in told.message
+    assert called(bag, "ruled", x=3).structured == 3
+    for x in (1, 2):
+        assert called(bag, "ruled", x=x).error_code == "rejected"
+    session = bag.session()
+    session.state["open"] = object()
+    assert asyncio.run(session.call("ruled", {"x": 3})).error_code == "rejected"
+    assert asyncio.run(bag.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
+
+
+def test_a_rule_that_its_process_cannot_judge_now_holds_up_nobody(plugin, carried, tmp_path):
+    gate, first = tmp_path / "gate", tmp_path / "first"
+    os.mkfifo(gate)
+    first.touch()
+    opening = f"""
+import os
+from pathlib import Path
+
+if Path({str(first)!r}).exists():
+    Path({str(first)!r}).unlink()
+else:
+    open({str(gate)!r}).close()
+
+
+@tool
+def die() -> None:
+    "End the process."
+    os._exit(3)
+"""
+    plugin(RULED.replace("default={1}", "default=1") + opening)
+    bag = carried()
+    assert called(bag, "die").is_error
+    until(bag, lambda: "plugin-worker-down" in codes(bag))
+    before = time.monotonic()
+    for _ in range(5):
+        assert called(bag, "ruled", x=3).error_code == "rejected"
+    assert time.monotonic() - before < 2
+    open(gate, "w").close()
+    until(bag, lambda: not called(bag, "ruled", x=3).is_error)
+
+
+def install(site, tools, *, version="1.0"):
+    """Install a package with a plugin `acme`, as an installer leaves it."""
+    folder = site / "acme"
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = MANIFEST.replace("demo", "acme")
+    files = {"__init__.py": "", "toolkit.yaml": manifest, "tools.py": tools}
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    for old in site.glob("*.dist-info"):
+        shutil.rmtree(old)
+    info = site / f"acme_tools-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: acme-tools\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text("[satchel.plugins]\nacme = acme\n")
+    record = [f"acme/{name},," for name in files]
+    (info / "RECORD").write_text("\n".join([*record, f"{info.name}/RECORD,,"]))
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """Make a folder of packages that the host sees, and no Python of its own."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def test_the_plugin_of_a_package_runs_in_a_process_of_its_own_and_is_upgraded(
+    site, carried, tmp_path
+):
+    (tmp_path / "plugins").mkdir()
+    install(site, TOOLS)
+    bag = carried(entry_points=["acme"])
+    assert (codes(bag), sorted(bag.catalog.tools)) == ([], ["die", "greet", "pid", "version"])
+    process = called(bag, "pid").structured
+    assert process != os.getpid()
+    assert "acme" not in sys.modules
+    install(site, TOOLS.replace("VERSION = 1", "VERSION = 2"), version="1.1")
+    bag.refresh()
+    assert called(bag, "version").structured == 2
+    assert ended(process)
+    assert called(bag, "die").is_error
+    assert called(bag, "version").structured == 2
+
+
+PATHS = """
+import asyncio
+import sys
+
+sys.path[:] = sys.argv[3:]
+from satchel import Satchel, Settings
+
+with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as bag:
+    print(asyncio.run(bag.session().call("version", {})).text)
+"""
+
+
+def test_it_finds_satchel_where_the_host_does(plugin, tmp_path):
+    plugin()
+    bare = tmp_path / "bare"
+    venv.create(bare, with_pip=False)
+    python = bare / ("Scripts" if os.name == "nt" else "bin") / "python"
+    folders = [tmp_path / "plugins", tmp_path / "config", *filter(None, sys.path)]
+    command = [python, "-c", PATHS, *folders]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("1\n", "")
+
+
+OFFERING = """
+import os
+
+import satchel
+from satchel import McpPrompt, McpResource, tool
+
+
+@satchel.hookimpl
+def satchel_config_fields():
+    return [satchel.ConfigField("word", "secret")]
+
+
+@satchel.hookimpl
+def satchel_startup(config):
+    global WORD
+    WORD = config["word"]
+
+
+@tool(state=["word"])
+def tell(word: str) -> list:
+    "Tell."
+    return [word, WORD, sorted(key for key in os.environ if key.startswith("SATCHEL_"))]
+
+
+def review(topic: str, depth: int = 1):
+    "Review something."
+    return f"Review {topic}, {depth} deep."
+
+
+def note(day: str):
+    "Read a note."
+    return f"{day}: sun"
+
+
+@satchel.hookimpl
+def satchel_mcp():
+    return [
+        McpPrompt(review, complete=lambda argument, begun: [f"{argument}-{begun}"]),
+        McpResource("notes://{day}", note, mime_type="text/plain"),
+    ]
+"""
+
+
+def test_what_its_hooks_declare_and_offer_reaches_it_and_is_served(
+    plugin, carried, tmp_path, monkeypatch
+):
+    plugin(OFFERING)
+    bag = carried()
+    assert bag.catalog.tools == {}
+    assert "s3cret" not in str(bag.catalog.diagnostics)
+    monkeypatch.setenv("SATCHEL_DEMO_WORD", "s3cret-word")
+    monkeypatch.setenv("SATCHEL_OTHER_WORD", "of another")
+    bag.refresh()
+    assert codes(bag) == []
+    assert called(bag, "tell").structured == ["s3cret-word", "s3cret-word", []]
+    prompt, resource = bag.catalog.plugins["demo"].supply.offers
+    assert (prompt.name, prompt.tool.description) == ("review", "Review something.")
+    assert prompt.complete("topic", "t") == ["topic-t"]
+    asked = ToolCall("review", {"topic": "tides", "depth": "2"}, tool=prompt.tool)
+    assert asyncio.run(run_call(prompt.tool, asked, Limits())).text == "Review tides, 2 deep."
+    bad = asyncio.run(run_call(prompt.tool, ToolCall("review", {}), Limits()))
+    assert bad.error_code == "invalid_arguments"
+    assert (resource.mime_type, resource.match("notes://today")) == ("text/plain", {"day": "today"})
+    read = ToolCall("note", {"day": "today"}, tool=resource.tool)
+    assert asyncio.run(run_call(resource.tool, read, Limits())).text == "today: sun"
+
+
+MARKING = """
+import asyncio
+from pathlib import Path
+
+from satchel import tool
+
+VERSION = 0
+
+
+@tool
+async def mark(number: int, log: str) -> list:
+    "Write a number down, once."
+    with open(log, "a") as file:
+        file.write(f"{number}\\n")
+    await asyncio.sleep(number % 7 / 50)
+    return [number, VERSION]
+"""
+
+EDITS = 20
+
+
+def test_no_call_is_lost_and_none_runs_twice_while_the_plugin_is_edited_again_and_again(
+    plugin, carried, tmp_path
+):
+    log = tmp_path / "log"
+    plugin(MARKING)
+    bag = carried()
+    numbers, answers, edited = itertools.count(), {}, asyncio.Event()
+
+    async def call():
+        session = bag.session()
+        while not edited.is_set():
+            number = next(numbers)
+            answers[number] = await session.call("mark", {"number": number, "log": str(log)})
+
+    async def edit():
+        try:
+            for version in range(1, EDITS + 1):
+                plugin(MARKING.replace("VERSION = 0", f"VERSION = {version}"))
+                await asyncio.to_thread(bag.refresh)
+        finally:
+            edited.set()
+
+    async def both():
+        await asyncio.gather(edit(), *(call() for _ in range(8)))
+
+    asyncio.run(both())
+    assert [one.text for one in answers.values() if one.is_error] == []
+    assert all(one.structured[0] == number for number, one in answers.items())
+    assert {one.structured[1] for one in answers.values()} >= {0, EDITS - 1}
+    assert sorted(map(int, log.read_text().split())) == sorted(answers)
+    assert called(bag, "mark", number=0, log=str(log)).structured == [0, EDITS]
+
+
+def test_closing_gives_the_shutdown_as_long_as_any_hook(plugin, carried, tmp_path):
+    done = tmp_path / "done"
+    plugin(
+        TOOLS
+        + "\nimport time\nimport satchel\n\n@satchel.hookimpl\ndef satchel_startup(config):\n"
+        + "    pass\n\n@satchel.hookimpl\ndef satchel_shutdown():\n"
+        + f"    time.sleep(3)\n    Path({str(done)!r}).touch()\n"
+    )
+    carried().close()
+    assert done.exists()
+
+
+def test_one_that_dies_in_each_call_is_started_ever_less_often(plugin, carried, tmp_path):
+    starts = tmp_path / "starts"
+    plugin(TOOLS + f"\nwith open({str(starts)!r}, 'a') as file:\n    file.write('x')\n")
+    bag = carried(Limits(tool_call=8))
+    before = time.monotonic()
+    for _ in range(4):
+        assert called(bag, "die").is_error
+    assert len(starts.read_text()) <= 5
+    assert time.monotonic() - before > 0.1 / 2 * (1 + 2 + 4)
+
+
+def test_one_that_hangs_is_replaced(plugin, carried):
+    plugin(
+        TOOLS + "\n@tool(timeout=0.5)\nasync def spin() -> None:\n    'Spin.'\n"
+        "    while True:\n        pass\n"
+    )
+    bag = carried(Limits(plugin_import=1, hook=0.5))
+    before = called(bag, "pid").structured
+    assert called(bag, "spin").error_code == "timeout"
+    assert ended(before)
+    until(bag, lambda: codes(bag) == [])
+    assert called(bag, "pid").structured not in {before, None}
+
+
+def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried):
+    plugin(
+        TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
+        "def large(size: int) -> dict:\n    'Tell much.'\n"
+        "    return {'x': 'x' * size}\n\n@tool\nasync def stream(size: int):\n    'Tell much.'\n"
+        "    yield {'x': 'x' * size}\n\n@tool\n"
+        "def noted(size: int, context: ToolContext) -> dict:\n    'Tell much.'\n"
+        "    context.state['noted'] = True\n    return {'x': 'x' * size}\n"
+    )
+    bag = carried(Limits(mcp_message=1024 * 1024))
+    process = called(bag, "pid").structured
+    assert len(called(bag, "large", size=500_000).structured["x"]) == 500_000
+    for name in ("large", "stream"):
+        result = called(bag, name, size=2_000_000)
+        assert result.error_code == "invalid_result"
+        assert "mcp_message, 1024 KiB" in result.text
+    session = bag.session()
+    assert asyncio.run(session.call("noted", {"size": 2_000_000})).is_error
+    assert session.state == {"noted": True}
+    assert called(bag, "pid").structured == process
+
+
+def test_a_state_that_is_too_large_to_tell_is_an_error_and_ends_nothing(plugin, carried):
+    plugin(
+        TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
+        "def fill(context: ToolContext) -> str:\n    'Keep much.'\n"
+        "    context.state['x'] = 'x' * 2_000_000\n    return 'ok'\n"
+    )
+    bag = carried(Limits(mcp_message=1024 * 1024))
+    process = called(bag, "pid").structured
+    result = called(bag, "fill")
+    assert (result.error_code, "state" in result.text) == ("invalid_result", True)
+    assert called(bag, "pid").structured == process
+
+
+def test_what_it_prints_and_why_a_tool_failed_stand_in_the_log_of_the_host(plugin, carried, caplog):
+    plugin(TOOLS + "\n@tool\ndef broken() -> None:\n    'Break.'\n    raise ValueError('why')\n")
+    bag = carried()
+    called(bag, "greet", name="Ada")
+    result = called(bag, "broken")
+    told = result.text.partition("(id ")[2].partition(")")[0]
+    wanted = ("demo: noise", f"(id {told})", "ValueError: why")
+    deadline = time.monotonic() + ENOUGH
+    while not all(words in caplog.text for words in wanted):
+        assert time.monotonic() < deadline, caplog.text
+        time.sleep(0.02)
+
+
+def test_what_it_forks_neither_joins_the_talk_nor_holds_it_up(plugin, carried):
+    plugin(
+        TOOLS + "\n@tool\ndef fork() -> None:\n    'Fork, and die.'\n    import time\n"
+        "    if os.fork():\n        os._exit(1)\n    time.sleep(600)\n"
+    )
+    bag = carried()
+    before = time.monotonic()
+    assert "went away during the call" in called(bag, "fork").text
+    assert time.monotonic() - before < ENOUGH / 2
+    assert called(bag, "pid").structured is not None
+
+
+BLOCKING = """
+import asyncio
+import sys
+
+from satchel import Satchel, Settings
+
+with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as bag:
+    print(asyncio.run(bag.session().call("pid", {})).text, flush=True)
+    asyncio.run(bag.session().call("spin", {}))
+"""
+
+
+def test_one_that_hangs_ends_although_its_host_was_killed(plugin, tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    plugin(
+        TOOLS + "\n@tool\nasync def spin() -> None:\n    'Spin.'\n"
+        f"    open({str(gate)!r}, 'w').close()\n    while True:\n        pass\n"
+    )
+    command = [sys.executable, "-c", BLOCKING, tmp_path / "plugins", tmp_path / "config"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
+        process = int(host.stdout.readline())
+        open(gate).close()
+        host.kill()
+    assert ended(process)
+
+
+FORKING = """
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from satchel import Satchel, Settings
+
+folder = Path(sys.argv[1])
+with Satchel(plugins=[folder], settings=Settings(config_folder=sys.argv[2])) as bag:
+    print(asyncio.run(bag.session().call("version", {})).text)
+    sys.stdout.flush()
+    if not (child := os.fork()):
+        print(asyncio.run(bag.session().call("version", {})).text)
+        tools = folder / "demo" / "tools.py"
+        tools.write_text(tools.read_text().replace("VERSION = 1", "VERSION = 2"))
+        bag.refresh()
+        print([item.message for item in bag.catalog.diagnostics])
+        sys.exit()
+    os.waitpid(child, 0)
+    print(asyncio.run(bag.session().call("version", {})).text)
+"""
+
+
+def test_a_host_that_forks_is_told_so_at_once_and_goes_on(plugin, tmp_path):
+    plugin()
+    command = [sys.executable, "-c", FORKING, tmp_path / "plugins", tmp_path / "config"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=ENOUGH, check=True)
+    first, in_child, told, last = ran.stdout.splitlines()
+    assert (first, last) == ("1", "1")
+    for words in (in_child, told):
+        assert "make a Satchel in each process" in words
+    assert ran.stderr == ""
+
+
+def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
+    plugin(
+        TOOLS
+        + "\nleaked = []\n\n@tool\ndef leak() -> None:\n    'Leak.'\n"
+        + "    while True:\n        leaked.append(bytearray(8_000_000))\n"
+    )
+    bag = carried(Limits(worker_memory=256 * 1024 * 1024))
+    before = called(bag, "pid").structured
+    assert called(bag, "leak").is_error
+    until(bag, lambda: "limit worker_memory" in str(bag.catalog.diagnostics))
+    assert ended(before)
+    assert called(bag, "pid").structured not in {before, None}
+    until(bag, lambda: codes(bag) == [])
+
+
+def test_one_whose_memory_is_almost_full_outlives_what_its_tools_refuse(plugin, carried):
+    plugin(
+        TOOLS + "\nheld = []\n\n@tool\ndef hold(part: float) -> int:\n    'Hold.'\n"
+        "    import resource\n    from satchel.mcp.worker import _memory\n"
+        "    most = resource.getrlimit(resource.RLIMIT_DATA)[0]\n"
+        "    held.append(bytearray(int(most * part) - _memory()))\n    return os.getpid()\n"
+    )
+    bag = carried(Limits(worker_memory=512 * 1024 * 1024))
+    process = called(bag, "hold", part=0.93).structured
+    assert process is not None
+    assert called(bag, "greet", name="nobody").error_code == "tool_error"
+    assert called(bag, "greet").error_code == "invalid_arguments"
+    assert not ended(process, within=2)
+
+
+def test_what_of_the_state_cannot_be_sent_is_told(plugin, carried, caplog):
+    plugin(
+        TOOLS + "\nfrom satchel import ToolContext\n\n@tool\n"
+        "def keep(context: ToolContext) -> str:\n    'Keep.'\n"
+        "    context.state.update(n=1, odd=object())\n    return 'ok'\n"
+    )
+    bag = carried()
+    session = bag.session()
+    assert asyncio.run(session.call("keep", {})).text == "ok"
+    assert session.state == {"n": 1}
+    deadline = time.monotonic() + ENOUGH
+    while "'odd'" not in caplog.text:
+        assert time.monotonic() < deadline, caplog.text
+        time.sleep(0.02)
+
+
+WHEEL = "helper-1.0-py3-none-any.whl"
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """Offer a package to install, and have nothing else looked at."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    with ZipFile(folder / WHEEL, "w") as wheel:
+        wheel.writestr("helper.py", "WORD = 'helped'\n")
+        about = "helper-1.0.dist-info"
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: helper\nVersion: 1.0\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    for tool in ("PIP", "UV"):
+        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{tool}_FIND_LINKS", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder
+
+
+HELPED = (
+    "import helper\nfrom satchel import tool\n\n@tool\n"
+    'def word() -> str:\n    """Tell."""\n    return helper.WORD\n'
+)
+
+
+def test_what_it_depends_on_is_installed_for_it_alone_and_once(plugin, carried, index):
+    plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
+    assert called(carried(), "word").text == "helped"
+    assert find_spec("helper") is None
+    (index / WHEEL).unlink()
+    assert called(carried(), "word").text == "helped"
+
+
+def test_what_cannot_be_installed_is_told_and_tried_again(plugin, carried, index):
+    (index / WHEEL).rename(index / "away")
+    plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
+    bag = carried()
+    assert (codes(bag), list(bag.catalog.tools)) == (["plugin-install-failed"], [])
+    (index / "away").rename(index / WHEEL)
+    bag.refresh()
+    assert called(bag, "word").text == "helped"
+
+
+def test_its_process_imports_nothing_of_what_only_a_host_does():
+    code = "import sys, satchel.mcp.worker; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    of_hosts = {"satchel.satchel", "satchel.session", "satchel.loader", "satchel.mcp.calling"}
+    assert not of_hosts & set(loaded)
+
+
+def test_reading_it_starts_nothing(plugin, carried):
+    plugin(TOOLS + "\nraise SystemExit\n")
+    bag = carried(run_code=False)
+    assert sorted(bag.catalog.tools) == ["die", "greet", "pid", "version"]
+    assert codes(bag) == []
