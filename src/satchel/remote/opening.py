@@ -36,7 +36,7 @@ class Tail:
         if self._on_line is not None:
             *lines, begun = (self._begun + data).split(b"\n")
             self._begun = begun[:_TAIL]  # a line without an end is cut
-            for line in lines:
+            for line in filter(bytes.strip, lines):
                 self._on_line(line.decode(errors="replace"))
 
     @property
@@ -84,7 +84,25 @@ async def _started(
         yield streams
 
 
-class _Heard:
+class _Around:
+    """A stream around another one."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: object) -> bool | None:
+        return bool(await self._stream.__aexit__(*raised))
+
+
+class _Heard(_Around):
     """A stream of messages that tells when it ends, and waits for what is asked to be answered."""
 
     def __init__(
@@ -94,7 +112,8 @@ class _Heard:
         on_end: Callable[[], None],
         asked: asyncio.Semaphore,
     ) -> None:
-        self._stream, self._look, self._on_end, self._asked = stream, look, on_end, asked
+        super().__init__(stream)
+        self._look, self._on_end, self._asked = look, on_end, asked
 
     @property
     def last_context(self) -> Any:
@@ -124,17 +143,6 @@ class _Heard:
     def __aiter__(self) -> "_Heard":
         return self
 
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: object) -> bool | None:
-        return bool(await self._stream.__aexit__(*raised))
-
     @contextmanager
     def _told_of_the_end(self) -> Iterator[None]:
         try:
@@ -145,28 +153,18 @@ class _Heard:
             raise
 
 
-class _Said:
+class _Said(_Around):
     """A stream to a server that counts the answers."""
 
     def __init__(self, stream: Any, asked: asyncio.Semaphore) -> None:
-        self._stream, self._asked = stream, asked
+        super().__init__(stream)
+        self._asked = asked
 
     async def send(self, item: Any) -> None:
         """Send a message."""
         await self._stream.send(item)
         if not hasattr(item.message, "method"):
             self._asked.release()
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: object) -> bool | None:
-        return bool(await self._stream.__aexit__(*raised))
 
 
 @asynccontextmanager

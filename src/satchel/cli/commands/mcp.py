@@ -2,12 +2,13 @@
 
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 import satchel
-from satchel.catalog import ToolEntry
+from satchel.catalog import SkillEntry, ToolEntry
 from satchel.cli.asking import Terminal
 from satchel.cli.calling import called, run_to_end
 from satchel.cli.command import Command, Sources, as_json, pass_console, reads_sources
@@ -77,8 +78,7 @@ def tools(console: Console, name: str, state: str, sources: Sources, as_json: bo
     if as_json:
         console.json([_tool_shape(entry) for entry in entries])
     else:
-        table([(entry.name, state_word(entry), entry.description) for entry in entries], console)
-        console.say(count(len(entries), "tool"))
+        _list("tool", entries, console)
     _tell_problems(bag, console)
 
 
@@ -91,12 +91,10 @@ def tools(console: Console, name: str, state: str, sources: Sources, as_json: bo
 def skills(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
     """List the skills of SERVER; none of their files is read."""
     bag, _ = _reached(name, sources, state)
-    entries = bag.catalog.all_skills
     if as_json:
         console.json(listed(bag.catalog, "skill"))
     else:
-        table([(entry.name, state_word(entry), entry.description) for entry in entries], console)
-        console.say(count(len(entries), "skill"))
+        _list("skill", bag.catalog.all_skills, console)
     _tell_problems(bag, console)
 
 
@@ -217,6 +215,11 @@ def _require_consent(console: Console, number: int) -> None:
         )
     if not click.confirm(f"Approve {count(number, 'tool')}?", err=True):
         raise click.Abort
+
+
+def _list(kind: str, entries: Sequence[ToolEntry | SkillEntry], console: Console) -> None:
+    table([(entry.name, state_word(entry), entry.description) for entry in entries], console)
+    console.say(count(len(entries), kind))
 
 
 def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel", Declared]:
