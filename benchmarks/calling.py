@@ -61,10 +61,10 @@ Call = Callable[[], Awaitable[object]]
 async def main() -> None:
     """Measure and print a table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
-    bag = Satchel()
+    app = Satchel()
     for tool in (words, data, waiting, blocking, counting):
-        bag.register_tool(tool)
-    session = bag.session()
+        app.register_tool(tool)
+    session = app.session()
     checked: dict[str, Any] = {
         fn.__name__: validate_call(fn) for fn in (words, data, waiting, counting, blocking)
     }
@@ -78,7 +78,7 @@ async def main() -> None:
     async def floor_of_many() -> object:
         return await asyncio.gather(*(checked["waiting"](**ARGUMENTS) for _ in range(10)))
 
-    many = [ToolCall("waiting", ARGUMENTS) for _ in range(10)]
+    many = [ToolCall(name="waiting", arguments=ARGUMENTS) for _ in range(10)]
     rows: list[tuple[str, Call, Call]] = [
         ("answers with text", lambda: session.call("words", ARGUMENTS), floor("words", checked)),
         ("the same, arguments as JSON", lambda: session.call("words", TEXT), floor_of_text),
@@ -96,7 +96,7 @@ async def main() -> None:
     print(f"{'':34}{'satchel':>9}{'floor':>9}{'ratio':>8}")
     for name, ours, theirs in rows:
         await show(name, count, ours, theirs)
-    undo = bag.register_middleware(passing)
+    undo = app.register_middleware(passing)
     layered = lambda: session.call("words", ARGUMENTS)  # noqa: E731 - as the rows above
     await show("text, through one layer", count, layered, floor("words", checked))
     undo()

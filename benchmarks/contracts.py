@@ -60,10 +60,10 @@ def is_new(call: Any, state: Any, config: Any, plan: Plan) -> bool:
 
 
 RULES = (
-    ToolInvariant("city", "Name the city.", has_city),
-    ToolInvariant("week", "At most seven days.", is_short, shortened),
+    ToolInvariant(id="city", rule="Name the city.", check=has_city),
+    ToolInvariant(id="week", rule="At most seven days.", check=is_short, correct=shortened),
 )
-SIBLINGS = (*RULES, ToolInvariant("new", "No two calls ask for the same.", is_new))
+SIBLINGS = (*RULES, ToolInvariant(id="new", rule="No two calls ask for the same.", check=is_new))
 
 
 async def words(city: str, days: int = 3) -> str:
@@ -79,22 +79,27 @@ async def handed(city: str, limit: int, unit: str, days: int = 3) -> str:
 def contracts_with(rules: tuple[ToolInvariant, ...]) -> Contracts:
     """Return that many contracts, each of a tool of its own."""
     names = (f"tool{number}" for number in range(HELD))
-    return Contracts(ToolContract(name, SCHEMA, "Answer.", rules) for name in names)
+    return Contracts(
+        ToolContract(name=name, schema=SCHEMA, description="Answer.", invariants=rules)
+        for name in names
+    )
 
 
 def a_session(contracts: Contracts, plan: list[ToolCall]) -> Session:
     """Return a session that has the tools of a plan, held to their contracts."""
-    bag = Satchel()
+    app = Satchel()
     for call in plan:
-        bag.register_tool(words, name=call.name)
-        bag.register_contract(contracts[call.name])
-    return bag.session()
+        app.register_tool(words, name=call.name)
+        app.register_contract(contracts[call.name])
+    return app.session()
 
 
 def a_plan(days: int) -> list[ToolCall]:
     """Return calls of as many tools; the arguments of each are its own."""
     return [
-        ToolCall(f"tool{HELD // STEPS * step}", {"city": f"City {step}", "days": days})
+        ToolCall(
+            name=f"tool{HELD // STEPS * step}", arguments={"city": f"City {step}", "days": days}
+        )
         for step in range(STEPS)
     ]
 
@@ -149,7 +154,7 @@ async def show_calls(count: int) -> None:
     print(f"{'':34}{'contract':>9}{'without':>9}{'ratio':>8}{'await':>9}{'ratio':>8}")
     config = (ToolConfigParam("limit", 5, int),)
     reads = (ToolStateRead("unit", "C"),)
-    effects = (ToolStateEffect("told", str),)
+    effects = (ToolStateEffect(key="told", type_hint=str),)
     rows: list[tuple[str, Mapping[str, Any]]] = [
         ("no rules", {}),
         ("two rules", {"invariants": RULES}),
@@ -172,7 +177,9 @@ async def show_calls(count: int) -> None:
         free, held = Satchel(), Satchel()
         free.register_tool(function, presets=values)
         held.register_tool(function)
-        held.register_contract(ToolContract(function.__name__, SCHEMA, "Answer.", **more))
+        held.register_contract(
+            ToolContract(name=function.__name__, schema=SCHEMA, description="Answer.", **more)
+        )
         await show(
             title,
             count,

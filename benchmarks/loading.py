@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 from watchfiles._rust_notify import RustNotify
 
-from satchel import Pace, Satchel, SkillPrompt
+from satchel import Satchel, SkillPrompt, WatchTimings
 
 ROUNDS = 5
 EDITS = 40
@@ -34,12 +34,12 @@ def main() -> None:
         for number in range(count):
             write(root / f"skill-{number}", "Does a thing. Use when a thing is to be done.")
         settle()
-        bag = Satchel(skills=[root])
+        app = Satchel(skills=[root])
         rows = [
             ("cold load", best(lambda: Satchel(skills=[root])), best(lambda: parse_all(root))),
-            ("look at everything, nothing new", best(bag.refresh), best(lambda: stat_all(root))),
-            ("skill prompt", best(lambda: render_all(bag)), best(lambda: join_all(bag))),
-            ("edit to catalog, median", edit_to_catalog(bag, root), edit_to_event(root)),
+            ("look at everything, nothing new", best(app.refresh), best(lambda: stat_all(root))),
+            ("skill prompt", best(lambda: render_all(app)), best(lambda: join_all(app))),
+            ("edit to catalog, median", edit_to_catalog(app, root), edit_to_event(root)),
         ]
     print(f"{count} skills, milliseconds")
     print(f"{'':34}{'satchel':>9}{'floor':>9}{'ratio':>8}")
@@ -84,25 +84,25 @@ def stat_all(root: Path) -> int:
     )
 
 
-def render_all(bag: Satchel) -> str:
+def render_all(app: Satchel) -> str:
     """Render the listing of all skills, in words that no session has asked for yet."""
-    session = bag.session()
+    session = app.session()
     session.skill_style = SkillPrompt(instruction=str(next(FRESH)), budget=None)
     return session.skill_prompt()
 
 
-def join_all(bag: Satchel) -> str:
+def join_all(app: Satchel) -> str:
     """Put all names and descriptions together."""
-    skills = bag.catalog.skills.values()
+    skills = app.catalog.skills.values()
     return "".join(f"<skill>{skill.name}{skill.description}</skill>" for skill in skills)
 
 
-def edit_to_catalog(bag: Satchel, root: Path) -> float:
+def edit_to_catalog(app: Satchel, root: Path) -> float:
     """Return the median time from a write to the generation that has it."""
     news = threading.Event()
-    undo = bag.subscribe(lambda _change: news.set())
+    undo = app.subscribe(lambda _change: news.set())
     times = []
-    with bag.watching():
+    with app.watching():
         for number in range(EDITS):
             news.clear()
             start = time.perf_counter()
@@ -115,7 +115,7 @@ def edit_to_catalog(bag: Satchel, root: Path) -> float:
 
 def edit_to_event(root: Path) -> float:
     """Return the median time from a write to the event, at the same step."""
-    step = int(Pace().step * 1000)
+    step = int(WatchTimings().step * 1000)
     times = []
     with RustNotify([str(root)], False, False, 0, True, True) as notifier:
         for number in range(EDITS):

@@ -25,7 +25,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from satchel import Pace, Satchel, Session, Settings
+from satchel import Satchel, Session, Settings, WatchTimings
 
 RELOADS = 1_000
 WARM = 100
@@ -141,14 +141,14 @@ class Bench:
         self.news = threading.Event()
         if self.package:
             sys.path.insert(0, str(self.folder))
-            self.bag = Satchel(entry_points=["acme"])
+            self.app = Satchel(entry_points=["acme"])
         else:
-            pace = Pace(step=0.005, quiet=0.01)
+            pace = WatchTimings(step=0.005, quiet=0.01)
             settings = Settings(pace=pace)
-            self.bag = Satchel(plugins=[self.folder], settings=settings, **self.arguments)  # type: ignore[arg-type]
-        self.bag.subscribe(lambda change: self.news.set() if change.kind == "plugin" else None)
+            self.app = Satchel(plugins=[self.folder], settings=settings, **self.arguments)  # type: ignore[arg-type]
+        self.app.subscribe(lambda change: self.news.set() if change.kind == "plugin" else None)
         if self.watched:
-            self.stack.enter_context(self.bag.watching())
+            self.stack.enter_context(self.app.watching())
 
     def write(self, number: int) -> None:
         """Write version `number`, each file whole."""
@@ -184,7 +184,7 @@ class Bench:
             if not self.news.wait(20):
                 raise TimeoutError("the watch missed an edit")
         else:
-            self.bag.refresh()
+            self.app.refresh()
         if self.session is not None:
             self.session.step().prompt()
 
@@ -273,12 +273,12 @@ def measure(name: str, reloads: int) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         bench = Bench(Path(folder), stack=stack, **options)  # type: ignore[arg-type]
         lasting = name == "session"
-        bench.session = bench.bag.session() if lasting else None
+        bench.session = bench.app.session() if lasting else None
 
         def run(start: int, count: int) -> None:
             for number in range(start, start + count):
                 bench.reload(number)
-                said = bench.call(bench.session or bench.bag.session())
+                said = bench.call(bench.session or bench.app.session())
                 if said != str(number):
                     raise AssertionError(said, number)
 

@@ -17,7 +17,7 @@ from satchel import Satchel, Session, Step, tool
 REPOSITORY = Path(__file__).parents[1]
 
 
-def a_bag(skills: int, tools: int, groups: int) -> Satchel:
+def a_app(skills: int, tools: int, groups: int) -> Satchel:
     """Return a satchel of that size; a tenth of the groups are active in its sessions."""
     with TemporaryDirectory() as folder:
         for number in range(skills):
@@ -25,15 +25,15 @@ def a_bag(skills: int, tools: int, groups: int) -> Satchel:
             path.mkdir()
             text = f"---\nname: skill-{number}\ndescription: Does thing {number}.\n---\nDo it.\n"
             (path / "SKILL.md").write_text(text)
-        bag = Satchel([folder])
+        app = Satchel([folder])
     for number in range(groups):
-        bag.create_group(f"group{number}", f"Group {number}.", notes="Be careful.")
+        app.create_group(f"group{number}", f"Group {number}.", notes="Be careful.")
     by_group: dict[str, list[object]] = {}
     for number in range(tools):
         by_group.setdefault(f"group{number % groups}", []).append(a_tool(number))
     for name, made in by_group.items():
-        bag.tools.register_many(made, group=name)
-    return bag
+        app.tools.register_many(made, group=name)
+    return app
 
 
 def a_tool(number: int) -> object:
@@ -46,14 +46,14 @@ def a_tool(number: int) -> object:
     return act
 
 
-def bytes_per_session(bag: Satchel, count: int) -> float:
+def bytes_per_session(app: Satchel, count: int) -> float:
     """Return what one idle session holds after its first step, what they share included."""
-    groups = [name for name in bag.catalog.groups if name != "basic"]
+    groups = [name for name in app.catalog.groups if name != "basic"]
     gc.collect()
     tracemalloc.start()
     sessions = []
     for number in range(count):
-        session = bag.session()
+        session = app.session()
         # Sessions choose differently; what they share is counted in.
         session.activate(groups[number % len(groups)], groups[number // 20 % len(groups)])
         one_step(session)
@@ -93,15 +93,15 @@ def main() -> None:
         "1,000 skills, 10 of 200 tools": (1_000, 200, 20),
         "10,000 skills, 100 of 2,000 tools": (10_000, 2_000, 20),
     }.items():
-        bag = a_bag(*size)
-        session = bag.session()
+        app = a_app(*size)
+        session = app.session()
         session.activate("group0")
         prompt, schemas = session.prompt(), session.schemas()
         copied = pickle.dumps(schemas, pickle.HIGHEST_PROTOCOL)
         runs = 2_000
         step = timeit(Host(session), number=runs) / runs * 1e6
         floor = timeit(lambda: (prompt, pickle.loads(copied)), number=runs) / runs * 1e6  # noqa: B023, S301
-        size_each = bytes_per_session(bag, count)
+        size_each = bytes_per_session(app, count)
         shown = len(schemas)
         print(f"{title:34}{size_each:8.0f}{step:9.2f}{floor:8.2f}{step / floor:8.2f}{shown:7}")
 

@@ -11,7 +11,7 @@ import pytest
 
 from satchel import Satchel
 from satchel.diagnostics import strictly
-from satchel.manifests import read_plugin, read_skill
+from satchel.formats import read_plugin, read_skill
 from satchel.settings import Limits
 
 ROOT = Path(__file__).parents[1]
@@ -19,8 +19,8 @@ UNITS = ROOT / "plugins/satchel-units"
 SKILLS = sorted([*(ROOT / "skills").glob("*/SKILL.md"), *(ROOT / "plugins").rglob("SKILL.md")])
 
 
-def call(bag, tool, **arguments):
-    return asyncio.run(bag.session().call(tool, arguments))
+def call(app, tool, **arguments):
+    return asyncio.run(app.session().call(tool, arguments))
 
 
 def troubles(catalog) -> list[str]:
@@ -49,9 +49,9 @@ def units(tmp_path_factory):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site")
     sys.path.insert(0, str(folder / "site"))
-    bag = Satchel(entry_points=["units"])
+    app = Satchel(entry_points=["units"])
     assert "satchel_units.tools" in sys.modules
-    yield bag
+    yield app
     sys.path.remove(str(folder / "site"))
 
 
@@ -70,9 +70,9 @@ def test_a_skill_says_when_to_use_it_and_stays_concise(path):
 
 
 def test_there_are_at_least_four_skills_for_our_own_users():
-    bag = Satchel(skills=[ROOT / "skills"])
-    assert len(bag.catalog.skills) >= 4
-    assert troubles(bag.catalog) == []
+    app = Satchel(skills=[ROOT / "skills"])
+    assert len(app.catalog.skills) >= 4
+    assert troubles(app.catalog) == []
 
 
 def test_the_folder_plugin_keeps_to_the_letter_of_its_manifest():
@@ -90,8 +90,8 @@ def test_the_folder_plugin_loads_clean_with_tools_notes_and_a_skill(clock):
 
 
 def test_every_parameter_of_a_bundled_tool_is_described(clock, units):
-    for bag in (clock, units):
-        for schema in bag.session().schemas():
+    for app in (clock, units):
+        for schema in app.session().schemas():
             for name, about in schema["function"]["parameters"]["properties"].items():
                 assert about.get("description"), (schema["function"]["name"], name)
 
@@ -149,18 +149,18 @@ def test_the_package_brings_tools_a_group_with_notes_and_a_skill(units):
 
 
 def test_the_package_is_known_without_importing_it(units):
-    bag = Satchel(entry_points=["units"], run_code=False)
-    (plugin,) = [item for item in bag.catalog.all_plugins if item.name == "units"]
+    app = Satchel(entry_points=["units"], run_code=False)
+    (plugin,) = [item for item in app.catalog.all_plugins if item.name == "units"]
     supply = plugin.supply
     assert (plugin.version, plugin.description[:16]) == ("1.0.0", "Exact conversion")
     assert [tool.name for tool in supply.tools] == ["convert_units", "list_units"]
     assert ([field.name for field in supply.config], supply.code) == (["digits"], None)
-    assert [*bag.catalog.skills] == ["convert-with-care"]
+    assert [*app.catalog.skills] == ["convert-with-care"]
 
 
 def test_the_package_rounds_as_it_is_configured(units):
-    bag = Satchel(entry_points=["units"], config={"units": {"digits": 3}})
-    assert call(bag, "convert_units", value="12.5", source="km", target="mi").text == "7.77 mi"
+    app = Satchel(entry_points=["units"], config={"units": {"digits": 3}})
+    assert call(app, "convert_units", value="12.5", source="km", target="mi").text == "7.77 mi"
 
 
 @pytest.mark.parametrize(

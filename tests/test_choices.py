@@ -90,13 +90,13 @@ def install(tmp_path, monkeypatch):
     sys.modules.pop("acme_tools_of_the_test", None)
 
 
-def state(bag, kind, name):
-    (entry,) = [item for item in getattr(bag.catalog, f"all_{kind}s") if item.name == name]
+def state(app, kind, name):
+    (entry,) = [item for item in getattr(app.catalog, f"all_{kind}s") if item.name == name]
     return str(entry.state)
 
 
-def reasons(bag, kind, name):
-    (entry,) = [item for item in getattr(bag.catalog, f"all_{kind}s") if item.name == name]
+def reasons(app, kind, name):
+    (entry,) = [item for item in getattr(app.catalog, f"all_{kind}s") if item.name == name]
     return [(item.code, item.message) for item in entry.diagnostics]
 
 
@@ -107,10 +107,10 @@ def test_a_skill_that_is_switched_off_is_listed_with_the_reason_and_not_served(
     skills, write_choices, a_config_folder_of_its_own
 ):
     write_choices("disable = ['pdf']")
-    bag = Satchel(skills=[skills])
-    assert list(bag.catalog.skills) == ["doc"]
-    assert "pdf" not in bag.session().prompt()
-    (problem,) = bag.catalog.skill("pdf").diagnostics
+    app = Satchel(skills=[skills])
+    assert list(app.catalog.skills) == ["doc"]
+    assert "pdf" not in app.session().prompt()
+    (problem,) = app.catalog.skill("pdf").diagnostics
     assert (problem.severity, problem.code) == ("info", "disabled")
     assert problem.where.path == str(a_config_folder_of_its_own / "satchel.toml")
     assert problem.fix == "satchel enable pdf"
@@ -118,25 +118,25 @@ def test_a_skill_that_is_switched_off_is_listed_with_the_reason_and_not_served(
 
 def test_only_what_is_enabled_is_left_of_everything(skills, write_choices):
     write_choices("disable = ['*']\nenable = ['pdf']")
-    bag = Satchel(skills=[skills])
-    assert list(bag.catalog.skills) == ["pdf"]
-    assert list(bag.catalog.groups) == ["basic"]
+    app = Satchel(skills=[skills])
+    assert list(app.catalog.skills) == ["pdf"]
+    assert list(app.catalog.groups) == ["basic"]
 
 
 def test_what_is_off_shadows_nothing(skills, tmp_path, write_skill, write_choices):
     write_skill(tmp_path / "more", "pdf", description="Another.")
     write_choices(f"disable = ['{skills}:pdf']")
-    bag = Satchel(skills=[skills, tmp_path / "more"])
-    assert bag.catalog.skills["pdf"].source == str(tmp_path / "more")
-    assert [item.code for item in bag.catalog.skills["pdf"].diagnostics] == []
+    app = Satchel(skills=[skills, tmp_path / "more"])
+    assert app.catalog.skills["pdf"].source == str(tmp_path / "more")
+    assert [item.code for item in app.catalog.skills["pdf"].diagnostics] == []
 
 
 def test_a_broken_skill_that_is_off_troubles_nobody(skills, write_skill, write_choices):
     write_skill(skills, "pdf", text="broken")
     write_choices("disable = ['skill:pdf']")
-    bag = Satchel(skills=[skills])
-    assert state(bag, "skill", "pdf") == "disabled"
-    assert [code for code, _ in reasons(bag, "skill", "pdf")] == ["disabled"]
+    app = Satchel(skills=[skills])
+    assert state(app, "skill", "pdf") == "disabled"
+    assert [code for code, _ in reasons(app, "skill", "pdf")] == ["disabled"]
 
 
 # ---- tools and groups ---------------------------------------------------------------------
@@ -144,33 +144,33 @@ def test_a_broken_skill_that_is_off_troubles_nobody(skills, write_skill, write_c
 
 def test_a_tool_that_is_off_cannot_be_called_and_the_others_can(maps, write_choices):
     write_choices("disable = ['tool:f*']")
-    bag = Satchel(plugins=[maps.parent])
-    assert list(bag.catalog.tools) == ["near"]
-    assert state(bag, "tool", "far") == "disabled"
-    assert bag.catalog.groups["afar"].tools == ()
+    app = Satchel(plugins=[maps.parent])
+    assert list(app.catalog.tools) == ["near"]
+    assert state(app, "tool", "far") == "disabled"
+    assert app.catalog.groups["afar"].tools == ()
 
 
 def test_a_tool_that_is_off_needs_no_values(tmp_path, write_plugin, write_choices):
     source = TOOLS.replace("@tool\n    def far(", '@tool(state=["key"])\n    def far(key: str, ')
     write_plugin(tmp_path / "plugins", "maps", "active: true\n", tools=source)
-    bag = Satchel(plugins=[tmp_path / "plugins"], config={"maps": {}})
-    assert "tool-state-missing" in [item.code for item in bag.catalog.diagnostics]
+    app = Satchel(plugins=[tmp_path / "plugins"], config={"maps": {}})
+    assert "tool-state-missing" in [item.code for item in app.catalog.diagnostics]
     write_choices("disable = ['far']")
-    bag.refresh()
-    assert "tool-state-missing" not in [item.code for item in bag.catalog.diagnostics]
-    assert list(bag.catalog.tools) == ["near"]
+    app.refresh()
+    assert "tool-state-missing" not in [item.code for item in app.catalog.diagnostics]
+    assert list(app.catalog.tools) == ["near"]
 
 
 @pytest.mark.parametrize("owner", ["host", "maps"])
 def test_a_tool_that_was_off_can_be_called_when_it_is_on_again(maps, write_choices, owner):
-    bag = Satchel(plugins=[maps.parent])
-    bag.register_tool(lookup)
+    app = Satchel(plugins=[maps.parent])
+    app.register_tool(lookup)
     name = {"host": "lookup", "maps": "near"}[owner]
     for text in (f"disable = ['{name}']", ""):
         write_choices(text)
-        bag.refresh()
+        app.refresh()
     result = asyncio.run(
-        bag.session().call(name, {"word": "a"} if owner == "host" else {"city": "a"})
+        app.session().call(name, {"word": "a"} if owner == "host" else {"city": "a"})
     )
     assert result.text == "a"
 
@@ -182,63 +182,63 @@ def test_a_tool_that_is_off_lets_another_of_its_name_serve(maps, write_choices):
         return city
 
     write_choices("disable = ['host:near']")
-    bag = Satchel(plugins=[maps.parent])
-    bag.register_tool(near)
-    assert bag.catalog.tools["near"].source == "maps"
+    app = Satchel(plugins=[maps.parent])
+    app.register_tool(near)
+    assert app.catalog.tools["near"].source == "maps"
 
 
 def test_a_group_that_is_off_takes_the_tools_along_that_are_in_no_other(maps, write_choices):
     write_choices("disable = ['group:afar']")
-    bag = Satchel(plugins=[maps.parent])
-    assert list(bag.catalog.groups) == ["basic", "maps"]
-    assert state(bag, "group", "afar") == "disabled"
-    assert list(bag.catalog.tools) == ["near"]
-    assert reasons(bag, "tool", "far") == [
+    app = Satchel(plugins=[maps.parent])
+    assert list(app.catalog.groups) == ["basic", "maps"]
+    assert state(app, "group", "afar") == "disabled"
+    assert list(app.catalog.tools) == ["near"]
+    assert reasons(app, "tool", "far") == [
         ("disabled", "tool 'far' is switched off with the group 'afar'")
     ]
 
 
 def test_a_tool_of_two_groups_goes_on_in_the_one_that_is_on(write_choices):
     write_choices("disable = ['one']")
-    bag = Satchel()
-    bag.create_group("one")
-    bag.create_group("two", active=True)
-    bag.register_tool(lookup, group=["one", "two"])
-    assert list(bag.catalog.tools) == ["lookup"]
-    assert bag.catalog.groups["two"].tools == ("lookup",)
-    assert list(bag.catalog.groups) == ["basic", "two"]
+    app = Satchel()
+    app.create_group("one")
+    app.create_group("two", active=True)
+    app.register_tool(lookup, group=["one", "two"])
+    assert list(app.catalog.tools) == ["lookup"]
+    assert app.catalog.groups["two"].tools == ("lookup",)
+    assert list(app.catalog.groups) == ["basic", "two"]
 
 
 def test_a_group_by_two_owners_is_off_only_when_both_descriptions_are(maps, write_choices):
     write_choices("disable = ['maps:afar']")
-    bag = Satchel(plugins=[maps.parent])
-    assert state(bag, "group", "afar") == "disabled"
-    bag.create_group("afar", "By the host.")
-    assert bag.catalog.groups["afar"].source == "host"
-    assert "far" in bag.catalog.tools
+    app = Satchel(plugins=[maps.parent])
+    assert state(app, "group", "afar") == "disabled"
+    app.create_group("afar", "By the host.")
+    assert app.catalog.groups["afar"].source == "host"
+    assert "far" in app.catalog.tools
 
 
 def test_what_the_host_adds_can_be_switched_off_too(write_choices):
     write_choices("disable = ['lookup', 'words']")
-    bag = Satchel()
-    bag.create_group("words")
-    bag.register_tool(lookup)
+    app = Satchel()
+    app.create_group("words")
+    app.register_tool(lookup)
     with pytest.raises(ConflictError, match="satchel enable words"):
-        bag.session().activate("words")
-    assert (list(bag.catalog.tools), list(bag.catalog.groups)) == ([], ["basic"])
+        app.session().activate("words")
+    assert (list(app.catalog.tools), list(app.catalog.groups)) == ([], ["basic"])
     with pytest.raises(ConflictError):
-        bag.create_group("words")
-    bag.remove_tool("lookup")
-    bag.remove_group("words")
-    assert [entry.name for entry in bag.catalog.entries if entry.source == "host"] == []
+        app.create_group("words")
+    app.remove_tool("lookup")
+    app.remove_group("words")
+    assert [entry.name for entry in app.catalog.entries if entry.source == "host"] == []
 
 
 def test_everything_of_the_host_is_off_by_its_source(write_choices):
     write_choices("disable = ['host']")
-    bag = Satchel()
-    bag.register_tool(lookup)
-    assert list(bag.catalog.tools) == []
-    assert bag.catalog.groups["basic"].is_served
+    app = Satchel()
+    app.register_tool(lookup)
+    assert list(app.catalog.tools) == []
+    assert app.catalog.groups["basic"].is_served
 
 
 # ---- plugins ------------------------------------------------------------------------------
@@ -246,15 +246,15 @@ def test_everything_of_the_host_is_off_by_its_source(write_choices):
 
 def test_a_plugin_that_is_off_brings_nothing_and_is_not_imported(maps, write_choices):
     write_choices("disable = ['maps']")
-    bag = Satchel(plugins=[maps.parent])
-    assert state(bag, "plugin", "maps") == "disabled"
+    app = Satchel(plugins=[maps.parent])
+    assert state(app, "plugin", "maps") == "disabled"
     assert not (maps / "was-run").exists()
-    assert (bag.catalog.all_tools, bag.catalog.all_skills) == ((), ())
-    assert [group.name for group in bag.catalog.all_groups] == ["basic"]
+    assert (app.catalog.all_tools, app.catalog.all_skills) == ((), ())
+    assert [group.name for group in app.catalog.all_groups] == ["basic"]
     write_choices("")
-    bag.refresh()
-    assert list(bag.catalog.tools) == ["far", "near"]
-    assert list(bag.catalog.skills) == ["routes"]
+    app.refresh()
+    assert list(app.catalog.tools) == ["far", "near"]
+    assert list(app.catalog.skills) == ["routes"]
 
 
 def test_a_plugin_that_is_off_lets_another_of_its_name_serve(
@@ -262,8 +262,8 @@ def test_a_plugin_that_is_off_lets_another_of_its_name_serve(
 ):
     write_plugin(tmp_path / "more", "maps", tools=TOOLS)
     write_choices(f"disable = ['{maps.parent}:maps']")
-    bag = Satchel(plugins=[maps.parent, tmp_path / "more"])
-    assert bag.catalog.plugins["maps"].source == str(tmp_path / "more")
+    app = Satchel(plugins=[maps.parent, tmp_path / "more"])
+    assert app.catalog.plugins["maps"].source == str(tmp_path / "more")
     assert not (maps / "was-run").exists()
 
 
@@ -271,25 +271,25 @@ def test_a_plugin_that_is_off_lets_another_of_its_name_serve(
 def test_an_installed_plugin_is_enabled_by_its_name_or_its_packages(install, write_choices, name):
     install()
     write_choices(f"enable = ['{name}']")
-    bag = Satchel()
-    assert list(bag.catalog.tools) == ["send"]
-    assert state(bag, "plugin", "acme") == "ok"
+    app = Satchel()
+    assert list(app.catalog.tools) == ["send"]
+    assert state(app, "plugin", "acme") == "ok"
 
 
 @pytest.mark.parametrize("name", ["acm", "all", "tool:acme", "plugin:all"])
 def test_other_words_enable_no_installed_plugin(install, write_choices, name):
     install()
     write_choices(f"enable = ['{name}']")
-    bag = Satchel()
-    assert state(bag, "plugin", "acme") == "disabled"
-    assert [code for code, _ in reasons(bag, "plugin", "acme")] == ["plugin-not-enabled"]
+    app = Satchel()
+    assert state(app, "plugin", "acme") == "disabled"
+    assert [code for code, _ in reasons(app, "plugin", "acme")] == ["plugin-not-enabled"]
 
 
 def test_the_user_can_switch_off_what_the_host_enabled(install, write_choices):
     install()
     write_choices("disable = ['acme']")
-    bag = Satchel(entry_points=["acme"])
-    assert [code for code, _ in reasons(bag, "plugin", "acme")] == ["disabled"]
+    app = Satchel(entry_points=["acme"])
+    assert [code for code, _ in reasons(app, "plugin", "acme")] == ["disabled"]
     assert "acme_tools_of_the_test" not in sys.modules
 
 
@@ -317,17 +317,17 @@ def test_a_project_counts_only_when_it_is_named_and_then_before_the_user(
     write_choices("disable = ['pdf']")
     monkeypatch.chdir(tmp_path)
     assert list(Satchel(skills=[skills]).catalog.skills) == ["doc"]
-    bag = Satchel(skills=[skills], project=".")
-    assert list(bag.catalog.skills) == ["pdf"]
+    app = Satchel(skills=[skills], project=".")
+    assert list(app.catalog.skills) == ["pdf"]
     monkeypatch.chdir(os.sep)
-    bag.refresh()
-    assert list(bag.catalog.skills) == ["pdf"]
+    app.refresh()
+    assert list(app.catalog.skills) == ["pdf"]
 
 
 def test_the_configuration_folder_can_be_given(skills, tmp_path):
     (tmp_path / "satchel.toml").write_text("disable = ['doc']")
-    bag = Satchel(skills=[skills], settings=Settings(config_folder=str(tmp_path)))
-    assert list(bag.catalog.skills) == ["pdf"]
+    app = Satchel(skills=[skills], settings=Settings(config_folder=str(tmp_path)))
+    assert list(app.catalog.skills) == ["pdf"]
 
 
 def test_a_project_has_a_path():
@@ -337,6 +337,6 @@ def test_a_project_has_a_path():
 
 def test_what_is_wrong_with_the_file_is_told_and_loading_goes_on(skills, write_choices):
     write_choices("disable = 1")
-    bag = Satchel(skills=[skills])
-    assert list(bag.catalog.skills) == ["doc", "pdf"]
-    assert "choices-unreadable" in [item.code for item in bag.catalog.source_diagnostics]
+    app = Satchel(skills=[skills])
+    assert list(app.catalog.skills) == ["doc", "pdf"]
+    assert "choices-unreadable" in [item.code for item in app.catalog.source_diagnostics]

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from satchel import ConflictError, DefinitionError, Satchel, Settings, tool
-from satchel.cli.entry import cli
+from satchel.cli.main import cli
 
 CANARY = "s3cr3t-canary"
 
@@ -69,21 +69,21 @@ def package(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(site))
 
 
-def say(bag, name, **arguments) -> str:
-    session = bag.session()
-    session.activate(bag.catalog.tools[name].group)
+def say(app, name, **arguments) -> str:
+    session = app.session()
+    session.activate(app.catalog.tools[name].group)
     return asyncio.run(session.call(name, arguments)).text
 
 
-def troubles(bag) -> list[str]:
-    return [item.code for item in bag.catalog.diagnostics if item.code != "plugin-not-enabled"]
+def troubles(app) -> list[str]:
+    return [item.code for item in app.catalog.diagnostics if item.code != "plugin-not-enabled"]
 
 
 def test_a_folder_plugins_tool_gets_its_values_and_the_model_sees_nothing_of_them(plugins, config):
     config("demo", "API_KEY=abc\nRETRIES=7\n")
-    bag = Satchel(plugins=[plugins])
-    assert say(bag, "fetch", city="Oslo") == "Oslo abc 7"
-    fetch, _ = bag.session(meta_tool=False).schemas()
+    app = Satchel(plugins=[plugins])
+    assert say(app, "fetch", city="Oslo") == "Oslo abc 7"
+    fetch, _ = app.session(meta_tool=False).schemas()
     assert list(fetch["function"]["parameters"]["properties"]) == ["city"]
 
 
@@ -111,8 +111,8 @@ def test_code_wins_over_the_environment_and_that_over_the_file(plugins, config, 
     assert say(Satchel(plugins=[plugins]), "fetch", city="a") == "a file 3"
     monkeypatch.setenv("SATCHEL_DEMO_API_KEY", "environment")
     assert say(Satchel(plugins=[plugins]), "fetch", city="a") == "a environment 3"
-    bag = Satchel(plugins=[plugins], config={"demo": {"api_key": "code"}})
-    assert say(bag, "fetch", city="a") == "a code 3"
+    app = Satchel(plugins=[plugins], config={"demo": {"api_key": "code"}})
+    assert say(app, "fetch", city="a") == "a code 3"
 
 
 def test_the_settings_name_another_folder_and_it_stays_where_it_was(plugins, tmp_path, monkeypatch):
@@ -120,22 +120,22 @@ def test_the_settings_name_another_folder_and_it_stays_where_it_was(plugins, tmp
     folder.mkdir(parents=True)
     (folder / "demo.env").write_text("API_KEY=mine\n")
     monkeypatch.chdir(tmp_path)
-    bag = Satchel(plugins=[plugins], settings=Settings(config_folder="mine"))
+    app = Satchel(plugins=[plugins], settings=Settings(config_folder="mine"))
     monkeypatch.chdir("/")
-    assert bag.refresh() == ()
-    assert say(bag, "fetch", city="a") == "a mine 2"
+    assert app.refresh() == ()
+    assert say(app, "fetch", city="a") == "a mine 2"
 
 
 def test_a_tool_without_its_value_is_refused_and_the_others_serve(plugins, tmp_path):
-    bag = Satchel(plugins=[plugins])
-    assert say(bag, "other") == "other"
-    assert "fetch" not in bag.catalog.tools
-    (problem,) = bag.catalog.plugins["demo"].diagnostics
+    app = Satchel(plugins=[plugins])
+    assert say(app, "other") == "other"
+    assert "fetch" not in app.catalog.tools
+    (problem,) = app.catalog.plugins["demo"].diagnostics
     assert problem.code == "tool-state-missing"
     assert "'fetch'" in problem.message
     assert "'api_key'" in problem.message
     assert str(tmp_path / "config" / "plugins" / "demo.env") in problem.fix
-    assert bag.catalog.plugins["demo"].state == "ok"
+    assert app.catalog.plugins["demo"].state == "ok"
 
 
 def test_a_default_of_pythons_makes_it_optional(plugins, config):
@@ -150,17 +150,17 @@ def test_equal_names_in_two_plugins_do_not_collide(tmp_path, write_plugin, confi
         )
         write_plugin(tmp_path / "p", name, "active: true\n", tools=source)
         config(name, f"API_KEY=of-{name}\n")
-    bag = Satchel(plugins=[tmp_path / "p"])
-    assert say(bag, "fetch_one", city="a") == "a of-one 2"
-    assert say(bag, "fetch_two", city="a") == "a of-two 2"
+    app = Satchel(plugins=[tmp_path / "p"])
+    assert say(app, "fetch_one", city="a") == "a of-one 2"
+    assert say(app, "fetch_two", city="a") == "a of-two 2"
 
 
 def test_a_value_that_cannot_be_copied_points_at_the_class_form(plugins):
-    bag = Satchel(plugins=[plugins], config={"demo": {"api_key": threading.Lock()}})
-    (problem,) = bag.catalog.plugins["demo"].diagnostics
+    app = Satchel(plugins=[plugins], config={"demo": {"api_key": threading.Lock()}})
+    (problem,) = app.catalog.plugins["demo"].diagnostics
     assert "cannot be copied" in problem.message
     assert "subclass of Tool" in problem.fix
-    assert say(bag, "other") == "other"
+    assert say(app, "other") == "other"
 
 
 def test_a_tool_holds_a_copy_of_what_the_host_gave(tmp_path, write_plugin):
@@ -173,8 +173,8 @@ def test_a_tool_holds_a_copy_of_what_the_host_gave(tmp_path, write_plugin):
     """
     write_plugin(tmp_path, "demo", "active: true\n", tools=source)
     given = [0]
-    bag = Satchel(plugins=[tmp_path], config={"demo": {"things": given}})
-    assert [say(bag, "add"), say(bag, "add")] == ["2", "3"]
+    app = Satchel(plugins=[tmp_path], config={"demo": {"things": given}})
+    assert [say(app, "add"), say(app, "add")] == ["2", "3"]
     assert given == [0]
 
 
@@ -188,29 +188,29 @@ def test_a_value_is_in_nothing_that_is_shown(plugins, config, package, monkeypat
     config("demo", f"API_KEY={CANARY}\nRETRIES={CANARY}\n=== {CANARY}\n")
     monkeypatch.setenv("SATCHEL_SENDER_API_KEY", CANARY)
     codes = {"demo": {"unused": CANARY}, "host": {"token": CANARY}}
-    bag = Satchel(plugins=[plugins], entry_points=["sender"], config=codes)
+    app = Satchel(plugins=[plugins], entry_points=["sender"], config=codes)
 
     def send_too(token: str) -> int:
         return len(token)
 
-    bag.register_tool(send_too, state=["token"])
-    assert sorted(troubles(bag)) == ["config-unreadable", "tool-unfit"]
-    session = bag.session()
+    app.register_tool(send_too, state=["token"])
+    assert sorted(troubles(app)) == ["config-unreadable", "tool-unfit"]
+    session = app.session()
     session.activate("sender")
     shown: list[Any] = [
-        bag,
-        *vars(bag).values(),
-        bag.catalog,
-        *bag.catalog.entries,
-        *(entry.tool for entry in bag.catalog.tools.values()),
-        *(vars(entry.tool).get("parameters") for entry in bag.catalog.tools.values()),
-        *(entry.version for entry in bag.catalog.all_tools),
-        bag.tools,
+        app,
+        *vars(app).values(),
+        app.catalog,
+        *app.catalog.entries,
+        *(entry.tool for entry in app.catalog.tools.values()),
+        *(vars(entry.tool).get("parameters") for entry in app.catalog.tools.values()),
+        *(entry.version for entry in app.catalog.all_tools),
+        app.tools,
         session,
         session.prompt(),
         session.schemas("mcp"),
-        *map(str, bag.catalog.diagnostics),
-        *bag.refresh(),
+        *map(str, app.catalog.diagnostics),
+        *app.refresh(),
     ]
     assert CANARY not in repr(shown)
 
@@ -239,36 +239,36 @@ def test_no_command_shows_a_value(plugins, config, words):
 
 def test_the_same_values_keep_the_same_tool_in_later_generations(plugins, config):
     config("demo", "API_KEY=abc\n")
-    bag = Satchel(plugins=[plugins])
-    before = bag.catalog.tools["fetch"].tool
-    bag.register_tool(lambda: "x", name="more")
-    bag.refresh()
-    assert bag.catalog.generation > 1
-    assert bag.catalog.tools["fetch"].tool is before
+    app = Satchel(plugins=[plugins])
+    before = app.catalog.tools["fetch"].tool
+    app.register_tool(lambda: "x", name="more")
+    app.refresh()
+    assert app.catalog.generation > 1
+    assert app.catalog.tools["fetch"].tool is before
     config("demo", "# a remark\nAPI_KEY=abc\n")
-    assert bag.refresh() == ()
-    assert bag.catalog.tools["fetch"].tool is before
+    assert app.refresh() == ()
+    assert app.catalog.tools["fetch"].tool is before
 
 
 def test_a_new_value_is_a_change_of_the_tools_that_take_it_and_of_no_other(plugins, config):
     config("demo", "API_KEY=abc\n")
-    bag = Satchel(plugins=[plugins])
-    before = bag.catalog.tools
+    app = Satchel(plugins=[plugins])
+    before = app.catalog.tools
     config("demo", "API_KEY=xyz\n")
-    changes = [(str(change.event), change.kind, change.name) for change in bag.refresh()]
+    changes = [(str(change.event), change.kind, change.name) for change in app.refresh()]
     assert ("changed", "tool", "fetch") in changes
     assert ("changed", "tool", "other") not in changes
-    assert bag.catalog.tools["other"].tool is before["other"].tool
-    assert say(bag, "fetch", city="a") == "a xyz 2"
+    assert app.catalog.tools["other"].tool is before["other"].tool
+    assert say(app, "fetch", city="a") == "a xyz 2"
 
 
 def test_a_new_variable_is_taken_over_when_somebody_looks(plugins, monkeypatch):
-    bag = Satchel(plugins=[plugins])
+    app = Satchel(plugins=[plugins])
     monkeypatch.setenv("SATCHEL_DEMO_API_KEY", "abc")
-    assert "fetch" not in bag.catalog.tools
-    bag.refresh()
-    assert say(bag, "fetch", city="a") == "a abc 2"
-    assert troubles(bag) == []
+    assert "fetch" not in app.catalog.tools
+    app.refresh()
+    assert say(app, "fetch", city="a") == "a abc 2"
+    assert troubles(app) == []
 
 
 # ---- what groups require -----------------------------------------------------------------------
@@ -292,22 +292,22 @@ def requiring(tmp_path, write_plugin, write_skill):
     return tmp_path / "plugins"
 
 
-def shown(bag) -> tuple[list[str], list[str]]:
-    session = bag.session(meta_tool=False, skill_tools=False, search=False)
+def shown(app) -> tuple[list[str], list[str]]:
+    session = app.session(meta_tool=False, skill_tools=False, search=False)
     names = [schema["name"] for schema in session.schemas("mcp")]
     return [*session.active_groups], names
 
 
 def test_a_group_that_lacks_a_key_is_unavailable_and_says_where_to_put_it(requiring, tmp_path):
-    bag = Satchel(plugins=[requiring])
-    assert shown(bag) == (["basic"], [])
-    assert bag.session().prompt() == ""
-    session = bag.session()
+    app = Satchel(plugins=[requiring])
+    assert shown(app) == (["basic"], [])
+    assert app.session().prompt() == ""
+    session = app.session()
     with pytest.raises(ConflictError, match="TOKEN"):
         session.activate("web")
-    assert bag.catalog.groups["web"].missing == ("TOKEN",)
-    assert bag.catalog.groups["web"].tools == ("fetch",)
-    (problem,) = bag.catalog.plugins["demo"].diagnostics
+    assert app.catalog.groups["web"].missing == ("TOKEN",)
+    assert app.catalog.groups["web"].tools == ("fetch",)
+    (problem,) = app.catalog.plugins["demo"].diagnostics
     assert problem.code == "group-unavailable"
     assert "group 'web' is unavailable: it requires TOKEN" in problem.message
     assert str(tmp_path / "config" / "plugins" / "demo.env") in problem.fix
@@ -321,14 +321,14 @@ def test_a_group_has_what_it_requires_from_wherever_values_come(requiring, confi
     monkeypatch.setenv("SATCHEL_DEMO_TOKEN", CANARY)
     assert shown(Satchel(plugins=[requiring])) == both
     monkeypatch.setenv("SATCHEL_DEMO_TOKEN", "")
-    bag = Satchel(plugins=[requiring])
-    assert shown(bag) == (["basic"], []), "an empty value is none"
+    app = Satchel(plugins=[requiring])
+    assert shown(app) == (["basic"], []), "an empty value is none"
     config("demo", f"TOKEN={CANARY}\n")
-    bag.refresh()
-    assert shown(bag) == both
-    assert "surfing" in bag.session().prompt()
-    assert troubles(bag) == []
-    assert CANARY not in repr([bag.catalog, *bag.catalog.entries, bag.session().prompt()])
+    app.refresh()
+    assert shown(app) == both
+    assert "surfing" in app.session().prompt()
+    assert troubles(app) == []
+    assert CANARY not in repr([app.catalog, *app.catalog.entries, app.session().prompt()])
 
 
 def test_the_values_that_a_group_has_are_in_no_diagnostic_of_those_that_it_lacks(requiring, config):
@@ -342,18 +342,18 @@ def test_the_values_that_a_group_has_are_in_no_diagnostic_of_those_that_it_lacks
 
 
 def test_a_group_of_the_hosts_own_requires_keys_of_the_hosts_configuration(config):
-    bag = Satchel()
-    bag.create_group("web", active=True, requires=["TOKEN"])
-    assert shown(bag)[0] == ["basic"]
-    assert troubles(bag) == ["group-unavailable"]
-    (problem,) = [item for item in bag.catalog.diagnostics if item.code == "group-unavailable"]
+    app = Satchel()
+    app.create_group("web", active=True, requires=["TOKEN"])
+    assert shown(app)[0] == ["basic"]
+    assert troubles(app) == ["group-unavailable"]
+    (problem,) = [item for item in app.catalog.diagnostics if item.code == "group-unavailable"]
     assert "SATCHEL_HOST_TOKEN" in problem.fix
     config("host", "TOKEN=abc\n")
-    bag.refresh()
-    assert (shown(bag)[0], troubles(bag)) == (["basic", "web"], [])
-    bag = Satchel(config={"host": {"token": "abc"}})
-    bag.create_group("web", active=True, requires="token")
-    assert shown(bag)[0] == ["basic", "web"]
+    app.refresh()
+    assert (shown(app)[0], troubles(app)) == (["basic", "web"], [])
+    app = Satchel(config={"host": {"token": "abc"}})
+    app.create_group("web", active=True, requires="token")
+    assert shown(app)[0] == ["basic", "web"]
 
 
 def test_with_run_code_off_a_group_says_what_it_lacks_all_the_same(requiring):
@@ -371,17 +371,17 @@ def look_up(word: str, token: str) -> str:
 
 def test_the_hosts_own_tool_takes_its_value_from_the_same_places(config, monkeypatch):
     config("host", "TOKEN=file\n")
-    bag = Satchel()
-    bag.register_tool(look_up)
-    assert say(bag, "look_up", word="a") == "a file"
+    app = Satchel()
+    app.register_tool(look_up)
+    assert say(app, "look_up", word="a") == "a file"
     monkeypatch.setenv("SATCHEL_HOST_TOKEN", "environment")
-    bag.register_tool(look_up, name="second")
-    assert say(bag, "second", word="a") == "a environment"
-    bag = Satchel(config={"host": {"token": "code"}})
-    bag.register_tool(look_up)
-    assert say(bag, "look_up", word="a") == "a code"
-    bag.register_tool(look_up, name="third", presets={"token": "preset"})
-    assert say(bag, "third", word="a") == "a preset"
+    app.register_tool(look_up, name="second")
+    assert say(app, "second", word="a") == "a environment"
+    app = Satchel(config={"host": {"token": "code"}})
+    app.register_tool(look_up)
+    assert say(app, "look_up", word="a") == "a code"
+    app.register_tool(look_up, name="third", presets={"token": "preset"})
+    assert say(app, "third", word="a") == "a preset"
 
 
 def test_the_hosts_own_tool_without_its_value_is_refused_at_once():
@@ -402,17 +402,17 @@ def test_a_wrong_value_for_the_hosts_own_tool_is_never_shown():
 
 
 def test_the_built_in_tools_are_off_until_they_are_named(tmp_path):
-    bag = Satchel(config={"builtin": {"base_directory": tmp_path}})
-    (entry,) = [entry for entry in bag.catalog.all_plugins if entry.name == "builtin"]
+    app = Satchel(config={"builtin": {"base_directory": tmp_path}})
+    (entry,) = [entry for entry in app.catalog.all_plugins if entry.name == "builtin"]
     assert entry.state == "disabled"
-    assert "get_today_date" not in bag.catalog.tools
+    assert "get_today_date" not in app.catalog.tools
 
 
 def test_all_six_built_in_tools_work_in_the_folder_that_is_configured(tmp_path):
     work = tmp_path / "work"
     work.mkdir()
-    bag = Satchel(entry_points=["builtin"], config={"builtin": {"base_directory": work}})
-    session = bag.session()
+    app = Satchel(entry_points=["builtin"], config={"builtin": {"base_directory": work}})
+    session = app.session()
     session.activate("files", "code", "shell")
 
     def call(name, **arguments):
@@ -427,12 +427,12 @@ def test_all_six_built_in_tools_work_in_the_folder_that_is_configured(tmp_path):
     code = "print(open('a.txt').read(), end='')"
     assert call("execute_python_code", code=code).structured["stdout"] == "zero\none\ntwo\n"
     assert call("execute_shell_command", command="ls").structured["stdout"] == "a.txt\n"
-    assert len(bag.catalog.tools) == 6
+    assert len(app.catalog.tools) == 6
     assert "base_directory" not in json.dumps(session.schemas())
 
 
 def test_without_a_folder_the_file_tools_are_left_out():
-    bag = Satchel(entry_points=["builtin"])
+    app = Satchel(entry_points=["builtin"])
     names = ["execute_python_code", "execute_shell_command", "get_today_date"]
-    assert list(bag.catalog.tools) == names
-    assert troubles(bag) == ["tool-state-missing"] * 3
+    assert list(app.catalog.tools) == names
+    assert troubles(app) == ["tool-state-missing"] * 3

@@ -3,7 +3,15 @@ import re
 
 import pytest
 
-from satchel.diagnostics import RULES, Diagnostic, Severity, Where, has_error, report, strictly
+from satchel.diagnostics import (
+    RULES,
+    Diagnostic,
+    Severity,
+    Where,
+    has_error,
+    make_diagnostic,
+    strictly,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,13 +27,13 @@ def test_a_place_is_written_as_editors_open_it(where, text):
 
 
 def test_a_diagnostic_says_where_what_and_how_to_mend_it():
-    found = report("skill-name-shape", Where("SKILL.md", 2), "odd name", "Rename it.")
+    found = make_diagnostic("skill-name-shape", Where("SKILL.md", 2), "odd name", "Rename it.")
     assert str(found) == "SKILL.md:2: warning[skill-name-shape]: odd name -> Rename it."
-    assert str(report("skill-name-shape", Where("x"), "odd")).endswith(": odd")
+    assert str(make_diagnostic("skill-name-shape", Where("x"), "odd")).endswith(": odd")
 
 
 def test_a_diagnostic_has_a_flat_json_shape():
-    found = report("yaml-invalid", Where("SKILL.md", 2, 5), "broken", "Mend it.")
+    found = make_diagnostic("yaml-invalid", Where("SKILL.md", 2, 5), "broken", "Mend it.")
     assert json.loads(json.dumps(found.as_dict())) == {
         "severity": "error",
         "code": "yaml-invalid",
@@ -39,7 +47,7 @@ def test_a_diagnostic_has_a_flat_json_shape():
 
 @pytest.mark.parametrize("code", RULES)
 def test_a_code_decides_how_severe_a_report_is(code):
-    assert report(code, Where("x"), "m").severity is RULES[code].loading
+    assert make_diagnostic(code, Where("x"), "m").severity is RULES[code].loading
 
 
 @pytest.mark.parametrize("code", RULES)
@@ -55,19 +63,25 @@ def test_nothing_is_milder_to_a_strict_author_than_when_loading(code):
 
 
 def test_strictness_changes_the_severity_and_nothing_else():
-    lenient = report("skill-name-shape", Where("x", 1), "m", "f")
+    lenient = make_diagnostic("skill-name-shape", Where("x", 1), "m", "f")
     assert strictly([lenient]) == (
-        Diagnostic(Severity.ERROR, "skill-name-shape", Where("x", 1), "m", "f"),
+        Diagnostic(
+            severity=Severity.ERROR,
+            code="skill-name-shape",
+            where=Where("x", 1),
+            message="m",
+            fix="f",
+        ),
     )
 
 
 def test_only_an_error_counts_as_one():
-    warning = report("skill-name-shape", Where("x"), "m")
+    warning = make_diagnostic("skill-name-shape", Where("x"), "m")
     assert not has_error([])
     assert not has_error([warning])
-    assert has_error([warning, report("yaml-invalid", Where("x"), "m")])
+    assert has_error([warning, make_diagnostic("yaml-invalid", Where("x"), "m")])
 
 
 def test_an_unknown_code_cannot_be_reported():
     with pytest.raises(KeyError):
-        report("no-such-code", Where("x"), "m")
+        make_diagnostic("no-such-code", Where("x"), "m")

@@ -27,8 +27,8 @@ def orchestrator():
 
 @pytest.fixture
 def session():
-    with Satchel(plugins=[EXAMPLES / "retrieval"]) as bag:
-        yield bag.session()
+    with Satchel(plugins=[EXAMPLES / "retrieval"]) as app:
+        yield app.session()
 
 
 @pytest.fixture
@@ -110,23 +110,25 @@ def test_a_new_turn_begins_without_the_documents_of_the_last_one(take, session):
 
 
 def test_a_call_that_says_neither_what_nor_which_is_rejected(take):
-    turn = take([ToolCall("retrieve", {"web": True})])
+    turn = take([ToolCall(name="retrieve", arguments={"web": True})])
     assert outcome(turn)["rejected"] == {0: ("one-way",)}
 
 
 def test_the_host_says_how_many_documents_and_of_which_library(take, session):
-    assert len(take([ToolCall("retrieve", {"query": "e"})]).results[0].structured) == 3
-    turn = take([ToolCall("retrieve", {"query": "e"})], config={"limit": "2"})
+    assert (
+        len(take([ToolCall(name="retrieve", arguments={"query": "e"})]).results[0].structured) == 3
+    )
+    turn = take([ToolCall(name="retrieve", arguments={"query": "e"})], config={"limit": "2"})
     assert len(turn.results[0].structured) == 2
     session.state["library"] = "kitchen"
-    turn = take([ToolCall("retrieve", {"query": "e"})])
+    turn = take([ToolCall(name="retrieve", arguments={"query": "e"})])
     assert [item["id"] for item in turn.results[0].structured] == ["bread"]
 
 
 @pytest.mark.parametrize("name", ["limit", "library"])
 def test_the_model_neither_sees_nor_sets_what_is_the_hosts(take, session, name):
     assert name not in json.dumps(session.schemas()) + session.tool_guide()
-    (result,) = take([ToolCall("retrieve", {"query": "tide", name: "x"})]).results
+    (result,) = take([ToolCall(name="retrieve", arguments={"query": "tide", name: "x"})]).results
     assert result.error_code == "invalid_arguments"
 
 
@@ -165,15 +167,15 @@ def test_the_orchestrator_imports_nothing_of_the_plugin_and_names_nothing_of_it(
 
 
 def test_reading_the_plugin_runs_none_of_it_and_tells_the_rules():
-    bag = Satchel(plugins=[EXAMPLES / "retrieval"], run_code=False)
-    declared = bag.catalog.tools["retrieve"].declared
+    app = Satchel(plugins=[EXAMPLES / "retrieval"], run_code=False)
+    declared = app.catalog.tools["retrieve"].declared
     assert [(rule.id, rule.corrects) for rule in declared.rules] == [
         ("one-way", False),
         ("bundle-has-web", True),
         ("one-bundle", True),
         ("no-twin", True),
     ]
-    assert not [item for item in bag.catalog.diagnostics if item.code != "plugin-not-enabled"]
+    assert not [item for item in app.catalog.diagnostics if item.code != "plugin-not-enabled"]
 
 
 def test_the_page_prints_what_the_script_does():

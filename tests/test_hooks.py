@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from satchel import ConflictError, Limits, Satchel, Settings
-from satchel.cli.entry import cli
+from satchel.cli.main import cli
 
 TOOLS = '''
 from satchel import ConfigField, Group, Layer, hookimpl, tool
@@ -57,17 +57,17 @@ def write(tmp_path, write_plugin):
     return write
 
 
-def codes(bag) -> list[str]:
-    return [item.code for item in problems(bag)]
+def codes(app) -> list[str]:
+    return [item.code for item in problems(app)]
 
 
-def problems(bag) -> list:
+def problems(app) -> list:
     """What is wrong, but for packages that nobody asked for."""
-    return [item for item in bag.catalog.diagnostics if item.code != "plugin-not-enabled"]
+    return [item for item in app.catalog.diagnostics if item.code != "plugin-not-enabled"]
 
 
-def called(bag, name="hello", **arguments):
-    return asyncio.run(bag.session().call(name, arguments or {"name": "Ada"})).text
+def called(app, name="hello", **arguments):
+    return asyncio.run(app.session().call(name, arguments or {"name": "Ada"})).text
 
 
 LIFE = """
@@ -99,12 +99,12 @@ def test_a_version_starts_before_it_serves_and_ends_after_the_next_has_taken_ove
     log, write, tmp_path
 ):
     write(LIFE)
-    with Satchel(plugins=tmp_path, config={"demo": {"key": "v"}}) as bag:
+    with Satchel(plugins=tmp_path, config={"demo": {"key": "v"}}) as app:
         assert log == [("one", "startup", {"key": "v"})]
-        bag.refresh()
+        app.refresh()
         write(LIFE, "two")
-        bag.refresh()
-        assert called(bag) == "two: hello Ada"
+        app.refresh()
+        assert called(app) == "two: hello Ada"
         assert ended(log, ("one", "shutdown"))
         assert log[1:] == [("two", "startup", {"key": "v"}), ("one", "shutdown")]
     assert log[3:] == [("two", "shutdown")]
@@ -125,17 +125,17 @@ async def slow() -> str:
     async def scenario():
         begun, may_end = asyncio.Event(), asyncio.Event()
         log.append((begun, may_end))
-        bag = Satchel(plugins=tmp_path)
-        call = asyncio.ensure_future(bag.session().call("slow", {}))
+        app = Satchel(plugins=tmp_path)
+        call = asyncio.ensure_future(app.session().call("slow", {}))
         await begun.wait()
         write(LIFE + slow, "two")
-        bag.refresh()
+        app.refresh()
         assert not ended(log, ("one", "shutdown"))
         may_end.set()
         result = await call
         del call
         assert await asyncio.to_thread(ended, log, ("one", "shutdown"))
-        bag.close()
+        app.close()
         return result.text
 
     assert asyncio.run(scenario()) == "one"
@@ -143,15 +143,15 @@ async def slow() -> str:
 
 def test_a_version_that_does_not_start_leaves_the_last_one_serving(log, write, tmp_path):
     write(LIFE)
-    with Satchel(plugins=tmp_path) as bag:
+    with Satchel(plugins=tmp_path) as app:
         write("@hookimpl\ndef satchel_startup():\n    raise SystemExit\n", "two")
-        bag.refresh()
-        assert called(bag) == "one: hello Ada"
-        assert codes(bag) == ["plugin-startup-failed", "last-good"]
+        app.refresh()
+        assert called(app) == "one: hello Ada"
+        assert codes(app) == ["plugin-startup-failed", "last-good"]
         assert ("one", "shutdown") not in log
         write(LIFE, "three")
-        bag.refresh()
-        assert (called(bag), codes(bag)) == ("three: hello Ada", [])
+        app.refresh()
+        assert (called(app), codes(app)) == ("three: hello Ada", [])
 
 
 FIELD = "active: true\nconfig:\n  key: {type: secret}\n"
@@ -162,16 +162,16 @@ def test_what_requires_a_value_waits_for_it_and_starts_anew_when_it_changes(
 ):
     write(LIFE, manifest=FIELD)
     monkeypatch.setenv("SATCHEL_DEMO_KEY", "")
-    with Satchel(plugins=tmp_path) as bag:
+    with Satchel(plugins=tmp_path) as app:
         assert log == []
-        assert "plugin-startup-failed" in codes(bag)
-        assert bag.catalog.plugin("demo").is_served
-        assert "hello" not in bag.catalog.tools
+        assert "plugin-startup-failed" in codes(app)
+        assert app.catalog.plugin("demo").is_served
+        assert "hello" not in app.catalog.tools
         for value in ("a", "b"):
             monkeypatch.setenv("SATCHEL_DEMO_KEY", value)
-            bag.refresh()
+            app.refresh()
             assert ("one", "startup", {"key": value}) in log
-            assert (called(bag), codes(bag)) == ("one: hello Ada", [])
+            assert (called(app), codes(app)) == ("one: hello Ada", [])
         assert ended(log, ("one", "shutdown"))
         assert [entry[1] for entry in log].count("startup") == 2
 
@@ -183,7 +183,7 @@ def test_without_a_close_the_shutdown_runs_when_the_interpreter_ends(tmp_path, w
     )
     host = (
         "import builtins, satchel; builtins.satchel_test_log = []\n"
-        f"bag = satchel.Satchel(plugins={str(tmp_path)!r})\n"
+        f"app = satchel.Satchel(plugins={str(tmp_path)!r})\n"
     )
     command = [sys.executable, "-W", "error", "-c", host]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -192,12 +192,12 @@ def test_without_a_close_the_shutdown_runs_when_the_interpreter_ends(tmp_path, w
 
 def test_a_closed_satchel_is_empty_and_takes_nothing_more(log, write, tmp_path):
     write("")
-    bag = Satchel(plugins=tmp_path)
-    bag.close()
-    bag.close()
-    assert (bag.catalog.entries, bag.catalog.generation) == ((), 3)
+    app = Satchel(plugins=tmp_path)
+    app.close()
+    app.close()
+    assert (app.catalog.entries, app.catalog.generation) == ((), 3)
     with pytest.raises(Exception, match="this satchel is closed"):
-        bag.create_group("maps")
+        app.create_group("maps")
 
 
 def test_middleware_of_a_plugin_stands_around_all_tools_or_one(log, write, tmp_path):
@@ -214,26 +214,26 @@ def other() -> str:
 
 @hookimpl
 def satchel_middleware():
-    return [note, Layer(note, tool="other")]
+    return [note, ScopedMiddleware(note, tool="other")]
 """)
-    with Satchel(plugins=tmp_path) as bag:
-        called(bag)
+    with Satchel(plugins=tmp_path) as app:
+        called(app)
         assert log == [("one", "hello")]
-        asyncio.run(bag.session().call("other", {}))
+        asyncio.run(app.session().call("other", {}))
         assert log[1:] == [("one", "other")] * 2
-    assert called(bag).startswith("There is no tool")
+    assert called(app).startswith("There is no tool")
 
 
 def test_sections_end_the_prompt_until_their_plugin_goes(log, write, tmp_path):
     write("@hookimpl\ndef satchel_prompt_sections():\n    return ['Be \\u202ebrief.', ' ']\n")
-    with Satchel(plugins=tmp_path) as bag:
-        session = bag.session()
-        bag.create_group("notes", notes="Mind.", active=True)
+    with Satchel(plugins=tmp_path) as app:
+        session = app.session()
+        app.create_group("notes", notes="Mind.", active=True)
         prompt = session.prompt()
         assert prompt.endswith("Mind.\n\nBe brief.")
         assert session.prompt_sections() == "Be brief."
         write("")
-        bag.refresh()
+        app.refresh()
         assert session.prompt_sections() == ""
 
 
@@ -243,8 +243,8 @@ def test_fields_of_hooks_join_those_of_the_manifest_which_count(log, write, tmp_
         "    return [ConfigField('key', 'integer'), ConfigField('more', default='x')]\n",
         manifest=FIELD,
     )
-    with Satchel(plugins=tmp_path) as bag:
-        fields = bag.catalog.plugin("demo").supply.config
+    with Satchel(plugins=tmp_path) as app:
+        fields = app.catalog.plugin("demo").supply.config
         assert [(item.name, item.type) for item in fields] == [
             ("key", "secret"),
             ("more", "string"),
@@ -263,13 +263,13 @@ def satchel_tools():
 
 @hookimpl
 def satchel_groups():
-    return [Group("quiet", tools=("plain",)), Group("demo", "Not this one.")]
+    return [Group(name="quiet", tools=("plain",)), Group(name="demo", description="Not this one.")]
 """)
-    with Satchel(plugins=tmp_path) as bag:
-        groups = {name: entry.groups for name, entry in bag.catalog.tools.items()}
+    with Satchel(plugins=tmp_path) as app:
+        groups = {name: entry.groups for name, entry in app.catalog.tools.items()}
         assert groups == {"hello": ("demo",), "plain": ("quiet",)}
-        assert bag.catalog.group("demo").description != "Not this one."
-        assert codes(bag) == []
+        assert app.catalog.group("demo").description != "Not this one."
+        assert codes(app) == []
 
 
 def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_path):
@@ -277,9 +277,9 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
         "@hookimpl\ndef satchel_catalog_built(catalog):\n"
         "    LOG.append((VERSION, catalog.generation, 'hello' in catalog.tools))\n"
     )
-    with Satchel(plugins=tmp_path) as bag:
-        bag.refresh()
-        bag.create_group("maps")
+    with Satchel(plugins=tmp_path) as app:
+        app.refresh()
+        app.create_group("maps")
         assert log == [("one", 1, True), ("one", 2, True)]
 
 
@@ -287,14 +287,23 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
     ("hook", "said"),
     [
         ("def satchel_tool(): return []", "satchel_tool"),
-        ("def satchel_config_fields(): return [ConfigField('a b')]", "name that cannot be"),
-        ("def satchel_config_fields(): return [ConfigField('a', 'text')]", "none of string"),
-        ("def satchel_config_fields(): return [ConfigField('a', 'choice')]", "without options"),
+        ("def satchel_config_fields(): return [ConfigField(name='a b')]", "name that cannot be"),
         (
-            "def satchel_config_fields(): return [ConfigField('a', 'integer', default='x')]",
+            "def satchel_config_fields(): return [ConfigField(name='a', type='text')]",
+            "none of string",
+        ),
+        (
+            "def satchel_config_fields(): return [ConfigField(name='a', type='choice')]",
+            "without options",
+        ),
+        (
+            "def satchel_config_fields(): return [ConfigField(name='a', type='integer', default='x')]",
             "default that is no whole number",
         ),
-        ("def satchel_config_fields(): return [ConfigField('a'), ConfigField('A')]", "two fields"),
+        (
+            "def satchel_config_fields(): return [ConfigField(name='a'), ConfigField(name='A')]",
+            "two fields",
+        ),
         ("def satchel_middleware(): return [7]", "returned int"),
         ("def satchel_prompt_sections(): return 'text'", "must return a list"),
         ("def satchel_commands(): return [print]", "no click command"),
@@ -305,8 +314,8 @@ def test_a_hook_that_answers_nonsense_is_told_and_the_host_goes_on(
     log, write, tmp_path, hook, said
 ):
     write(f"@hookimpl\n{hook}\n")
-    with Satchel(plugins=tmp_path) as bag:
-        (problem,) = problems(bag)
+    with Satchel(plugins=tmp_path) as app:
+        (problem,) = problems(app)
         assert problem.code == "plugin-hook-failed"
         assert said in problem.message
 
@@ -365,24 +374,24 @@ def test_an_old_version_ends_at_once_after_an_import_that_was_slow(log, write, t
     gc.collect()
     gc.disable()
     try:
-        bag = Satchel(plugins=tmp_path)
-        with bag.watching():
+        app = Satchel(plugins=tmp_path)
+        with app.watching():
             changed = threading.Event()
-            bag.subscribe(lambda _: changed.set())
+            app.subscribe(lambda _: changed.set())
             write("import time\ntime.sleep(0.6)\n" + LIFE, "two")
             assert changed.wait(20)
             wait_for_ends()
         assert ("one", "shutdown") in log
     finally:
         gc.enable()
-        bag.close()
+        app.close()
 
 
 def test_what_a_startup_raises_is_told_without_the_values_that_it_got(log, write, tmp_path, caplog):
     raising = "\n    raise ConnectionError('login with ' + config['key'] + ' refused')\n"
     write("@hookimpl\ndef satchel_startup(config):" + raising)
-    with Satchel(plugins=tmp_path, config={"demo": {"key": "sk-SECRET"}}) as bag:
-        (problem,) = problems(bag)
+    with Satchel(plugins=tmp_path, config={"demo": {"key": "sk-SECRET"}}) as app:
+        (problem,) = problems(app)
         assert problem.message == "ConnectionError: login with [redacted] refused"
     hooks = "@hookimpl\ndef satchel_startup(config):\n    VALUES.update(config)\n"
     hooks += "VALUES = {}\n@hookimpl\ndef satchel_shutdown():\n    config = VALUES"
@@ -397,10 +406,10 @@ def test_a_value_that_is_taken_away_ends_the_version_that_used_it(
 ):
     write(LIFE, manifest=FIELD)
     monkeypatch.setenv("SATCHEL_DEMO_KEY", "a")
-    with Satchel(plugins=tmp_path) as bag:
+    with Satchel(plugins=tmp_path) as app:
         monkeypatch.setenv("SATCHEL_DEMO_KEY", "")
-        bag.refresh()
-        assert (bag.catalog.plugin("demo").state, "hello" in bag.catalog.tools) == ("ok", False)
+        app.refresh()
+        assert (app.catalog.plugin("demo").state, "hello" in app.catalog.tools) == ("ok", False)
         assert ended(log, ("one", "shutdown"))
 
 
@@ -408,13 +417,13 @@ def test_a_value_that_is_not_allowed_leaves_the_version_as_it_was_started(
     log, write, tmp_path, monkeypatch
 ):
     write(LIFE, manifest="config:\n  size: {type: integer, default: 3, max: 5}\nactive: true\n")
-    with Satchel(plugins=tmp_path) as bag:
+    with Satchel(plugins=tmp_path) as app:
         monkeypatch.setenv("SATCHEL_DEMO_SIZE", "99")
-        bag.refresh()
-        assert (bag.catalog.plugin("demo").state, called(bag)) == ("stale", "one: hello Ada")
+        app.refresh()
+        assert (app.catalog.plugin("demo").state, called(app)) == ("stale", "one: hello Ada")
         assert log == [("one", "startup", {"size": 3})]
         monkeypatch.setenv("SATCHEL_DEMO_SIZE", "4")
-        bag.refresh()
+        app.refresh()
         assert log[1] == ("one", "startup", {"size": 4})
 
 
@@ -422,11 +431,11 @@ def test_a_catalog_that_a_plugin_keeps_keeps_no_version_alive(log, write, tmp_pa
     keeping = LIFE + "KEPT = []\n@hookimpl\ndef satchel_catalog_built(catalog):\n"
     keeping += "    KEPT.append(catalog)\n"
     write(keeping)
-    with Satchel(plugins=tmp_path) as bag:
+    with Satchel(plugins=tmp_path) as app:
         write(keeping, "two")
-        bag.refresh()
+        app.refresh()
         assert ended(log, ("one", "shutdown"))
-        assert called(bag) == "two: hello Ada"
+        assert called(app) == "two: hello Ada"
 
 
 def test_a_plugin_that_looks_too_long_at_a_catalog_is_shown_no_other(log, write, tmp_path):
@@ -434,8 +443,8 @@ def test_a_plugin_that_looks_too_long_at_a_catalog_is_shown_no_other(log, write,
         "import threading\n@hookimpl\ndef satchel_catalog_built(catalog):\n"
         "    LOG.append(catalog.generation)\n    threading.Event().wait()\n"
     )
-    with Satchel(plugins=tmp_path, settings=Settings(limits=Limits(hook=0.2))) as bag:
-        bag.create_group("maps")
+    with Satchel(plugins=tmp_path, settings=Settings(limits=Limits(hook=0.2))) as app:
+        app.create_group("maps")
     assert log == [1]
 
 
@@ -443,7 +452,7 @@ def test_a_shutdown_that_hangs_does_not_keep_the_interpreter(tmp_path, write, lo
     host = (
         "import builtins, satchel; builtins.satchel_test_log = []\n"
         "limits = satchel.Limits(hook=0.3)\n"
-        f"bag = satchel.Satchel(plugins={str(tmp_path)!r}, "
+        f"app = satchel.Satchel(plugins={str(tmp_path)!r}, "
         "settings=satchel.Settings(limits=limits))\n"
     )
     for kind, wait in (("", "time.sleep(600)"), ("async ", "await asyncio.sleep(600)")):
@@ -477,21 +486,21 @@ def test_hooks_that_would_quietly_do_nothing_or_too_much_are_refused(
     log, write, tmp_path, hook, said
 ):
     write(hook)
-    with Satchel(plugins=tmp_path) as bag:
-        (problem,) = problems(bag)
+    with Satchel(plugins=tmp_path) as app:
+        (problem,) = problems(app)
         assert said in problem.message
 
 
 def test_what_hooks_change_in_the_process_is_told(log, write, tmp_path):
     write("import os\n@hookimpl\ndef satchel_tools():\n    os.chdir('/')\n    return []\n")
-    with Satchel(plugins=tmp_path) as bag:
-        assert codes(bag) == ["plugin-meddled"]
+    with Satchel(plugins=tmp_path) as app:
+        assert codes(app) == ["plugin-meddled"]
 
 
 def test_a_closed_satchel_is_watched_no_more(log, write, tmp_path):
-    bag = Satchel(plugins=tmp_path)
-    bag.close()
-    with pytest.raises(ConflictError, match="closed"), bag.watching():
+    app = Satchel(plugins=tmp_path)
+    app.close()
+    with pytest.raises(ConflictError, match="closed"), app.watching():
         pass
 
 
@@ -519,8 +528,8 @@ def test_a_shutdown_runs_in_whatever_thread_lets_go_last(tmp_path, write, log):
     write("@hookimpl\ndef satchel_shutdown():\n    print('ended', flush=True)\n")
     host = (
         "import builtins, satchel, threading; builtins.satchel_test_log = []\n"
-        f"bag = satchel.Satchel(plugins={str(tmp_path)!r})\n"
-        "def late():\n    threading.main_thread().join()\n    bag.close()\n"
+        f"app = satchel.Satchel(plugins={str(tmp_path)!r})\n"
+        "def late():\n    threading.main_thread().join()\n    app.close()\n"
         "threading.Thread(target=late).start()\n"
     )
     command = [sys.executable, "-W", "error", "-c", host]

@@ -77,14 +77,14 @@ def test_a_hostile_folder_harms_nobody(maker, tmp_path, monkeypatch, number):
     build(str(root))
 
     started = time.perf_counter()
-    bag = Satchel(skills=[root])
-    session = bag.session()
+    app = Satchel(skills=[root])
+    session = app.session()
     assert len(session.prompt()) <= DEFAULT_BUDGET
     session.skill_style = SkillPrompt(budget=None)
     prompt = session.prompt()
     assert time.perf_counter() - started < 10, why
 
-    catalog = bag.catalog
+    catalog = app.catalog
     assert catalog.skills["bystander"].state == "ok"
     victims = [entry for entry in catalog.skills.values() if entry.name != "bystander"]
     if want == "reject":

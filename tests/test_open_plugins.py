@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from satchel import Satchel, Settings
-from satchel.cli.entry import cli
+from satchel.cli.main import cli
 from satchel.settings import Limits
-from satchel.sources import NAMESPACE, Holds, place, scan_plugins
+from satchel.sources import NAMESPACE, RootKind, scan_plugins, search_root
 
 PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
@@ -418,12 +418,12 @@ def test_8_2_our_part_lies_in_the_folder_of_our_namespace(plugins, write):
     (folder / NAMESPACE / "toolkit.yaml").write_text("active: true\nnotes: Be kind.\n")
     (folder / NAMESPACE / "tools.py").write_text("from .words import WORD\n" + TOOL)
     (folder / NAMESPACE / "words.py").write_text("WORD = 'Hello '\n")
-    bag = Satchel(settings=ALONE, plugins=[plugins])
-    assert bag.catalog.plugins["demo"].diagnostics == ()
-    group = bag.catalog.groups["demo"]
+    app = Satchel(settings=ALONE, plugins=[plugins])
+    assert app.catalog.plugins["demo"].diagnostics == ()
+    group = app.catalog.groups["demo"]
     assert (group.description, group.notes, group.tools) == ("Greets.", "Be kind.", ("greet",))
-    assert asyncio.run(bag.session().call("greet", {"name": "Ada"})).text == "Hello Ada"
-    assert bag.catalog.tools["greet"].path == str(folder / NAMESPACE / "tools.py")
+    assert asyncio.run(app.session().call("greet", {"name": "Ada"})).text == "Hello Ada"
+    assert app.catalog.tools["greet"].path == str(folder / NAMESPACE / "tools.py")
 
 
 def test_8_2_our_part_needs_no_manifest_and_sees_no_code_beside_it(plugins, catalog, write):
@@ -589,7 +589,7 @@ def test_of_our_part_with_an_error_nothing_is_listed_that_will_not_be(plugins, w
     (folder / NAMESPACE / "guide.md").write_text("Be kind.")
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
     (folder / NAMESPACE / file).write_text(text)
-    (found,) = scan_plugins(place(plugins, Holds.PLUGINS), Limits()).findings.values()
+    (found,) = scan_plugins(search_root(plugins, RootKind.PLUGINS), Limits()).findings.values()
     assert (found.is_flawed, found.declared) == (True, ())
     assert (found.manifest.groups, found.manifest.notes) == ((), "")
 

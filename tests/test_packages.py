@@ -74,12 +74,12 @@ def ship(package, name="plan-a-trip"):
     (folder / "SKILL.md").write_text(SKILL.format(name=name))
 
 
-def say(bag):
-    return asyncio.run(bag.session().call("hello", {})).text
+def say(app):
+    return asyncio.run(app.session().call("hello", {})).text
 
 
-def plugin(bag, name="acme"):
-    (found,) = [item for item in bag.catalog.all_plugins if item.name == name]
+def plugin(app, name="acme"):
+    (found,) = [item for item in app.catalog.all_plugins if item.name == name]
     return found
 
 
@@ -105,9 +105,9 @@ def test_what_is_wrong_with_a_package_that_nobody_enabled_troubles_nobody(site, 
 
 
 def test_an_enabled_package_is_listed_with_all_it_declares_and_not_imported(acme):
-    bag = Satchel(entry_points=["acme"], run_code=False)
-    assert [*bag.catalog.groups] == ["acme", "basic", "maps"]
-    assert [*bag.catalog.tools] == ["hello"]
+    app = Satchel(entry_points=["acme"], run_code=False)
+    assert [*app.catalog.groups] == ["acme", "basic", "maps"]
+    assert [*app.catalog.tools] == ["hello"]
     assert "acme" not in sys.modules
 
 
@@ -120,13 +120,13 @@ def test_skills_of_a_package_that_is_no_plugin_have_to_be_enabled(site, enabled)
         points="",
         files=["acme_pack/.agents/skills/plan-a-trip/SKILL.md"],
     )
-    bag = Satchel()
-    assert (plugin(bag, "acme-skills").state, [*bag.catalog.skills]) == (State.DISABLED, [])
-    bag = Satchel(entry_points=[enabled])
-    assert [(s.name, s.source) for s in bag.catalog.skills.values()] == [
+    app = Satchel()
+    assert (plugin(app, "acme-skills").state, [*app.catalog.skills]) == (State.DISABLED, [])
+    app = Satchel(entry_points=[enabled])
+    assert [(s.name, s.source) for s in app.catalog.skills.values()] == [
         ("plan-a-trip", "acme-skills")
     ]
-    assert "plan-a-trip" in bag.session().prompt()
+    assert "plan-a-trip" in app.session().prompt()
 
 
 def test_two_distributions_that_offer_one_name_are_both_named_and_not_used(site, acme):
@@ -144,13 +144,13 @@ def test_what_is_configured_reaches_the_tools_of_a_package(edited):
 
 
 def test_an_edit_is_taken_over_by_a_refresh(edited):
-    bag = Satchel(entry_points=["acme"])
+    app = Satchel(entry_points=["acme"])
     (edited / "words.py").write_text("WORD = 'Howdy'\n")
     (edited / "toolkit.yaml").write_text(MANIFEST.replace("Mind it", "Heed it"))
     ship(edited)
-    bag.refresh()
-    assert (say(bag), [*bag.catalog.skills]) == ("Howdy a", ["plan-a-trip"])
-    assert "Heed it." in bag.session().prompt()
+    app.refresh()
+    assert (say(app), [*app.catalog.skills]) == ("Howdy a", ["plan-a-trip"])
+    assert "Heed it." in app.session().prompt()
 
 
 def test_the_folder_of_an_edited_package_is_watched_only_while_it_is_enabled(edited):
@@ -206,23 +206,23 @@ def test_a_startup_that_fails_leaves_what_the_version_before_it_opened(
     values = a_config_folder_of_its_own / "plugins" / "acme.env"
     values.parent.mkdir(parents=True)
     values.write_text("KEY=one\n")
-    with Satchel(entry_points=["acme"]) as bag:
+    with Satchel(entry_points=["acme"]) as app:
         tools = sys.modules["acme.tools"]
         values.write_text("KEY=bad\n")
-        bag.refresh()
-        assert plugin(bag).state is State.STALE
-        assert (say(bag), sys.modules["acme.tools"]) == ("one is open", tools)
+        app.refresh()
+        assert plugin(app).state is State.STALE
+        assert (say(app), sys.modules["acme.tools"]) == ("one is open", tools)
         values.write_text("KEY=two\n")
-        bag.refresh()
-        assert say(bag) == "two is open"
+        app.refresh()
+        assert say(app) == "two is open"
 
 
 def test_an_editable_install_that_moves_is_taken_over(edited, site, tmp_path):
-    bag = Satchel(entry_points=["acme"])
-    assert say(bag) == "Hello a"
+    app = Satchel(entry_points=["acme"])
+    assert say(app) == "Hello a"
     moved = write(tmp_path / "moved")
     (moved / "words.py").write_text("WORD = 'Moved'\n")
     (site / "_acme.pth").write_text(str(tmp_path / "moved"))
     (site / "acme_tools-1.0.dist-info" / "RECORD").write_text("_acme.pth,,1\n")
-    bag.refresh()
-    assert say(bag) == "Moved a"
+    app.refresh()
+    assert say(app) == "Moved a"

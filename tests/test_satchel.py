@@ -15,8 +15,8 @@ from satchel import (
     SkillPrompt,
     State,
     Tool,
+    conventional_roots,
     tool,
-    well_known_places,
 )
 from satchel.text import has_hidden
 
@@ -27,12 +27,12 @@ def shout(text: str, mark: str = "!") -> str:
     return text.upper() + mark
 
 
-def call(bag, name, **arguments):
-    return asyncio.run(bag.session().call(name, arguments))
+def call(app, name, **arguments):
+    return asyncio.run(app.session().call(name, arguments))
 
 
-def names(bag) -> list[str]:
-    return shown(bag.session())
+def names(app) -> list[str]:
+    return shown(app.session())
 
 
 def shown(session) -> list[str]:
@@ -45,10 +45,10 @@ def troubles(catalog) -> list[str]:
 
 
 def test_an_empty_satchel_has_nothing_to_say():
-    bag = Satchel()
-    assert bag.session().prompt() == ""
-    assert bag.session().schemas() == []
-    assert list(bag.catalog.groups) == ["basic"]
+    app = Satchel()
+    assert app.session().prompt() == ""
+    assert app.session().schemas() == []
+    assert list(app.catalog.groups) == ["basic"]
 
 
 def test_one_path_may_be_given_where_several_are_meant(tmp_path, write_skill):
@@ -70,8 +70,8 @@ def test_an_empty_path_is_refused_because_it_would_mean_the_current_folder():
 def test_nothing_on_disk_makes_it_raise(tmp_path):
     file = tmp_path / "file"
     file.write_text("no folder")
-    bag = Satchel(skills=[tmp_path / "missing", file], plugins=[file], entry_points=["missing"])
-    assert sorted(troubles(bag.catalog)) == ["plugin-not-installed", *["source-missing"] * 2]
+    app = Satchel(skills=[tmp_path / "missing", file], plugins=[file], entry_points=["missing"])
+    assert sorted(troubles(app.catalog)) == ["plugin-not-installed", *["source-missing"] * 2]
 
 
 def test_the_current_folder_may_change_without_losing_the_sources(
@@ -79,61 +79,61 @@ def test_the_current_folder_may_change_without_losing_the_sources(
 ):
     write_skill(tmp_path / "project" / "skills", "pdf")
     monkeypatch.chdir(tmp_path / "project")
-    bag = Satchel(skills=["skills"])
+    app = Satchel(skills=["skills"])
     monkeypatch.chdir(tmp_path)
-    assert bag.refresh() == ()
-    assert bag.catalog.skills["pdf"].source == "skills"
+    assert app.refresh() == ()
+    assert app.catalog.skills["pdf"].source == "skills"
 
 
 def test_a_catalog_never_changes(tmp_path, write_skill):
     write_skill(tmp_path, "pdf")
-    bag = Satchel(skills=[tmp_path])
-    before = bag.catalog
+    app = Satchel(skills=[tmp_path])
+    before = app.catalog
     with pytest.raises(TypeError):
         before.skills["docx"] = before.skills["pdf"]
     write_skill(tmp_path, "docx")
-    (change,) = bag.refresh()
+    (change,) = app.refresh()
     assert (change.event, change.name, change.generation) == ("added", "docx", 2)
     assert list(before.skills) == ["pdf"]
-    assert bag.catalog.generation == 2
+    assert app.catalog.generation == 2
 
 
 def test_nothing_new_is_no_new_generation(tmp_path, write_skill):
     write_skill(tmp_path, "pdf")
-    bag = Satchel(skills=[tmp_path])
-    before = bag.catalog
-    assert bag.refresh() == ()
-    assert bag.catalog is before
+    app = Satchel(skills=[tmp_path])
+    before = app.catalog
+    assert app.refresh() == ()
+    assert app.catalog is before
 
 
 # ---- what the host adds ------------------------------------------------------------------------
 
 
 def test_a_tool_of_the_host_is_basic_and_callable_at_once():
-    bag = Satchel()
-    made = bag.register_tool(shout)
+    app = Satchel()
+    made = app.register_tool(shout)
     assert isinstance(made, Tool)
-    assert names(bag) == ["shout"]
-    assert call(bag, "shout", text="hi").text == "HI!"
+    assert names(app) == ["shout"]
+    assert call(app, "shout", text="hi").text == "HI!"
     assert shout("hi") == "HI!", "the function stays what it was"
 
 
 def test_presets_are_invisible_and_the_model_cannot_replace_them():
-    bag = Satchel()
-    bag.register_tool(shout, presets={"mark": "?"})
-    (schema,) = bag.session().schemas()
+    app = Satchel()
+    app.register_tool(shout, presets={"mark": "?"})
+    (schema,) = app.session().schemas()
     assert list(schema["function"]["parameters"]["properties"]) == ["text"]
-    assert call(bag, "shout", text="hi").text == "HI?"
-    refused = call(bag, "shout", text="hi", mark="!!!")
+    assert call(app, "shout", text="hi").text == "HI?"
+    refused = call(app, "shout", text="hi", mark="!!!")
     assert refused.is_error
     assert "HI" not in refused.text
 
 
 def test_a_group_is_off_until_it_is_activated_and_its_notes_come_with_it():
-    bag = Satchel()
-    bag.create_group("loud", "For shouting.", notes="Use sparingly.")
-    bag.register_tool(shout, group="loud")
-    session, other = bag.session(), bag.session()
+    app = Satchel()
+    app.create_group("loud", "For shouting.", notes="Use sparingly.")
+    app.register_tool(shout, group="loud")
+    session, other = app.session(), app.session()
     assert shown(session) == ["reset_equipped_tools"]
     assert "'loud', which is not active" in asyncio.run(session.call("shout", {"text": "a"})).text
     session.activate("loud")
@@ -147,18 +147,18 @@ def test_a_group_is_off_until_it_is_activated_and_its_notes_come_with_it():
 
 
 def test_a_group_may_be_active_from_the_start_and_be_switched_off():
-    bag = Satchel()
-    bag.create_group("loud", notes="n", active=True)
-    session = bag.session()
+    app = Satchel()
+    app.create_group("loud", notes="n", active=True)
+    session = app.session()
     assert session.active_groups == ("basic", "loud")
     session.deactivate("loud")
     assert session.active_groups == ("basic",)
 
 
 def test_groups_are_switched_all_or_none():
-    bag = Satchel()
-    bag.create_group("loud")
-    session = bag.session()
+    app = Satchel()
+    app.create_group("loud")
+    session = app.session()
     with pytest.raises(NotFoundError, match="did you mean loud"):
         session.activate("loud", "loudd")
     assert session.active_groups == ("basic",)
@@ -167,10 +167,10 @@ def test_groups_are_switched_all_or_none():
 
 
 def test_a_group_is_described_once():
-    bag = Satchel()
-    bag.create_group("loud")
+    app = Satchel()
+    app.create_group("loud")
     with pytest.raises(ConflictError, match="already described"):
-        bag.create_group("loud")
+        app.create_group("loud")
 
 
 @pytest.mark.parametrize("name", ["", "no spaces", "../up", "a" * 65, "basic"])
@@ -180,12 +180,12 @@ def test_an_impossible_group_name_is_refused(name):
 
 
 def test_two_tools_of_one_name_are_refused_and_the_way_out_is_named():
-    bag = Satchel()
-    bag.register_tool(shout)
+    app = Satchel()
+    app.register_tool(shout)
     with pytest.raises(ConflictError, match="give name="):
-        bag.register_tool(shout)
-    bag.register_tool(shout, name="yell")
-    assert names(bag) == ["shout", "yell"]
+        app.register_tool(shout)
+    app.register_tool(shout, name="yell")
+    assert names(app) == ["shout", "yell"]
 
 
 def test_a_tool_in_a_group_that_nobody_described_is_refused():
@@ -194,12 +194,12 @@ def test_a_tool_in_a_group_that_nobody_described_is_refused():
 
 
 def test_options_for_a_finished_tool_are_refused():
-    bag = Satchel()
-    made = bag.register_tool(shout)
-    bag.remove_tool("shout")
+    app = Satchel()
+    made = app.register_tool(shout)
+    app.remove_tool("shout")
     with pytest.raises(DefinitionError, match="an object already"):
-        bag.register_tool(made, name="yell")
-    bag.register_tool(made)
+        app.register_tool(made, name="yell")
+    app.register_tool(made)
 
 
 def test_the_host_wins_over_a_plugin_and_the_loser_stays_reachable(tmp_path, write_plugin):
@@ -210,55 +210,55 @@ def test_the_host_wins_over_a_plugin_and_the_loser_stays_reachable(tmp_path, wri
             return "plugin"
     """
     write_plugin(tmp_path, "loud", tools=source)
-    bag = Satchel(plugins=[tmp_path])
-    bag.register_tool(shout)
-    assert call(bag, "shout", text="a").text == "A!"
-    loser = bag.catalog.tool("loud:shout")
+    app = Satchel(plugins=[tmp_path])
+    app.register_tool(shout)
+    assert call(app, "shout", text="a").text == "A!"
+    loser = app.catalog.tool("loud:shout")
     assert loser.state is State.SHADOWED
     assert [item.code for item in loser.diagnostics] == ["tool-shadowed"]
-    bag.remove_tool("shout")
-    assert call(bag, "shout", text="a").text == "plugin"
+    app.remove_tool("shout")
+    assert call(app, "shout", text="a").text == "plugin"
 
 
 def test_what_the_host_added_can_be_removed(tmp_path, write_skill):
-    bag = Satchel()
-    bag.create_group("loud", active=True)
-    bag.register_tool(shout, group="loud")
-    bag.register_skill(write_skill(tmp_path, "pdf"))
-    assert list(bag.catalog.skills) == ["pdf"]
-    bag.remove_skill("pdf")
-    bag.remove_group("loud")
-    assert bag.catalog.skills == {}
-    assert bag.catalog.tools == {}
-    assert list(bag.catalog.groups) == ["basic"]
-    for remove in (bag.remove_tool, bag.remove_group, bag.remove_skill):
+    app = Satchel()
+    app.create_group("loud", active=True)
+    app.register_tool(shout, group="loud")
+    app.register_skill(write_skill(tmp_path, "pdf"))
+    assert list(app.catalog.skills) == ["pdf"]
+    app.remove_skill("pdf")
+    app.remove_group("loud")
+    assert app.catalog.skills == {}
+    assert app.catalog.tools == {}
+    assert list(app.catalog.groups) == ["basic"]
+    for remove in (app.remove_tool, app.remove_group, app.remove_skill):
         with pytest.raises(NotFoundError):
             remove("loud")
     with pytest.raises(ConflictError, match="cannot be removed"):
-        bag.remove_group("basic")
+        app.remove_group("basic")
 
 
 # ---- groups of several kinds -------------------------------------------------------------------
 
 
-def seen_skills(bag, *active) -> list[str]:
-    session = bag.session()
+def seen_skills(app, *active) -> list[str]:
+    session = app.session()
     session.activate(*active)
-    return [name for name in bag.catalog.skills if f"<name>{name}</name>" in session.prompt()]
+    return [name for name in app.catalog.skills if f"<name>{name}</name>" in session.prompt()]
 
 
 def test_a_tool_of_several_groups_is_there_while_one_of_them_is_active():
-    bag = Satchel()
+    app = Satchel()
     for group in ("loud", "words", "other"):
-        bag.create_group(group)
-    bag.register_tool(shout, group=["words", "loud"])
-    assert bag.catalog.tools["shout"].groups == ("words", "loud")
-    assert [bag.catalog.groups[name].tools for name in ("loud", "other", "words")] == [
+        app.create_group(group)
+    app.register_tool(shout, group=["words", "loud"])
+    assert app.catalog.tools["shout"].groups == ("words", "loud")
+    assert [app.catalog.groups[name].tools for name in ("loud", "other", "words")] == [
         ("shout",),
         (),
         ("shout",),
     ]
-    session = bag.session(meta_tool=False)
+    session = app.session(meta_tool=False)
     for group in ("loud", "words"):
         session.activate(group)
         assert shown(session) == ["shout"]
@@ -275,105 +275,105 @@ def test_what_the_decorator_says_of_groups_counts_unless_the_host_says_otherwise
     def yell() -> str:
         return "!"
 
-    bag = Satchel()
+    app = Satchel()
     for group in ("loud", "words"):
-        bag.create_group(group)
-    bag.register_tool(yell)
-    assert bag.catalog.tools["yell"].groups == ("loud", "words")
-    bag.register_tool(yell, group="words", on_conflict="override")
-    assert bag.catalog.tools["yell"].groups == ("words",)
+        app.create_group(group)
+    app.register_tool(yell)
+    assert app.catalog.tools["yell"].groups == ("loud", "words")
+    app.register_tool(yell, group="words", on_conflict="override")
+    assert app.catalog.tools["yell"].groups == ("words",)
 
 
 @pytest.mark.parametrize("group", [7, ["loud", 7], object()])
 def test_a_group_that_is_no_text_is_refused(group, tmp_path, write_skill):
-    bag = Satchel()
+    app = Satchel()
     with pytest.raises(DefinitionError, match="named by text"):
-        bag.register_tool(shout, group=group)
+        app.register_tool(shout, group=group)
     with pytest.raises(DefinitionError, match="named by text"):
-        bag.register_skill(write_skill(tmp_path, "pdf"), group=group)
+        app.register_skill(write_skill(tmp_path, "pdf"), group=group)
     for parts in ({"skills": group}, {"requires": group}):
         with pytest.raises(DefinitionError, match="named by text"):
-            bag.create_group("loud", **parts)
-    assert (list(bag.catalog.groups), bag.catalog.tools, bag.catalog.skills) == (["basic"], {}, {})
+            app.create_group("loud", **parts)
+    assert (list(app.catalog.groups), app.catalog.tools, app.catalog.skills) == (["basic"], {}, {})
 
 
 def test_if_one_of_several_groups_is_unknown_nothing_is_added(tmp_path, write_skill):
-    bag = Satchel()
-    bag.create_group("loud")
-    before = bag.catalog
+    app = Satchel()
+    app.create_group("loud")
+    before = app.catalog
     with pytest.raises(NotFoundError, match="'wrods'"):
-        bag.register_tool(shout, group=["loud", "wrods"])
+        app.register_tool(shout, group=["loud", "wrods"])
     with pytest.raises(NotFoundError, match="'wrods'"):
-        bag.register_skill(write_skill(tmp_path, "pdf"), group=["loud", "wrods"])
-    assert bag.catalog is before
+        app.register_skill(write_skill(tmp_path, "pdf"), group=["loud", "wrods"])
+    assert app.catalog is before
 
 
 def test_a_group_may_claim_skills_wherever_they_come_from(tmp_path, write_skill):
     for name in ("pdf", "docx", "free"):
         write_skill(tmp_path, name)
-    bag = Satchel(skills=[tmp_path])
-    bag.create_group("papers", skills=["pdf", "docx"])
-    assert bag.catalog.groups["papers"].skills == ("docx", "pdf")
-    assert seen_skills(bag) == ["free"]
-    assert seen_skills(bag, "papers") == ["docx", "free", "pdf"]
-    bag.remove_group("papers")
-    assert seen_skills(bag) == ["docx", "free", "pdf"], "they are not the host's to remove"
+    app = Satchel(skills=[tmp_path])
+    app.create_group("papers", skills=["pdf", "docx"])
+    assert app.catalog.groups["papers"].skills == ("docx", "pdf")
+    assert seen_skills(app) == ["free"]
+    assert seen_skills(app, "papers") == ["docx", "free", "pdf"]
+    app.remove_group("papers")
+    assert seen_skills(app) == ["docx", "free", "pdf"], "they are not the host's to remove"
 
 
 def test_a_skill_that_a_group_claims_and_nobody_has_is_told_until_it_comes(tmp_path, write_skill):
-    bag = Satchel(skills=[tmp_path])
-    bag.create_group("papers", skills="pdf")
-    assert troubles(bag.catalog) == ["plugin-group-unknown"]
+    app = Satchel(skills=[tmp_path])
+    app.create_group("papers", skills="pdf")
+    assert troubles(app.catalog) == ["plugin-group-unknown"]
     write_skill(tmp_path, "pdf")
-    bag.refresh()
-    assert (troubles(bag.catalog), seen_skills(bag)) == ([], [])
+    app.refresh()
+    assert (troubles(app.catalog), seen_skills(app)) == ([], [])
 
 
 def test_a_skill_may_be_registered_into_groups(tmp_path, write_skill):
-    bag = Satchel()
+    app = Satchel()
     for group in ("papers", "office"):
-        bag.create_group(group)
-    bag.register_skill(write_skill(tmp_path / "one", "pdf"), group="papers")
+        app.create_group(group)
+    app.register_skill(write_skill(tmp_path / "one", "pdf"), group="papers")
     write_skill(tmp_path / "two", "docx")
-    bag.register_skill(tmp_path / "two", group=["papers", "office"])
-    assert seen_skills(bag) == []
-    assert seen_skills(bag, "papers") == ["docx", "pdf"]
-    assert seen_skills(bag, "office") == ["docx"]
+    app.register_skill(tmp_path / "two", group=["papers", "office"])
+    assert seen_skills(app) == []
+    assert seen_skills(app, "papers") == ["docx", "pdf"]
+    assert seen_skills(app, "office") == ["docx"]
     write_skill(tmp_path / "two", "xlsx")
-    bag.refresh()
-    assert bag.catalog.skills["xlsx"].groups == ("papers", "office")
+    app.refresh()
+    assert app.catalog.skills["xlsx"].groups == ("papers", "office")
 
 
 def test_a_folder_that_is_registered_again_moves_into_the_groups_that_are_given(
     tmp_path, write_skill
 ):
     folder = write_skill(tmp_path, "pdf")
-    bag = Satchel()
+    app = Satchel()
     for group in ("papers", "office"):
-        bag.create_group(group)
-    bag.register_skill(folder)
-    assert seen_skills(bag) == ["pdf"]
-    bag.register_skill(folder, group="papers")
-    assert (bag.catalog.skills["pdf"].groups, len(bag.catalog.all_skills)) == (("papers",), 1)
-    bag.register_skill(folder, group="office")
-    assert bag.catalog.skills["pdf"].groups == ("office",)
-    before = bag.catalog
-    bag.register_skill(folder)
-    assert bag.catalog is before, "without a word about groups it stays where it is"
+        app.create_group(group)
+    app.register_skill(folder)
+    assert seen_skills(app) == ["pdf"]
+    app.register_skill(folder, group="papers")
+    assert (app.catalog.skills["pdf"].groups, len(app.catalog.all_skills)) == (("papers",), 1)
+    app.register_skill(folder, group="office")
+    assert app.catalog.skills["pdf"].groups == ("office",)
+    before = app.catalog
+    app.register_skill(folder)
+    assert app.catalog is before, "without a word about groups it stays where it is"
 
 
 def test_a_group_that_goes_takes_along_what_the_host_put_into_it_alone(tmp_path, write_skill):
-    bag = Satchel()
+    app = Satchel()
     for group in ("papers", "office"):
-        bag.create_group(group)
-    bag.register_tool(shout, group="papers")
-    bag.register_tool(shout, name="yell", group=["papers", "office"])
-    bag.register_tool(shout, name="free")
-    bag.register_skill(write_skill(tmp_path, "pdf"), group="papers")
-    bag.register_skill(write_skill(tmp_path, "docx"), group=["papers", "office"])
-    bag.register_skill(write_skill(tmp_path, "md"))
-    bag.remove_group("papers")
-    catalog = bag.catalog
+        app.create_group(group)
+    app.register_tool(shout, group="papers")
+    app.register_tool(shout, name="yell", group=["papers", "office"])
+    app.register_tool(shout, name="free")
+    app.register_skill(write_skill(tmp_path, "pdf"), group="papers")
+    app.register_skill(write_skill(tmp_path, "docx"), group=["papers", "office"])
+    app.register_skill(write_skill(tmp_path, "md"))
+    app.remove_group("papers")
+    catalog = app.catalog
     assert list(catalog.groups) == ["basic", "office"]
     assert {name: entry.groups for name, entry in catalog.tools.items()} == {
         "free": ("basic",),
@@ -397,12 +397,12 @@ def test_a_group_of_a_folder_holds_tools_and_skills(tmp_path, write_plugin, writ
     folder = write_plugin(tmp_path / "plugins", "demo", manifest, tools=source)
     write_skill(folder / "skills", "driving")
     write_skill(folder / "skills", "always")
-    bag = Satchel(plugins=[tmp_path / "plugins"])
-    assert bag.catalog.tools["route"].groups == ("geo", "maps")
-    assert bag.catalog.groups["maps"].skills == ("driving",)
-    assert seen_skills(bag) == seen_skills(bag, "geo") == ["always"]
-    assert seen_skills(bag, "maps") == ["always", "driving"]
-    assert troubles(bag.catalog) == []
+    app = Satchel(plugins=[tmp_path / "plugins"])
+    assert app.catalog.tools["route"].groups == ("geo", "maps")
+    assert app.catalog.groups["maps"].skills == ("driving",)
+    assert seen_skills(app) == seen_skills(app, "geo") == ["always"]
+    assert seen_skills(app, "maps") == ["always", "driving"]
+    assert troubles(app.catalog) == []
 
 
 def test_a_layer_of_a_group_is_met_by_way_of_any_other_group():
@@ -413,12 +413,12 @@ def test_a_layer_of_a_group_is_met_by_way_of_any_other_group():
         async for item in inner(call):
             yield item
 
-    bag = Satchel()
+    app = Satchel()
     for group in ("loud", "words"):
-        bag.create_group(group)
-    bag.register_tool(shout, group=["words", "loud"])
-    bag.register_middleware(guard, group="loud")
-    session = bag.session()
+        app.create_group(group)
+    app.register_tool(shout, group=["words", "loud"])
+    app.register_middleware(guard, group="loud")
+    session = app.session()
     session.activate("words")
     assert asyncio.run(session.call("shout", {"text": "a"})).text == "A!"
     assert met == [("shout", ("words", "loud"))]
@@ -434,14 +434,14 @@ def test_a_skill_that_was_found_among_others_is_not_removed_but_the_way_is_named
 
 def test_a_skill_that_is_registered_is_watched_like_any_other(tmp_path, write_skill):
     folder = write_skill(tmp_path, "pdf")
-    bag = Satchel()
-    with bag.watching():
-        bag.register_skill(folder)
+    app = Satchel()
+    with app.watching():
+        app.register_skill(folder)
         seen = threading.Event()
-        bag.subscribe(lambda change: seen.set() if change.event == "changed" else None)
+        app.subscribe(lambda change: seen.set() if change.event == "changed" else None)
         write_skill(tmp_path, "pdf", description="Edited.")
         assert seen.wait(20)
-    assert bag.catalog.skills["pdf"].description == "Edited."
+    assert app.catalog.skills["pdf"].description == "Edited."
 
 
 # ---- plugins -----------------------------------------------------------------------------------
@@ -472,18 +472,18 @@ def test_two_plugins_may_have_helpers_of_one_name(tmp_path, write_plugin):
                 return words.WORD
         """
         write_plugin(tmp_path, name, tools=source, words=f"WORD = '{name}'\n")
-    bag = Satchel(plugins=[tmp_path])
-    assert call(bag, "say_one").text == "one"
-    assert call(bag, "say_two").text == "two"
+    app = Satchel(plugins=[tmp_path])
+    assert call(app, "say_one").text == "one"
+    assert call(app, "say_two").text == "two"
 
 
 def test_a_broken_nearer_plugin_does_not_shadow_a_good_one(tmp_path, write_plugin):
     good = "from satchel import tool\n@tool\ndef say() -> str:\n    return 'good'\n"
     write_plugin(tmp_path / "near", "demo", tools="raise RuntimeError\n")
     write_plugin(tmp_path / "far", "demo", tools=good)
-    bag = Satchel(plugins=[tmp_path / "near", tmp_path / "far"])
-    assert call(bag, "say").text == "good"
-    assert [str(entry.state) for entry in bag.catalog.all_plugins if entry.name == "demo"] == [
+    app = Satchel(plugins=[tmp_path / "near", tmp_path / "far"])
+    assert call(app, "say").text == "good"
+    assert [str(entry.state) for entry in app.catalog.all_plugins if entry.name == "demo"] == [
         "failed",
         "ok",
     ]
@@ -495,8 +495,8 @@ def test_a_tool_of_a_group_that_is_off_does_not_shadow_one_whose_group_is_on(
     for name, active in (("first", "off"), ("second", "on")):
         source = f"from satchel import tool\n@tool\ndef say() -> str:\n    return '{name}'\n"
         write_plugin(tmp_path, name, f"active: {active}\n", tools=source)
-    bag = Satchel(plugins=[tmp_path])
-    session = bag.session()
+    app = Satchel(plugins=[tmp_path])
+    session = app.session()
     assert asyncio.run(session.call("say")).text == "second"
     session.activate("first")
     assert asyncio.run(session.call("say")).text == "first"
@@ -504,20 +504,20 @@ def test_a_tool_of_a_group_that_is_off_does_not_shadow_one_whose_group_is_on(
 
 
 def test_tools_that_are_new_to_a_session_come_last():
-    bag = Satchel()
-    bag.register_tool(shout, name="middle")
-    session = bag.session()
+    app = Satchel()
+    app.register_tool(shout, name="middle")
+    session = app.session()
 
     def seen():
         return [schema["function"]["name"] for schema in session.schemas()]
 
     assert seen() == ["middle"]
-    bag.register_tool(shout, name="early")
-    bag.register_tool(shout, name="late")
+    app.register_tool(shout, name="early")
+    app.register_tool(shout, name="late")
     assert seen() == ["middle", "early", "late"]
-    bag.remove_tool("middle")
+    app.remove_tool("middle")
     assert seen() == ["early", "late"]
-    bag.register_tool(shout, name="middle")
+    app.register_tool(shout, name="middle")
     assert seen() == ["middle", "early", "late"], "it returns to where a cache may still have it"
 
 
@@ -537,12 +537,12 @@ def test_nothing_invisible_reaches_the_model_through_a_schema():
         async def execute(self, description: str) -> str:
             return description
 
-    bag = Satchel()
-    bag.register_tool(Whisper())
-    (schema,) = bag.session().schemas()
+    app = Satchel()
+    app.register_tool(Whisper())
+    (schema,) = app.session().schemas()
     assert json.dumps(schema).count("Say it.") == 3
     assert not has_hidden(json.dumps(schema, ensure_ascii=False))
-    assert call(bag, "whisper", description="a").text == "a"
+    assert call(app, "whisper", description="a").text == "a"
 
 
 def test_a_length_of_descriptions_counts_wherever_it_is_set(tmp_path, write_skill):
@@ -560,9 +560,9 @@ def test_the_code_of_a_shadowed_plugin_does_not_run(tmp_path, write_plugin):
     good = "from satchel import tool\n@tool\ndef say() -> str:\n    return 'near'\n"
     write_plugin(tmp_path / "near", "demo", tools=good)
     write_plugin(tmp_path / "far", "demo", tools="raise AssertionError('it ran')\n")
-    bag = Satchel(plugins=[tmp_path / "near", tmp_path / "far"])
-    assert call(bag, "say").text == "near"
-    (loser,) = [entry for entry in bag.catalog.all_plugins if entry.state is State.SHADOWED]
+    app = Satchel(plugins=[tmp_path / "near", tmp_path / "far"])
+    assert call(app, "say").text == "near"
+    (loser,) = [entry for entry in app.catalog.all_plugins if entry.state is State.SHADOWED]
     assert [item.code for item in loser.diagnostics] == ["plugin-shadowed"]
 
 
@@ -576,9 +576,9 @@ def test_one_tool_that_cannot_be_is_refused_and_the_others_serve(tmp_path, write
         def bad() -> str: ...
     """
     write_plugin(tmp_path, "demo", tools=source)
-    bag = Satchel(plugins=[tmp_path])
-    assert call(bag, "good").text == "good"
-    (problem,) = bag.catalog.plugins["demo"].diagnostics
+    app = Satchel(plugins=[tmp_path])
+    assert call(app, "good").text == "good"
+    (problem,) = app.catalog.plugins["demo"].diagnostics
     assert problem.code == "plugin-tool-invalid"
     assert "_satchel" not in problem.message
 
@@ -592,9 +592,9 @@ def test_the_modules_of_a_satchel_go_with_it(tmp_path, write_plugin):
     def modules() -> list[str]:
         return [name for name in sys.modules if name.startswith("_satchel_plugin_fleeting")]
 
-    bag = Satchel(plugins=[tmp_path])
+    app = Satchel(plugins=[tmp_path])
     assert modules()
-    del bag
+    del app
     gc.collect()
     assert not modules()
 
@@ -604,8 +604,8 @@ def test_the_modules_of_a_satchel_go_with_it(tmp_path, write_plugin):
 
 def test_the_async_watch_yields_every_change_and_ends(tmp_path, write_skill):
     async def main():
-        bag = Satchel(skills=[tmp_path])
-        async with bag.watch() as changes:
+        app = Satchel(skills=[tmp_path])
+        async with app.watch() as changes:
             for name in ("a", "b", "c"):
                 write_skill(tmp_path, name)
                 async with asyncio.timeout(20):
@@ -619,26 +619,26 @@ def test_the_async_watch_yields_every_change_and_ends(tmp_path, write_skill):
 
 def test_the_watch_keeps_the_catalog_current_without_being_read(tmp_path, write_skill):
     async def main():
-        bag = Satchel(skills=[tmp_path])
+        app = Satchel(skills=[tmp_path])
         heard = asyncio.Event()
         loop = asyncio.get_running_loop()
-        bag.subscribe(lambda _change: loop.call_soon_threadsafe(heard.set))
-        async with bag.watch():
+        app.subscribe(lambda _change: loop.call_soon_threadsafe(heard.set))
+        async with app.watch():
             write_skill(tmp_path, "pdf")
             async with asyncio.timeout(20):
                 await heard.wait()
-        assert list(bag.catalog.skills) == ["pdf"]
+        assert list(app.catalog.skills) == ["pdf"]
 
     asyncio.run(main())
 
 
 def test_cancelling_the_task_ends_the_watch(tmp_path):
     async def main():
-        bag = Satchel(skills=[tmp_path])
+        app = Satchel(skills=[tmp_path])
         armed = asyncio.Event()
 
         async def follow():
-            async with bag.watch() as changes:
+            async with app.watch() as changes:
                 armed.set()
                 async for _ in changes:
                     raise AssertionError("nothing changes")
@@ -655,8 +655,8 @@ def test_cancelling_the_task_ends_the_watch(tmp_path):
 
 def test_two_watches_of_one_satchel_share_one_thread(tmp_path, write_skill):
     async def main():
-        bag = Satchel(skills=[tmp_path])
-        async with bag.watch() as first, bag.watch() as second:
+        app = Satchel(skills=[tmp_path])
+        async with app.watch() as first, app.watch() as second:
             threads = [thread.name for thread in threading.enumerate()]
             assert threads.count("satchel-watch") == 1
             write_skill(tmp_path, "pdf")
@@ -667,43 +667,43 @@ def test_two_watches_of_one_satchel_share_one_thread(tmp_path, write_skill):
 
 
 def test_a_listener_that_fails_disturbs_nobody(tmp_path, write_skill, caplog):
-    bag = Satchel(skills=[tmp_path])
+    app = Satchel(skills=[tmp_path])
     heard = []
 
     def fail(_change):
         raise RuntimeError("boom")
 
-    bag.subscribe(fail)
-    undo = bag.subscribe(heard.append)
+    app.subscribe(fail)
+    undo = app.subscribe(heard.append)
     write_skill(tmp_path, "pdf")
-    bag.refresh()
+    app.refresh()
     assert [change.name for change in heard] == ["pdf"]
     assert "a listener failed" in caplog.text
     undo()
     undo()
     write_skill(tmp_path, "docx")
-    bag.refresh()
+    app.refresh()
     assert len(heard) == 1
 
 
 def test_a_look_that_fails_does_not_end_the_watch(tmp_path, write_skill, monkeypatch, caplog):
     from satchel import satchel as room
 
-    bag = Satchel(skills=[tmp_path], settings=Settings())
-    real, failures = room.look, iter([True])
+    app = Satchel(skills=[tmp_path], settings=Settings())
+    real, failures = room.reconcile, iter([True])
     seen = threading.Event()
-    bag.subscribe(lambda _change: seen.set())
-    with bag.watching():
+    app.subscribe(lambda _change: seen.set())
+    with app.watching():
 
         def look(*arguments):
             if next(failures, False):
                 raise RuntimeError("a fault of ours")
             return real(*arguments)
 
-        monkeypatch.setattr(room, "look", look)
+        monkeypatch.setattr(room, "reconcile", look)
         write_skill(tmp_path, "pdf")
         assert seen.wait(20)
-    assert "pdf" in bag.catalog.skills
+    assert "pdf" in app.catalog.skills
     assert "looking at the sources failed" in caplog.text
 
 
@@ -724,12 +724,12 @@ def test_the_users_places_are_known_and_a_projects_only_when_it_is_named(
         (project, "skills", "two"),
     ):
         write_skill(base / folder, name, description=f"In {base.name}.")
-    bag = Satchel(places=well_known_places())
-    assert sorted(bag.catalog.skills) == ["one", "three", "two"]
-    assert troubles(bag.catalog) == [], "well-known places may be missing"
-    bag = Satchel(places=well_known_places(project, claude=True))
-    assert sorted(bag.catalog.skills) == ["five", "four", "one", "three", "two"]
-    assert bag.catalog.skills["two"].description == "In project.", "the project is nearer"
+    app = Satchel(places=conventional_roots())
+    assert sorted(app.catalog.skills) == ["one", "three", "two"]
+    assert troubles(app.catalog) == [], "well-known places may be missing"
+    app = Satchel(places=conventional_roots(project, claude=True))
+    assert sorted(app.catalog.skills) == ["five", "four", "one", "three", "two"]
+    assert app.catalog.skills["two"].description == "In project.", "the project is nearer"
 
 
 # ---- real skills -------------------------------------------------------------------------------
@@ -754,19 +754,19 @@ def test_every_real_skill_loads_or_says_why_not(shared):
 
 
 def test_a_session_may_have_some_of_the_tools_only():
-    bag = Satchel()
+    app = Satchel()
     for name in ("read_mail", "read_file", "write_file"):
-        bag.register_tool(lambda: "done", name=name, description="Do it.")
+        app.register_tool(lambda: "done", name=name, description="Do it.")
 
     def names(**chosen):
-        return [schema["name"] for schema in bag.session(**chosen).schemas("mcp")]
+        return [schema["name"] for schema in app.session(**chosen).schemas("mcp")]
 
     assert names(enable="read_*") == ["read_file", "read_mail"]
     assert names(disable=["*_file"]) == ["read_mail"]
     assert names(enable=["*_file"], disable=["write_*"]) == ["read_file"]
     assert names() == ["read_file", "read_mail", "write_file"]
-    result = asyncio.run(bag.session(disable="write_*").call("write_file", {}))
+    result = asyncio.run(app.session(disable="write_*").call("write_file", {}))
     assert result.is_error
     assert "There is no tool 'write_file'" in result.text
-    bag.register_tool(lambda: "done", name="read_news", description="Do it.")
+    app.register_tool(lambda: "done", name="read_news", description="Do it.")
     assert names(enable="read_*") == ["read_file", "read_mail", "read_news"]

@@ -25,23 +25,31 @@ from satchel import (
 WORD = {"word": "str - a word"}
 
 
-def call(bag, name, /, **arguments):
-    return asyncio.run(bag.session().call(name, arguments))
+def call(app, name, /, **arguments):
+    return asyncio.run(app.session().call(name, arguments))
 
 
-def codes(bag) -> list[str]:
+def codes(app) -> list[str]:
     # What others installed here is no matter of these tests.
-    return [it.code for it in bag.catalog.diagnostics if it.code != "plugin-not-enabled"]
+    return [it.code for it in app.catalog.diagnostics if it.code != "plugin-not-enabled"]
 
 
 def refusing(name="say", text="Say.", schema=None, **parts) -> ToolContract:
     """Return a contract with a rule that nothing keeps."""
-    rule = ToolInvariant("never", "Never.", lambda call, state, config: False)
-    return ToolContract(name, WORD if schema is None else schema, text, (rule,), **parts)
+    rule = ToolInvariant(id="never", rule="Never.", check=lambda call, state, config: False)
+    return ToolContract(
+        name=name,
+        schema=WORD if schema is None else schema,
+        description=text,
+        invariants=(rule,),
+        **parts,
+    )
 
 
 def plain(name="say", text="Say.", schema=None, **parts) -> ToolContract:
-    return ToolContract(name, WORD if schema is None else schema, text, **parts)
+    return ToolContract(
+        name=name, schema=WORD if schema is None else schema, description=text, **parts
+    )
 
 
 @tool
@@ -52,92 +60,92 @@ def say(word: str) -> str:
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_contract_may_come_before_its_tool_or_after_it(is_first):
-    bag = Satchel()
+    app = Satchel()
     if is_first:
-        bag.register_contract(refusing())
-        assert codes(bag) == ["contract-tool-unknown"]
-        bag.register_tool(say)
+        app.register_contract(refusing())
+        assert codes(app) == ["contract-tool-unknown"]
+        app.register_tool(say)
     else:
-        bag.register_tool(say)
-        bag.register_contract(refusing())
-    assert codes(bag) == []
-    assert call(bag, "say", word="x").error_code == "rejected"
-    (schema,) = [it for it in bag.session().schemas("anthropic") if it["name"] == "say"]
+        app.register_tool(say)
+        app.register_contract(refusing())
+    assert codes(app) == []
+    assert call(app, "say", word="x").error_code == "rejected"
+    (schema,) = [it for it in app.session().schemas("anthropic") if it["name"] == "say"]
     assert schema["description"] == "Say."
     assert schema["input_schema"]["properties"]["word"]["description"] == "a word"
 
 
 def test_a_contract_without_a_tool_names_the_near_misses():
-    bag = Satchel()
-    bag.register_tool(say, name="saying")
-    bag.register_contract(plain("sayin"))
-    (problem,) = [it for it in bag.catalog.diagnostics if it.code == "contract-tool-unknown"]
+    app = Satchel()
+    app.register_tool(say, name="saying")
+    app.register_contract(plain("sayin"))
+    (problem,) = [it for it in app.catalog.diagnostics if it.code == "contract-tool-unknown"]
     assert "saying" in problem.fix
 
 
 def test_a_second_contract_of_one_tool_is_refused_until_the_first_is_removed():
-    bag = Satchel()
-    bag.register_tool(say)
-    bag.register_contract(refusing())
+    app = Satchel()
+    app.register_tool(say)
+    app.register_contract(refusing())
     with pytest.raises(ConflictError, match="say"):
-        bag.register_contract(plain())
-    bag.remove_contract("say")
-    assert call(bag, "say", word="x").text == "x"
-    bag.register_contract(plain(text="Anew."))
-    assert bag.catalog.tools["say"].description == "Anew."
+        app.register_contract(plain())
+    app.remove_contract("say")
+    assert call(app, "say", word="x").text == "x"
+    app.register_contract(plain(text="Anew."))
+    assert app.catalog.tools["say"].description == "Anew."
 
 
 def test_what_is_no_contract_and_what_is_not_there_are_refused():
-    bag = Satchel()
-    bag.register_contract(plain())
+    app = Satchel()
+    app.register_contract(plain())
     for junk in ({"name": "say"}, "say", None, ToolContract):
         with pytest.raises(DefinitionError):
-            bag.register_contract(junk)
+            app.register_contract(junk)
     with pytest.raises(NotFoundError) as caught:
-        bag.remove_contract("sai")
+        app.remove_contract("sai")
     assert "say" in str(caught.value)
 
 
 def test_a_contract_that_does_not_fit_is_refused_and_nothing_changes():
-    bag = Satchel()
-    bag.register_tool(say)
-    before = bag.catalog
+    app = Satchel()
+    app.register_tool(say)
+    before = app.catalog
     for odd in (
         plain(config_params=(ToolConfigParam("limit"),)),
         plain(schema={"wrd": "str - w"}),
         plain(schema={"word": "str = 'x' - w", "more": "str - m"}),
     ):
         with pytest.raises(DefinitionError, match="say"):
-            bag.register_contract(odd)
-    assert bag.catalog is before
-    bag.register_contract(plain())
+            app.register_contract(odd)
+    assert app.catalog is before
+    app.register_contract(plain())
 
 
 def test_a_tool_that_comes_later_and_does_not_fit_is_left_out_alone_and_recovers():
-    bag = Satchel()
-    bag.register_contract(plain(config_params=(ToolConfigParam("limit", 5),)))
-    bag.register_tool(say)
-    bag.register_tool(say, name="other")
-    assert codes(bag) == ["contract-unfit"], "there is such a tool"
-    assert call(bag, "say", word="x").error_code == "tool_not_found"
-    assert call(bag, "other", word="x").text == "x"
+    app = Satchel()
+    app.register_contract(plain(config_params=(ToolConfigParam("limit", 5),)))
+    app.register_tool(say)
+    app.register_tool(say, name="other")
+    assert codes(app) == ["contract-unfit"], "there is such a tool"
+    assert call(app, "say", word="x").error_code == "tool_not_found"
+    assert call(app, "other", word="x").text == "x"
 
     def fitting(word: str, limit: int) -> str:
         return f"{word} {limit}"
 
-    bag.register_tool(fitting, name="say", on_conflict="override")
-    assert codes(bag) == []
-    assert call(bag, "say", word="x").text == "x 5"
+    app.register_tool(fitting, name="say", on_conflict="override")
+    assert codes(app) == []
+    assert call(app, "say", word="x").text == "x 5"
 
 
 def test_a_contract_stays_when_its_tool_goes_and_comes_back():
-    bag = Satchel()
-    bag.register_tool(say)
-    bag.register_contract(refusing())
-    bag.remove_tool("say")
-    assert codes(bag) == ["contract-tool-unknown"]
-    bag.register_tool(say)
-    assert (codes(bag), call(bag, "say", word="x").error_code) == ([], "rejected")
+    app = Satchel()
+    app.register_tool(say)
+    app.register_contract(refusing())
+    app.remove_tool("say")
+    assert codes(app) == ["contract-tool-unknown"]
+    app.register_tool(say)
+    assert (codes(app), call(app, "say", word="x").error_code) == ([], "rejected")
 
 
 PLUGIN = """
@@ -147,7 +155,7 @@ PLUGIN = """
     def say(word: str, limit: int, user: str) -> str:
         return f"{word} {limit} {user}"
 
-    SAY = ToolContract("say", {"word": "str - of the plugin"}, "Of the plugin.",
+    SAY = ToolContract(name="say", schema={"word": "str - of the plugin"}, description="Of the plugin.",
         config_params=[ToolConfigParam("limit", 5)], state_reads=[ToolStateRead("user", "me")])
 
     @hookimpl
@@ -160,39 +168,39 @@ def test_a_contract_of_the_host_takes_the_place_of_a_plugins_and_gives_it_back(
     tmp_path, write_plugin
 ):
     write_plugin(tmp_path, "demo", tools=PLUGIN)
-    bag = Satchel(plugins=[tmp_path])
-    assert call(bag, "say", word="x").text == "x 5 me"
-    own = bag.catalog.tools["say"]
-    bag.register_contract(
+    app = Satchel(plugins=[tmp_path])
+    assert call(app, "say", word="x").text == "x 5 me"
+    own = app.catalog.tools["say"]
+    app.register_contract(
         plain(
             text="Of the host.",
             config_params=(ToolConfigParam("limit", "7", int), ToolConfigParam("user", "you")),
         )
     )
-    entry = bag.catalog.tools["say"]
+    entry = app.catalog.tools["say"]
     assert (entry.description, entry.tool.description) == ("Of the host.", "Of the host.")
     assert entry.version != own.version
-    assert call(bag, "say", word="x").text == "x 7 you"
-    bag.remove_contract("say")
-    assert bag.catalog.tools["say"].version == own.version
-    assert bag.catalog.tools["say"].contract is own.contract
-    assert call(bag, "say", word="x").text == "x 5 me"
-    assert codes(bag) == []
+    assert call(app, "say", word="x").text == "x 7 you"
+    app.remove_contract("say")
+    assert app.catalog.tools["say"].version == own.version
+    assert app.catalog.tools["say"].contract is own.contract
+    assert call(app, "say", word="x").text == "x 5 me"
+    assert codes(app) == []
 
 
 def test_what_a_plugins_contract_handed_over_the_hosts_must_hand_over_too(tmp_path, write_plugin):
     write_plugin(tmp_path, "demo", tools=PLUGIN)
-    bag = Satchel(plugins=[tmp_path])
+    app = Satchel(plugins=[tmp_path])
     with pytest.raises(DefinitionError, match="limit"):
-        bag.register_contract(plain())
+        app.register_contract(plain())
     with pytest.raises(DefinitionError, match="nobody"):
-        bag.register_contract(
+        app.register_contract(
             plain(
                 config_params=(ToolConfigParam("limit", 7), ToolConfigParam("user", "u")),
                 state_reads=(ToolStateRead("nobody"),),
             )
         )
-    assert call(bag, "say", word="x").text == "x 5 me"
+    assert call(app, "say", word="x").text == "x 5 me"
 
 
 def test_the_hosts_contract_holds_whatever_version_of_a_plugins_tool_is_served(
@@ -202,38 +210,42 @@ def test_the_hosts_contract_holds_whatever_version_of_a_plugins_tool_is_served(
         "from satchel import tool\n\n@tool\ndef say(word: str) -> str:\n    return word + '1'\n"
     )
     write_plugin(tmp_path, "demo", tools=source)
-    bag = Satchel(plugins=[tmp_path])
-    rule = ToolInvariant("short", "Be short.", lambda c, s, k: len(c.arguments["word"]) < 5)
-    bag.register_contract(ToolContract("say", WORD, "Say.", (rule,)))
-    assert call(bag, "say", word="x").text == "x1"
+    app = Satchel(plugins=[tmp_path])
+    rule = ToolInvariant(
+        id="short", rule="Be short.", check=lambda c, s, k: len(c.arguments["word"]) < 5
+    )
+    app.register_contract(
+        ToolContract(name="say", schema=WORD, description="Say.", invariants=(rule,))
+    )
+    assert call(app, "say", word="x").text == "x1"
     write_plugin(tmp_path, "demo", tools=source.replace("'1'", "'2'"))
-    bag.refresh()
-    assert call(bag, "say", word="x").text == "x2"
-    assert call(bag, "say", word="too long").error_code == "rejected"
+    app.refresh()
+    assert call(app, "say", word="x").text == "x2"
+    assert call(app, "say", word="too long").error_code == "rejected"
     write_plugin(
         tmp_path, "demo", tools=source.replace("word: str", "other: str").replace("word +", "")
     )
-    bag.refresh()
-    assert "contract-unfit" in codes(bag)
-    assert call(bag, "say", word="x").error_code == "tool_not_found"
+    app.refresh()
+    assert "contract-unfit" in codes(app)
+    assert call(app, "say", word="x").error_code == "tool_not_found"
     write_plugin(tmp_path, "demo", tools=source.replace("'1'", "'3'"))
-    bag.refresh()
-    assert (codes(bag), call(bag, "say", word="x").text) == ([], "x3")
+    app.refresh()
+    assert (codes(app), call(app, "say", word="x").text) == ([], "x3")
 
 
 def test_a_contract_fits_the_tool_that_has_presets():
     def look(word: str, key: str, limit: int = 3) -> str:
         return f"{word} {key} {limit}"
 
-    bag = Satchel()
-    bag.register_tool(look, presets={"key": "secret"})
-    bag.register_contract(plain("look", config_params=(ToolConfigParam("limit", 9),)))
-    assert call(bag, "look", word="x").text == "x secret 9"
-    assert "secret" not in str(bag.session().schemas())
-    assert call(bag, "look", word="x", key="mine").error_code == "invalid_arguments"
-    bag.remove_contract("look")
+    app = Satchel()
+    app.register_tool(look, presets={"key": "secret"})
+    app.register_contract(plain("look", config_params=(ToolConfigParam("limit", 9),)))
+    assert call(app, "look", word="x").text == "x secret 9"
+    assert "secret" not in str(app.session().schemas())
+    assert call(app, "look", word="x", key="mine").error_code == "invalid_arguments"
+    app.remove_contract("look")
     with pytest.raises(DefinitionError, match="key"):
-        bag.register_contract(plain("look", config_params=(ToolConfigParam("key", "no"),)))
+        app.register_contract(plain("look", config_params=(ToolConfigParam("key", "no"),)))
 
 
 def test_a_contract_fits_the_tool_that_has_state_fields():
@@ -241,11 +253,11 @@ def test_a_contract_fits_the_tool_that_has_state_fields():
     def look(word: str, key: str, user: str) -> str:
         return f"{word} {key} {user}"
 
-    bag = Satchel(config={"host": {"key": "secret"}})
-    bag.register_tool(look)
-    bag.register_contract(plain("look", state_reads=(ToolStateRead("user", "me"),)))
-    assert call(bag, "look", word="x").text == "x secret me"
-    assert "key" not in str(bag.session().schemas())
+    app = Satchel(config={"host": {"key": "secret"}})
+    app.register_tool(look)
+    app.register_contract(plain("look", state_reads=(ToolStateRead("user", "me"),)))
+    assert call(app, "look", word="x").text == "x secret me"
+    assert "key" not in str(app.session().schemas())
 
 
 def test_state_fields_of_a_plugins_tool_are_configured_under_its_contract(tmp_path, write_plugin):
@@ -258,14 +270,14 @@ def test_state_fields_of_a_plugins_tool_are_configured_under_its_contract(tmp_pa
 
         @hookimpl
         def satchel_contracts():
-            return [ToolContract("look", {"word": "str - w"}, "Look.",
+            return [ToolContract(name="look", schema={"word": "str - w"}, description="Look.",
                 state_reads=[ToolStateRead("user", "me")])]
     """
     write_plugin(tmp_path, "demo", tools=source)
-    bag = Satchel(plugins=[tmp_path], config={"demo": {"key": "secret"}})
-    assert call(bag, "look", word="x").text == "x secret me"
-    bag.register_contract(plain("look", state_reads=(ToolStateRead("user", "you"),)))
-    assert call(bag, "look", word="x").text == "x secret you"
+    app = Satchel(plugins=[tmp_path], config={"demo": {"key": "secret"}})
+    assert call(app, "look", word="x").text == "x secret me"
+    app.register_contract(plain("look", state_reads=(ToolStateRead("user", "you"),)))
+    assert call(app, "look", word="x").text == "x secret you"
 
 
 class Saying(Tool):
@@ -283,18 +295,18 @@ class Starting(Saying):
 
 
 def test_a_contract_fits_a_tool_that_is_an_object():
-    bag = Satchel()
-    bag.register_tool(Saying())
-    bag.register_contract(plain(config_params=(ToolConfigParam("limit", 5),)))
-    assert call(bag, "say", word="x").text == "limit=5 word=x"
-    assert call(bag, "say", wrd="x").error_code == "invalid_arguments"
+    app = Satchel()
+    app.register_tool(Saying())
+    app.register_contract(plain(config_params=(ToolConfigParam("limit", 5),)))
+    assert call(app, "say", word="x").text == "limit=5 word=x"
+    assert call(app, "say", wrd="x").error_code == "invalid_arguments"
 
 
 def test_a_tool_that_runs_itself_cannot_be_held():
-    bag = Satchel()
-    bag.register_tool(Starting())
+    app = Satchel()
+    app.register_tool(Starting())
     with pytest.raises(DefinitionError, match="runs itself"):
-        bag.register_contract(plain())
+        app.register_contract(plain())
 
 
 class Further(BaseModel):
@@ -305,30 +317,30 @@ def test_a_tool_takes_the_further_arguments_that_its_contract_names():
     def say(word: str, **further: Any) -> str:
         return f"{word} {further}"
 
-    bag = Satchel()
-    bag.register_tool(say)
-    bag.register_contract(plain(schema={**WORD, "more": "int - m"}))
-    assert call(bag, "say", word="x", more=3).text == "x {'more': 3}"
+    app = Satchel()
+    app.register_tool(say)
+    app.register_contract(plain(schema={**WORD, "more": "int - m"}))
+    assert call(app, "say", word="x", more=3).text == "x {'more': 3}"
 
 
 def test_a_tool_is_extended_by_a_model_or_held_to_a_contract_and_not_both():
     def say(word: str, **further: Any) -> str:
         return f"{word} {further}"
 
-    bag = Satchel()
-    bag.register_tool(say)
+    app = Satchel()
+    app.register_tool(say)
     contract = plain(schema={**WORD, "more": "int - m"})
-    bag.set_extended_model("say", Further)
+    app.set_extended_model("say", Further)
     with pytest.raises(DefinitionError, match="model"):
-        bag.register_contract(contract)
-    assert call(bag, "say", word="x", more=3).text == "x {'more': 3}"
-    bag.set_extended_model("say", None)
-    bag.register_contract(contract)
+        app.register_contract(contract)
+    assert call(app, "say", word="x", more=3).text == "x {'more': 3}"
+    app.set_extended_model("say", None)
+    app.register_contract(contract)
     with pytest.raises(DefinitionError, match="written by hand"):
-        bag.set_extended_model("say", Further)
-    assert call(bag, "say", word="x", more=3).text == "x {'more': 3}"
-    bag.remove_contract("say")
-    assert call(bag, "say", word="x").text == "x {}"
+        app.set_extended_model("say", Further)
+    assert call(app, "say", word="x", more=3).text == "x {'more': 3}"
+    app.remove_contract("say")
+    assert call(app, "say", word="x").text == "x {}"
 
 
 def test_an_idempotent_tool_runs_once_under_a_contract_that_hands_it_nothing():
@@ -338,10 +350,10 @@ def test_an_idempotent_tool_runs_once_under_a_contract_that_hands_it_nothing():
         ran.append(word)
         return word
 
-    bag = Satchel()
-    bag.register_tool(say, idempotent=True)
-    bag.register_contract(plain())
-    session = bag.session()
+    app = Satchel()
+    app.register_tool(say, idempotent=True)
+    app.register_contract(plain())
+    session = app.session()
 
     async def twice():
         await session.call("say", {"word": "x"})
@@ -349,7 +361,7 @@ def test_an_idempotent_tool_runs_once_under_a_contract_that_hands_it_nothing():
 
     asyncio.run(twice())
     assert ran == ["x"]
-    assert "'idempotentHint': True" in str(bag.session().schemas("mcp"))
+    assert "'idempotentHint': True" in str(app.session().schemas("mcp"))
 
 
 def test_an_idempotent_tool_that_is_handed_values_runs_again():
@@ -359,10 +371,10 @@ def test_an_idempotent_tool_that_is_handed_values_runs_again():
         ran.append(user)
         return user
 
-    bag = Satchel()
-    bag.register_tool(say, idempotent=True)
-    bag.register_contract(plain(state_reads=(ToolStateRead("user"),)))
-    session = bag.session()
+    app = Satchel()
+    app.register_tool(say, idempotent=True)
+    app.register_contract(plain(state_reads=(ToolStateRead("user"),)))
+    session = app.session()
 
     async def twice():
         for user in ("a", "b"):
@@ -371,93 +383,103 @@ def test_an_idempotent_tool_that_is_handed_values_runs_again():
 
     asyncio.run(twice())
     assert ran == ["a", "b"]
-    assert "'idempotentHint': True" in str(bag.session().schemas("mcp"))
+    assert "'idempotentHint': True" in str(app.session().schemas("mcp"))
 
 
 def test_a_tool_is_told_its_configuration_by_its_context():
     def say(word: str, context: ToolContext) -> str:
         return f"{word} {context.config['limit']}"
 
-    bag = Satchel()
-    bag.register_tool(say)
-    bag.register_contract(plain(config_params=(ToolConfigParam("limit", "5", int),)))
-    assert call(bag, "say", word="x").text == "x 5"
+    app = Satchel()
+    app.register_tool(say)
+    app.register_contract(plain(config_params=(ToolConfigParam("limit", "5", int),)))
+    assert call(app, "say", word="x").text == "x 5"
 
 
 def test_without_code_contracts_of_the_host_are_listed_and_nothing_is_called(
     tmp_path, write_plugin
 ):
     write_plugin(tmp_path, "demo", tools=PLUGIN)
-    bag = Satchel(plugins=[tmp_path], run_code=False)
-    bag.register_contract(refusing(text="Of the host."))
-    entry = bag.catalog.tools["say"]
+    app = Satchel(plugins=[tmp_path], run_code=False)
+    app.register_contract(refusing(text="Of the host."))
+    entry = app.catalog.tools["say"]
     assert entry.tool is None
     assert entry.description == entry.declared.description == "Of the host."
     assert [rule.id for rule in entry.declared.rules] == ["never"]
-    session = bag.session()
-    assert call(bag, "say", word="x").error_code == "tool_not_found"
-    assert [it.code for it in session.validate([ToolCall("say")]).rejected] == ["tool_not_found"]
+    session = app.session()
+    assert call(app, "say", word="x").error_code == "tool_not_found"
+    assert [it.code for it in session.validate([ToolCall(name="say")]).rejected] == [
+        "tool_not_found"
+    ]
     assert list(session.contracts) == []
-    bag.remove_contract("say")
-    assert bag.catalog.tools["say"].declared.description == "Of the plugin."
+    app.remove_contract("say")
+    assert app.catalog.tools["say"].declared.description == "Of the plugin."
 
 
 def test_a_session_sees_a_contract_that_comes_while_it_lasts():
-    bag = Satchel()
-    bag.register_tool(say)
-    session = bag.session()
+    app = Satchel()
+    app.register_tool(say)
+    session = app.session()
     assert asyncio.run(session.call("say", {"word": "x"})).text == "x"
-    bag.register_contract(plain(state_effects=(ToolStateEffect("said", list, merge="append"),)))
+    app.register_contract(
+        plain(state_effects=(ToolStateEffect(key="said", type_hint=list, merge="append"),))
+    )
     asyncio.run(session.call("say", {"word": "x"}))
     assert session.state == {"said": ["x"]}
 
 
 def test_two_contracts_that_say_the_same_are_told_apart():
-    bag = Satchel()
-    bag.register_tool(say)
+    app = Satchel()
+    app.register_tool(say)
     changes = []
-    bag.subscribe(lambda change: changes.append((change.event, change.kind, change.name)))
-    bag.register_contract(refusing())
-    allowing = ToolInvariant("never", "Never.", lambda call, state, config: True)
-    bag.remove_contract("say")
+    app.subscribe(lambda change: changes.append((change.event, change.kind, change.name)))
+    app.register_contract(refusing())
+    allowing = ToolInvariant(id="never", rule="Never.", check=lambda call, state, config: True)
+    app.remove_contract("say")
     changes.clear()
-    bag.register_contract(ToolContract("say", WORD, "Say.", (allowing,)))
-    assert call(bag, "say", word="x").text == "x"
+    app.register_contract(
+        ToolContract(name="say", schema=WORD, description="Say.", invariants=(allowing,))
+    )
+    assert call(app, "say", word="x").text == "x"
     assert [str(event) for event, kind, _ in changes if kind == "tool"] == ["changed"]
 
 
 def test_the_catalog_knows_all_contracts_of_served_tools():
-    bag = Satchel()
-    bag.create_group("maps", "Maps.")
-    bag.register_tool(say, group="maps")
+    app = Satchel()
+    app.create_group("maps", "Maps.")
+    app.register_tool(say, group="maps")
     contract = plain()
-    bag.register_contract(contract)
-    assert dict(bag.catalog.contracts) == {"say": contract}
+    app.register_contract(contract)
+    assert dict(app.catalog.contracts) == {"say": contract}
 
 
 def test_several_contracts_are_registered_at_once_or_none():
-    bag = Satchel()
-    before = bag.catalog.generation
-    bag.register_tool(say)
-    bag.register_tool(say, name="tell")
-    bag.register_contract(plain(text="Say it."), plain("tell", "Tell it."))
-    assert {name: it.description for name, it in bag.catalog.contracts.items()} == {
+    app = Satchel()
+    before = app.catalog.generation
+    app.register_tool(say)
+    app.register_tool(say, name="tell")
+    app.register_contract(plain(text="Say it."), plain("tell", "Tell it."))
+    assert {name: it.description for name, it in app.catalog.contracts.items()} == {
         "say": "Say it.",
         "tell": "Tell it.",
     }
-    assert bag.catalog.generation == before + 3
+    assert app.catalog.generation == before + 3
     with pytest.raises(ConflictError):
-        bag.register_contract(plain("later"), plain("tell"))
-    assert "later" not in str(bag.catalog.diagnostics)
+        app.register_contract(plain("later"), plain("tell"))
+    assert "later" not in str(app.catalog.diagnostics)
 
 
 def test_another_contract_that_says_the_same_is_another_one():
-    bag = Satchel()
-    bag.register_tool(say)
+    app = Satchel()
+    app.register_tool(say)
     said = []
     for number in range(3):
-        rule = ToolInvariant("is", "Is.", lambda *args, number=number: said.append(number) or True)
-        bag.register_contract(ToolContract("say", WORD, "Say.", rule))
-        call(bag, "say", word="a")
-        bag.remove_contract("say")
+        rule = ToolInvariant(
+            id="is", rule="Is.", check=lambda *args, number=number: said.append(number) or True
+        )
+        app.register_contract(
+            ToolContract(name="say", schema=WORD, description="Say.", invariants=rule)
+        )
+        call(app, "say", word="a")
+        app.remove_contract("say")
     assert said == [0, 1, 2]

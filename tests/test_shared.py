@@ -13,14 +13,14 @@ from satchel.catalog import Catalog, CatalogStore
 from satchel.groups import Activation, view_of
 from satchel.prompt import SkillPrompt
 from satchel.settings import Limits
-from satchel.shared import Packed, Scene, Shared, packed
+from satchel.shared import PackedValue, SharedState, SharedView, packed
 
 MAPS = Activation(on=frozenset({"maps"}))
 
 
 @pytest.fixture
-def shared() -> Shared:
-    return Shared(CatalogStore(), Limits(), SkillPrompt())
+def shared() -> SharedState:
+    return SharedState(CatalogStore(), Limits(), SkillPrompt())
 
 
 class Held:
@@ -47,11 +47,11 @@ class Counting(Tool):
 # ---- scenes -------------------------------------------------------------------------------
 
 
-def with_groups(shared: Shared, *names: str) -> None:
-    bag = Satchel()
+def with_groups(shared: SharedState, *names: str) -> None:
+    app = Satchel()
     for name in names:
-        bag.create_group(name)
-    shared.publish(bag.catalog)
+        app.create_group(name)
+    shared.publish(app.catalog)
 
 
 def test_sessions_with_the_same_groups_active_share_a_scene(shared):
@@ -65,11 +65,11 @@ def test_sessions_with_the_same_groups_active_share_a_scene(shared):
 def test_scenes_in_which_no_skill_comes_or_goes_share_their_skills(shared, tmp_path, write_skill):
     write_skill(tmp_path / "a", "always")
     write_skill(tmp_path / "b", "sometimes")
-    bag = Satchel(skills=[tmp_path / "a"])
-    bag.create_group("maps")
-    bag.create_group("web")
-    bag.register_skill(tmp_path / "b", group="web")
-    shared.publish(bag.catalog)
+    app = Satchel(skills=[tmp_path / "a"])
+    app.create_group("maps")
+    app.create_group("web")
+    app.register_skill(tmp_path / "b", group="web")
+    shared.publish(app.catalog)
     plain, maps = shared.scene(Activation()).view, shared.scene(MAPS).view
     assert plain.skills is maps.skills
     web = shared.scene(Activation().activate("web")).view
@@ -77,14 +77,14 @@ def test_scenes_in_which_no_skill_comes_or_goes_share_their_skills(shared, tmp_p
 
 
 def test_a_catalog_is_published_while_sessions_ask_for_schemas():
-    bag = Satchel()
-    bag.tools.register_many([FunctionTool(lambda: 1, name=f"t{n}") for n in range(20)])
+    app = Satchel()
+    app.tools.register_many([FunctionTool(lambda: 1, name=f"t{n}") for n in range(20)])
     stop, problems = threading.Event(), []
 
     def ask() -> None:
         while not stop.is_set():
             for dialect in ("openai", "mcp", "gemini"):
-                bag.session().schemas(dialect)
+                app.session().schemas(dialect)
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
@@ -94,7 +94,7 @@ def test_a_catalog_is_published_while_sessions_ask_for_schemas():
             thread.start()
         for number in range(60):
             try:
-                bag.register_tool(FunctionTool(lambda: 1, name=f"new{number}"))
+                app.register_tool(FunctionTool(lambda: 1, name=f"new{number}"))
             except RuntimeError as problem:
                 problems.append(problem)
     finally:
@@ -106,14 +106,14 @@ def test_a_catalog_is_published_while_sessions_ask_for_schemas():
 
 
 def test_a_scene_is_of_the_newest_generation():
-    bag = Satchel()
-    bag.create_group("maps", active=True)
-    shared = Shared(CatalogStore(), Limits(), SkillPrompt())
+    app = Satchel()
+    app.create_group("maps", active=True)
+    shared = SharedState(CatalogStore(), Limits(), SkillPrompt())
     old = shared.scene(Activation())
-    shared.publish(bag.catalog)
+    shared.publish(app.catalog)
     scene = shared.scene(Activation())
-    assert shared.catalog is scene.catalog is bag.catalog
-    assert scene.view == view_of(bag.catalog, Activation()) != old.view
+    assert shared.catalog is scene.catalog is app.catalog
+    assert scene.view == view_of(app.catalog, Activation()) != old.view
 
 
 def test_a_scene_that_somebody_holds_stays_as_it_was(shared):
@@ -137,13 +137,13 @@ def test_a_generation_is_let_go_when_the_next_is_published(shared):
 
 
 def test_a_session_that_idles_holds_no_generation():
-    bag = Satchel()
-    bag.register_tool(Counting())
-    session = bag.session()
+    app = Satchel()
+    app.register_tool(Counting())
+    session = app.session()
     session.schemas()
     session.prompt()
-    old = ref(bag.catalog)
-    bag.remove_tool("count")
+    old = ref(app.catalog)
+    app.remove_tool("count")
     gc.collect()
     assert old() is None
     assert "count" not in str(session.schemas())
@@ -165,7 +165,7 @@ def test_there_is_a_most_of_scenes_that_are_kept(shared, monkeypatch):
 
 
 def test_what_is_made_of_a_scene_is_made_once_for_each_key():
-    scene, made = Scene(Catalog(), view_of(Catalog(), Activation())), []
+    scene, made = SharedView(Catalog(), view_of(Catalog(), Activation())), []
 
     def make() -> int:
         made.append(1)
@@ -175,28 +175,28 @@ def test_what_is_made_of_a_scene_is_made_once_for_each_key():
 
 
 def test_an_answer_of_none_is_an_answer():
-    scene, made = Scene(Catalog(), view_of(Catalog(), Activation())), []
+    scene, made = SharedView(Catalog(), view_of(Catalog(), Activation())), []
     for _ in range(2):
         assert scene.once("key", lambda: made.append(1)) is None
     assert made == [1]
 
 
 def test_a_make_that_fails_is_tried_again():
-    scene = Scene(Catalog(), view_of(Catalog(), Activation()))
+    scene = SharedView(Catalog(), view_of(Catalog(), Activation()))
     with pytest.raises(ZeroDivisionError):
         scene.once("key", lambda: 1 // 0)
     assert scene.once("key", lambda: 7) == 7
 
 
 def test_a_make_may_ask_the_same_scene():
-    scene = Scene(Catalog(), view_of(Catalog(), Activation()))
+    scene = SharedView(Catalog(), view_of(Catalog(), Activation()))
     assert scene.once("outer", lambda: scene.once("inner", lambda: 1) + 1) == 2
     assert scene.once("inner", lambda: 9) == 1
 
 
 def test_there_is_a_most_of_answers_that_are_kept(monkeypatch):
     monkeypatch.setattr("satchel.shared._MOST", 256)
-    scene = Scene(Catalog(), view_of(Catalog(), Activation()))
+    scene = SharedView(Catalog(), view_of(Catalog(), Activation()))
     first = ref(scene.once(0, Held))
     for key in range(1, 300):
         scene.once(key, Held)
@@ -208,34 +208,34 @@ def test_there_is_a_most_of_answers_that_are_kept(monkeypatch):
 
 
 def test_a_schema_is_made_once_for_each_tool_and_dialect():
-    bag, made = Satchel(), Counting()
-    bag.register_tool(made)
+    app, made = Satchel(), Counting()
+    app.register_tool(made)
     made.asked.clear()
     for _ in range(3):
-        bag.session().schemas()
-        bag.session().schemas("anthropic")
+        app.session().schemas()
+        app.session().schemas("anthropic")
     assert sorted(made.asked) == ["anthropic", "openai"]
 
 
 def test_a_schema_of_a_tool_that_stayed_outlives_its_generation():
-    bag, made = Satchel(), Counting()
-    bag.register_tool(made)
-    bag.session().schemas()
+    app, made = Satchel(), Counting()
+    app.register_tool(made)
+    app.session().schemas()
     made.asked.clear()
-    bag.register_tool(Counting(), on_conflict="rename")
-    assert bag.catalog.generation > 2
-    bag.session().schemas()
+    app.register_tool(Counting(), on_conflict="rename")
+    assert app.catalog.generation > 2
+    app.session().schemas()
     assert made.asked == []
 
 
 def test_the_schema_of_a_tool_that_went_is_let_go(shared):
-    bag = Satchel()
-    bag.register_tool(Counting())
-    shared.publish(bag.catalog)
-    shared.schema(bag.catalog.tools["count"].tool, "openai")
-    gone = ref(bag.catalog.tools["count"].tool)
-    bag.remove_tool("count")
-    shared.publish(bag.catalog)
+    app = Satchel()
+    app.register_tool(Counting())
+    shared.publish(app.catalog)
+    shared.schema(app.catalog.tools["count"].tool, "openai")
+    gone = ref(app.catalog.tools["count"].tool)
+    app.remove_tool("count")
+    shared.publish(app.catalog)
     gc.collect()
     assert gone() is None
 
@@ -248,13 +248,13 @@ def test_whoever_gets_a_schema_may_change_it(shared):
 
 
 def test_no_two_sessions_share_a_list_of_schemas():
-    bag = Satchel()
-    bag.register_tool(Counting())
-    first, second = bag.session().schemas(), bag.session().schemas()
+    app = Satchel()
+    app.register_tool(Counting())
+    first, second = app.session().schemas(), app.session().schemas()
     assert first == second
     first[0]["function"]["name"] = "mine"
     first.clear()
-    assert bag.session().schemas() == second
+    assert app.session().schemas() == second
 
 
 # ---- packed values ------------------------------------------------------------------------
@@ -276,7 +276,7 @@ class Unpickled:
 
 
 def test_an_unpacked_value_is_a_copy_of_ones_own():
-    packing = Packed(PICKLED)
+    packing = PackedValue(PICKLED)
     first, second = packing.unpacked(), packing.unpacked()
     assert first == second == PICKLED
     first["a"][1]["b"] = "changed"
@@ -285,13 +285,13 @@ def test_an_unpacked_value_is_a_copy_of_ones_own():
 
 def test_changing_what_was_packed_changes_no_copy():
     value = [1]
-    packing = Packed(value)
+    packing = PackedValue(value)
     value.append(2)
     assert packing.unpacked() == [1]
 
 
 def test_what_cannot_be_pickled_is_copied_all_the_same():
-    packing = Packed({"odd": Unpickled(), "list": [1]})
+    packing = PackedValue({"odd": Unpickled(), "list": [1]})
     first, second = packing.unpacked(), packing.unpacked()
     first["odd"].items.append(2)
     first["list"].append(2)
@@ -301,7 +301,7 @@ def test_what_cannot_be_pickled_is_copied_all_the_same():
 
 def test_what_can_neither_be_pickled_nor_copied_says_so():
     with pytest.raises(TypeError, match="lock"):
-        Packed(threading.Lock()).unpacked()
+        PackedValue(threading.Lock()).unpacked()
 
 
 def test_several_values_are_packed_into_one_list():
@@ -312,13 +312,13 @@ def test_several_values_are_packed_into_one_list():
 
 
 def test_a_search_finds_what_the_newest_generation_holds(shared):
-    bag = Satchel()
-    bag.register_tool(Counting())
-    shared.publish(bag.catalog)
+    app = Satchel()
+    app.register_tool(Counting())
+    shared.publish(app.catalog)
     for _ in range(2):
         assert [hit.name for hit in shared.search("counts", "tool", 5)] == ["count"]
-    bag.remove_tool("count")
-    shared.publish(bag.catalog)
+    app.remove_tool("count")
+    shared.publish(app.catalog)
     assert shared.search("counts", "tool", 5) == []
 
 

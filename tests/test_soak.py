@@ -107,7 +107,10 @@ async def one(session, dice, number):
                     break
         return "left"
     if way == 2 and name != "slow":
-        calls = [ToolCall(name, arguments, call_id), ToolCall("quick", {"n": 1})]
+        calls = [
+            ToolCall(name=name, arguments=arguments, id=call_id),
+            ToolCall(name="quick", arguments={"n": 1}),
+        ]
         first, _ = await session.execute(calls)
         return first.error_code
     task = asyncio.create_task(session.call(name, arguments, call_id=call_id))
@@ -126,15 +129,15 @@ async def one(session, dice, number):
     return task.result().error_code
 
 
-async def many(bag, count, seed):
+async def many(app, count, seed):
     """Make calls, some at once, each worker in sessions of its own."""
     seen = {}
 
     async def work(worker):
-        dice, session = random.Random(f"{seed}-{worker}"), bag.session()
+        dice, session = random.Random(f"{seed}-{worker}"), app.session()
         for number in range(count // AT_ONCE):
             if number % 50 == 0:
-                session = bag.session()
+                session = app.session()
             what = await one(session, dice, number)
             seen[what] = seen.get(what, 0) + 1
 
@@ -161,14 +164,14 @@ def resident():
 def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
     # Failures are logged, each with its traceback; here there are too many to keep.
     monkeypatch.setattr(logging.getLogger("satchel.runtime"), "disabled", True)
-    bag = Satchel(settings=Settings(limits=Limits(cancel_grace=10)))
+    app = Satchel(settings=Settings(limits=Limits(cancel_grace=10)))
     for made in (*TOOLS, blocking, drawn):
-        bag.register_tool(made)
-    bag.register_middleware(passing, tool="turns")
-    asyncio.run(many(bag, AT_ONCE * 20, "warm"))
+        app.register_tool(made)
+    app.register_middleware(passing, tool="turns")
+    asyncio.run(many(app, AT_ONCE * 20, "warm"))
     objects, threads = left()
     memory = resident()
-    seen = asyncio.run(many(bag, CALLS, "soak"))
+    seen = asyncio.run(many(app, CALLS, "soak"))
     after, threads_after = left()
     assert sum(seen.values()) == CALLS
     expected = {None, "left", "cancelled", "interrupted", "invalid_arguments", "invalid_result"}
@@ -180,10 +183,10 @@ def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
 
 
 def test_a_session_of_many_calls_does_not_grow():
-    bag = Satchel()
-    bag.register_tool(same)
-    bag.register_tool(quick)
-    session = bag.session()
+    app = Satchel()
+    app.register_tool(same)
+    app.register_tool(quick)
+    session = app.session()
 
     async def main(count):
         for number in range(count):
@@ -199,8 +202,8 @@ def test_a_session_of_many_calls_does_not_grow():
 @pytest.mark.parametrize("name", sorted({*KINDS}))
 def test_every_kind_of_tool_of_the_soak_can_be_called(name, monkeypatch):
     monkeypatch.setattr(logging.getLogger("satchel.runtime"), "disabled", True)
-    bag = Satchel(settings=Settings(limits=Limits(tool_call=0.01)))
+    app = Satchel(settings=Settings(limits=Limits(tool_call=0.01)))
     for made in (*TOOLS, blocking, drawn):
-        bag.register_tool(made)
-    result = asyncio.run(bag.session().call(name, {"n": 5}))
+        app.register_tool(made)
+    result = asyncio.run(app.session().call(name, {"n": 5}))
     assert isinstance(result, ToolResult)

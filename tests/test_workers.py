@@ -92,19 +92,19 @@ def carried(tmp_path):
         return made[-1]
 
     yield make
-    for bag in made:
-        bag.close()
+    for app in made:
+        app.close()
 
 
-def called(bag, name, /, **arguments):
-    session = bag.session()
-    for group in bag.catalog.tools[name].groups:
+def called(app, name, /, **arguments):
+    session = app.session()
+    for group in app.catalog.tools[name].groups:
         session.activate(group)
     return asyncio.run(session.call(name, arguments))
 
 
-def codes(bag):
-    found = (item.code for item in bag.catalog.diagnostics)
+def codes(app):
+    found = (item.code for item in app.catalog.diagnostics)
     return [code for code in found if code != "plugin-not-enabled"]
 
 
@@ -120,25 +120,25 @@ def ended(process, within=ENOUGH):
         os.close(handle)
 
 
-def until(bag, what):
+def until(app, what):
     """Look again until something is true."""
     end = time.monotonic() + ENOUGH
     while not what():
-        assert time.monotonic() < end, codes(bag)
-        bag.refresh()
+        assert time.monotonic() < end, codes(app)
+        app.refresh()
 
 
 def test_a_plugin_that_asks_for_it_runs_in_a_process_of_its_own(plugin, carried):
     plugin()
-    bag = carried()
-    process = called(bag, "pid").structured
+    app = carried()
+    process = called(app, "pid").structured
     assert process not in {os.getpid(), None}
-    assert called(bag, "pid").structured == process
+    assert called(app, "pid").structured == process
     for odd in ("\ud800", object(), float("nan")):
-        assert called(bag, "greet", name=odd).is_error
-    assert called(bag, "pid").structured == process
-    assert codes(bag) == []
-    assert bag.catalog.plugins["demo"].state is State.OK
+        assert called(app, "greet", name=odd).is_error
+    assert called(app, "pid").structured == process
+    assert codes(app) == []
+    assert app.catalog.plugins["demo"].state is State.OK
 
 
 def test_its_tools_are_what_they_would_be_in_this_process(plugin, carried):
@@ -201,13 +201,13 @@ def test_its_values_reach_it_and_no_list_of_processes_shows_them(plugin, carried
         '    """Tell the key."""\n'
         "    return [api_key, os.getpid()]\n"
     )
-    bag = carried(config={"demo": {"api_key": "s3cret-value"}})
-    value, process = called(bag, "key").structured
+    app = carried(config={"demo": {"api_key": "s3cret-value"}})
+    value, process = called(app, "key").structured
     assert value == "s3cret-value"
-    assert "api_key" not in str(bag.session().schemas())
+    assert "api_key" not in str(app.session().schemas())
     for what in ("cmdline", "environ"):
         assert b"s3cret" not in Path(f"/proc/{process}/{what}").read_bytes()
-    assert "s3cret" not in repr(bag.catalog.plugins["demo"])
+    assert "s3cret" not in repr(app.catalog.plugins["demo"])
 
 
 def test_another_value_is_another_process(plugin, carried, tmp_path):
@@ -216,25 +216,25 @@ def test_another_value_is_another_process(plugin, carried, tmp_path):
         '@tool(state=["key"])\n'
         'def tell(key: str) -> str:\n    """Tell."""\n    return key\n'
     )
-    bag = carried()
-    assert "tell" not in bag.catalog.tools
-    assert "tool-state-missing" in codes(bag)
+    app = carried()
+    assert "tell" not in app.catalog.tools
+    assert "tool-state-missing" in codes(app)
     env = tmp_path / "config" / "plugins" / "demo.env"
     env.parent.mkdir(parents=True)
     for value in ("one", "two"):
         env.write_text(f"KEY={value}\n")
-        bag.refresh()
-        assert called(bag, "tell").text == value
+        app.refresh()
+        assert called(app, "tell").text == value
 
 
 def test_one_that_dies_comes_back_by_itself(plugin, carried):
     plugin()
-    bag = carried()
-    before = called(bag, "pid").structured
-    assert called(bag, "die").is_error
-    after = called(bag, "pid").structured
+    app = carried()
+    before = called(app, "pid").structured
+    assert called(app, "die").is_error
+    after = called(app, "pid").structured
     assert after not in {before, None}
-    until(bag, lambda: codes(bag) == [])
+    until(app, lambda: codes(app) == [])
 
 
 def test_while_it_is_down_that_is_told_and_its_calls_wait(plugin, carried, tmp_path):
@@ -248,19 +248,19 @@ def test_while_it_is_down_that_is_told_and_its_calls_wait(plugin, carried, tmp_p
         + f"first = Path({str(first)!r})\nif first.exists():\n    first.unlink()\n"
         + f"else:\n    open({str(gate)!r}).close()\n"
     )
-    bag = carried()
-    assert called(bag, "die").is_error
-    until(bag, lambda: "plugin-worker-down" in codes(bag))
-    assert "pid" in bag.catalog.tools
+    app = carried()
+    assert called(app, "die").is_error
+    until(app, lambda: "plugin-worker-down" in codes(app))
+    assert "pid" in app.catalog.tools
 
     async def wait():
-        session = bag.session()
+        session = app.session()
         call = asyncio.create_task(session.call("pid", {}))
         await asyncio.to_thread(lambda: open(gate, "w").close())
         return await call
 
     assert not asyncio.run(wait()).is_error
-    until(bag, lambda: codes(bag) == [])
+    until(app, lambda: codes(app) == [])
 
 
 SLOW = (
@@ -284,19 +284,19 @@ def test_a_call_ends_on_the_process_that_it_began_on_and_then_that_ends(plugin, 
     os.mkfifo(started)
     os.mkfifo(gate)
     plugin(SLOW)
-    bag = carried(Limits(drain=0.1))  # for what was removed, and not for what somebody uses
-    old = called(bag, "pid").structured
+    app = carried(Limits(drain=0.1))  # for what was removed, and not for what somebody uses
+    old = called(app, "pid").structured
 
     async def reload():
         call = asyncio.create_task(
-            bag.session().call("hold", {"started": str(started), "gate": str(gate)})
+            app.session().call("hold", {"started": str(started), "gate": str(gate)})
         )
         await asyncio.to_thread(lambda: open(started).close())
         plugin(SLOW.replace("VERSION = 1", "VERSION = 2"))
-        await asyncio.to_thread(bag.refresh)
-        now = await bag.session().call("version", {})
+        await asyncio.to_thread(app.refresh)
+        now = await app.session().call("version", {})
         assert now.structured == 2
-        assert (await bag.session().call("pid", {})).structured != old
+        assert (await app.session().call("pid", {})).structured != old
         assert not (await asyncio.wait([call], timeout=0.5))[0]
         await asyncio.to_thread(lambda: open(gate, "w").close())
         return (await call).structured
@@ -317,29 +317,29 @@ def test_a_call_that_is_interrupted_ends_there_too(plugin, carried, tmp_path):
         + "        await asyncio.Event().wait()\n    finally:\n"
         + f"        open({str(ended_there)!r}, 'w').close()\n"
     )
-    bag = carried()
+    app = carried()
 
     async def interrupt():
-        call = asyncio.create_task(bag.session().call("hang", {}))
+        call = asyncio.create_task(app.session().call("hang", {}))
         await asyncio.to_thread(lambda: open(started).close())
         call.cancel()
         await asyncio.wait([call])
         await asyncio.to_thread(lambda: open(ended_there).close())
 
     asyncio.run(asyncio.wait_for(interrupt(), ENOUGH))
-    assert called(bag, "version").structured == 1
+    assert called(app, "version").structured == 1
 
 
 def test_a_watch_swaps_it_while_everything_goes_on(plugin, carried):
     plugin()
-    bag = carried()
+    app = carried()
 
     async def edit():
-        async with bag.watch() as changes:
+        async with app.watch() as changes:
             plugin(TOOLS.replace("VERSION = 1", "VERSION = 2"))
             answers = []
             async for change in changes:
-                answers.append((await bag.session().call("version", {})).structured)
+                answers.append((await app.session().call("version", {})).structured)
                 if change.name == "demo":
                     break
             return answers[-1]
@@ -349,47 +349,47 @@ def test_a_watch_swaps_it_while_everything_goes_on(plugin, carried):
 
 def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carried):
     plugin()
-    bag = carried()
-    old = called(bag, "pid").structured
+    app = carried()
+    old = called(app, "pid").structured
     plugin(TOOLS.replace("VERSION = 1", "VERSION = 1 / 0"))
-    bag.refresh()
-    assert bag.catalog.plugins["demo"].state is State.STALE
-    assert "plugin-import-failed" in codes(bag)
-    assert called(bag, "pid").structured == old
+    app.refresh()
+    assert app.catalog.plugins["demo"].state is State.STALE
+    assert "plugin-import-failed" in codes(app)
+    assert called(app, "pid").structured == old
     os.kill(old, signal.SIGKILL)
     assert ended(old)
-    until(bag, lambda: not called(bag, "version").is_error)
-    assert called(bag, "version").structured == 1
+    until(app, lambda: not called(app, "version").is_error)
+    assert called(app, "version").structured == 1
     plugin(TOOLS.replace("VERSION = 1", "VERSION = 3"))
-    bag.refresh()
-    assert called(bag, "version").structured == 3
-    assert codes(bag) == []
+    app.refresh()
+    assert called(app, "version").structured == 3
+    assert codes(app) == []
 
 
 def test_a_broken_edit_that_ends_its_process_is_told_with_its_reason(plugin, carried):
     plugin()
-    bag = carried()
-    old = called(bag, "pid").structured
+    app = carried()
+    old = called(app, "pid").structured
     plugin("import os, sys\nsys.stderr.write('no licence')\nos._exit(4)\n" + TOOLS)
     for _ in range(2):
-        bag.refresh()
-        assert bag.catalog.plugins["demo"].state is State.STALE
-        (told,) = (i for i in bag.catalog.diagnostics if i.code == "plugin-worker-down")
+        app.refresh()
+        assert app.catalog.plugins["demo"].state is State.STALE
+        (told,) = (i for i in app.catalog.diagnostics if i.code == "plugin-worker-down")
         assert "no licence" in told.message
-    assert called(bag, "pid").structured == old
+    assert called(app, "pid").structured == old
     os.kill(old, signal.SIGKILL)
-    until(bag, lambda: called(bag, "pid").structured not in {old, None})
-    until(bag, lambda: codes(bag).count("plugin-worker-down") == 1)
+    until(app, lambda: called(app, "pid").structured not in {old, None})
+    until(app, lambda: codes(app).count("plugin-worker-down") == 1)
     plugin()
-    bag.refresh()
-    assert codes(bag) == []
+    app.refresh()
+    assert codes(app) == []
 
 
 def test_one_that_cannot_run_at_all_is_told(plugin, carried):
     plugin("import os\nos._exit(3)\n")
-    bag = carried()
-    assert codes(bag) == ["plugin-worker-down"]
-    states = {entry.name: entry.state for entry in bag.catalog.all_plugins}
+    app = carried()
+    assert codes(app) == ["plugin-worker-down"]
+    states = {entry.name: entry.state for entry in app.catalog.all_plugins}
     assert states["demo"] is State.FAILED
 
 
@@ -398,11 +398,11 @@ def test_what_it_takes_more_than_its_memory_harms_nobody(plugin, carried):
         TOOLS
         + '\n@tool\ndef fill(size: int) -> int:\n    """Fill."""\n    return len(bytearray(size))\n'
     )
-    bag = carried(Limits(worker_memory=512 * 1024 * 1024))
-    assert called(bag, "fill", size=1024).structured == 1024
-    before = called(bag, "pid").structured
-    assert called(bag, "fill", size=1024 * 1024 * 1024).is_error
-    assert called(bag, "pid").structured == before
+    app = carried(Limits(worker_memory=512 * 1024 * 1024))
+    assert called(app, "fill", size=1024).structured == 1024
+    before = called(app, "pid").structured
+    assert called(app, "fill", size=1024 * 1024 * 1024).is_error
+    assert called(app, "pid").structured == before
 
 
 def test_closing_ends_it_and_it_shuts_down(plugin, carried, tmp_path):
@@ -412,9 +412,9 @@ def test_closing_ends_it_and_it_shuts_down(plugin, carried, tmp_path):
         + "\nimport satchel\n\n@satchel.hookimpl\ndef satchel_startup(config):\n    pass\n\n"
         + f"@satchel.hookimpl\ndef satchel_shutdown():\n    Path({str(done)!r}).touch()\n"
     )
-    bag = carried()
-    process = called(bag, "pid").structured
-    bag.close()
+    app = carried()
+    process = called(app, "pid").structured
+    app.close()
     assert ended(process)
     assert done.exists()
 
@@ -460,7 +460,7 @@ def pictures() -> list:
 def whole() -> ToolResult:
     "Tell all."
     told = (Text("done"),)
-    return ToolResult(told, {"x": 1}, True, error_code="busy", metadata={"a": {"b": [1]}})
+    return ToolResult(content=told, structured={"x": 1}, is_error=True, error_code="busy", metadata={"a": {"b": [1]}})
 
 
 @tool
@@ -509,7 +509,7 @@ def satchel_middleware():
         async for item in next(call):
             yield item
         if call.name == "structured":
-            yield ToolResult((Text("LOUD"),))
+            yield ToolResult(content=(Text("LOUD"),))
 
     return [shout]
 """
@@ -530,9 +530,9 @@ CALLS = [
 ]
 
 
-async def told(bag):
+async def told(app):
     """Return all that calls tell, and what is in the state then."""
-    session, items = bag.session(), []
+    session, items = app.session(), []
     session.state["old"] = 1
     for name, arguments in CALLS:
         context = ToolContext(metadata={"user": "you", "object": object()})
@@ -563,11 +563,11 @@ def test_chunks_come_while_the_tool_goes_on(plugin, carried, tmp_path):
         "    'Go step by step.'\n    import asyncio\n    yield 'first'\n"
         f"    await asyncio.to_thread(lambda: open({str(gate)!r}).close())\n    yield 'last'\n"
     )
-    bag = carried()
+    app = carried()
 
     async def follow():
         seen = []
-        async for item in bag.session().stream("steps", {}):
+        async for item in app.session().stream("steps", {}):
             seen.append(item.text)
             if len(seen) == 1:
                 await asyncio.to_thread(lambda: open(gate, "w").close())
@@ -586,11 +586,11 @@ def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
     manifest = manifest.replace("name: retrieval", "name: demo")
     plans = json.loads((EXAMPLE / "plans.json").read_text())
 
-    async def run(bag):
+    async def run(app):
         outcomes = []
         for config in ({}, {"limit": "1"}, {"limit": "none"}):
             for plan in plans.values():
-                session = bag.session()
+                session = app.session()
                 session.state["library"] = "handbook"
                 calls = [ToolCall(**call) for call in plan]
                 context = ToolContext(config=config)
@@ -601,8 +601,8 @@ def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
                 results = await session.execute(calls, context=context)
                 outcomes.append([(one.text, one.error_code) for one in results])
                 outcomes.append((dict(session.state), session.prompt()))
-        session = bag.session()
-        return outcomes, session.tool_guide(), session.schemas(), bag.catalog.tools["retrieve"]
+        session = app.session()
+        return outcomes, session.tool_guide(), session.schemas(), app.catalog.tools["retrieve"]
 
     plugin(tools, f"{manifest}\nisolation: process\n", **files)
     apart = carried()
@@ -645,11 +645,11 @@ def odd(x: int, part=None) -> int:
 
 @satchel.hookimpl
 def satchel_contracts():
-    rule = ToolInvariant("rule", "Keep it.", judged)
+    rule = ToolInvariant(id="rule", rule="Keep it.", check=judged)
     odd = ToolConfigParam("part", default={1})
     return [
-        ToolContract("ruled", KINDS, "Told.", invariants=[rule]),
-        ToolContract("odd", KINDS, "Odd.", config_params=[odd]),
+        ToolContract(name="ruled", schema=KINDS, description="Told.", invariants=[rule]),
+        ToolContract(name="odd", schema=KINDS, description="Odd.", config_params=[odd]),
     ]
 """
 
@@ -658,17 +658,17 @@ def test_a_rule_that_gives_no_answer_refuses_the_call_and_no_tool_is_without_its
     plugin, carried
 ):
     plugin(RULED)
-    bag = carried()
-    assert list(bag.catalog.tools) == ["ruled"]
-    (told,) = [item for item in bag.catalog.diagnostics if item.code == "plugin-not-isolated"]
+    app = carried()
+    assert list(app.catalog.tools) == ["ruled"]
+    (told,) = [item for item in app.catalog.diagnostics if item.code == "plugin-not-isolated"]
     assert "'odd'" in told.message
-    assert called(bag, "ruled", x=3).structured == 3
+    assert called(app, "ruled", x=3).structured == 3
     for x in (1, 2):
-        assert called(bag, "ruled", x=x).error_code == "rejected"
-    session = bag.session()
+        assert called(app, "ruled", x=x).error_code == "rejected"
+    session = app.session()
     session.state["open"] = object()
     assert asyncio.run(session.call("ruled", {"x": 3})).error_code == "rejected"
-    assert asyncio.run(bag.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
+    assert asyncio.run(app.session().call("ruled", {"x": "many"})).error_code == "invalid_arguments"
 
 
 def test_a_rule_that_its_process_cannot_judge_now_holds_up_nobody(plugin, carried, tmp_path):
@@ -691,15 +691,15 @@ def die() -> None:
     os._exit(3)
 """
     plugin(RULED.replace("default={1}", "default=1") + opening)
-    bag = carried()
-    assert called(bag, "die").is_error
-    until(bag, lambda: "plugin-worker-down" in codes(bag))
+    app = carried()
+    assert called(app, "die").is_error
+    until(app, lambda: "plugin-worker-down" in codes(app))
     before = time.monotonic()
     for _ in range(5):
-        assert called(bag, "ruled", x=3).error_code == "rejected"
+        assert called(app, "ruled", x=3).error_code == "rejected"
     assert time.monotonic() - before < 2
     open(gate, "w").close()
-    until(bag, lambda: not called(bag, "ruled", x=3).is_error)
+    until(app, lambda: not called(app, "ruled", x=3).is_error)
 
 
 def install(site, tools, *, version="1.0"):
@@ -734,17 +734,17 @@ def test_the_plugin_of_a_package_runs_in_a_process_of_its_own_and_is_upgraded(
 ):
     (tmp_path / "plugins").mkdir()
     install(site, TOOLS)
-    bag = carried(entry_points=["acme"])
-    assert (codes(bag), sorted(bag.catalog.tools)) == ([], ["die", "greet", "pid", "version"])
-    process = called(bag, "pid").structured
+    app = carried(entry_points=["acme"])
+    assert (codes(app), sorted(app.catalog.tools)) == ([], ["die", "greet", "pid", "version"])
+    process = called(app, "pid").structured
     assert process != os.getpid()
     assert "acme" not in sys.modules
     install(site, TOOLS.replace("VERSION = 1", "VERSION = 2"), version="1.1")
-    bag.refresh()
-    assert called(bag, "version").structured == 2
+    app.refresh()
+    assert called(app, "version").structured == 2
     assert ended(process)
-    assert called(bag, "die").is_error
-    assert called(bag, "version").structured == 2
+    assert called(app, "die").is_error
+    assert called(app, "version").structured == 2
 
 
 PATHS = """
@@ -754,8 +754,8 @@ import sys
 sys.path[:] = sys.argv[3:]
 from satchel import Satchel, Settings
 
-with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as bag:
-    print(asyncio.run(bag.session().call("version", {})).text)
+with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as app:
+    print(asyncio.run(app.session().call("version", {})).text)
 """
 
 
@@ -779,7 +779,7 @@ from satchel import McpPrompt, McpResource, tool
 
 @satchel.hookimpl
 def satchel_config_fields():
-    return [satchel.ConfigField("word", "secret")]
+    return [satchel.ConfigField(name="word", type="secret")]
 
 
 @satchel.hookimpl
@@ -817,23 +817,23 @@ def test_what_its_hooks_declare_and_offer_reaches_it_and_is_served(
     plugin, carried, tmp_path, monkeypatch
 ):
     plugin(OFFERING)
-    bag = carried()
-    assert bag.catalog.tools == {}
-    assert "s3cret" not in str(bag.catalog.diagnostics)
+    app = carried()
+    assert app.catalog.tools == {}
+    assert "s3cret" not in str(app.catalog.diagnostics)
     monkeypatch.setenv("SATCHEL_DEMO_WORD", "s3cret-word")
     monkeypatch.setenv("SATCHEL_OTHER_WORD", "of another")
-    bag.refresh()
-    assert codes(bag) == []
-    assert called(bag, "tell").structured == ["s3cret-word", "s3cret-word", []]
-    prompt, resource = bag.catalog.plugins["demo"].supply.offers
+    app.refresh()
+    assert codes(app) == []
+    assert called(app, "tell").structured == ["s3cret-word", "s3cret-word", []]
+    prompt, resource = app.catalog.plugins["demo"].supply.offers
     assert (prompt.name, prompt.tool.description) == ("review", "Review something.")
     assert prompt.complete("topic", "t") == ["topic-t"]
-    asked = ToolCall("review", {"topic": "tides", "depth": "2"}, tool=prompt.tool)
+    asked = ToolCall(name="review", arguments={"topic": "tides", "depth": "2"}, tool=prompt.tool)
     assert asyncio.run(run_call(prompt.tool, asked, Limits())).text == "Review tides, 2 deep."
-    bad = asyncio.run(run_call(prompt.tool, ToolCall("review", {}), Limits()))
+    bad = asyncio.run(run_call(prompt.tool, ToolCall(name="review", arguments={}), Limits()))
     assert bad.error_code == "invalid_arguments"
     assert (resource.mime_type, resource.match("notes://today")) == ("text/plain", {"day": "today"})
-    read = ToolCall("note", {"day": "today"}, tool=resource.tool)
+    read = ToolCall(name="note", arguments={"day": "today"}, tool=resource.tool)
     assert asyncio.run(run_call(resource.tool, read, Limits())).text == "today: sun"
 
 
@@ -863,11 +863,11 @@ def test_no_call_is_lost_and_none_runs_twice_while_the_plugin_is_edited_again_an
 ):
     log = tmp_path / "log"
     plugin(MARKING)
-    bag = carried()
+    app = carried()
     numbers, answers, edited = itertools.count(), {}, asyncio.Event()
 
     async def call():
-        session = bag.session()
+        session = app.session()
         while not edited.is_set():
             number = next(numbers)
             answers[number] = await session.call("mark", {"number": number, "log": str(log)})
@@ -876,7 +876,7 @@ def test_no_call_is_lost_and_none_runs_twice_while_the_plugin_is_edited_again_an
         try:
             for version in range(1, EDITS + 1):
                 plugin(MARKING.replace("VERSION = 0", f"VERSION = {version}"))
-                await asyncio.to_thread(bag.refresh)
+                await asyncio.to_thread(app.refresh)
         finally:
             edited.set()
 
@@ -888,7 +888,7 @@ def test_no_call_is_lost_and_none_runs_twice_while_the_plugin_is_edited_again_an
     assert all(one.structured[0] == number for number, one in answers.items())
     assert {one.structured[1] for one in answers.values()} >= {0, EDITS - 1}
     assert sorted(map(int, log.read_text().split())) == sorted(answers)
-    assert called(bag, "mark", number=0, log=str(log)).structured == [0, EDITS]
+    assert called(app, "mark", number=0, log=str(log)).structured == [0, EDITS]
 
 
 def test_closing_gives_the_shutdown_as_long_as_any_hook(plugin, carried, tmp_path):
@@ -906,10 +906,10 @@ def test_closing_gives_the_shutdown_as_long_as_any_hook(plugin, carried, tmp_pat
 def test_one_that_dies_in_each_call_is_started_ever_less_often(plugin, carried, tmp_path):
     starts = tmp_path / "starts"
     plugin(TOOLS + f"\nwith open({str(starts)!r}, 'a') as file:\n    file.write('x')\n")
-    bag = carried(Limits(tool_call=8))
+    app = carried(Limits(tool_call=8))
     before = time.monotonic()
     for _ in range(4):
-        assert called(bag, "die").is_error
+        assert called(app, "die").is_error
     assert len(starts.read_text()) <= 5
     assert time.monotonic() - before > 0.1 / 2 * (1 + 2 + 4)
 
@@ -919,12 +919,12 @@ def test_one_that_hangs_is_replaced(plugin, carried):
         TOOLS + "\n@tool(timeout=0.5)\nasync def spin() -> None:\n    'Spin.'\n"
         "    while True:\n        pass\n"
     )
-    bag = carried(Limits(plugin_import=1, hook=0.5))
-    before = called(bag, "pid").structured
-    assert called(bag, "spin").error_code == "timeout"
+    app = carried(Limits(plugin_import=1, hook=0.5))
+    before = called(app, "pid").structured
+    assert called(app, "spin").error_code == "timeout"
     assert ended(before)
-    until(bag, lambda: codes(bag) == [])
-    assert called(bag, "pid").structured not in {before, None}
+    until(app, lambda: codes(app) == [])
+    assert called(app, "pid").structured not in {before, None}
 
 
 def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried):
@@ -936,17 +936,17 @@ def test_a_result_that_is_too_large_is_an_error_and_ends_nothing(plugin, carried
         "def noted(size: int, context: ToolContext) -> dict:\n    'Tell much.'\n"
         "    context.state['noted'] = True\n    return {'x': 'x' * size}\n"
     )
-    bag = carried(Limits(mcp_message=1024 * 1024))
-    process = called(bag, "pid").structured
-    assert len(called(bag, "large", size=500_000).structured["x"]) == 500_000
+    app = carried(Limits(mcp_message=1024 * 1024))
+    process = called(app, "pid").structured
+    assert len(called(app, "large", size=500_000).structured["x"]) == 500_000
     for name in ("large", "stream"):
-        result = called(bag, name, size=2_000_000)
+        result = called(app, name, size=2_000_000)
         assert result.error_code == "invalid_result"
         assert "mcp_message, 1024 KiB" in result.text
-    session = bag.session()
+    session = app.session()
     assert asyncio.run(session.call("noted", {"size": 2_000_000})).is_error
     assert session.state == {"noted": True}
-    assert called(bag, "pid").structured == process
+    assert called(app, "pid").structured == process
 
 
 def test_a_state_that_is_too_large_to_tell_is_an_error_and_ends_nothing(plugin, carried):
@@ -955,18 +955,18 @@ def test_a_state_that_is_too_large_to_tell_is_an_error_and_ends_nothing(plugin, 
         "def fill(context: ToolContext) -> str:\n    'Keep much.'\n"
         "    context.state['x'] = 'x' * 2_000_000\n    return 'ok'\n"
     )
-    bag = carried(Limits(mcp_message=1024 * 1024))
-    process = called(bag, "pid").structured
-    result = called(bag, "fill")
+    app = carried(Limits(mcp_message=1024 * 1024))
+    process = called(app, "pid").structured
+    result = called(app, "fill")
     assert (result.error_code, "state" in result.text) == ("invalid_result", True)
-    assert called(bag, "pid").structured == process
+    assert called(app, "pid").structured == process
 
 
 def test_what_it_prints_and_why_a_tool_failed_stand_in_the_log_of_the_host(plugin, carried, caplog):
     plugin(TOOLS + "\n@tool\ndef broken() -> None:\n    'Break.'\n    raise ValueError('why')\n")
-    bag = carried()
-    called(bag, "greet", name="Ada")
-    result = called(bag, "broken")
+    app = carried()
+    called(app, "greet", name="Ada")
+    result = called(app, "broken")
     told = result.text.partition("(id ")[2].partition(")")[0]
     wanted = ("demo: noise", f"(id {told})", "ValueError: why")
     deadline = time.monotonic() + ENOUGH
@@ -980,11 +980,11 @@ def test_what_it_forks_neither_joins_the_talk_nor_holds_it_up(plugin, carried):
         TOOLS + "\n@tool\ndef fork() -> None:\n    'Fork, and die.'\n    import time\n"
         "    if os.fork():\n        os._exit(1)\n    time.sleep(600)\n"
     )
-    bag = carried()
+    app = carried()
     before = time.monotonic()
-    assert "went away during the call" in called(bag, "fork").text
+    assert "went away during the call" in called(app, "fork").text
     assert time.monotonic() - before < ENOUGH / 2
-    assert called(bag, "pid").structured is not None
+    assert called(app, "pid").structured is not None
 
 
 BLOCKING = """
@@ -993,9 +993,9 @@ import sys
 
 from satchel import Satchel, Settings
 
-with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as bag:
-    print(asyncio.run(bag.session().call("pid", {})).text, flush=True)
-    asyncio.run(bag.session().call("spin", {}))
+with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])) as app:
+    print(asyncio.run(app.session().call("pid", {})).text, flush=True)
+    asyncio.run(app.session().call("spin", {}))
 """
 
 
@@ -1023,18 +1023,18 @@ from pathlib import Path
 from satchel import Satchel, Settings
 
 folder = Path(sys.argv[1])
-with Satchel(plugins=[folder], settings=Settings(config_folder=sys.argv[2])) as bag:
-    print(asyncio.run(bag.session().call("version", {})).text)
+with Satchel(plugins=[folder], settings=Settings(config_folder=sys.argv[2])) as app:
+    print(asyncio.run(app.session().call("version", {})).text)
     sys.stdout.flush()
     if not (child := os.fork()):
-        print(asyncio.run(bag.session().call("version", {})).text)
+        print(asyncio.run(app.session().call("version", {})).text)
         tools = folder / "demo" / "tools.py"
         tools.write_text(tools.read_text().replace("VERSION = 1", "VERSION = 2"))
-        bag.refresh()
-        print([item.message for item in bag.catalog.diagnostics])
+        app.refresh()
+        print([item.message for item in app.catalog.diagnostics])
         sys.exit()
     os.waitpid(child, 0)
-    print(asyncio.run(bag.session().call("version", {})).text)
+    print(asyncio.run(app.session().call("version", {})).text)
 """
 
 
@@ -1055,27 +1055,27 @@ def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
         + "\nleaked = []\n\n@tool\ndef leak() -> None:\n    'Leak.'\n"
         + "    while True:\n        leaked.append(bytearray(8_000_000))\n"
     )
-    bag = carried(Limits(worker_memory=256 * 1024 * 1024))
-    before = called(bag, "pid").structured
-    assert called(bag, "leak").is_error
-    until(bag, lambda: "limit worker_memory" in str(bag.catalog.diagnostics))
+    app = carried(Limits(worker_memory=256 * 1024 * 1024))
+    before = called(app, "pid").structured
+    assert called(app, "leak").is_error
+    until(app, lambda: "limit worker_memory" in str(app.catalog.diagnostics))
     assert ended(before)
-    assert called(bag, "pid").structured not in {before, None}
-    until(bag, lambda: codes(bag) == [])
+    assert called(app, "pid").structured not in {before, None}
+    until(app, lambda: codes(app) == [])
 
 
 def test_one_whose_memory_is_almost_full_outlives_what_its_tools_refuse(plugin, carried):
     plugin(
         TOOLS + "\nheld = []\n\n@tool\ndef hold(part: float) -> int:\n    'Hold.'\n"
-        "    import resource\n    from satchel.mcp.worker import _memory\n"
+        "    import resource\n    from satchel.mcp.worker_main import _memory\n"
         "    most = resource.getrlimit(resource.RLIMIT_DATA)[0]\n"
         "    held.append(bytearray(int(most * part) - _memory()))\n    return os.getpid()\n"
     )
-    bag = carried(Limits(worker_memory=512 * 1024 * 1024))
-    process = called(bag, "hold", part=0.93).structured
+    app = carried(Limits(worker_memory=512 * 1024 * 1024))
+    process = called(app, "hold", part=0.93).structured
     assert process is not None
-    assert called(bag, "greet", name="nobody").error_code == "tool_error"
-    assert called(bag, "greet").error_code == "invalid_arguments"
+    assert called(app, "greet", name="nobody").error_code == "tool_error"
+    assert called(app, "greet").error_code == "invalid_arguments"
     assert not ended(process, within=2)
 
 
@@ -1085,8 +1085,8 @@ def test_what_of_the_state_cannot_be_sent_is_told(plugin, carried, caplog):
         "def keep(context: ToolContext) -> str:\n    'Keep.'\n"
         "    context.state.update(n=1, odd=object())\n    return 'ok'\n"
     )
-    bag = carried()
-    session = bag.session()
+    app = carried()
+    session = app.session()
     assert asyncio.run(session.call("keep", {})).text == "ok"
     assert session.state == {"n": 1}
     deadline = time.monotonic() + ENOUGH
@@ -1133,23 +1133,23 @@ def test_what_it_depends_on_is_installed_for_it_alone_and_once(plugin, carried, 
 def test_what_cannot_be_installed_is_told_and_tried_again(plugin, carried, index):
     (index / WHEEL).rename(index / "away")
     plugin(HELPED, MANIFEST + "dependencies: [helper>=1]\n")
-    bag = carried()
-    assert (codes(bag), list(bag.catalog.tools)) == (["plugin-install-failed"], [])
+    app = carried()
+    assert (codes(app), list(app.catalog.tools)) == (["plugin-install-failed"], [])
     (index / "away").rename(index / WHEEL)
-    bag.refresh()
-    assert called(bag, "word").text == "helped"
+    app.refresh()
+    assert called(app, "word").text == "helped"
 
 
 def test_its_process_imports_nothing_of_what_only_a_host_does():
-    code = "import sys, satchel.mcp.worker; print(*sys.modules)"
+    code = "import sys, satchel.mcp.worker_main; print(*sys.modules)"
     command = [sys.executable, "-c", code]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    of_hosts = {"satchel.satchel", "satchel.session", "satchel.loader", "satchel.mcp.calling"}
+    of_hosts = {"satchel.satchel", "satchel.session", "satchel.loader", "satchel.mcp.call_handler"}
     assert not of_hosts & set(loaded)
 
 
 def test_reading_it_starts_nothing(plugin, carried):
     plugin(TOOLS + "\nraise SystemExit\n")
-    bag = carried(run_code=False)
-    assert sorted(bag.catalog.tools) == ["die", "greet", "pid", "version"]
-    assert codes(bag) == []
+    app = carried(run_code=False)
+    assert sorted(app.catalog.tools) == ["die", "greet", "pid", "version"]
+    assert codes(app) == []

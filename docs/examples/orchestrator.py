@@ -59,6 +59,6 @@ def report(turn: Turn) -> str:
 
 
 if __name__ == "__main__":
-    bag = Satchel(plugins=[HERE / "retrieval"])
+    app = Satchel(plugins=[HERE / "retrieval"])
     wanted = sys.argv[1] if len(sys.argv) > 1 else "mixed"
-    print(report(asyncio.run(take_turn(bag.session(), planned(wanted)))))
+    print(report(asyncio.run(take_turn(app.session(), planned(wanted)))))

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
         SatchelError,
         ToolError,
     )
-    from satchel.manifests import ConfigField
+    from satchel.formats import ConfigField
+    from satchel.mcp_servers import HttpServer, RemoteClient, SseServer, StdioServer
     from satchel.plugins import hookimpl
     from satchel.prompt import SkillPrompt, about_tokens
-    from satchel.registry import ToolRegistry
-    from satchel.remote import HttpServer, RemoteClient, SseServer, StdioServer
-    from satchel.runtime import Layer
+    from satchel.runtime import ScopedMiddleware
     from satchel.satchel import Satchel
     from satchel.session import Session, SkillContent, Step, StepChanges
-    from satchel.settings import Limits, Pace, Settings
-    from satchel.sources import Place, well_known_places
+    from satchel.settings import Limits, Settings, WatchTimings
+    from satchel.sources import SearchRoot, conventional_roots
+    from satchel.tool_registry import ToolRegistry
     from satchel.tools import (
         Audio,
         FunctionTool,
@@ -86,26 +86,26 @@ _HOMES = {
     "NotFoundError": "satchel.errors",
     "SatchelError": "satchel.errors",
     "ToolError": "satchel.errors",
-    "ConfigField": "satchel.manifests",
+    "ConfigField": "satchel.formats",
     "hookimpl": "satchel.plugins",
     "SkillPrompt": "satchel.prompt",
     "about_tokens": "satchel.prompt",
-    "ToolRegistry": "satchel.registry",
-    "HttpServer": "satchel.remote",
-    "RemoteClient": "satchel.remote",
-    "SseServer": "satchel.remote",
-    "StdioServer": "satchel.remote",
-    "Layer": "satchel.runtime",
+    "ToolRegistry": "satchel.tool_registry",
+    "HttpServer": "satchel.mcp_servers",
+    "RemoteClient": "satchel.mcp_servers",
+    "SseServer": "satchel.mcp_servers",
+    "StdioServer": "satchel.mcp_servers",
+    "ScopedMiddleware": "satchel.runtime",
     "Satchel": "satchel.satchel",
     "Session": "satchel.session",
     "SkillContent": "satchel.session",
     "Step": "satchel.session",
     "StepChanges": "satchel.session",
     "Limits": "satchel.settings",
-    "Pace": "satchel.settings",
+    "WatchTimings": "satchel.settings",
     "Settings": "satchel.settings",
-    "Place": "satchel.sources",
-    "well_known_places": "satchel.sources",
+    "SearchRoot": "satchel.sources",
+    "conventional_roots": "satchel.sources",
     "Audio": "satchel.tools",
     "FunctionTool": "satchel.tools",
     "Image": "satchel.tools",
@@ -141,13 +141,13 @@ __all__ = [
     "Group",
     "HttpServer",
     "Image",
-    "Layer",
+    "ScopedMiddleware",
     "Limits",
     "McpPrompt",
     "McpResource",
     "NotFoundError",
-    "Pace",
-    "Place",
+    "WatchTimings",
+    "SearchRoot",
     "Plan",
     "PlanPolicy",
     "RemoteClient",
@@ -185,7 +185,7 @@ __all__ = [
     "pydantic_to_json_schema",
     "set_extended_model",
     "tool",
-    "well_known_places",
+    "conventional_roots",
 ]
 
 if not TYPE_CHECKING:  # A type checker would take it to mean that every name exists.

@@ -1,6 +1,6 @@
 """`python -m satchel` is the command line."""
 
-from satchel.cli.entry import main
+from satchel.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -11,53 +11,53 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal, Self, TypeVar, Unpack
 
-from satchel.carrying import Carrying
 from satchel.catalog import (
     HOST,
     Catalog,
     CatalogStore,
     Change,
     Group,
-    Supply,
-    ToolSupply,
+    PluginContribution,
+    ToolContribution,
     diff,
 )
-from satchel.contracts import PlanPolicy, ToolContract, bind
+from satchel.contracts import PlanPolicy, ToolContract, bind_contract
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
-from satchel.loader import Asked, Look, Wanted, look
+from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
+from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer, RemoteTool
+from satchel.mcp_servers.server_declarations import unique_server_names
 from satchel.names import BASIC_GROUP, NamePatterns, group_names, near_misses, plugin_name_fault
-from satchel.plugins import HostContract, show_catalog
-from satchel.plugins.fitting import bound
+from satchel.plugins import HostContract, notify_catalog_built
+from satchel.plugins.config_binding import bind_state
 from satchel.prompt import SkillPrompt
-from satchel.registering import (
+from satchel.runtime import Middleware, ScopedMiddleware
+from satchel.server_registry import ServerRegistry
+from satchel.session import Session, SessionOptions
+from satchel.settings import Settings
+from satchel.shared import SharedState
+from satchel.sources import (
+    ChangeEvent,
+    Precedence,
+    RootKind,
+    SearchRoot,
+    WatchTargets,
+    change_events,
+    project_selection_path,
+    search_root,
+)
+from satchel.sources.configuration import fixed_folder
+from satchel.tool_registration import (
     FunctionOptions,
     OnConflict,
-    made_tool,
+    make_tool,
     registered,
     settled,
     supply_of,
 )
-from satchel.registry import ToolRegistry
-from satchel.remote import Declared, Pin, RemoteClient, RemoteServer, RemoteTool
-from satchel.remote.declared import distinct
-from satchel.runtime import Layer, Middleware
-from satchel.session import Session, SessionOptions
-from satchel.settings import Settings
-from satchel.shared import Shared
-from satchel.sources import (
-    Hint,
-    Holds,
-    Place,
-    Scope,
-    Watched,
-    hints,
-    place,
-    project_choices_path,
-)
-from satchel.sources.config import fixed_folder
+from satchel.tool_registry import ToolRegistry
 from satchel.tools import FunctionTool, Tool, set_extended_model
-from satchel.watching import Changes, WatchThread
-from satchel.workers import Workers
+from satchel.watch_thread import Changes, WatchThread
+from satchel.workers import WorkerPool
 
 _log = logging.getLogger("satchel")
 
@@ -71,7 +71,7 @@ class Satchel:
     """Carries the skills and tools of one application.
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
-    one); `places` adds what `well_known_places` returns. The user's `satchel.toml` switches on and
+    one); `places` adds what `conventional_roots` returns. The user's `satchel.toml` switches on and
     off, and so does that of the folder `project`, if one is named. `config` has values for the
     state fields of tools, by plugin; they win over the environment and all files. With
     `run_code=False` no plugin is imported: everything is listed, nothing can be called.
@@ -85,7 +85,7 @@ class Satchel:
         plugins: Iterable[PathLike] | PathLike = (),
         entry_points: Iterable[str] | str = (),
         *,
-        places: Iterable[Place] = (),
+        places: Iterable[SearchRoot] = (),
         project: PathLike | None = None,
         config: Mapping[str, Mapping[str, Any]] | None = None,
         skill_style: SkillPrompt | None = None,
@@ -95,13 +95,13 @@ class Satchel:
         settings = settings or Settings()
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
-        self._workers = Workers(self._settings.limits, self._weakly_hearing())
+        self._workers = WorkerPool(self._settings.limits, self._weakly_hearing())
         weakref.finalize(self, self._workers.close)
-        self._wanted = Wanted(
+        self._wanted = LoaderConfig(
             places=_distinct(
                 (
-                    *(place(path, Holds.SKILLS) for path in _several(skills)),
-                    *(place(path, Holds.PLUGINS) for path in _several(plugins)),
+                    *(search_root(path, RootKind.SKILLS) for path in _several(skills)),
+                    *(search_root(path, RootKind.PLUGINS) for path in _several(plugins)),
                     *places,
                 )
             ),
@@ -111,18 +111,18 @@ class Satchel:
             settings=self._settings,
             config={name: _values(name, given) for name, given in (config or {}).items()},
             workers=self._workers,
-            project_choices=project_choices_path(project) if project is not None else "",
+            project_choices=project_selection_path(project) if project is not None else "",
         )
         self._lock = threading.RLock()
-        self._shared = Shared(CatalogStore(), self._settings.limits, style)
-        self._carrying: Carrying | None = None
-        self._look = Look()
+        self._shared = SharedState(CatalogStore(), self._settings.limits, style)
+        self._carrying: ServerRegistry | None = None
+        self._look = ScanCache()
         self._listeners: list[Callable[[Change], object]] = []
         self._watch: WatchThread | None = None
         self._watchers = 0
         self._registrations = itertools.count(1)
         self._is_gathering = self._is_closed = False
-        self._bring_up_to_date(Asked(retry=True))
+        self._bring_up_to_date(ReconcileOptions(retry=True))
 
     @property
     def catalog(self) -> Catalog:
@@ -151,7 +151,14 @@ class Satchel:
         there for this conversation. `plan_policy` is `Session.plan_policy`.
         """
         tools = NamePatterns(_several(enable), _several(disable))
-        options = SessionOptions(meta_tool, skill_tools, scripts, search, notes, tools)
+        options = SessionOptions(
+            meta_tool=meta_tool,
+            skill_tools=skill_tools,
+            scripts=scripts,
+            search=search,
+            notes=notes,
+            tools=tools,
+        )
         return Session(self._shared, options, plan_policy)
 
     # ---- what the host adds in code -------------------------------------------------------
@@ -180,10 +187,10 @@ class Satchel:
                 if taken.name == name and (taken.is_served or taken.source == HOST):
                     raise ConflictError(f"group {name!r} is already described by {taken.source!r}")
             group = Group(
-                name,
-                description,
-                notes,
-                active,
+                name=name,
+                description=description,
+                notes=notes,
+                active=active,
                 skills=group_names(skills),
                 requires=group_names(requires),
             )
@@ -210,7 +217,7 @@ class Satchel:
         Returns the tool that has the name now. Raises `NotFoundError` for a group that nobody
         described, and `DefinitionError` for what cannot be a tool.
         """
-        made = made_tool(tool, name=name, presets=presets, **options)
+        made = make_tool(tool, name=name, presets=presets, **options)
         with self._lock:
             made = self._with_state(made)
             where = group_names(group or made.group)
@@ -233,7 +240,7 @@ class Satchel:
             return made
         config = self._wanted.configuration(HOST, (), self._look.choices)
         keys = f'give presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
-        return bound(made, config.values, keys)
+        return bind_state(made, config.values, keys)
 
     def register_middleware(
         self, middleware: Middleware, *, group: str | None = None, tool: str | None = None
@@ -243,7 +250,7 @@ class Satchel:
         The broadest are outermost, and of equals the one that came first. Raises
         `DefinitionError` for what is no middleware.
         """
-        layer = Layer(middleware, group, tool)
+        layer = ScopedMiddleware(middleware, group, tool)
         with self._lock:
             self._shared.layers = (*self._shared.layers, layer)
 
@@ -283,7 +290,7 @@ class Satchel:
             )
         entry = self.catalog.tools.get(contract.name)
         if entry is not None and entry.tool is not None:
-            bind(entry.tool, contract)
+            bind_contract(entry.tool, contract)
 
     def remove_contract(self, name: str) -> None:
         """Take away the contract that the host gave for a tool; the tool's own counts again.
@@ -296,7 +303,7 @@ class Satchel:
 
     def _hold(self, contracts: Mapping[str, HostContract]) -> None:
         self._wanted = replace(self._wanted, contracts=contracts)
-        self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+        self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
 
     def set_extended_model(self, tool: str | Tool, model: Any) -> None:
         """Let a tool that takes `**kwargs` also take the fields of a pydantic model.
@@ -314,7 +321,7 @@ class Satchel:
                     set_extended_model(served, model)
                 models[address] = model
             self._wanted = replace(self._wanted, models=models)
-            self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
 
     def _extended(self, name: str) -> tuple[str, Tool | None]:
         """Return the address of a tool, and the tool unless its model costs it at the moment."""
@@ -342,18 +349,18 @@ class Satchel:
             groups = group_names(group)
             for known in groups:
                 self.catalog.group(known)
-            added = replace(place(path, Holds.SKILLS), groups=groups)
+            added = replace(search_root(path, RootKind.SKILLS), groups=groups)
             others = [
                 item
                 for item in self._wanted.places
                 if (item.path, item.holds) != (added.path, added.holds) or not groups
             ]
             self._wanted = replace(self._wanted, places=_distinct((*others, added)))
-            self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
 
     def register_mcp_server(
         self,
-        server: RemoteServer | RemoteClient | Declared,
+        server: RemoteServer | RemoteClient | DeclaredServer,
         *,
         name: str | None = None,
         group: str | Iterable[str] | None = None,
@@ -401,9 +408,9 @@ class Satchel:
         return carried.name
 
     @property
-    def declared_mcp_servers(self) -> Mapping[str, Declared]:
+    def declared_mcp_servers(self) -> Mapping[str, DeclaredServer]:
         """Return the servers that enabled plugins and `satchel.toml` name, reached or not."""
-        return distinct(self._look.declared, ())
+        return unique_server_names(self._look.declared, ())
 
     def wait_for_mcp_servers(self, timeout: float | None = None) -> bool:
         """Wait until every server has listed its tools, or is known to be down.
@@ -441,9 +448,9 @@ class Satchel:
             self._hear()
         return approved
 
-    def _carrier(self) -> Carrying:
+    def _carrier(self) -> ServerRegistry:
         if self._carrying is None:
-            self._carrying = Carrying(self._settings, self._weakly_hearing())
+            self._carrying = ServerRegistry(self._settings, self._weakly_hearing())
             # Sessions may outlive the satchel, and their tools with them.
             weakref.finalize(self._shared, self._carrying.close)
         return self._carrying
@@ -462,7 +469,7 @@ class Satchel:
         """Take a look at what the remote servers offer."""
         with self._lock:
             if not self._is_closed:
-                self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+                self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool that the host added, or one of a remote server.
@@ -521,7 +528,7 @@ class Satchel:
             own = {
                 item
                 for item in self._wanted.places
-                if item.holds is Holds.SKILLS and item.path in paths
+                if item.holds is RootKind.SKILLS and item.path in paths
             }
             if entry.server:
                 raise ConflictError(
@@ -535,7 +542,7 @@ class Satchel:
                 )
             places = tuple(item for item in self._wanted.places if item not in own)
             self._wanted = replace(self._wanted, places=places)
-            self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
 
     def close(self) -> None:
         """Let go of everything: the catalog is empty from now on, and plugins are shut down.
@@ -546,7 +553,7 @@ class Satchel:
         with self._lock:
             self._is_closed = True
             lives = [entry.supply.life for entry in self.catalog.all_plugins if entry.supply.life]
-            self._look = Look()
+            self._look = ScanCache()
             self._shared.publish(Catalog(self.catalog.generation + 1))
         if self._carrying is not None:
             self._carrying.close()
@@ -567,7 +574,7 @@ class Satchel:
     def _add(self, **parts: Any) -> None:
         self._wanted = replace(self._wanted, host=replace(self._wanted.host, **parts))
         if not self._is_gathering:
-            self._bring_up_to_date(Asked(dirty=frozenset(), aside=True))
+            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
 
     def _register_all(
         self, tools: Iterable[Tool | Callable[..., Any]], options: Mapping[str, Any]
@@ -596,7 +603,7 @@ class Satchel:
 
         While a watch runs, a plugin that takes long to import is taken over by it later.
         """
-        return self._bring_up_to_date(Asked(retry=True, aside=self._watch is not None))
+        return self._bring_up_to_date(ReconcileOptions(retry=True, aside=self._watch is not None))
 
     def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
         """Tell every change to `listener`, on the thread that publishes it; returns the undo."""
@@ -653,33 +660,33 @@ class Satchel:
         if thread is not None:
             thread.stop()
 
-    def _hints(self, stop: threading.Event) -> Iterable[Hint]:
+    def _hints(self, stop: threading.Event) -> Iterable[ChangeEvent]:
         polling = self._settings.polling or bool(os.environ.get("WATCHFILES_FORCE_POLLING"))
         pace = self._settings.pace
-        return hints(self._watched, stop, pace, polling=polling)
+        return change_events(self._watched, stop, pace, polling=polling)
 
-    def _watched(self) -> Watched:
+    def _watched(self) -> WatchTargets:
         return self._look.watched()
 
-    def _take(self, hint: Hint) -> None:
-        asked = Asked(hint.paths, patient=True, aside=True, trouble=hint.trouble)
+    def _take(self, hint: ChangeEvent) -> None:
+        asked = ReconcileOptions(dirty=hint.paths, patient=True, aside=True, trouble=hint.trouble)
         with self._lock:
             if not self._is_closed:
                 self._bring_up_to_date(asked)
 
-    def _bring_up_to_date(self, asked: Asked) -> tuple[Change, ...]:
+    def _bring_up_to_date(self, asked: ReconcileOptions) -> tuple[Change, ...]:
         """Take a look, publish what is new, tell the listeners."""
         with self._lock:
             self._require_open()
             old = self.catalog
             servers = self._carrying.offered() if self._carrying else ()
             wanted = replace(self._wanted, servers=servers)
-            self._look, new = look(wanted, self._look, old, asked)
+            self._look, new = reconcile(wanted, self._look, old, asked)
             self._settle_servers()
             if new is old:
                 return ()
             self._shared.publish(new)
-            show_catalog(new)
+            notify_catalog_built(new)
             changes = diff(old, new)
             for change in changes:
                 self._tell(change)
@@ -708,7 +715,7 @@ def _values(plugin: str, given: Any) -> dict[str, Any]:
     return dict(given)
 
 
-M = TypeVar("M", ToolSupply, Place)
+M = TypeVar("M", ToolContribution, SearchRoot)
 
 
 def _out_of(group: str, member: M) -> M | None:
@@ -736,19 +743,19 @@ def _several(given: Iterable[Any] | PathLike) -> tuple[Any, ...]:
     return (given,) if isinstance(given, str | os.PathLike) else tuple(given)
 
 
-def _distinct(places: Iterable[Place]) -> tuple[Place, ...]:
+def _distinct(places: Iterable[SearchRoot]) -> tuple[SearchRoot, ...]:
     """Keep the first of each folder, whatever it is called."""
-    first: dict[tuple[str, Holds], Place] = {}
+    first: dict[tuple[str, RootKind], SearchRoot] = {}
     for item in places:
         first.setdefault((item.path, item.holds), item)
     return tuple(first.values())
 
 
-def _no_additions() -> Supply:
-    return Supply(
+def _no_additions() -> PluginContribution:
+    return PluginContribution(
         name=HOST,
         source=HOST,
-        scope=Scope.EXPLICIT,
+        scope=Precedence.EXPLICIT,
         path=HOST,
         unit=HOST,
         rank=(-1, HOST),

@@ -6,7 +6,7 @@ MIB = 1024 * 1024
 KIB = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Bounds that keep one bad unit from harming the rest; hitting one names it.
 
@@ -51,8 +51,8 @@ class Limits:
     """How much memory the process of a plugin may take, where the system bounds it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchTimings:
     """How quickly the watch answers, in seconds.
 
     `step` is the watcher's own tick: news comes about one and a half steps after the write.
@@ -75,12 +75,12 @@ class Pace:
     """How often everything is compared when the operating system cannot notify."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What a host can choose about a `Satchel` besides its sources."""
 
     limits: Limits = field(default_factory=Limits)
-    pace: Pace = field(default_factory=Pace)
+    pace: WatchTimings = field(default_factory=WatchTimings)
     polling: bool = False
     """Compare with `os.stat` instead of asking the operating system for events."""
     config_folder: str = ""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from satchel.builtin.execution import execute_python_code, execute_shell_command
-from satchel.runtime import processes
+from satchel.builtin.execution_tools import execute_python_code, execute_shell_command
+from satchel.runtime import child_process
 
 STUBBORN = "trap '' TERM; echo $$; while :; do sleep 100; done"
 
@@ -88,7 +88,7 @@ def test_a_session_of_its_own_that_keeps_the_output_open_holds_nobody_up():
 )
 def test_where_the_loop_cannot_listen_threads_do(monkeypatch, command, said):
     with_loop, _ = timed(execute_shell_command(command))
-    monkeypatch.setattr(processes, "_CAN_LISTEN", False)
+    monkeypatch.setattr(child_process, "_CAN_LISTEN", False)
     with_threads, _ = timed(execute_shell_command(command))
     assert with_threads == with_loop
     assert said in (None, with_threads["stdout"])
@@ -123,7 +123,7 @@ def test_a_cancelled_command_is_ended_and_the_cancellation_goes_on(ends, tmp_pat
 
 
 def test_a_program_that_does_not_listen_is_given_time_only_once(ends, tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "_GRACE", 1000)
+    monkeypatch.setattr(child_process, "_GRACE", 1000)
     assert ends(asyncio.run(cancelled_when_it_runs(STUBBORN, tmp_path, times=2)))
 
 

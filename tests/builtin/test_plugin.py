@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from satchel import FunctionTool, Limits, Satchel, ToolCall, builtin
-from satchel.plugins.host import ask
+from satchel.plugins.hook_host import call_hooks
 from satchel.runtime import run_call
 from satchel.tools import as_tool
 
@@ -18,21 +18,21 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def brought():
-    return ask(builtin)
+    return call_hooks(builtin)
 
 
 @pytest.fixture
-def bag(brought, tmp_path):
+def app(brought, tmp_path):
     """A satchel with the tools as a host would have them that gives the folder as a preset."""
-    bag = Satchel()
+    app = Satchel()
     for fn in brought.tools:
         fields = {"base_directory": tmp_path} if fn.__name__ != "get_today_date" else {}
-        bag.register_tool(fn, presets=fields)
-    return bag
+        app.register_tool(fn, presets=fields)
+    return app
 
 
-def call(bag, name, **arguments):
-    return asyncio.run(bag.session().call(name, arguments))
+def call(app, name, **arguments):
+    return asyncio.run(app.session().call(name, arguments))
 
 
 def test_it_brings_six_tools_each_in_one_group(brought):
@@ -51,46 +51,48 @@ def test_each_group_says_what_it_is_for_and_how_to_use_it_well(brought):
         assert 50 < len(group.notes) < 500
 
 
-def test_every_parameter_is_described_and_none_is_the_hosts(bag):
-    for schema in bag.session().schemas():
+def test_every_parameter_is_described_and_none_is_the_hosts(app):
+    for schema in app.session().schemas():
         properties = schema["function"]["parameters"]["properties"]
         assert "base_directory" not in properties
         for about in properties.values():
             assert about["description"]
 
 
-def test_a_model_that_names_a_folder_of_its_own_is_refused(bag, tmp_path):
-    result = call(bag, "view_text_file", path="passwd", base_directory="/etc")
+def test_a_model_that_names_a_folder_of_its_own_is_refused(app, tmp_path):
+    result = call(app, "view_text_file", path="passwd", base_directory="/etc")
     assert (result.error_code, "/etc" in result.text) == ("invalid_arguments", False)
 
 
-def test_a_file_that_is_written_is_what_the_shell_and_the_code_see(bag):
-    assert not call(bag, "write_text_file", path="a.txt", content="42\n").is_error
-    shell = call(bag, "execute_shell_command", command="cat a.txt")
-    code = call(bag, "execute_python_code", code="print(open('a.txt').read(), end='')")
+def test_a_file_that_is_written_is_what_the_shell_and_the_code_see(app):
+    assert not call(app, "write_text_file", path="a.txt", content="42\n").is_error
+    shell = call(app, "execute_shell_command", command="cat a.txt")
+    code = call(app, "execute_python_code", code="print(open('a.txt').read(), end='')")
     assert shell.structured["stdout"] == code.structured["stdout"] == "42\n"
-    assert call(bag, "view_text_file", path="a.txt").text == "1\t42"
+    assert call(app, "view_text_file", path="a.txt").text == "1\t42"
 
 
 def test_the_folder_of_the_host_may_be_in_its_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "work").mkdir()
-    bag = Satchel()
+    app = Satchel()
     for fn in (builtin.write_text_file, builtin.execute_shell_command):
-        bag.register_tool(fn, presets={"base_directory": Path("~/work")})
-    assert not call(bag, "write_text_file", path="a.txt", content="42\n").is_error
-    assert call(bag, "execute_shell_command", command="ls").structured["stdout"] == "a.txt\n"
+        app.register_tool(fn, presets={"base_directory": Path("~/work")})
+    assert not call(app, "write_text_file", path="a.txt", content="42\n").is_error
+    assert call(app, "execute_shell_command", command="ls").structured["stdout"] == "a.txt\n"
 
 
-def test_a_refusal_reaches_the_model_in_our_words(bag, tmp_path):
-    result = call(bag, "view_text_file", path="../../etc/passwd")
+def test_a_refusal_reaches_the_model_in_our_words(app, tmp_path):
+    result = call(app, "view_text_file", path="../../etc/passwd")
     assert (result.is_error, result.error_code) == (True, "tool_error")
     assert str(tmp_path) not in result.text
 
 
 def test_the_limit_of_the_model_comes_before_the_one_of_the_host(brought, ends):
     tool = next(as_tool(fn) for fn in brought.tools if fn.__name__ == "execute_shell_command")
-    wish = ToolCall("execute_shell_command", {"command": "echo $$; sleep 100", "timeout": 1})
+    wish = ToolCall(
+        name="execute_shell_command", arguments={"command": "echo $$; sleep 100", "timeout": 1}
+    )
     result = asyncio.run(run_call(tool, wish, Limits(tool_call=0.5)))
     assert result.structured["timed_out"]
     assert ends(int(result.structured["stdout"]))
@@ -99,7 +101,7 @@ def test_the_limit_of_the_model_comes_before_the_one_of_the_host(brought, ends):
 def test_the_limit_of_the_host_ends_the_program_as_well(brought, ends, tmp_path):
     fn = next(fn for fn in brought.tools if fn.__name__ == "execute_shell_command")
     tool = FunctionTool(fn, timeout=0.5, presets={"base_directory": tmp_path})
-    wish = ToolCall("execute_shell_command", {"command": "echo $$ > pid; sleep 100"})
+    wish = ToolCall(name="execute_shell_command", arguments={"command": "echo $$ > pid; sleep 100"})
     result = asyncio.run(run_call(tool, wish, Limits()))
     assert result.error_code == "timeout"
     assert ends(int((tmp_path / "pid").read_text()))
@@ -114,5 +116,5 @@ def test_importing_it_loads_nothing_heavy_that_was_not_there():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "satchel.builtin.files" in loaded
+    assert "satchel.builtin.file_tools" in loaded
     assert loaded.isdisjoint({"asyncio", "subprocess", "tempfile", "shutil", "pydantic", "griffe"})

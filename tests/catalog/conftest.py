@@ -4,12 +4,19 @@ from typing import Any
 
 import pytest
 
-from satchel.catalog import Catalog, RankedSkill, Supply, ToolSupply, build, build_plugins
-from satchel.diagnostics import Where, report
-from satchel.manifests import SkillManifest
-from satchel.sources import Holds, Place, Scope, SkillFinding
-from satchel.sources.files import Stamp, UnitFile
-from satchel.sources.folders import Folder
+from satchel.catalog import (
+    Catalog,
+    PluginContribution,
+    RankedSkill,
+    ToolContribution,
+    build,
+    build_plugins,
+)
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.formats import SkillManifest
+from satchel.sources import Precedence, RootKind, SearchRoot, SkillFinding
+from satchel.sources.file_reader import Stamp, UnitFile
+from satchel.sources.folder_reader import FolderContent
 
 
 class Makers:
@@ -20,7 +27,7 @@ class Makers:
         name: str,
         *,
         source: str = "skills",
-        scope: Scope = Scope.EXPLICIT,
+        scope: Precedence = Precedence.EXPLICIT,
         text: str = "text",
         broken: bool = False,
         key: str = "",
@@ -31,34 +38,56 @@ class Makers:
     ) -> RankedSkill:
         """One finding; `key` is its folder, `groups` are those of the place where it was found."""
         key = key or name
-        place = Place(f"/{source}", Holds.SKILLS, scope, source, groups=groups)
-        stamp = Stamp(1, 1, 1, 1, 1, settled=True)
-        read = tuple(
-            UnitFile(file, len(text), text, stamp) for file in sorted(("SKILL.md", *files))
+        place = SearchRoot(
+            path=f"/{source}", holds=RootKind.SKILLS, scope=scope, source=source, groups=groups
         )
-        manifest = SkillManifest(name, text, None, None, (), {}, {"name": name}, "body")
-        problem = report("skill-no-frontmatter", Where(f"/{source}/{key}/SKILL.md"), "is broken")
+        stamp = Stamp(size=1, modified=1, changed=1, inode=1, device=1, settled=True)
+        read = tuple(
+            UnitFile(name=file, size=len(text), digest=text, stamp=stamp)
+            for file in sorted(("SKILL.md", *files))
+        )
+        manifest = SkillManifest(
+            name=name,
+            description=text,
+            license=None,
+            compatibility=None,
+            allowed_tools=(),
+            metadata={},
+            fields={"name": name},
+            body="body",
+        )
+        problem = make_diagnostic(
+            "skill-no-frontmatter", Where(f"/{source}/{key}/SKILL.md"), "is broken"
+        )
         finding = SkillFinding(
-            place,
-            key,
-            Folder(read, ()),
-            None if broken else manifest,
-            (problem,) if broken else (),
+            place=place,
+            key=key,
+            folder=FolderContent(read, ()),
+            manifest=None if broken else manifest,
+            diagnostics=(problem,) if broken else (),
         )
         return RankedSkill(finding, (order, key), unsettled)
 
-    def tool(self, name: str, *groups: str, version: str = "1") -> ToolSupply:
-        return ToolSupply(name, f"About {name}.", f"/code/{name}.py", version, groups)
+    def tool(self, name: str, *groups: str, version: str = "1") -> ToolContribution:
+        return ToolContribution(
+            name=name,
+            description=f"About {name}.",
+            path=f"/code/{name}.py",
+            version=version,
+            groups=groups,
+        )
 
-    def plugin(self, name: str, *tools: Any, order: int = 0, **parts: Any) -> Supply:
+    def plugin(self, name: str, *tools: Any, order: int = 0, **parts: Any) -> PluginContribution:
         """One plugin; a tool given by its name alone is a simple one."""
         source = parts.pop("source", "plugins")
         failed = parts.get("failed", False)
-        problem = report("plugin-syntax", Where(f"/{source}/{name}/tools.py", 3), "is broken")
+        problem = make_diagnostic(
+            "plugin-syntax", Where(f"/{source}/{name}/tools.py", 3), "is broken"
+        )
         defaults = {
             "name": name,
             "source": source,
-            "scope": Scope.EXPLICIT,
+            "scope": Precedence.EXPLICIT,
             "path": f"/{source}/{name}",
             "unit": f"/{source}/{name}",
             "rank": (order, name),
@@ -66,7 +95,7 @@ class Makers:
             "tools": tuple(self.tool(tool) if isinstance(tool, str) else tool for tool in tools),
             "diagnostics": (problem,) if failed else (),
         }
-        return Supply(**defaults | parts)
+        return PluginContribution(**defaults | parts)
 
     def catalog(
         self,

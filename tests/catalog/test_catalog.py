@@ -3,7 +3,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from satchel.catalog import Catalog, State
-from satchel.diagnostics import Where, report
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import NotFoundError
 
 
@@ -32,7 +32,7 @@ def test_the_mappings_hold_what_is_served_in_the_order_of_names(make):
 
 
 def test_each_finding_is_among_the_diagnostics_once(make):
-    odd = report("source-missing", Where("/x"), "does not exist")
+    odd = make_diagnostic("source-missing", Where("/x"), "does not exist")
     catalog = make.catalog([make.skill("b", broken=True)], diagnostics=[odd])
     assert [item.code for item in catalog.diagnostics] == ["source-missing", "skill-no-frontmatter"]
     both = Catalog(1, source_diagnostics=(odd, *catalog.all_skills[0].diagnostics, odd))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from satchel.cli.entry import cli
+from satchel.cli.main import cli
 
 PATIENCE = 30.0
 """Seconds after which something that should come counts as never coming."""

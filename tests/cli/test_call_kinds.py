@@ -34,7 +34,7 @@ TOOLS = """
             Image(b"abc"),
             Audio(b"1"),
             Resource("file:///x\\x1b", "text"),
-            ResourceLink("https://x", "n"),
+            ResourceLink(uri="https://x", name="n"),
         ]
 
     @tool

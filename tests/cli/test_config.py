@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from satchel.cli.entry import cli
+from satchel.cli.main import cli
 
 CANARY = "s3cr3t-canary"
 MANIFEST = """active: true

@@ -296,7 +296,7 @@ def test_the_file_is_replaced_and_never_half_written(run, file, say, monkeypatch
 MANY = """
 import sys
 from click.testing import CliRunner
-from satchel.cli.entry import cli
+from satchel.cli.main import cli
 for number in range(12):
     assert CliRunner().invoke(cli, ["disable", f"{sys.argv[1]}{number}"]).exit_code == 0
 """

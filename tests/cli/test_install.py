@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from satchel.cli.entry import cli
+from satchel.cli.main import cli
 
 PATIENCE = 30.0
 CTRL_C = b"\x03"
@@ -492,7 +492,7 @@ def test_a_pip_that_fails_is_told(run, pip, choices):
 
 def test_without_pip_uv_is_asked_and_without_both_that_is_told(run, pip, monkeypatch):
     calls, _, _ = pip
-    monkeypatch.setattr("satchel.setup.packages.find_spec", lambda _: None)
+    monkeypatch.setattr("satchel.setup.pip_packages.find_spec", lambda _: None)
     monkeypatch.setattr(shutil, "which", lambda _: "/bin/uv")
     run("install", "acme-weather")
     assert calls == [["pip", "install", "--python", sys.executable, "acme-weather"]]

@@ -161,13 +161,13 @@ def test_contracts(read, here, write_plugin):
         )
 
         ECHO = ToolContract(
-            "echo",
-            {"text": "str"},
-            "Say it again.",
-            [ToolInvariant("short", "Be short.", len)],
-            [ToolConfigParam("most")],
-            [ToolStateRead("user")],
-            [ToolStateEffect("said")],
+            name="echo",
+            schema={"text": "str"},
+            description="Say it again.",
+            invariants=[ToolInvariant(id="short", rule="Be short.", check=len)],
+            config_params=[ToolConfigParam("most")],
+            state_reads=[ToolStateRead("user")],
+            state_effects=[ToolStateEffect(key="said")],
         )
 
         @tool

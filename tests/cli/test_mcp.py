@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from satchel import Limits, Satchel, Settings
-from satchel.remote import StdioServer
+from satchel.mcp_servers import StdioServer
 
 PLAIN = Path(__file__).parents[1] / "remote" / "plain.py"
 LYING = PLAIN.with_name("lying.py")
@@ -154,7 +154,7 @@ def test_somebody_at_a_terminal_is_asked(run, offers, monkeypatch):
     offers("a")
     run("mcp", "tools", "box")
     offers("a", "b")
-    monkeypatch.setattr("satchel.cli.asking.Terminal.is_there", True)
+    monkeypatch.setattr("satchel.cli.terminal.Terminal.is_there", True)
     assert run("mcp", "approve", "box", input="n\n").exit_code == 1
     assert [item["state"] for item in tools(run)] == ["ok", "held"]
     result = run("mcp", "approve", "box", input="y\n")
@@ -179,18 +179,18 @@ def test_a_tool_is_approved_by_the_digest_that_was_told(run, offers, here):
 
 def test_a_server_that_only_a_program_knows_is_approved_by_digest(run, here):
     book = here / "book.json"
-    server = StdioServer(sys.executable, (str(PLAIN), str(book)))
+    server = StdioServer(command=sys.executable, args=(str(PLAIN), str(book)))
     told = {"name": "a", "inputSchema": {"type": "object"}}
     for description in ("Told.", "Other."):
         book.write_text(json.dumps([{**told, "description": description}]))
-        with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as bag:
-            bag.register_mcp_server(server, name="mine")
-            odd = bag.catalog.tool("a").tool.odd
+        with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as app:
+            app.register_mcp_server(server, name="mine")
+            odd = app.catalog.tool("a").tool.odd
     result = run("mcp", "approve", "mine", "a", "--digest", odd.digest)
     assert result.stdout == f"approved a when it is {odd.digest}\n"
-    with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as bag:
-        bag.register_mcp_server(server, name="mine")
-        assert bag.catalog.tool("a").tool.odd is None
+    with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as app:
+        app.register_mcp_server(server, name="mine")
+        assert app.catalog.tool("a").tool.odd is None
     unknown = run("mcp", "approve", "yours", "a", "--digest", odd.digest)
     assert (unknown.exit_code, "--project" in unknown.stderr) == (1, True)
 

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from satchel.cli.templates import package_name
+from satchel.cli.new_templates import package_name
 
 NAMES = ["maps", "Acme.Maps_2", "9lives", "a" * 64, "class", "json", "acme-maps"]
 DESCRIPTIONS = ['say "hi": #1', "- x", "line\nbreak", "naïve ünïcode ✓", "{a}", "'", "\\n"]

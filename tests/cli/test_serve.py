@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from satchel.cli.mcpclients import CLIENTS
+from satchel.cli.mcp_client_config import CLIENTS
 
 every_client = pytest.mark.parametrize("client", CLIENTS)
 

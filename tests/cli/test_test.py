@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from satchel.cli.entry import cli
-from satchel.sources.config import configuration_path
+from satchel.cli.main import cli
+from satchel.sources.configuration import configuration_path
 
 HEAD = "from satchel import ToolError, tool\n"
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from satchel.cli.commands.validate import check, workflow_command
+from satchel.cli.commands.validate_command import check, workflow_command
 from satchel.diagnostics import Diagnostic, Severity, Where
 
 
@@ -82,7 +82,9 @@ def test_github_gets_workflow_commands(run, bad):
 
 def test_workflow_commands_are_escaped_as_the_runner_unescapes_them():
     where = Where("a,b:c%\n\x1b.md", 2, 3)
-    item = Diagnostic(Severity.ERROR, "some-code", where, "100%: a,\r\nb", "mend")
+    item = Diagnostic(
+        severity=Severity.ERROR, code="some-code", where=where, message="100%: a,\r\nb", fix="mend"
+    )
     assert workflow_command(item) == (
         "::error file=a%2Cb%3Ac%25%0A.md,line=2,col=3,title=some-code::100%25: a,%0D%0Ab -> mend"
     )

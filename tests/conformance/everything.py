@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from satchel import Event, HttpServer, Image, Limits, ResourceLink, Satchel, Settings, StdioServer
-from satchel.remote import RemoteServer
+from satchel.mcp_servers import RemoteServer
 
 VERSION = "2026.8.31"
 COMMAND = f"npx --yes @modelcontextprotocol/server-everything@{VERSION}"
@@ -41,8 +41,8 @@ def run() -> list[Row]:
     rows = []
     for name, start in (("stdio", on_stdio), ("streamable HTTP", on_http)):
         try:
-            with start() as (server, kill), carried(server) as bag:
-                told, passed = "; ".join(tried(bag, kill)), True
+            with start() as (server, kill), carried(server) as app:
+                told, passed = "; ".join(tried(app, kill)), True
         except Exception as problem:
             told, passed = f"{type(problem).__name__}: {problem}", False
         rows.append((name, passed, told))
@@ -55,7 +55,7 @@ def on_stdio() -> Iterator[tuple[RemoteServer, Callable[[], None]]]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "pid")
         noting = ("-c", 'echo $$ > "$0"; exec "$@"', str(file))
-        server = StdioServer("sh", (*noting, *command(), "stdio"))
+        server = StdioServer(command="sh", args=(*noting, *command(), "stdio"))
         yield server, lambda: os.kill(int(file.read_text()), signal.SIGKILL)
 
 
@@ -108,33 +108,33 @@ def carried(server: RemoteServer) -> Iterator[Satchel]:
             state_folder=str(Path(folder, "state")),
             config_folder=str(Path(folder, "config")),
         )
-        with Satchel(settings=settings) as bag:
-            bag.register_mcp_server(server, name="everything", group="basic", timeout=LIMIT)
-            yield bag
+        with Satchel(settings=settings) as app:
+            app.register_mcp_server(server, name="everything", group="basic", timeout=LIMIT)
+            yield app
 
 
-def tried(bag: Satchel, kill: Callable[[], None]) -> Iterator[str]:
+def tried(app: Satchel, kill: Callable[[], None]) -> Iterator[str]:
     """Use the tools, kill the server during a call, use them again; yields what went well."""
-    names = {*bag.catalog.tools}
-    assert {"echo", "get-sum"} <= names, bag.catalog.diagnostics
+    names = {*app.catalog.tools}
+    assert {"echo", "get-sum"} <= names, app.catalog.diagnostics
     yield f"{len(names)} tools"
-    asyncio.run(use(bag))
+    asyncio.run(use(app))
     yield "text, structured content, images and links"
     gone, back = threading.Event(), threading.Event()
     seen = defaultdict(threading.Event, {Event.REMOVED: gone, Event.ADDED: back})
-    bag.subscribe(lambda change: seen[change.event].set() if change.name == "echo" else None)
-    asyncio.run(interrupted(bag, kill))
+    app.subscribe(lambda change: seen[change.event].set() if change.name == "echo" else None)
+    asyncio.run(interrupted(app, kill))
     yield "killed during a call, which is told"
     assert gone.wait(LIMIT), "its tools were not withdrawn"
     assert back.wait(LIMIT), "it did not come back"
-    assert {*bag.catalog.tools} == names, "its tools are not the same"
-    asyncio.run(use(bag))
+    assert {*app.catalog.tools} == names, "its tools are not the same"
+    asyncio.run(use(app))
     yield "back by itself with the same tools"
 
 
-async def use(bag: Satchel) -> None:
+async def use(app: Satchel) -> None:
     """Call tools that answer each in another way."""
-    session = bag.session()
+    session = app.session()
 
     async def call(name: str, **arguments: object) -> object:
         result = await session.call(name, arguments)
@@ -153,10 +153,10 @@ async def use(bag: Satchel) -> None:
     assert refused.error_code == "invalid_arguments"
 
 
-async def interrupted(bag: Satchel, kill: Callable[[], None]) -> None:
+async def interrupted(app: Satchel, kill: Callable[[], None]) -> None:
     """Kill the server once a long call says that it runs; the call ends as an error."""
     arguments = {"duration": LIMIT, "steps": LIMIT}
-    items = bag.session().stream("trigger-long-running-operation", arguments)
+    items = app.session().stream("trigger-long-running-operation", arguments)
     first = await anext(items)
     assert "progress" in first.metadata, first
     await asyncio.to_thread(kill)

@@ -12,7 +12,9 @@ def make():
 
     def contract(*invariants, schema=None, name="search", **parts):
         schema = {"type": "object"} if schema is None else schema
-        return ToolContract(name, schema, f"Do {name}.", invariants=invariants, **parts)
+        return ToolContract(
+            name=name, schema=schema, description=f"Do {name}.", invariants=invariants, **parts
+        )
 
     return contract
 
@@ -22,7 +24,7 @@ def rule():
     """Make an invariant whose words are made of its id."""
 
     def invariant(id_, check, correct=None):
-        return ToolInvariant(id_, f"Keep {id_}.", check, correct)
+        return ToolInvariant(id=id_, rule=f"Keep {id_}.", check=check, correct=correct)
 
     return invariant
 
@@ -32,6 +34,6 @@ def call():
     """Make a call of the tool `search`."""
 
     def made(name="search", /, **arguments):
-        return ToolCall(name, arguments)
+        return ToolCall(name=name, arguments=arguments)
 
     return made

@@ -3,7 +3,7 @@ import pytest
 from satchel.contracts import Plan, Validation, Verdict
 from satchel.tools import ToolCall
 
-A, B, C = (ToolCall(name) for name in "abc")
+A, B, C = (ToolCall(name=name) for name in "abc")
 
 
 def test_a_plan_is_a_sequence_of_its_calls():
@@ -25,7 +25,7 @@ def test_neither_a_plan_nor_a_verdict_can_be_changed():
     with pytest.raises(AttributeError):
         Plan((A,), 0).at = 1
     with pytest.raises(AttributeError):
-        Verdict(0, A, None).call = A
+        Verdict(index=0, sent=A, call=None).call = A
 
 
 def test_a_validation_of_nothing_else_has_only_its_plan():

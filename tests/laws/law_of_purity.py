@@ -52,11 +52,11 @@ PURE = {
         *("inspect.iscoroutinefunction", "inspect.isgeneratorfunction", "inspect.signature"),
     },
     "catalog": {
-        "satchel.sources.files.UnitFile",
-        "satchel.sources.places.Scope",
-        "satchel.sources.serving.LocalFiles",
-        "satchel.sources.serving.SkillReader",
-        "satchel.sources.skills.SkillFinding",
+        "satchel.sources.file_reader.UnitFile",
+        "satchel.sources.search_roots.Scope",
+        "satchel.sources.skill_files.LocalFiles",
+        "satchel.sources.skill_files.SkillReader",
+        "satchel.sources.skill_scan.SkillFinding",
     },
     "groups": set(),
     "prompt": {"re.IGNORECASE", "re.compile", "string.Formatter"},
@@ -204,8 +204,11 @@ EXCEPTIONS = {
         "it looks at a script, and for the program that runs it",
         {
             *("os.X_OK", "os.access", "os.path", "shutil.which", "sys.executable"),
-            *("satchel.sources.files.UnreadableFileError", "satchel.sources.files.is_utf8"),
-            "satchel.sources.files.read_regular",
+            *(
+                "satchel.sources.file_reader.UnreadableFileError",
+                "satchel.sources.file_reader.is_utf8",
+            ),
+            "satchel.sources.file_reader.read_regular",
         },
     ),
     "runtime.turns": (
@@ -268,7 +271,7 @@ EXCEPTIONS = {
         "its tools are for the disk and for processes; a date needs the clock",
         {
             *("contextlib", "datetime", "open", "os", "pathlib.Path", "sys"),
-            *("satchel.sources.containment", "tempfile.TemporaryDirectory"),
+            *("satchel.sources.contained_files", "tempfile.TemporaryDirectory"),
         },
     ),
     "remote": (

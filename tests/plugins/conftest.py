@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from satchel.catalog import Supply
+from satchel.catalog import PluginContribution
 from satchel.plugins import load_folder, load_package, read_folder, read_package
 from satchel.settings import Limits
 from satchel.sources import (
-    Holds,
     PluginFinding,
-    place,
+    RootKind,
     scan_distributions,
     scan_packages,
     scan_plugins,
+    search_root,
 )
-from satchel.sources.guard import PRIVATE_PREFIX
+from satchel.sources.code_guard import PRIVATE_PREFIX
 
 TOOL = '''
 from satchel import tool
@@ -38,7 +38,7 @@ def tool_source() -> str:
 @pytest.fixture
 def loaded():
     """Purge what a test imported; nothing private may be left after it."""
-    supplies: list[Supply] = []
+    supplies: list[PluginContribution] = []
     gc.collect()  # what earlier tests left to the collector
     yield supplies
     for supply in supplies:
@@ -50,16 +50,18 @@ def loaded():
 @pytest.fixture
 def find(tmp_path) -> Callable[[str], PluginFinding]:
     def find(name: str) -> PluginFinding:
-        return scan_plugins(place(tmp_path, Holds.PLUGINS), Limits()).findings[name]
+        return scan_plugins(search_root(tmp_path, RootKind.PLUGINS), Limits()).findings[name]
 
     return find
 
 
 @pytest.fixture
-def load(find, loaded, write_plugin, tmp_path) -> Callable[..., Supply]:
+def load(find, loaded, write_plugin, tmp_path) -> Callable[..., PluginContribution]:
     """Write the folder plugin `demo` and import it; `run=False` only reads it."""
 
-    def load(manifest: str = "", *, run: bool = True, limits=None, **modules: str) -> Supply:
+    def load(
+        manifest: str = "", *, run: bool = True, limits=None, **modules: str
+    ) -> PluginContribution:
         write_plugin(tmp_path, "demo", manifest, **modules)
         found = find("demo")
         if not run:
@@ -71,13 +73,15 @@ def load(find, loaded, write_plugin, tmp_path) -> Callable[..., Supply]:
 
 
 @pytest.fixture
-def package(loaded, tmp_path, monkeypatch) -> Callable[..., Supply]:
+def package(loaded, tmp_path, monkeypatch) -> Callable[..., PluginContribution]:
     """Install the plugin package `acme` into a folder of its own, and import it."""
     site = tmp_path / "site"
     monkeypatch.syspath_prepend(site)
     before = set(sys.modules)
 
-    def package(source: str, *, name: str = "acme", run: bool = True, limits=None) -> Supply:
+    def package(
+        source: str, *, name: str = "acme", run: bool = True, limits=None
+    ) -> PluginContribution:
         info = site / "acme-1.0.dist-info"
         info.mkdir(parents=True, exist_ok=True)
         (site / "acme_plugin.py").write_text(source)
@@ -98,5 +102,5 @@ def package(loaded, tmp_path, monkeypatch) -> Callable[..., Supply]:
 
 
 @pytest.fixture
-def codes() -> Callable[[Supply], list[str]]:
+def codes() -> Callable[[PluginContribution], list[str]]:
     return lambda supply: [item.code for item in supply.diagnostics]

@@ -41,22 +41,22 @@ satchel.Satchel()
 limits = satchel.Limits(plugin_import=1, tool_call=1, cancel_grace=1)
 for folder in sys.argv[1:]:
     before = picture()
-    bag = satchel.Satchel(plugins=[folder], settings=satchel.Settings(limits=limits))
+    app = satchel.Satchel(plugins=[folder], settings=satchel.Settings(limits=limits))
     after = picture()
-    session = bag.session()
+    session = app.session()
     session.activate("healthy")
     answer = asyncio.run(session.call("hello", {"name": "you"}))
     called = {}
-    if "call" in bag.catalog.tools:
+    if "call" in app.catalog.tools:
         session.activate("hostile")
         result = asyncio.run(session.call("call", {}))
         called = {"is_error": result.is_error, "code": result.error_code, "size": len(result.text)}
-    hostile = bag.catalog.plugin("hostile")
+    hostile = app.catalog.plugin("hostile")
     print("\\n" + dumps({
         "answer": answer.text,
         "state": hostile.state,
         "codes": [item.code for item in hostile.diagnostics],
-        "messages": [str(item) for item in bag.catalog.diagnostics],
+        "messages": [str(item) for item in app.catalog.diagnostics],
         "cwd": os.getcwd() == cwd,
         "path": sys.path == path,
         "interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
@@ -122,13 +122,13 @@ cwd, path = os.getcwd(), [sys.argv[1], *sys.path]
 sys.path.insert(0, sys.argv[1])
 out, dumps = os.fdopen(os.dup(1), "w"), json.dumps
 limits = satchel.Limits(plugin_import=1)
-bag = satchel.Satchel(entry_points="all", settings=satchel.Settings(limits=limits))
-session = bag.session()
+app = satchel.Satchel(entry_points="all", settings=satchel.Settings(limits=limits))
+session = app.session()
 session.activate("healthy")
 answer = asyncio.run(session.call("hello", {"name": "you"}))
 found = {
     item.name: [str(item.state), [problem.code for problem in item.diagnostics]]
-    for item in bag.catalog.all_plugins
+    for item in app.catalog.all_plugins
 }
 kept = os.getcwd() == cwd, sys.path == path
 kept = *kept, signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -322,7 +322,7 @@ out = os.fdopen(os.dup(1), "w")
 dumps, session = json.dumps, None
 GOOD = "from satchel import tool\\n@tool\\ndef greet() -> str:\\n    return {word!r}\\n"
 limits = satchel.Limits(plugin_import=1)
-pace = satchel.Pace(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, poll=0.1)
+pace = satchel.WatchTimings(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, poll=0.1)
 news = threading.Event()
 
 def write(text):
@@ -340,16 +340,16 @@ def until(expected):
     return False
 
 def say():
-    found = asyncio.run(bag.session().call("greet"))
+    found = asyncio.run(app.session().call("greet"))
     return None if found.is_error else found.text
 
 def state():
-    return str(bag.catalog.plugin("demo").state)
+    return str(app.catalog.plugin("demo").state)
 
-with satchel.Satchel.watching(bag := satchel.Satchel(
+with satchel.Satchel.watching(app := satchel.Satchel(
     plugins=[sys.argv[1]], settings=satchel.Settings(limits=limits, pace=pace)
 )):
-    bag.subscribe(lambda change: news.set())
+    app.subscribe(lambda change: news.set())
     told = {}
     for name, source in wanted.items():
         write(GOOD.format(word=name))

@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
-from satchel import Catalog, Change, Pace, Satchel, Settings
+from satchel import Catalog, Change, Satchel, Settings, WatchTimings
 
 # Generous: it is only ever waited out when a test fails.
 PATIENCE = 20.0
 
 LIVELY = Settings(
     mcp_servers=False,
-    pace=Pace(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, resync_idle=5, poll=0.1),
+    pace=WatchTimings(
+        heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, resync_idle=5, poll=0.1
+    ),
 )
 
 
@@ -34,13 +36,13 @@ def picture(catalog: Catalog) -> Any:
 class Watched:
     """A satchel under watch, with the changes it told so far."""
 
-    bag: Satchel
+    app: Satchel
     arguments: dict[str, Any]
     changes: list[Change] = field(default_factory=list)
     _news: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        self.bag.subscribe(self._note)
+        self.app.subscribe(self._note)
 
     def _note(self, change: Change) -> None:
         self.changes.append(change)
@@ -55,7 +57,7 @@ class Watched:
             self._news.clear()
 
     def until_names(self, *names: str) -> None:
-        self.until(lambda: sorted(self.bag.catalog.skills) == sorted(names))
+        self.until(lambda: sorted(self.app.catalog.skills) == sorted(names))
 
     def until_event(self, event: str, name: str) -> Change:
         found: list[Change] = []
@@ -68,8 +70,8 @@ class Watched:
 
     def until_as_cold(self) -> None:
         """Wait until the live catalog is that of a fresh load, to the byte."""
-        self.until(lambda: picture(self.bag.catalog) == picture(self.cold().catalog))
-        hot, cold = self.bag.session(), self.cold().session()
+        self.until(lambda: picture(self.app.catalog) == picture(self.cold().catalog))
+        hot, cold = self.app.session(), self.cold().session()
         assert hot.prompt() == cold.prompt()
         assert json.dumps(hot.schemas()) == json.dumps(cold.schemas())
 
@@ -80,8 +82,8 @@ class Watched:
         return [(str(change.event), change.kind, change.name) for change in self.changes]
 
     def summary(self) -> Any:
-        states = [(entry.name, str(entry.state)) for entry in self.bag.catalog.entries]
-        return states, [str(item) for item in self.bag.catalog.diagnostics], self.events()
+        states = [(entry.name, str(entry.state)) for entry in self.app.catalog.entries]
+        return states, [str(item) for item in self.app.catalog.diagnostics], self.events()
 
 
 @pytest.fixture
@@ -91,20 +93,20 @@ def watched():
     @contextmanager
     def watch(notifier: Any = None, **arguments: Any) -> Iterator[Watched]:
         arguments.setdefault("settings", LIVELY)
-        bag = Satchel(**arguments)
+        app = Satchel(**arguments)
         if notifier is not None:
-            _with_notifier(bag, notifier, arguments["settings"])
-        seen = Watched(bag, arguments)
-        with bag.watching():
+            _with_notifier(app, notifier, arguments["settings"])
+        seen = Watched(app, arguments)
+        with app.watching():
             yield seen
 
     return watch
 
 
-def _with_notifier(bag: Satchel, notifier: Any, settings: Settings) -> None:
-    from satchel.sources import hints
+def _with_notifier(app: Satchel, notifier: Any, settings: Settings) -> None:
+    from satchel.sources import change_events
 
-    bag._hints = lambda stop: hints(bag._watched, stop, settings.pace, notifier=notifier)
+    app._hints = lambda stop: change_events(app._watched, stop, settings.pace, notifier=notifier)
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ def say(choices, text: str) -> None:
     os.replace(fresh, choices)
 
 
-def codes(bag) -> set[str]:
-    return {item.code for item in bag.catalog.diagnostics} - {"plugin-not-enabled"}
+def codes(app) -> set[str]:
+    return {item.code for item in app.catalog.diagnostics} - {"plugin-not-enabled"}
 
 
 def test_a_file_that_comes_changes_and_goes_is_followed(watched, root, choices, write_skill):
@@ -74,14 +74,14 @@ def test_while_the_file_is_broken_its_last_good_reading_goes_on(
     say(choices, "disable = ['pdf']")
     with watched(skills=[root]) as seen:
         say(choices, "disable = ['pdf'")
-        seen.until(lambda: "choices-unreadable" in codes(seen.bag))
+        seen.until(lambda: "choices-unreadable" in codes(seen.app))
         seen.until_names()
         write_skill(root, "doc")
         seen.until_names("doc")
-        assert seen.bag.catalog.skill("pdf").state == "disabled"
+        assert seen.app.catalog.skill("pdf").state == "disabled"
         say(choices, "")
         seen.until_names("doc", "pdf")
-        assert codes(seen.bag) == set()
+        assert codes(seen.app) == set()
         seen.until_as_cold()
 
 
@@ -94,7 +94,7 @@ def test_a_plugin_goes_and_comes_with_all_it_brings(
         say(choices, "disable = ['plugin:demo']")
         seen.until_event("removed", "greet")
         seen.until_as_cold()
-        assert seen.bag.session().prompt() == ""
+        assert seen.app.session().prompt() == ""
         write_plugin(
             tmp_path / "plugins", "demo", "active: true\n", tools=TOOLS.replace("greet", "hail")
         )
@@ -114,10 +114,10 @@ def test_a_stale_skill_that_was_switched_off_comes_back_as_it_is_on_disk(
             write_skill(root, "pdf", text="broken")
             seen.until_event("stale", "pdf")
         say(choices, "disable = ['pdf']")
-        seen.until(lambda: seen.bag.catalog.skill("pdf").state == "disabled")
+        seen.until(lambda: seen.app.catalog.skill("pdf").state == "disabled")
         write_skill(root, "pdf", text="broken")
         say(choices, "")
-        seen.until(lambda: seen.bag.catalog.skill("pdf").state == "failed")
+        seen.until(lambda: seen.app.catalog.skill("pdf").state == "failed")
         seen.until_as_cold()
 
 
@@ -130,7 +130,7 @@ def test_a_stale_skill_whose_good_name_is_switched_off_falls_back_to_what_is_on_
         seen.until_event("stale", "pdf")
         say(choices, "disable = ['pdf']")
         seen.until_event("removed", "pdf")
-        assert seen.bag.catalog.skill("folder").state == "failed"
+        assert seen.app.catalog.skill("folder").state == "failed"
         seen.until_as_cold()
 
 
@@ -142,10 +142,10 @@ def test_a_stale_plugin_that_was_switched_off_comes_back_as_it_is_on_disk(
         write_plugin(tmp_path / "plugins", "demo", tools="raise RuntimeError")
         seen.until_event("stale", "demo")
         say(choices, "disable = ['demo']")
-        seen.until(lambda: seen.bag.catalog.plugin("demo").state == "disabled")
+        seen.until(lambda: seen.app.catalog.plugin("demo").state == "disabled")
         seen.until_as_cold()
         say(choices, "")
-        seen.until(lambda: seen.bag.catalog.plugin("demo").state == "failed")
+        seen.until(lambda: seen.app.catalog.plugin("demo").state == "failed")
         seen.until_as_cold()
 
 
@@ -159,7 +159,7 @@ def test_what_is_off_and_edited_is_as_it_is_on_disk_when_it_is_on_again(
         seen.until_as_cold()
         say(choices, "")
         seen.until_names("pdf")
-        assert seen.bag.catalog.skills["pdf"].description == "New."
+        assert seen.app.catalog.skills["pdf"].description == "New."
         seen.until_as_cold()
 
 
@@ -168,7 +168,7 @@ def test_what_did_not_change_makes_no_new_generation(watched, root, choices, wri
     write_skill(root, "doc")
     say(choices, "disable = ['pdf']")
     with watched(skills=[root]) as seen:
-        before = seen.bag.catalog
+        before = seen.app.catalog
         say(choices, "# the same\ndisable = ['pdf']")
-        seen.bag.refresh()
-        assert seen.bag.catalog is before
+        seen.app.refresh()
+        assert seen.app.catalog is before

@@ -21,12 +21,12 @@ CONTRACTS = """
     from satchel import ToolConfigParam, ToolContract, ToolInvariant, ToolStateEffect
 
     GREET = ToolContract(
-        "greet",
-        {{"name": "str - whom"}},
-        "{text}",
-        [ToolInvariant("{id}", "{rule}", lambda call, state, config: {check})],
+        name="greet",
+        schema={{"name": "str - whom"}},
+        description="{text}",
+        invariants=[ToolInvariant(id="{id}", rule="{rule}", check=lambda call, state, config: {check})],
         config_params=[ToolConfigParam("{param}", "{value}")],
-        state_effects=[ToolStateEffect("{key}", list, merge="append", prompt_template_var="{var}")],
+        state_effects=[ToolStateEffect(key="{key}", type_hint=list, merge="append", prompt_template_var="{var}")],
     )
 """
 
@@ -47,12 +47,12 @@ def contracts(**parts) -> str:
     return CONTRACTS.format(**{**GOOD, **parts})
 
 
-def greet(bag, name="Ada"):
-    return asyncio.run(bag.session().call("greet", {"name": name}))
+def greet(app, name="Ada"):
+    return asyncio.run(app.session().call("greet", {"name": name}))
 
 
-def codes(bag) -> set[str]:
-    found = {it.code for it in bag.catalog.diagnostics}
+def codes(app) -> set[str]:
+    found = {it.code for it in app.catalog.diagnostics}
     return found - {"plugin-not-enabled"}
 
 
@@ -76,13 +76,13 @@ def write(plugins, write_plugin):
 @pytest.mark.parametrize(
     ("parts", "seen_as"),
     [
-        ({"check": "False"}, lambda bag: greet(bag).error_code == "rejected"),
-        ({"check": "1/0"}, lambda bag: greet(bag).error_code == "rejected"),
-        ({"value": "Hey"}, lambda bag: greet(bag).text == "Hey Ada"),
-        ({"rule": "Anew."}, lambda bag: "Anew." in bag.session().tool_guide()),
-        ({"text": "Anew."}, lambda bag: "Anew." in str(bag.session().schemas())),
-        ({"var": "OTHER"}, lambda bag: codes(bag) == {"prompt-variable-unknown"}),
-        ({"key": "other"}, lambda bag: bag.catalog.contracts.cleared == {"other"}),
+        ({"check": "False"}, lambda app: greet(app).error_code == "rejected"),
+        ({"check": "1/0"}, lambda app: greet(app).error_code == "rejected"),
+        ({"value": "Hey"}, lambda app: greet(app).text == "Hey Ada"),
+        ({"rule": "Anew."}, lambda app: "Anew." in app.session().tool_guide()),
+        ({"text": "Anew."}, lambda app: "Anew." in str(app.session().schemas())),
+        ({"var": "OTHER"}, lambda app: codes(app) == {"prompt-variable-unknown"}),
+        ({"key": "other"}, lambda app: app.catalog.contracts.cleared == {"other"}),
     ],
 )
 def test_the_next_call_is_held_to_a_contract_that_was_edited(
@@ -90,10 +90,10 @@ def test_the_next_call_is_held_to_a_contract_that_was_edited(
 ):
     write()
     with watched(plugins=[plugins]) as seen:
-        assert greet(seen.bag).text == "Hi Ada"
-        assert not seen_as(seen.bag)
+        assert greet(seen.app).text == "Hi Ada"
+        assert not seen_as(seen.app)
         (plugins / "demo/contracts.py").write_text(dedent(contracts(**parts)))
-        seen.until(lambda: seen_as(seen.bag))
+        seen.until(lambda: seen_as(seen.app))
         seen.until_as_cold()
 
 
@@ -122,13 +122,13 @@ def test_the_last_good_version_goes_on_while_a_contract_is_broken_and_recovers(
     with watched(plugins=[plugins]) as seen:
         (plugins / "demo/contracts.py").write_text(dedent(source))
         seen.until_event("stale", "demo")
-        assert seen.bag.catalog.plugins["demo"].state is State.STALE
-        assert code is None or code in codes(seen.bag)
-        assert greet(seen.bag).text == "Hi Ada"
-        assert greet(seen.bag, "x" * 9).error_code == "rejected"
+        assert seen.app.catalog.plugins["demo"].state is State.STALE
+        assert code is None or code in codes(seen.app)
+        assert greet(seen.app).text == "Hi Ada"
+        assert greet(seen.app, "x" * 9).error_code == "rejected"
         write(value="Hey")
-        seen.until(lambda: greet(seen.bag).text == "Hey Ada")
-        assert codes(seen.bag) == set()
+        seen.until(lambda: greet(seen.app).text == "Hey Ada")
+        assert codes(seen.app) == set()
         seen.until_as_cold()
 
 
@@ -136,13 +136,13 @@ def test_a_contract_that_comes_and_goes_with_the_manifest(watched, plugins, writ
     bare = "active: true\n"
     write(bare)
     with watched(plugins=[plugins]) as seen:
-        assert greet(seen.bag).text == "Hello Ada"
+        assert greet(seen.app).text == "Hello Ada"
         write()
-        seen.until(lambda: greet(seen.bag).text == "Hi Ada")
+        seen.until(lambda: greet(seen.app).text == "Hi Ada")
         seen.until_as_cold()
         write(bare)
-        seen.until(lambda: greet(seen.bag).text == "Hello Ada")
-        assert len(seen.bag.catalog.contracts) == 0
+        seen.until(lambda: greet(seen.app).text == "Hello Ada")
+        assert len(seen.app.catalog.contracts) == 0
         seen.until_as_cold()
 
 
@@ -151,20 +151,20 @@ def test_a_tool_that_is_edited_out_of_its_contract_goes_on_as_it_was(watched, pl
     with watched(plugins=[plugins]) as seen:
         write(tools=TOOLS.replace("name: str", "whom: str").replace("+ name", "+ whom"))
         seen.until_event("stale", "demo")
-        assert "contract-unfit" in codes(seen.bag)
-        assert greet(seen.bag).text == "Hi Ada"
+        assert "contract-unfit" in codes(seen.app)
+        assert greet(seen.app).text == "Hi Ada"
         write()
-        seen.until(lambda: codes(seen.bag) == set())
+        seen.until(lambda: codes(seen.app) == set())
         seen.until_as_cold()
 
 
 def test_a_cold_load_of_a_contract_that_does_not_fit_leaves_the_tool_out(watched, plugins, write):
     write(param="nobody")
     with watched(plugins=[plugins]) as seen:
-        assert "contract-unfit" in codes(seen.bag)
-        assert greet(seen.bag).error_code == "tool_not_found"
+        assert "contract-unfit" in codes(seen.app)
+        assert greet(seen.app).error_code == "tool_not_found"
         write()
-        seen.until(lambda: greet(seen.bag).text == "Hi Ada")
+        seen.until(lambda: greet(seen.app).text == "Hi Ada")
         seen.until_as_cold()
 
 
@@ -173,18 +173,20 @@ def test_a_contract_of_the_host_holds_over_reloads_and_gives_back_what_is_there_
 ):
     write()
     with watched(plugins=[plugins]) as seen:
-        seen.bag.register_contract(ToolContract("greet", {"name": "str - n"}, "The host's."))
-        assert greet(seen.bag).text == "Hello Ada"
+        seen.app.register_contract(
+            ToolContract(name="greet", schema={"name": "str - n"}, description="The host's.")
+        )
+        assert greet(seen.app).text == "Hello Ada"
         write(value="Hey")
         seen.until(lambda: is_current(seen))
-        assert greet(seen.bag).text == "Hello Ada"
-        seen.bag.remove_contract("greet")
-        seen.until(lambda: greet(seen.bag).text == "Hey Ada")
+        assert greet(seen.app).text == "Hello Ada"
+        seen.app.remove_contract("greet")
+        seen.until(lambda: greet(seen.app).text == "Hey Ada")
         seen.until_as_cold()
 
 
 def is_current(seen) -> bool:
-    plugin = seen.bag.catalog.plugins["demo"]
+    plugin = seen.app.catalog.plugins["demo"]
     return plugin.digest == seen.cold().catalog.plugins["demo"].digest
 
 
@@ -193,14 +195,14 @@ def test_a_plugin_that_goes_takes_its_contracts_along(watched, plugins, write):
     with watched(plugins=[plugins]) as seen:
         shutil.rmtree(plugins / "demo")
         seen.until_event("removed", "greet")
-        assert len(seen.bag.catalog.contracts) == 0
+        assert len(seen.app.catalog.contracts) == 0
         seen.until_as_cold()
 
 
 def test_a_session_is_held_to_the_new_rules_and_keeps_its_state(watched, plugins, write):
     write()
     with watched(plugins=[plugins]) as seen:
-        session = seen.bag.session()
+        session = seen.app.session()
         step = session.step()
 
         def call(place):

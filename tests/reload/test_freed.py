@@ -47,17 +47,17 @@ from satchel import Satchel
 
 folder, reloads, leak = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "leak"
 versions, kept = WeakSet(), []
-bag = Satchel(plugins=[folder])
-session = bag.session()
+app = Satchel(plugins=[folder])
+session = app.session()
 loop = asyncio.new_event_loop()
 
 def reload(number):
     (folder / "demo" / "words.py").write_text(f"WORD = 'w{number}'\\n")
-    bag.refresh()
+    app.refresh()
     step = session.step()
     step.prompt()
     assert loop.run_until_complete(step.call("wave")).text == f"w{number}"
-    module = sys.modules[type(bag.catalog.tools["wave"].tool).__module__]
+    module = sys.modules[type(app.catalog.tools["wave"].tool).__module__]
     for thing in (module, module.words, module.Box, module.Wave, module.greet):
         versions.add(thing)
     if leak:
@@ -141,8 +141,8 @@ def names_of(plugin: str) -> set[str]:
 def test_an_old_version_goes_at_once_and_not_with_the_next_collection(tmp_path, write_plugin):
     source = 'from satchel import tool\n@tool\ndef greet() -> str:\n    return "{word}"\n'
     write_plugin(tmp_path, "prompt_end", tools=source.replace("{word}", "first"))
-    bag = Satchel(plugins=[tmp_path])
-    session = bag.session()
+    app = Satchel(plugins=[tmp_path])
+    session = app.session()
     for word in ("second", "third"):
         step = session.step()
         assert step.prompt() == ""
@@ -150,7 +150,7 @@ def test_an_old_version_goes_at_once_and_not_with_the_next_collection(tmp_path, 
         assert asyncio.run(step.call("no_such_tool")).is_error
         assert not asyncio.run(session.call("greet")).is_error
         write_plugin(tmp_path, "prompt_end", tools=source.replace("{word}", word))
-        bag.refresh()
+        app.refresh()
         assert len(names_of("prompt_end")) == 2, "a step still holds the old one"
         assert asyncio.run(step.call("greet")).text != word
         del step
@@ -161,8 +161,8 @@ def test_an_old_version_goes_at_once_and_not_with_the_next_collection(tmp_path, 
 def test_a_version_that_fails_goes_at_once(tmp_path, write_plugin):
     write_plugin(tmp_path, "failing", tools="from . import words\n1 / 0\n", words="")
     for _ in range(3):
-        bag = Satchel(plugins=[tmp_path])
-        assert bag.catalog.plugin("failing").state == "failed"
+        app = Satchel(plugins=[tmp_path])
+        assert app.catalog.plugin("failing").state == "failed"
         assert names_of("failing") == set()
 
 
@@ -182,10 +182,10 @@ def test_what_typing_remembers_holds_no_old_version(tmp_path, write_plugin):
     """
     things: WeakSet[type] = WeakSet()
     write_plugin(tmp_path, "demo", tools=source)
-    bag = Satchel(plugins=[tmp_path])
+    app = Satchel(plugins=[tmp_path])
     for word in ("one", "two", "three"):
-        things.add(bag.catalog.tools["greet"].tool.fn.__globals__["Thing"])
+        things.add(app.catalog.tools["greet"].tool.fn.__globals__["Thing"])
         write_plugin(tmp_path, "demo", tools=source.replace("{word}", word))
-        bag.refresh()
+        app.refresh()
         gc.collect()
         assert len(things) == 0

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from satchel import Pace, Settings
+from satchel import Settings, WatchTimings
 from satchel.diagnostics import has_error
 
 # A long run to look for rare races: SATCHEL_HISTORIES=1000 pytest tests/reload/test_histories.py
@@ -21,7 +21,7 @@ STEPS = 20
 
 # The look at everything now and then would hide what the events and partial looks miss.
 WITHOUT_RESYNC = Settings(
-    pace=Pace(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=1000, resync_idle=1000)
+    pace=WatchTimings(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=1000, resync_idle=1000)
 )
 
 NAMES = st.sampled_from(["pdf", "docx", "xlsx"])
@@ -141,7 +141,7 @@ def history(watched, skill_text):  # noqa: C901 - a machine with many rules
                 entries = satchel.catalog.all_skills
                 return {entry.unit for entry in entries if has_error(entry.diagnostics)}
 
-            self.seen.until(lambda: broken(self.seen.bag) == broken(self.seen.cold()))
+            self.seen.until(lambda: broken(self.seen.app) == broken(self.seen.cold()))
 
         def mend(self) -> None:
             """A stale unit differs from a cold load by design; mended, nothing may differ."""

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import satchel
-from satchel.cli.entry import cli
+from satchel.cli.main import cli
 
 TOOLS = """
     from satchel import tool
@@ -50,14 +50,14 @@ def run(*args: object) -> None:
     assert result.exit_code == 0, result.output
 
 
-def say(bag) -> str:
-    return asyncio.run(bag.session().call("greet", {})).text
+def say(app) -> str:
+    return asyncio.run(app.session().call("greet", {})).text
 
 
 @pytest.fixture
 def seen(watched, home):
     home.mkdir(parents=True)
-    with watched(places=satchel.well_known_places()) as seen:
+    with watched(places=satchel.conventional_roots()) as seen:
         yield seen
 
 
@@ -68,9 +68,9 @@ def of_demo(seen):
 def test_a_copied_plugin_comes_is_upgraded_and_goes_each_as_one_change(seen, demo):
     run("install", demo("one"))
     seen.until_event("added", "greet")
-    assert say(seen.bag) == "one"
+    assert say(seen.app) == "one"
     run("install", demo("two", "2"))
-    seen.until(lambda: say(seen.bag) == "two")
+    seen.until(lambda: say(seen.app) == "two")
     run("uninstall", "demo")
     seen.until_event("removed", "demo")
     assert of_demo(seen) == ["added", "changed", "removed"]
@@ -82,7 +82,7 @@ def test_a_linked_plugin_is_followed_while_it_is_edited(seen, demo, home):
     seen.until_event("added", "greet")
     for word in ("two", "three"):
         demo(word)
-        seen.until(lambda word=word: say(seen.bag) == word)
+        seen.until(lambda word=word: say(seen.app) == word)
     seen.until_as_cold()
     run("uninstall", "demo")
     seen.until_event("removed", "demo")
@@ -90,7 +90,7 @@ def test_a_linked_plugin_is_followed_while_it_is_edited(seen, demo, home):
 
 
 def test_a_plugin_is_found_in_a_folder_that_installing_makes(watched, demo, home):
-    with watched(places=satchel.well_known_places()) as seen:
+    with watched(places=satchel.conventional_roots()) as seen:
         assert not home.exists()
         run("install", demo("one"))
         seen.until_event("added", "greet")
@@ -102,7 +102,7 @@ def test_a_plugin_whose_setup_fails_does_not_stay(seen, demo, home):
     result = CliRunner().invoke(cli, ["install", str(folder)])
     assert result.exit_code == 1
     seen.until_as_cold()
-    assert "demo" not in seen.bag.catalog.plugins
+    assert "demo" not in seen.app.catalog.plugins
 
 
 # ---- a real package -----------------------------------------------------------------------
@@ -120,7 +120,7 @@ def satchel_tools():
 
 @hookimpl
 def satchel_groups():
-    return [Group("acme", "Greets.", active=True)]
+    return [Group(name="acme", description="Greets.", active=True)]
 """
 
 

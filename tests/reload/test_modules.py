@@ -23,13 +23,13 @@ class Plugin:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.write(**{"toolkit.yaml": "name: demo\nactive: true\n"})
-        self._bag: Satchel | None = None
+        self._app: Satchel | None = None
 
     @property
-    def bag(self) -> Satchel:
-        if self._bag is None:
-            self._bag = Satchel(plugins=[self.folder])
-        return self._bag
+    def app(self) -> Satchel:
+        if self._app is None:
+            self._app = Satchel(plugins=[self.folder])
+        return self._app
 
     def write(self, files: dict[str, str] | None = None, **more: str) -> None:
         """Write files by their paths."""
@@ -39,31 +39,31 @@ class Plugin:
             path.write_text(dedent(text))
 
     def edit(self, files: dict[str, str]) -> None:
-        bag = self.bag
+        app = self.app
         self.write(files)
-        bag.refresh()
+        app.refresh()
 
     def remove(self, name: str) -> None:
-        bag, path = self.bag, self.folder / name
+        app, path = self.app, self.folder / name
         path.unlink()
-        bag.refresh()
+        app.refresh()
 
     def say(self, **arguments: object) -> str:
-        result = asyncio.run(self.bag.session().call("say", arguments))
+        result = asyncio.run(self.app.session().call("say", arguments))
         assert not result.is_error, result.text
         return result.text
 
     @property
     def state(self) -> str:
-        return str(self.bag.catalog.plugin("demo").state)
+        return str(self.app.catalog.plugin("demo").state)
 
     @property
     def problems(self) -> str:
-        return "\n".join(map(str, self.bag.catalog.plugin("demo").diagnostics))
+        return "\n".join(map(str, self.app.catalog.plugin("demo").diagnostics))
 
     @property
     def function(self) -> Callable[..., object]:
-        return self.bag.catalog.tools["say"].tool.fn
+        return self.app.catalog.tools["say"].tool.fn
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_module_that_is_imported_late_by_an_old_version_is_the_old_one(plugin)
             "pack/more.py": "WORD = 'old'\n",
         }
     )
-    old, holding = plugin.function, plugin.bag.catalog
+    old, holding = plugin.function, plugin.app.catalog
     plugin.edit({"pack/more.py": "WORD = 'new'\n"})
     assert plugin.say() == "new"
     assert old() == "old"
@@ -278,9 +278,9 @@ def test_no_lines_are_kept_of_a_plugin_that_went(plugin, tmp_path):
     plugin.write({"words.py": "WORD = 'x'\n"})
     assert plugin.say() == "x"
     assert str(plugin.folder / "words.py") in linecache.cache
-    bag = plugin.bag
+    app = plugin.app
     shutil.rmtree(plugin.folder)
-    bag.refresh()
+    app.refresh()
     gc.collect()
     assert not [path for path in linecache.cache if path.startswith(str(tmp_path))]
 

@@ -54,11 +54,11 @@ def servers(plugins):
 
 def serving(seen):
     """Return the names of the servers of the plugin."""
-    return [server.name for server in seen.bag.catalog.plugins["demo"].servers]
+    return [server.name for server in seen.app.catalog.plugins["demo"].servers]
 
 
 def version(seen):
-    return seen.bag.catalog.plugins["demo"].version
+    return seen.app.catalog.plugins["demo"].version
 
 
 def test_a_plugin_that_is_dropped_in_is_there_and_goes_when_it_is_deleted(
@@ -68,7 +68,7 @@ def test_a_plugin_that_is_dropped_in_is_there_and_goes_when_it_is_deleted(
         write_skill(plugins / "demo" / "skills", "pdf")
         manifest(version="1")
         servers("a")
-        seen.until(lambda: "demo" in seen.bag.catalog.plugins and serving(seen) == ["a"])
+        seen.until(lambda: "demo" in seen.app.catalog.plugins and serving(seen) == ["a"])
         seen.until_names("pdf")
         seen.until_as_cold()
         shutil.rmtree(plugins / "demo")
@@ -96,7 +96,7 @@ def test_a_broken_manifest_keeps_the_last_good_plugin_and_mending_recovers(
         path.write_text("{")
         seen.until_event("stale", "demo")
         assert (version(seen), serving(seen)) == ("1", ["a"])
-        assert list(seen.bag.catalog.skills) == ["pdf"]
+        assert list(seen.app.catalog.skills) == ["pdf"]
         manifest(version="2")
         seen.until_event("recovered", "demo")
         assert version(seen) == "2"
@@ -113,7 +113,7 @@ def test_servers_come_go_break_and_are_mended(watched, plugins, manifest, server
         for name in ("mcp.json", ".mcp.json"):
             (plugins / "demo" / name).write_text("{")
         seen.until(lambda: serving(seen) == [])
-        assert seen.bag.catalog.plugins["demo"].state == "ok"
+        assert seen.app.catalog.plugins["demo"].state == "ok"
         seen.until_as_cold()
         servers("c")
         seen.until(lambda: serving(seen) == ["c"])
@@ -154,7 +154,7 @@ def test_skills_come_go_and_are_edited(watched, plugins, manifest, write_skill):
         write_skill(skills, "docx")
         seen.until_names("docx", "pdf")
         write_skill(skills, "pdf", description="Edited.")
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "Edited.")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "Edited.")
         shutil.rmtree(skills / "docx")
         seen.until_names("pdf")
         seen.until_as_cold()
@@ -199,7 +199,7 @@ def test_a_skill_of_an_open_plugin_that_breaks_keeps_its_last_good_version(
     with watched(plugins=[plugins]) as seen:
         (skill / "SKILL.md").write_text("---\nname: Pdf\ndescription: d\n---\nb\n")
         seen.until_event("stale", "pdf")
-        assert seen.bag.catalog.skills["pdf"].description == "Good."
+        assert seen.app.catalog.skills["pdf"].description == "Good."
         write_skill(folder / "skills", "pdf", description="Mended.")
         seen.until_event("recovered", "pdf")
         seen.until_as_cold()
@@ -225,11 +225,11 @@ def extended(plugins, write_skill):
 
 
 def say(seen):
-    return asyncio.run(seen.bag.session().call("greet", {"name": "Ada"})).text
+    return asyncio.run(seen.app.session().call("greet", {"name": "Ada"})).text
 
 
 def is_on(seen):
-    return "greet" in seen.bag.catalog.tools
+    return "greet" in seen.app.catalog.tools
 
 
 def test_tools_of_our_part_are_the_new_ones_at_the_next_call(watched, plugins, extended):
@@ -241,7 +241,7 @@ def test_tools_of_our_part_are_the_new_ones_at_the_next_call(watched, plugins, e
             seen.until(lambda letter=letter: say(seen) == f"{letter * 4} Ada")
         shutil.rmtree(ours)
         seen.until(lambda: not is_on(seen))
-        assert "pdf" in seen.bag.catalog.skills
+        assert "pdf" in seen.app.catalog.skills
         seen.until_as_cold()
 
 
@@ -262,7 +262,7 @@ def test_our_part_broken_keeps_the_last_good_tools_and_mending_recovers(
         (ours / file).write_text(broken)
         seen.until_event("stale", "demo")
         assert say(seen) == "Good Ada"
-        assert "pdf" in seen.bag.catalog.skills
+        assert "pdf" in seen.app.catalog.skills
         (ours / "toolkit.yaml").write_text("active: true\n")
         extended("Mended")
         seen.until_event("recovered", "demo")
@@ -301,16 +301,16 @@ def test_11_3_while_our_part_is_broken_the_rest_is_that_of_now(
     with watched(plugins=[plugins]) as seen:
         for broken in ("def", "1/0"):
             tools.write_text(broken)
-            seen.until(lambda: seen.bag.catalog.plugins["demo"].state == "stale")
+            seen.until(lambda: seen.app.catalog.plugins["demo"].state == "stale")
             servers("b")
             write_open(plugins, version=f"2 {broken}")
             seen.until(lambda broken=broken: version(seen) == f"2 {broken}")
             assert serving(seen) == ["b"]
-            assert list(seen.bag.catalog.tools) == ["greet"]
+            assert list(seen.app.catalog.tools) == ["greet"]
             (plugins / "demo" / "mcp.json").unlink()
             seen.until(lambda: serving(seen) == [])
             tools.write_text(TOOL)
-            seen.until(lambda: seen.bag.catalog.plugins["demo"].state == "ok")
+            seen.until(lambda: seen.app.catalog.plugins["demo"].state == "ok")
             seen.until_as_cold()
 
 
@@ -324,8 +324,8 @@ def test_5_2_of_a_plugin_that_is_rejected_nothing_more_is_discovered(watched, pl
         write_skill(plugins, "other")
         (plugins / "tool").mkdir()
         (plugins / "tool" / "toolkit.yaml").write_text("name: tool\n")
-        seen.until(lambda: "tool" in seen.bag.catalog.plugins)
-        assert list(seen.bag.catalog.skills) == ["one"]
+        seen.until(lambda: "tool" in seen.app.catalog.plugins)
+        assert list(seen.app.catalog.skills) == ["one"]
         write_open(plugins)
         seen.until_names("one", "two")
         seen.until_as_cold()

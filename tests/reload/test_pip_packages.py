@@ -89,21 +89,21 @@ SKILL = "---\nname: {name}\ndescription: Does a thing. Use when it is to be done
 # Prints the picture of its catalog, and what the tool answers, whenever it is asked to.
 WATCHER = """
 import asyncio, json, sys
-from satchel import Pace, Satchel, Settings
-from satchel.cli.shapes import KINDS, listed
+from satchel import WatchTimings, Satchel, Settings
+from satchel.cli.json_shapes import KINDS, listed_json
 
-bag = Satchel(
+app = Satchel(
     entry_points=["all"],
-    settings=Settings(pace=Pace(heartbeat=0.1, settle=0.1, quiet=0.05, resync_active=1)),
+    settings=Settings(pace=WatchTimings(heartbeat=0.1, settle=0.1, quiet=0.05, resync_active=1)),
 )
 
 
 def picture():
-    session = bag.session()
-    shapes = {kind: listed(bag.catalog, kind) for kind in KINDS}
+    session = app.session()
+    shapes = {kind: listed_json(app.catalog, kind) for kind in KINDS}
     for shape in (item for items in shapes.values() for item in items):
         del shape["generation"]
-    has_tool = "forecast" in bag.catalog.tools
+    has_tool = "forecast" in app.catalog.tools
     said = asyncio.run(session.call("forecast", {"city": "Oslo"})).text if has_tool else ""
     modules = sorted(name for name in sys.modules if name.startswith("acme."))
     print(json.dumps([shapes, session.prompt(), session.schemas(), said, modules]), flush=True)
@@ -112,7 +112,7 @@ def picture():
 if sys.argv[1:]:
     picture()
 else:
-    with bag.watching():
+    with app.watching():
         for _ in sys.stdin:
             picture()
 """
@@ -257,8 +257,8 @@ def test_install_upgrade_edit_and_uninstall_end_in_the_catalog_of_a_cold_load(pl
         (place.package / "words.py").write_text(f"WORD = {word!r}\n")
         place.until(f"{word} Oslo", version="1.1")
     place.say("Ask for the city.")
-    place.write_skill("pack-a-bag")
-    brought = {"plan-a-trip": True, "pack-a-bag": True}
+    place.write_skill("pack-a-app")
+    brought = {"plan-a-trip": True, "pack-a-app": True}
     place.until_as_cold("Snowy in Oslo", "Ask for the city.", version="1.1", **brought)
 
     (place.package / "words.py").write_text("WORD = (\n")

@@ -18,8 +18,8 @@ TOOLS = """
 """
 
 
-def say(bag, **arguments) -> str:
-    return asyncio.run(bag.session().call("greet", arguments or {"name": "Ada"})).text
+def say(app, **arguments) -> str:
+    return asyncio.run(app.session().call("greet", arguments or {"name": "Ada"})).text
 
 
 @pytest.fixture
@@ -44,10 +44,10 @@ def test_a_plugin_dropped_in_is_in_the_tools_and_the_notes(watched, plugins, wri
     with watched(plugins=[plugins]) as seen:
         write_plugin(plugins, "demo", "active: true\nnotes: Be polite.\n", tools=tools("Hello"))
         seen.until_event("added", "greet")
-        session = seen.bag.session()
+        session = seen.app.session()
         assert session.schemas()[0]["function"]["name"] == "greet"
         assert "About Tool Group 'demo'" in session.activated_notes()
-        assert say(seen.bag) == "Hello Ada"
+        assert say(seen.app) == "Hello Ada"
         seen.until_as_cold()
 
 
@@ -57,7 +57,7 @@ def test_an_edited_tool_is_the_new_one_at_the_next_call(watched, plugins, write_
     with watched(plugins=[plugins]) as seen:
         for letter in "bcdefghijk":
             write_plugin(plugins, "demo", tools=tools(letter * 4))
-            seen.until(lambda letter=letter: say(seen.bag) == f"{letter * 4} Ada")
+            seen.until(lambda letter=letter: say(seen.app) == f"{letter * 4} Ada")
         assert ("changed", "tool", "greet") in seen.events()
         assert not list(plugins.rglob("__pycache__"))
 
@@ -73,9 +73,9 @@ def test_an_edited_helper_is_reloaded_with_those_who_import_it(watched, plugins,
     """
     write_plugin(plugins, "demo", tools=source, words="WORD = 'Old '\n")
     with watched(plugins=[plugins]) as seen:
-        assert say(seen.bag) == "Old Ada"
+        assert say(seen.app) == "Old Ada"
         (plugins / "demo" / "words.py").write_text("WORD = 'New '\n")
-        seen.until(lambda: say(seen.bag) == "New Ada")
+        seen.until(lambda: say(seen.app) == "New Ada")
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_broken_code_keeps_the_last_good_tool_and_mending_recovers(
     with watched(plugins=[plugins]) as seen:
         (plugins / "demo" / "tools.py").write_text(broken)
         seen.until_event("stale", "demo")
-        assert say(seen.bag) == "Good Ada"
-        assert seen.bag.catalog.tools["greet"].state == "stale"
-        assert code in {item.code for item in seen.bag.catalog.plugins["demo"].diagnostics}
+        assert say(seen.app) == "Good Ada"
+        assert seen.app.catalog.tools["greet"].state == "stale"
+        assert code in {item.code for item in seen.app.catalog.plugins["demo"].diagnostics}
         write_plugin(plugins, "demo", tools=tools("Mended"))
         seen.until_event("recovered", "demo")
-        assert say(seen.bag) == "Mended Ada"
+        assert say(seen.app) == "Mended Ada"
         seen.until_as_cold()
 
 
@@ -115,8 +115,8 @@ def test_a_broken_manifest_keeps_the_last_good_plugin_and_its_skills(
     with watched(plugins=[plugins]) as seen:
         (folder / "toolkit.yaml").write_text("name: [demo\n")
         seen.until_event("stale", "demo")
-        assert say(seen.bag) == "Good Ada"
-        assert "how-to-greet" in seen.bag.catalog.skills
+        assert say(seen.app) == "Good Ada"
+        assert "how-to-greet" in seen.app.catalog.skills
         write_skill(folder / "skills", "how-to-greet", description="Edited meanwhile.")
         seen.until_event("changed", "how-to-greet")
 
@@ -129,7 +129,7 @@ def test_a_broken_skill_of_a_plugin_does_not_touch_its_tools(
     with watched(plugins=[plugins]) as seen:
         (folder / "skills" / "how-to-greet" / "SKILL.md").write_text("broken")
         seen.until_event("stale", "how-to-greet")
-        assert seen.bag.catalog.plugins["demo"].state == "ok"
+        assert seen.app.catalog.plugins["demo"].state == "ok"
         assert {kind for _, kind, _ in seen.events()} == {"skill"}
 
 
@@ -143,7 +143,7 @@ def test_a_broken_plugin_is_not_tried_again_until_it_changes(
         write_plugin(plugins, "other", tools=tools("Hello"))
         seen.until_event("added", "other")
         assert count.read_text() == "x"
-        seen.bag.refresh()
+        seen.app.refresh()
         assert count.read_text() == "xx", "who asks for a refresh wants it tried"
 
 
@@ -176,7 +176,7 @@ def test_a_call_that_runs_ends_on_the_version_it_began_with(watched, plugins, wr
     with watched(plugins=[plugins]) as seen, pytest.MonkeyPatch.context() as patch:
         patch.setattr("builtins.satchel_gates", (began, go_on), raising=False)
         answers: list[str] = []
-        caller = threading.Thread(target=lambda: answers.append(say(seen.bag)))
+        caller = threading.Thread(target=lambda: answers.append(say(seen.app)))
         caller.start()
         assert began.wait(20)
         (plugins / "slow" / "words.py").write_text("WORD = 'second'\n")
@@ -184,7 +184,7 @@ def test_a_call_that_runs_ends_on_the_version_it_began_with(watched, plugins, wr
         go_on.set()
         caller.join()
         assert answers == ["first"]
-        assert say(seen.bag) == "second"
+        assert say(seen.app) == "second"
         # The old version goes with its last call.
         seen.until(lambda: len(alive("slow")) == 1)
 
@@ -217,25 +217,25 @@ def site(site, monkeypatch):
     return site
 
 
-def activate_and_say(bag) -> str:
-    session = bag.session()
+def activate_and_say(app) -> str:
+    session = app.session()
     session.activate("greeter")
     return asyncio.run(session.call("greet", {"name": "Ada"})).text
 
 
 def test_an_enabled_package_joins_when_it_is_installed_and_leaves_when_it_is_removed(watched, site):
     with watched(entry_points=["greeter"]) as seen:
-        assert "plugin-not-installed" in {item.code for item in seen.bag.catalog.diagnostics}
+        assert "plugin-not-installed" in {item.code for item in seen.app.catalog.diagnostics}
         install(site, "greeter", "1.0", "greeter_module", PACKAGE.replace("{word}", "One"))
         seen.until_event("added", "greet")
-        assert activate_and_say(seen.bag) == "One Ada"
-        assert seen.bag.catalog.plugins["greeter"].version == "1.0"
+        assert activate_and_say(seen.app) == "One Ada"
+        assert seen.app.catalog.plugins["greeter"].version == "1.0"
 
         # An upgrade in place: the old dist-info goes, the new one comes.
         shutil.rmtree(site / "greeter-1.0.dist-info")
         install(site, "greeter", "1.1", "greeter_module", PACKAGE.replace("{word}", "Two") + "#\n")
-        seen.until(lambda: seen.bag.catalog.plugins["greeter"].version == "1.1")
-        seen.until(lambda: activate_and_say(seen.bag) == "Two Ada")
+        seen.until(lambda: seen.app.catalog.plugins["greeter"].version == "1.1")
+        seen.until(lambda: activate_and_say(seen.app) == "Two Ada")
 
         shutil.rmtree(site / "greeter-1.1.dist-info")
         (site / "greeter_module.py").unlink()
@@ -250,13 +250,13 @@ def test_a_broken_upgrade_of_a_package_keeps_the_version_that_worked(watched, si
     with watched(entry_points=["greeter"]) as seen:
         shutil.rmtree(site / "greeter-1.0.dist-info")
         install(site, "greeter", "1.1", "greeter_module", "raise RuntimeError('boom') # longer\n")
-        seen.until(lambda: seen.bag.catalog.plugins["greeter"].state == "stale")
-        assert activate_and_say(seen.bag) == "One Ada"
+        seen.until(lambda: seen.app.catalog.plugins["greeter"].state == "stale")
+        assert activate_and_say(seen.app) == "One Ada"
 
         shutil.rmtree(site / "greeter-1.1.dist-info")
         install(site, "greeter", "1.2", "greeter_module", PACKAGE.replace("{word}", "Mended"))
-        seen.until(lambda: seen.bag.catalog.plugins["greeter"].state == "ok")
-        assert activate_and_say(seen.bag) == "Mended Ada"
+        seen.until(lambda: seen.app.catalog.plugins["greeter"].state == "ok")
+        assert activate_and_say(seen.app) == "Mended Ada"
 
 
 def test_a_plugin_that_takes_long_to_import_holds_up_no_other(
@@ -271,7 +271,7 @@ def test_a_plugin_that_takes_long_to_import_holds_up_no_other(
         write_plugin(plugins, "quick", tools=tools("Hello"))
         seen.until_event("added", "pdf")
         seen.until_event("added", "quick")
-        assert "slow" not in seen.bag.catalog.plugins
+        assert "slow" not in seen.app.catalog.plugins
         write_plugin(plugins, "slow", tools="# edited while it was still being imported\n" + slow)
         write_skill(root, "docx")
         seen.until_event("added", "docx")
@@ -286,7 +286,7 @@ def test_a_package_that_nobody_enabled_is_listed_and_never_imported(watched, sit
         source = f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n"
         install(site, "greeter", "1.0", "greeter_module", source)
         seen.until_event("added", "greeter")
-        (entry,) = [e for e in seen.bag.catalog.all_plugins if e.name == "greeter"]
+        (entry,) = [e for e in seen.app.catalog.all_plugins if e.name == "greeter"]
         assert entry.state == "disabled"
         assert [item.code for item in entry.diagnostics] == ["plugin-not-enabled"]
     assert not mark.exists()
@@ -300,7 +300,7 @@ def test_a_half_written_installation_is_waited_for(watched, site):
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text("[satchel.plugins]\nother = other_module\n")
         seen.until_event("added", "greet")
-        assert "other" not in [entry.name for entry in seen.bag.catalog.all_plugins]
+        assert "other" not in [entry.name for entry in seen.app.catalog.all_plugins]
         (info / "RECORD").write_text("")
         seen.until_event("added", "other")
 
@@ -363,7 +363,7 @@ def test_an_installation_is_tried_only_by_plugins_that_lack_a_module(
         write_plugin(plugins, name, tools=source)
     with watched(plugins=[plugins]) as seen:
         install(site, "helper", "1.0", "helper_that_comes", "")
-        seen.until(lambda: "lacking" in seen.bag.catalog.plugins)
+        seen.until(lambda: "lacking" in seen.app.catalog.plugins)
         assert sorted(count.read_text().split()) == ["failing", "lacking", "lacking"]
 
 
@@ -379,15 +379,15 @@ def test_a_package_upgraded_while_a_plugin_is_being_imported_is_wholly_new(
     ):
         patch.setattr("builtins.satchel_gate", gate, raising=False)
         write_plugin(plugins, "slow", tools="import builtins\nbuiltins.satchel_gate.wait(9)\n")
-        seen.until(lambda: seen.bag._look.loading)
+        seen.until(lambda: seen.app._look.loading)
         shutil.rmtree(site / "greeter-1.0.dist-info")
         install(site, "greeter", "1.1", "greeter_module", PACKAGE.replace("{word}", "Two") + "#\n")
-        seen.until(lambda: activate_and_say(seen.bag) == "Two Ada")
+        seen.until(lambda: activate_and_say(seen.app) == "Two Ada")
         new = sys.modules["greeter_module"]
         gate.set()
         seen.until_event("added", "slow")
         assert sys.modules["greeter_module"] is new
-        assert "plugin-meddled" not in {item.code for item in seen.bag.catalog.diagnostics}
+        assert "plugin-meddled" not in {item.code for item in seen.app.catalog.diagnostics}
 
 
 def test_mending_a_plugin_that_hangs_does_not_wait_for_its_time_to_run_out(
@@ -397,10 +397,10 @@ def test_mending_a_plugin_that_hangs_does_not_wait_for_its_time_to_run_out(
     with watched(plugins=[plugins]) as seen, pytest.MonkeyPatch.context() as patch:
         patch.setattr("builtins.satchel_gate", gate, raising=False)
         write_plugin(plugins, "demo", tools="import builtins\nbuiltins.satchel_gate.wait(30)\n")
-        seen.until(lambda: seen.bag._look.loading)
+        seen.until(lambda: seen.app._look.loading)
         write_plugin(plugins, "demo", tools=tools("Mended"))
         seen.until_event("added", "greet")
-        assert say(seen.bag) == "Mended Ada"
+        assert say(seen.app) == "Mended Ada"
         gate.set()
 
 
@@ -416,14 +416,14 @@ def test_a_second_package_of_one_name_takes_the_first_along_while_we_watch(watch
     """The last good version does not go on: it is not broken, it is contested."""
     install(site, "greeter", "1.0", "greeter_module", PACKAGE)
     with watched(entry_points=["greeter"]) as seen:
-        assert "greet" in seen.bag.catalog.tools
+        assert "greet" in seen.app.catalog.tools
         install(site, "rival", "1.0", "rival_module", PACKAGE)
         points = site / "rival-1.0.dist-info" / "entry_points.txt"
         points.write_text("[satchel.plugins]\ngreeter = rival_module\n")
-        seen.until(lambda: "greet" not in seen.bag.catalog.tools)
+        seen.until(lambda: "greet" not in seen.app.catalog.tools)
         seen.until_as_cold()
         shutil.rmtree(site / "rival-1.0.dist-info")
-        seen.until(lambda: "greet" in seen.bag.catalog.tools)
+        seen.until(lambda: "greet" in seen.app.catalog.tools)
         seen.until_as_cold()
 
 
@@ -432,9 +432,9 @@ def test_a_package_in_the_shadow_of_a_folder_is_not_imported(site, plugins, writ
 
     install(site, "greeter", "1.0", "shadowed_module", "raise SystemExit\n")
     write_plugin(plugins, "greeter", "active: true\n", tools=tools("Hello"))
-    bag = Satchel(plugins=plugins, entry_points="greeter")
-    assert say(bag) == "Hello Ada"
-    assert "plugin-import-failed" not in [item.code for item in bag.catalog.diagnostics]
+    app = Satchel(plugins=plugins, entry_points="greeter")
+    assert say(app) == "Hello Ada"
+    assert "plugin-import-failed" not in [item.code for item in app.catalog.diagnostics]
 
 
 LIVING = """
@@ -459,8 +459,8 @@ def satchel_tools():
 """
 
 
-def look_at(bag) -> str:
-    session = bag.session()
+def look_at(app) -> str:
+    session = app.session()
     session.activate("living")
     return asyncio.run(session.call("look", {})).text
 
@@ -483,7 +483,7 @@ from satchel import ConfigField, hookimpl
 
 @hookimpl
 def satchel_config_fields():
-    return [ConfigField("size", "integer", default=1, max=5)]
+    return [ConfigField(name="size", type="integer", default=1, max=5)]
 
 @hookimpl
 def satchel_startup(config):
@@ -507,8 +507,8 @@ def test_a_value_that_is_not_allowed_leaves_the_code_that_serves_alone(site, mon
     install(site, "living", "1.0", "waiting_module", WAITING)
     record = site / "living-1.0.dist-info" / "RECORD"
     record.write_text("waiting_module.py,,\nwaiting_state.py,,\n")
-    with Satchel(entry_points="living") as bag:
+    with Satchel(entry_points="living") as app:
         monkeypatch.setenv("SATCHEL_LIVING_SIZE", "9")
-        bag.refresh()
-        assert bag.catalog.plugin("living").state == "stale"
-        assert look_at(bag) == "[1]"
+        app.refresh()
+        assert app.catalog.plugin("living").state == "stale"
+        assert look_at(app) == "[1]"

@@ -70,19 +70,19 @@ def test_a_call_that_runs_ends_on_the_version_it_began_with(
     way, mark, say, layer = case
     source = SOURCE.replace("{mark}", mark).replace("{say}", say)
     write_plugin(tmp_path, "slow", "active: true\n", tools=source, words="WORD = 'first'\n")
-    bag = Satchel(plugins=[tmp_path])
+    app = Satchel(plugins=[tmp_path])
     if layer is not None:
-        bag.register_middleware(layer)
+        app.register_middleware(layer)
 
     async def main():
         began, go_on = asyncio.Event(), asyncio.Event()
         monkeypatch.setattr("builtins.satchel_gates", (began, go_on), raising=False)
         async with asyncio.timeout(PATIENCE):
-            session = bag.session()
+            session = app.session()
             running = asyncio.create_task(way(session))
             await began.wait()
             (tmp_path / "slow" / "words.py").write_text("WORD = 'second'\n")
-            bag.refresh()
+            app.refresh()
             assert len(alive()) == 2
             go_on.set()
             first = await running
@@ -95,7 +95,7 @@ def test_a_call_that_runs_ends_on_the_version_it_began_with(
 def test_a_layer_sees_the_new_version_of_a_tool(tmp_path, write_plugin):
     source = 'from satchel import tool\n@tool\ndef greet() -> str:\n    return "{word}"\n'
     write_plugin(tmp_path, "demo", "active: true\n", tools=source.replace("{word}", "one"))
-    bag = Satchel(plugins=[tmp_path])
+    app = Satchel(plugins=[tmp_path])
     seen = []
 
     async def note(call, inner):
@@ -103,14 +103,14 @@ def test_a_layer_sees_the_new_version_of_a_tool(tmp_path, write_plugin):
         async for item in inner(call):
             yield item
 
-    bag.register_middleware(note, tool="greet")
-    session = bag.session()
+    app.register_middleware(note, tool="greet")
+    session = app.session()
     assert asyncio.run(session.call("greet")).text == "one"
     write_plugin(tmp_path, "demo", "active: true\n", tools=source.replace("{word}", "two"))
-    bag.refresh()
+    app.refresh()
     assert asyncio.run(session.call("greet")).text == "two"
     assert seen[0] is not seen[1]
-    assert seen[1] is bag.catalog.tools["greet"].tool
+    assert seen[1] is app.catalog.tools["greet"].tool
 
 
 def test_an_idempotent_tool_runs_again_once_it_is_reloaded(tmp_path, write_plugin):
@@ -122,9 +122,9 @@ def test_an_idempotent_tool_runs_again_once_it_is_reloaded(tmp_path, write_plugi
             return "{word}"
     """
     write_plugin(tmp_path, "demo", "active: true\n", tools=source.replace("{word}", "one"))
-    bag = Satchel(plugins=[tmp_path])
-    session = bag.session()
+    app = Satchel(plugins=[tmp_path])
+    session = app.session()
     assert asyncio.run(session.call("greet")).text == "one"
     write_plugin(tmp_path, "demo", "active: true\n", tools=source.replace("{word}", "two"))
-    bag.refresh()
+    app.refresh()
     assert asyncio.run(session.call("greet")).text == "two"

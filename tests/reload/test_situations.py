@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from satchel import Pace, Settings
+from satchel import Settings, WatchTimings
 from satchel.sources import native_notifier
 
 
@@ -71,7 +71,7 @@ def test_a_nested_folder_with_a_file_written_at_once_is_never_missed(watched, ro
         names = [f"skill-{number}" for number in range(100)]
         for number, name in enumerate(names):
             write_skill(root / f"team-{number}" / "deep" / "down", name)
-            seen.until(lambda name=name: name in seen.bag.catalog.skills)
+            seen.until(lambda name=name: name in seen.app.catalog.skills)
         seen.until_names(*names)
         seen.until_as_cold()
 
@@ -100,7 +100,7 @@ def test_a_file_saved_again_and_again_by_atomic_rename_is_always_current(
             fresh.replace(skill / "SKILL.md")
             seen.until(
                 lambda number=number: (
-                    seen.bag.catalog.skills["pdf"].description == f"Version {number}."
+                    seen.app.catalog.skills["pdf"].description == f"Version {number}."
                 )
             )
         seen.until_as_cold()
@@ -112,7 +112,7 @@ def test_edits_of_the_same_length_in_the_same_second_are_all_seen(watched, root,
         for letter in "bcdefghijk":
             write_skill(root, "pdf", description=letter * 4)
             seen.until(
-                lambda letter=letter: seen.bag.catalog.skills["pdf"].description == letter * 4
+                lambda letter=letter: seen.app.catalog.skills["pdf"].description == letter * 4
             )
 
 
@@ -126,7 +126,7 @@ def test_a_file_written_in_pieces_ends_whole_and_is_never_called_broken(
             for start in range(0, len(text), 7):
                 file.write(text[start : start + 7])
                 file.flush()
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "New.")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "New.")
         seen.until_as_cold()
         assert {event for event, _, _ in seen.events()} == {"changed"}
 
@@ -156,12 +156,12 @@ def test_a_link_inside_the_root_may_be_switched_as_mounted_configuration_is(
     (root / "..data").symlink_to("..v1")
     (root / "pdf").symlink_to("..data/pdf")
     with watched(skills=[root]) as seen:
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "One.")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "One.")
         (root / "..next").symlink_to("..v2")
         (root / "..next").replace(root / "..data")
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "Two.")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "Two.")
         write_skill(root / "..v2", "pdf", description="Two, edited.")
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "Two, edited.")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "Two, edited.")
         seen.until_as_cold()
 
 
@@ -170,7 +170,7 @@ def test_a_folder_reachable_by_two_paths_is_current_by_both(watched, root, write
     (root / "alias").symlink_to("real")
     with watched(skills=[root]) as seen:
         write_skill(root / "real", "pdf", description="New.")
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "New.")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "New.")
         seen.until_as_cold()
 
 
@@ -195,13 +195,13 @@ def test_a_file_name_that_is_not_utf8_does_not_end_the_watch_and_is_told(
         seen.until(
             lambda: (
                 {"watcher-failed", "source-name-not-utf8"}
-                <= {item.code for item in seen.bag.catalog.diagnostics}
+                <= {item.code for item in seen.app.catalog.diagnostics}
             )
         )
         write_skill(root, "docx")
         seen.until_names("docx", "pdf")
         write_skill(root, "pdf", description="Edited.")
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "Edited.")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "Edited.")
 
 
 class Lossy:
@@ -223,7 +223,7 @@ def test_events_that_were_lost_are_made_up_for(watched, root, write_skill):
     with watched(notifier=Lossy, skills=[root]) as seen:
         for number in range(5):
             write_skill(root, f"skill-{number}")
-            seen.until(lambda number=number: f"skill-{number}" in seen.bag.catalog.skills)
+            seen.until(lambda number=number: f"skill-{number}" in seen.app.catalog.skills)
         seen.until_as_cold()
 
 
@@ -240,8 +240,8 @@ def test_a_watcher_that_dies_is_started_again(watched, root, write_skill):
     with watched(notifier=Mortal, skills=[root]) as seen:
         for number in range(3):
             write_skill(root, f"skill-{number}")
-            seen.until(lambda number=number: f"skill-{number}" in seen.bag.catalog.skills)
-        seen.until(lambda: "watcher-failed" in {d.code for d in seen.bag.catalog.diagnostics})
+            seen.until(lambda number=number: f"skill-{number}" in seen.app.catalog.skills)
+        seen.until(lambda: "watcher-failed" in {d.code for d in seen.app.catalog.diagnostics})
 
 
 def test_without_any_notification_from_the_system_the_folders_are_compared(
@@ -251,17 +251,17 @@ def test_without_any_notification_from_the_system_the_folders_are_compared(
         raise OSError("inotify limit reached")
 
     with watched(notifier=no_inotify, skills=[root]) as seen:
-        seen.until(lambda: "watcher-polling" in {d.code for d in seen.bag.catalog.diagnostics})
+        seen.until(lambda: "watcher-polling" in {d.code for d in seen.app.catalog.diagnostics})
         write_skill(root, "pdf")
         seen.until_names("pdf")
         write_skill(root, "pdf", description="In the same second.")
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "In the same second.")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "In the same second.")
         shutil.rmtree(root)
         seen.until_names()
 
 
 def test_polling_can_be_chosen(watched, root, write_skill):
-    settings = Settings(polling=True, pace=Pace(poll=0.05))
+    settings = Settings(polling=True, pace=WatchTimings(poll=0.05))
     with watched(skills=[root], settings=settings) as seen:
         write_skill(root, "pdf")
         seen.until_names("pdf")
@@ -298,13 +298,13 @@ def test_a_checkout_of_thousands_of_files_is_a_few_looks_and_one_result(
         write_skill(root, f"skill-{number}", description="Two.")
     git(project, "commit", "-qam", "two")
     with watched(skills=[root]) as seen:
-        first = seen.bag.catalog.generation
+        first = seen.app.catalog.generation
         git(project, "checkout", "-q", "one")
         seen.until(
-            lambda: {skill.description for skill in seen.bag.catalog.skills.values()} == {"One."}
+            lambda: {skill.description for skill in seen.app.catalog.skills.values()} == {"One."}
         )
-        assert len(seen.bag.catalog.skills) == count
-        assert seen.bag.catalog.generation - first <= 5
+        assert len(seen.app.catalog.skills) == count
+        assert seen.app.catalog.generation - first <= 5
         seen.until_as_cold()
 
 
@@ -313,14 +313,14 @@ def test_a_broken_edit_keeps_the_last_good_version_and_mending_recovers(watched,
     with watched(skills=[root]) as seen:
         (skill / "SKILL.md").write_text("no frontmatter any more")
         change = seen.until_event("stale", "pdf")
-        entry = seen.bag.catalog.skills["pdf"]
+        entry = seen.app.catalog.skills["pdf"]
         assert (entry.state, entry.description) == ("stale", "Good.")
         assert {"skill-no-frontmatter", "last-good"} <= {item.code for item in entry.diagnostics}
         assert "SKILL.md" in change.message
-        assert "Good." in seen.bag.session().prompt()
+        assert "Good." in seen.app.session().prompt()
         write_skill(root, "pdf", description="Mended.")
         seen.until_event("recovered", "pdf")
-        assert seen.bag.catalog.skills["pdf"].description == "Mended."
+        assert seen.app.catalog.skills["pdf"].description == "Mended."
         seen.until_as_cold()
 
 
@@ -354,7 +354,7 @@ def test_a_reader_sees_one_generation_or_the_next_never_a_mix(watched, root, wri
 
         def read() -> None:
             while not stop.is_set():
-                versions = {skill.description for skill in seen.bag.catalog.skills.values()}
+                versions = {skill.description for skill in seen.app.catalog.skills.values()}
                 if len(versions) > 1:
                     mixes.append(versions)
 
@@ -363,7 +363,7 @@ def test_a_reader_sees_one_generation_or_the_next_never_a_mix(watched, root, wri
         for version in ("two", "one") * 5:
             (root / "next").symlink_to(f"..{version}")
             (root / "next").replace(root / "now")
-            seen.until(lambda version=version: seen.bag.catalog.skills["b"].description == version)
+            seen.until(lambda version=version: seen.app.catalog.skills["b"].description == version)
         stop.set()
         reader.join()
     assert not mixes
@@ -396,9 +396,9 @@ def test_a_broken_copy_never_shadows_a_good_one(watched, root, write_skill):
     with watched(skills=[root]) as seen:
         write_skill(root / "x", "pdf", text="broken")
         seen.until_event("stale", "pdf")
-        assert seen.bag.catalog.skills["pdf"].description == "x"
+        assert seen.app.catalog.skills["pdf"].description == "x"
         write_skill(root / "y", "pdf", description="y")
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "y")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "y")
         write_skill(root / "x", "pdf", description="x, mended")
-        seen.until(lambda: seen.bag.catalog.skills["pdf"].description == "x, mended")
+        seen.until(lambda: seen.app.catalog.skills["pdf"].description == "x, mended")
         seen.until_as_cold()

@@ -32,7 +32,7 @@ def a_run(
     """Return a run of a function; `others` are the tools to which a layer may send the call."""
     tool = a_tool(fn, **options)
     known = {other.name: (other, "basic") for other in (tool, *others)}
-    call = ToolCall(tool.name, {} if arguments is None else arguments, id=id)
+    call = ToolCall(name=tool.name, arguments={} if arguments is None else arguments, id=id)
     return begin(call, tool, limits, layers=layers, find=known.get, answers=answers, tasks=tasks)
 
 

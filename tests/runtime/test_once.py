@@ -8,7 +8,7 @@ from runs import a_run, a_tool, begun, now, play, play_for_real, turns
 from satchel.errors import ToolError
 from satchel.runtime import begin
 from satchel.runtime import once as module
-from satchel.runtime.once import Answers
+from satchel.runtime.once import RepeatedAnswers
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolCall, ToolResult
 
@@ -17,7 +17,7 @@ class Counted:
     """A tool that counts its runs, each of which takes a second, and fails as it is told to."""
 
     def __init__(self, *problems, **options):
-        self.runs, self.problems, self.answers = 0, list(problems), Answers()
+        self.runs, self.problems, self.answers = 0, list(problems), RepeatedAnswers()
         self.tool = a_tool(self._fn, idempotent=True, **options)
 
     async def _fn(self, x: int = 0, y: str = ""):
@@ -65,7 +65,7 @@ def test_another_session_and_another_tool_have_their_own_answers():
         probe, other = Counted(), Counted()
         other.answers = probe.answers
         assert numbers([await probe.run().result(), await other.run().result()]) == [1, 1]
-        probe.answers = Answers()
+        probe.answers = RepeatedAnswers()
         assert numbers([await probe.run().result()]) == [2]
 
     play(main())
@@ -149,7 +149,7 @@ def test_a_stream_is_kept_but_nobody_waits_for_it():
         yield "b"
 
     async def main():
-        answers, tool = Answers(), a_tool(fn, idempotent=True)
+        answers, tool = RepeatedAnswers(), a_tool(fn, idempotent=True)
         results = await asyncio.gather(*(a_run(tool, answers=answers).result() for _ in range(3)))
         assert [result.text for result in results] == ["ab"] * 3
         assert (await a_run(tool, answers=answers).result()).text == "ab"
@@ -164,7 +164,7 @@ def test_a_stream_that_is_left_early_is_not_kept():
             yield "a"
             yield "b"
 
-        answers, tool = Answers(), a_tool(fn, idempotent=True)
+        answers, tool = RepeatedAnswers(), a_tool(fn, idempotent=True)
         run = a_run(tool, answers=answers)
         await run.next()
         await run.close()
@@ -212,7 +212,7 @@ class Handmade(Tool):
 
 def test_a_tool_that_is_a_dataclass_is_itself_and_no_other():
     async def main():
-        answers = Answers()
+        answers = RepeatedAnswers()
         oslo, bergen, other_oslo = Handmade("Oslo"), Handmade("Bergen"), Handmade("Oslo")
         for tool in (oslo, bergen, other_oslo, oslo):
             result = await a_run(tool, answers=answers).result()
@@ -223,7 +223,7 @@ def test_a_tool_that_is_a_dataclass_is_itself_and_no_other():
 
 
 def test_answers_live_no_longer_than_their_tool():
-    answers = Answers()
+    answers = RepeatedAnswers()
 
     async def main():
         tool = Handmade("Oslo")
@@ -267,9 +267,9 @@ def test_a_call_without_a_tool_passes_through():
         async def inner(call):
             yield ToolResult()
 
-        layer = module.once(Answers())
+        layer = module.once(RepeatedAnswers())
         for _ in range(2):
-            assert [item async for item in layer(ToolCall("probe"), inner)] == [ToolResult()]
+            assert [item async for item in layer(ToolCall(name="probe"), inner)] == [ToolResult()]
 
     play(main())
 
@@ -280,8 +280,8 @@ def test_a_layer_that_yields_several_results_settles_once():
             yield ToolResult(structured=1)
             yield ToolResult(structured=2)
 
-        call = ToolCall("probe", tool=Handmade("Oslo"))
-        items = [item.structured async for item in module.once(Answers())(call, inner)]
+        call = ToolCall(name="probe", tool=Handmade("Oslo"))
+        items = [item.structured async for item in module.once(RepeatedAnswers())(call, inner)]
         assert items == [1, 2]
 
     play(main())
@@ -291,7 +291,7 @@ def test_without_a_memory_each_call_runs():
     async def main():
         probe = Counted()
         for _ in range(2):
-            await begin(ToolCall("probe"), probe.tool, Limits()).result()
+            await begin(ToolCall(name="probe"), probe.tool, Limits()).result()
         assert probe.runs == 2
 
     play(main())

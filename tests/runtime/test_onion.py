@@ -5,7 +5,7 @@ import pytest
 from runs import play
 
 from satchel.errors import DefinitionError
-from satchel.runtime.onion import Layer, layers_for, nowhere, redirected, wrap
+from satchel.runtime.onion import ScopedMiddleware, layers_for, nowhere, redirected, wrap
 from satchel.tools import FunctionTool, Text, ToolCall, ToolResult
 
 
@@ -32,7 +32,7 @@ ONE, TWO = tool("one"), tool("two")
 @pytest.mark.parametrize("middleware", [None, "text", 1])
 def test_what_cannot_be_called_is_no_layer(middleware):
     with pytest.raises(DefinitionError, match="middleware is an async generator"):
-        Layer(middleware)
+        ScopedMiddleware(middleware)
 
 
 def test_a_coroutine_is_no_layer():
@@ -40,12 +40,12 @@ def test_a_coroutine_is_no_layer():
         return inner(call)
 
     with pytest.raises(DefinitionError) as caught:
-        Layer(log)
+        ScopedMiddleware(log)
     assert "`yield` in it" in str(caught.value)
 
 
 def test_whatever_else_can_be_called_is_a_layer():
-    assert Layer(partial(a_layer("a"), 1)).breadth == 0
+    assert ScopedMiddleware(partial(a_layer("a"), 1)).breadth == 0
 
 
 def test_the_broadest_layer_is_outermost_else_the_first_that_came():
@@ -54,7 +54,7 @@ def test_the_broadest_layer_is_outermost_else_the_first_that_came():
     def layer(name, **about):
         made = a_layer(name)
         names[made] = name
-        return Layer(made, **about)
+        return ScopedMiddleware(made, **about)
 
     layers = [
         layer("tool", tool="one"),
@@ -72,7 +72,7 @@ def test_the_broadest_layer_is_outermost_else_the_first_that_came():
 
 def test_a_layer_of_a_group_stands_around_every_tool_of_it_whatever_else_that_belongs_to():
     maps, web = a_layer("maps"), a_layer("web")
-    layers = [Layer(maps, group="maps"), Layer(web, group="web")]
+    layers = [ScopedMiddleware(maps, group="maps"), ScopedMiddleware(web, group="web")]
     assert layers_for(layers, "one", ("geo", "maps")) == (maps,)
     assert layers_for(layers, "one", ("web", "maps")) == (maps, web)
     assert layers_for(layers, "one", ("geo",)) == layers_for(layers, "one", ()) == ()
@@ -83,11 +83,11 @@ def test_layers_stand_around_a_call_like_the_skins_of_an_onion():
 
     async def bottom(call):
         noted.append("tool")
-        yield ToolResult((Text("done"),))
+        yield ToolResult(content=(Text("done"),))
 
     async def main():
         handler = wrap(bottom, [a_layer("M1", noted), a_layer("M2", noted)])
-        return [item.text async for item in handler(ToolCall("one", tool=ONE))]
+        return [item.text async for item in handler(ToolCall(name="one", tool=ONE))]
 
     assert play(main()) == ["done"]
     assert noted == ["M1 pre one", "M2 pre one", "tool", "M2 post", "M1 post"]
@@ -105,7 +105,7 @@ def test_what_each_layer_opens_is_noted_from_the_outside_in():
             yield ToolResult()
 
         handler = wrap(bottom, [a_layer("M1", []), a_layer("M2", [])], nowhere, opened.append)
-        async for _ in handler(ToolCall("one", tool=ONE)):
+        async for _ in handler(ToolCall(name="one", tool=ONE)):
             pass
 
     play(main())
@@ -129,7 +129,7 @@ def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
 
     async def main():
         handler = wrap(bottom, [outer, inside], {"two": (TWO, ("maps",))}.get)
-        async for _ in handler(ToolCall("one", tool=ONE)):
+        async for _ in handler(ToolCall(name="one", tool=ONE)):
             pass
 
     play(main())
@@ -137,10 +137,10 @@ def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
 
 
 def test_a_call_keeps_its_tool_as_long_as_it_names_that():
-    call = ToolCall("one", tool=ONE)
+    call = ToolCall(name="one", tool=ONE)
     assert redirected(call, nowhere) is call
-    assert redirected(ToolCall("one"), {"one": (ONE, ("basic",))}.get).tool is ONE
+    assert redirected(ToolCall(name="one"), {"one": (ONE, ("basic",))}.get).tool is ONE
 
 
 def test_a_call_that_names_nothing_has_no_tool():
-    assert redirected(ToolCall("three", tool=ONE, groups=("maps",)), nowhere).tool is None
+    assert redirected(ToolCall(name="three", tool=ONE, groups=("maps",)), nowhere).tool is None

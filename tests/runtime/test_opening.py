@@ -24,12 +24,12 @@ def test_what_was_opened_is_closed_however_the_block_is_left():
     noted = []
 
     async def main():
-        async with opened(handler(noted), ToolCall("probe")) as items:
+        async with opened(handler(noted), ToolCall(name="probe")) as items:
             async for _ in items:
                 break
         assert noted == ["closed"]
         with pytest.raises(ValueError, match="mine"):
-            async with opened(handler(noted), ToolCall("probe")) as items:
+            async with opened(handler(noted), ToolCall(name="probe")) as items:
                 await anext(items)
                 raise ValueError("mine")
         assert noted == ["closed"] * 2

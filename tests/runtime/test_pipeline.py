@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from runs import a_run, a_tool, play
 
-from satchel.runtime import TaskBook, begin, run_call
-from satchel.runtime.once import Answers
+from satchel.runtime import BackgroundTasks, begin, run_call
+from satchel.runtime.once import RepeatedAnswers
 from satchel.runtime.onion import wrap
 from satchel.runtime.run import LayeredRun, ToolRun
 from satchel.settings import Limits
@@ -38,19 +38,19 @@ def test_a_tool_without_layers_runs_as_it_is():
     assert isinstance(a_run(fn), ToolRun)
     assert isinstance(a_run(fn, idempotent=True), ToolRun)
     assert isinstance(a_run(fn, background=True), ToolRun)
-    assert isinstance(a_run(fn, idempotent=True, answers=Answers()), LayeredRun)
+    assert isinstance(a_run(fn, idempotent=True, answers=RepeatedAnswers()), LayeredRun)
     assert isinstance(a_run(fn, layers=[passing]), LayeredRun)
 
 
 def test_a_call_knows_its_tool():
     tool = a_tool(fn)
-    assert begin(ToolCall("probe"), tool, Limits()).call.tool is tool
-    call = ToolCall("probe", tool=tool)
+    assert begin(ToolCall(name="probe"), tool, Limits()).call.tool is tool
+    call = ToolCall(name="probe", tool=tool)
     assert begin(call, tool, Limits()).call is call
 
 
 def test_one_call_runs_with_nothing_around_it():
-    assert play(run_call(a_tool(fn), ToolCall("probe"), Limits())).text == "done"
+    assert play(run_call(a_tool(fn), ToolCall(name="probe"), Limits())).text == "done"
 
 
 def test_what_a_tool_asks_for_stands_inside_of_the_layers():
@@ -66,7 +66,10 @@ def test_what_a_tool_asks_for_stands_inside_of_the_layers():
             yield item
 
     async def main():
-        answers, tool = Answers(), a_tool(other, idempotent=True, postprocess=post_async(post))
+        answers, tool = (
+            RepeatedAnswers(),
+            a_tool(other, idempotent=True, postprocess=post_async(post)),
+        )
         for _ in range(2):
             result = await a_run(tool, answers=answers, layers=[shout]).result()
             assert result.text == "post other 1"
@@ -104,7 +107,7 @@ def test_a_call_that_is_sent_to_another_tool_runs_in_the_ways_of_that_tool():
 
 def test_a_call_that_is_sent_nowhere_finds_no_tool():
     async def main():
-        for options in ({}, {"background": True, "tasks": TaskBook()}):
+        for options in ({}, {"background": True, "tasks": BackgroundTasks()}):
             result = await a_run(fn, layers=[sending("third")], **options).result()
             assert result.error_code == "tool_not_found"
             assert result.text == "there is no tool 'third'"
@@ -115,7 +118,7 @@ def test_a_call_that_is_sent_nowhere_finds_no_tool():
 
 def test_a_background_call_that_is_sent_to_another_tool_runs_that():
     async def main():
-        book = TaskBook()
+        book = BackgroundTasks()
         second = a_tool(other, name="second", background=True)
         options = {"background": True, "tasks": book}
         run = a_run(fn, layers=[sending("second")], others=[second], **options)
@@ -142,7 +145,7 @@ def test_layers_stand_around_the_start_of_a_background_task():
         return result.text.upper()
 
     async def main():
-        book = TaskBook()
+        book = BackgroundTasks()
         tool = a_tool(fn, background=True, postprocess=shout)
         await a_run(tool, layers=[noting], tasks=book).result()
         await asyncio.wait([book.get("task_1").work])
@@ -173,7 +176,7 @@ def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
         second = a_tool(other, name="second")
         tool = a_tool(fn)
         run = begin(
-            ToolCall("probe"),
+            ToolCall(name="probe"),
             tool,
             Limits(),
             layers=[everywhere, sending("second")],
@@ -194,7 +197,7 @@ def test_layers_may_be_tried_without_anything_around_them():
             yield (await run_call(tool, call, Limits())).text
 
         handler = wrap(bottom, [passing, passing])
-        assert [item async for item in handler(ToolCall("probe", tool=tool))] == ["done"]
+        assert [item async for item in handler(ToolCall(name="probe", tool=tool))] == ["done"]
 
     play(main())
 

@@ -20,7 +20,7 @@ def shorten(call, result):
 
 async def shorten_async(call, result):
     await asyncio.sleep(0)
-    return ToolResult((Text("mine"),), structured=[1])
+    return ToolResult(content=(Text("mine"),), structured=[1])
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ async def forecast_later(city: str, days: int = 3):
 @pytest.mark.parametrize("arguments", [{"city": "Oslo"}, '{"city": "Oslo"}'])
 def test_a_call_gives_what_the_tool_returned_under_the_id_of_the_call(fn, arguments):
     assert call(fn, arguments) == ToolResult(
-        (Text('{"city":"Oslo","days":3}'),),
+        content=(Text('{"city":"Oslo","days":3}'),),
         structured={"city": "Oslo", "days": 3},
         call_id="call-1",
     )
@@ -325,9 +325,9 @@ async def counting():
 
 def test_chunks_are_deltas_and_the_last_item_is_all_of_it():
     first, second, result = play(items_of(a_run(counting)))
-    assert first == ToolChunk((Text("one "),), call_id="call-1")
-    assert second == ToolChunk((Text("two"),), call_id="call-1")
-    assert result == ToolResult((Text("one two"),), call_id="call-1")
+    assert first == ToolChunk(content=(Text("one "),), call_id="call-1")
+    assert second == ToolChunk(content=(Text("two"),), call_id="call-1")
+    assert result == ToolResult(content=(Text("one two"),), call_id="call-1")
 
 
 def test_the_result_of_a_stream_may_be_asked_for_alone():
@@ -629,7 +629,7 @@ def test_what_was_told_until_now_can_be_seen():
         run = a_run(counting)
         assert run.so_far == ToolResult()
         await run.next()
-        assert run.so_far == ToolResult((Text("one "),), call_id="call-1")
+        assert run.so_far == ToolResult(content=(Text("one "),), call_id="call-1")
         await run.close()
 
     play(main())
@@ -970,7 +970,7 @@ async def changing_each_chunk(call, inner):
 
 
 async def answering(call, inner):
-    yield ToolResult((Text("cached"),))
+    yield ToolResult(content=(Text("cached"),))
 
 
 async def yielding_only_chunks(call, inner):
@@ -980,13 +980,13 @@ async def yielding_only_chunks(call, inner):
 
 
 async def yielding_after_the_result(call, inner):
-    yield ToolResult((Text("first"),))
-    yield ToolChunk((Text("and more"),))
+    yield ToolResult(content=(Text("first"),))
+    yield ToolChunk(content=(Text("and more"),))
 
 
 async def yielding_two_results(call, inner):
-    yield ToolResult((Text("first"),))
-    yield ToolResult((Text("second"),))
+    yield ToolResult(content=(Text("first"),))
+    yield ToolResult(content=(Text("second"),))
 
 
 async def yielding_text(call, inner):
@@ -1064,7 +1064,7 @@ async def yielding_nothing(call, inner):
 
 
 async def yielding_a_broken_chunk(call, inner):
-    yield ToolChunk("no blocks")
+    yield ToolChunk(content="no blocks")
     await forever()
 
 
@@ -1306,7 +1306,7 @@ def test_a_layer_may_limit_the_time_of_what_is_inside():
 def test_a_layer_may_make_of_an_interruption_what_it_likes_but_it_stays_marked():
     async def hiding(call, inner):
         async for _item in inner(call):
-            yield ToolResult((Text("all is well"),), structured=[1], metadata={"a": 1})
+            yield ToolResult(content=(Text("all is well"),), structured=[1], metadata={"a": 1})
 
     result = play(interrupted_at(layered(forever, hiding)))
     assert result.text.startswith("all is well\n[probe was interrupted by the user")

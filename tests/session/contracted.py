@@ -22,24 +22,26 @@ def in_time(main):
     return asyncio.run(bounded())
 
 
-def hold(bag: Satchel, function, schema=None, /, *, options: dict[str, Any] | None = None, **parts):
+def hold(app: Satchel, function, schema=None, /, *, options: dict[str, Any] | None = None, **parts):
     """Register a function, and hold it to a contract of these parts."""
-    made = bag.register_tool(function, **(options or {}))
-    contract = ToolContract(made.name, schema or {}, f"About {made.name}.", **parts)
-    bag.register_contract(contract)
+    made = app.register_tool(function, **(options or {}))
+    contract = ToolContract(
+        name=made.name, schema=schema or {}, description=f"About {made.name}.", **parts
+    )
+    app.register_contract(contract)
     return contract
 
 
 def holding(function, schema=None, /, **parts) -> Satchel:
     """Return a satchel with one tool that is held to a contract."""
-    bag = Satchel()
-    hold(bag, function, schema, **parts)
-    return bag
+    app = Satchel()
+    hold(app, function, schema, **parts)
+    return app
 
 
 def appends(key: str = "log", **more) -> ToolStateEffect:
     """Return an effect that adds to a list."""
-    return ToolStateEffect(key, list, merge="append", **more)
+    return ToolStateEffect(key=key, type_hint=list, merge="append", **more)
 
 
 async def as_call(place, name, arguments=None, **more):
@@ -56,7 +58,7 @@ async def as_plan(place, name, arguments=None, *, call_id="", **more):
     """Make one call by `execute`."""
     from satchel import ToolCall
 
-    call = ToolCall(name, {} if arguments is None else arguments, call_id)
+    call = ToolCall(name=name, arguments={} if arguments is None else arguments, id=call_id)
     (result,) = await place.execute([call], **more)
     return result
 
@@ -65,7 +67,7 @@ async def as_streamed_plan(place, name, arguments=None, *, call_id="", **more):
     """Make one call by `execute_streaming`."""
     from satchel import ToolCall
 
-    call = ToolCall(name, {} if arguments is None else arguments, call_id)
+    call = ToolCall(name=name, arguments={} if arguments is None else arguments, id=call_id)
     ((_, result),) = [item async for item in place.execute_streaming([call], **more)]
     return result
 

@@ -27,21 +27,21 @@ def fetch(url: str) -> str:
 
 def maps_and_web(**options) -> Satchel:
     """Return `echo` in `basic`, `route` in `maps`, `fetch` in `web`; both groups are off."""
-    bag = Satchel(**options)
-    bag.create_group("maps", "Geocoding and routes.", notes="Geocode first.")
-    bag.create_group("web", "Reading pages.", notes="Be polite.")
-    bag.register_tool(echo)
-    bag.register_tool(route, group="maps")
-    bag.register_tool(fetch, group="web")
-    return bag
+    app = Satchel(**options)
+    app.create_group("maps", "Geocoding and routes.", notes="Geocode first.")
+    app.create_group("web", "Reading pages.", notes="Be polite.")
+    app.register_tool(echo)
+    app.register_tool(route, group="maps")
+    app.register_tool(fetch, group="web")
+    return app
 
 
 def locked(**options) -> Satchel:
     """Return those, and `vault`, which needs a key that nobody configured."""
-    bag = maps_and_web(**options)
-    bag.create_group("vault", "Secrets.", requires=["VAULT_KEY"])
-    bag.register_tool(echo, name="unlock", group="vault", description="Open the vault.")
-    return bag
+    app = maps_and_web(**options)
+    app.create_group("vault", "Secrets.", requires=["VAULT_KEY"])
+    app.register_tool(echo, name="unlock", group="vault", description="Open the vault.")
+    return app
 
 
 def answer(place, name, /, **arguments):

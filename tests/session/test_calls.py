@@ -37,10 +37,10 @@ def in_time(main):
     return asyncio.run(bounded())
 
 
-def bag_of(*tools: Any, **options: Any) -> Satchel:
-    bag = Satchel()
-    bag.tools.register_many(tools, **options)
-    return bag
+def app_of(*tools: Any, **options: Any) -> Satchel:
+    app = Satchel()
+    app.tools.register_many(tools, **options)
+    return app
 
 
 @tool
@@ -91,12 +91,12 @@ class Gate:
 
 
 def test_a_group_a_name_a_description_and_presets_are_taken():
-    bag = Satchel()
-    bag.create_group("words")
-    bag.register_tool(
+    app = Satchel()
+    app.create_group("words")
+    app.register_tool(
         echo, group="words", name="say", description="Say it.", presets={"text": "fixed"}
     )
-    session = bag.session(meta_tool=False)
+    session = app.session(meta_tool=False)
     assert session.schemas() == []
     session.activate("words")
     (schema,) = session.schemas("anthropic")
@@ -112,8 +112,8 @@ def test_a_schema_written_by_hand_is_used_and_never_changed():
         "required": ["text"],
     }
     before = json.dumps(written)
-    bag = bag_of(echo, parameters=written)
-    session = bag.session()
+    app = app_of(echo, parameters=written)
+    session = app.session()
     for dialect in DIALECTS:
         for schema in session.schemas(dialect):
             schema.clear()
@@ -140,13 +140,13 @@ async def later(call: ToolCall, result: ToolResult) -> str:
     ],
 )
 def test_a_result_may_be_replaced_or_kept_by_its_owner(postprocess, text):
-    bag = bag_of(echo, postprocess=postprocess)
-    assert in_time(bag.session().call("echo", {"text": "hi"})).text == text
+    app = app_of(echo, postprocess=postprocess)
+    assert in_time(app.session().call("echo", {"text": "hi"})).text == text
 
 
 def test_a_postprocess_that_fails_is_a_failed_call():
-    bag = bag_of(echo, postprocess=lambda _call, _result: 1 / 0)
-    result = in_time(bag.session().call("echo", {"text": "hi"}))
+    app = app_of(echo, postprocess=lambda _call, _result: 1 / 0)
+    result = in_time(app.session().call("echo", {"text": "hi"}))
     assert result.error_code == "tool_failed"
     assert "division" not in result.text
 
@@ -157,8 +157,8 @@ def test_a_postprocess_sees_the_state_of_its_session_and_no_other():
         call.context.state["calls"] = call.context.state.get("calls", 0) + 1
         return str(call.context.state["calls"])
 
-    bag = bag_of(echo, postprocess=note)
-    one, other = bag.session(), bag.session()
+    app = app_of(echo, postprocess=note)
+    one, other = app.session(), app.session()
     said = [in_time(s.call("echo", {"text": "x"}, call_id="1")).text for s in (one, one, other)]
     assert said == ["1", "2", "1"]
     assert (one.state, other.state) == ({"calls": 2}, {"calls": 1})
@@ -166,38 +166,38 @@ def test_a_postprocess_sees_the_state_of_its_session_and_no_other():
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_tool_that_is_there_is_skipped_and_the_one_that_serves_is_returned(times):
-    bag = Satchel()
-    made = bag.register_tool(echo)
+    app = Satchel()
+    made = app.register_tool(echo)
     for _ in range(times):
-        assert bag.register_tool(echo, on_conflict="skip") is made
-    assert len(bag.tools) == 1
+        assert app.register_tool(echo, on_conflict="skip") is made
+    assert len(app.tools) == 1
 
 
 def test_a_plugins_tool_is_minded_by_skip_and_rename(tmp_path, write_plugin):
     source = "from satchel import tool\n@tool\ndef echo(text: str) -> str:\n    return 'plugin'\n"
     write_plugin(tmp_path, "demo", "active: true\n", tools=source)
-    bag = Satchel(plugins=[tmp_path])
-    bag.register_tool(echo, on_conflict="skip")
-    assert in_time(bag.session().call("echo", {"text": "a"})).text == "plugin"
-    assert bag.register_tool(echo, on_conflict="rename").name == "echo_2"
-    assert in_time(bag.session().call("echo_2", {"text": "a"})).text == "a"
+    app = Satchel(plugins=[tmp_path])
+    app.register_tool(echo, on_conflict="skip")
+    assert in_time(app.session().call("echo", {"text": "a"})).text == "plugin"
+    assert app.register_tool(echo, on_conflict="rename").name == "echo_2"
+    assert in_time(app.session().call("echo_2", {"text": "a"})).text == "a"
 
 
 def test_an_overriding_tool_is_the_one_that_is_called():
-    bag = Satchel()
-    bag.register_tool(fail, name="echo")
-    bag.register_tool(echo, on_conflict="override")
-    assert in_time(bag.session().call("echo", {"text": "a"})).text == "a"
+    app = Satchel()
+    app.register_tool(fail, name="echo")
+    app.register_tool(echo, on_conflict="override")
+    assert in_time(app.session().call("echo", {"text": "a"})).text == "a"
 
 
 def test_arguments_without_a_name_of_their_own_are_shown_when_they_are_asked_for():
     def gather(*numbers: int, **labels: str) -> str:
         return f"{numbers} {labels}"
 
-    closed = bag_of(gather).session()
+    closed = app_of(gather).session()
     assert closed.schemas()[0]["function"]["parameters"]["properties"] == {}
     assert in_time(closed.call("gather", {"numbers": [1]})).error_code == "invalid_arguments"
-    session = bag_of(gather, include_var_positional=True, include_var_keyword=True).session()
+    session = app_of(gather, include_var_positional=True, include_var_keyword=True).session()
     assert list(session.schemas()[0]["function"]["parameters"]["properties"]) == [
         "numbers",
         "labels",
@@ -210,12 +210,12 @@ def test_arguments_without_a_name_of_their_own_are_shown_when_they_are_asked_for
 
 
 def test_state_is_shared_between_the_calls_of_a_session_and_never_between_sessions():
-    bag = bag_of(count)
-    one, other = bag.session(), bag.session()
+    app = app_of(count)
+    one, other = app.session(), app.session()
     for expected in (1, 2):
         assert in_time(one.call("count")).structured == expected
     assert in_time(other.call("count")).structured == 1
-    results = in_time(one.execute([ToolCall("count"), ToolCall("count")]))
+    results = in_time(one.execute([ToolCall(name="count"), ToolCall(name="count")]))
     assert {result.structured for result in results} == {3, 4}
     assert one.state == {"calls": 4}
 
@@ -232,12 +232,12 @@ def test_the_host_tells_a_tool_what_it_likes_and_the_session_adds_its_part():
         async def execute(self, context: ToolContext) -> None:
             seen.append(context)
 
-    session = bag_of(look, Looker()).session()
+    session = app_of(look, Looker()).session()
     given = ToolContext(
         metadata={"user": "ada"}, config={"lang": "en"}, messages=["hi"], state={"not": "mine"}
     )
     in_time(session.call("look", call_id="c1", context=given))
-    in_time(session.execute([ToolCall("look_too", id="c2", context=given)]))
+    in_time(session.execute([ToolCall(name="look_too", id="c2", context=given)]))
     for context, (call_id, name) in zip(seen, [("c1", "look"), ("c2", "look_too")], strict=True):
         assert (context.call_id, context.tool) == (call_id, name)
         assert context.state is session.state
@@ -253,8 +253,8 @@ def test_one_context_for_a_step_wins_over_that_of_a_call():
     def user(context: ToolContext) -> str:
         return context.get_metadata("user")
 
-    call = ToolCall("user", context=ToolContext(metadata={"user": "call"}))
-    session = bag_of(user).session()
+    call = ToolCall(name="user", context=ToolContext(metadata={"user": "call"}))
+    session = app_of(user).session()
     step = ToolContext(metadata={"user": "step"})
     assert in_time(session.execute([call]))[0].text == "call"
     assert in_time(session.execute([call], context=step))[0].text == "step"
@@ -268,9 +268,9 @@ def secretive(city: str, key: str, token: str, context: ToolContext) -> str:
 
 
 def injecting() -> Satchel:
-    bag = Satchel(config={"host": {"token": "from config"}})
-    bag.register_tool(secretive, presets={"key": "from preset"}, state=["token"])
-    return bag
+    app = Satchel(config={"host": {"token": "from config"}})
+    app.register_tool(secretive, presets={"key": "from preset"}, state=["token"])
+    return app
 
 
 @pytest.mark.parametrize("name", ["key", "token", "context"])
@@ -278,7 +278,7 @@ def injecting() -> Satchel:
 def test_a_model_that_sends_what_only_the_host_sets_is_refused(name, value):
     session = injecting().session()
     sent = {"city": "Oslo", name: value}
-    (executed,) = in_time(session.execute([ToolCall("secretive", json.dumps(sent))]))
+    (executed,) = in_time(session.execute([ToolCall(name="secretive", arguments=json.dumps(sent))]))
     for result in (in_time(session.call("secretive", sent)), executed):
         assert result.error_code == "invalid_arguments"
         assert f"{name}: is set by the host" in result.text
@@ -286,15 +286,15 @@ def test_a_model_that_sends_what_only_the_host_sets_is_refused(name, value):
 
 
 def test_a_layer_that_sends_what_only_the_host_sets_is_refused_as_well():
-    bag = injecting()
+    app = injecting()
 
     async def inject(call, inner):
         sent = {**call.arguments, "key": "mine"}
-        async for item in inner(ToolCall(call.name, sent, call.id)):
+        async for item in inner(ToolCall(name=call.name, arguments=sent, id=call.id)):
             yield item
 
-    bag.register_middleware(inject)
-    result = in_time(bag.session().call("secretive", {"city": "Oslo"}))
+    app.register_middleware(inject)
+    result = in_time(app.session().call("secretive", {"city": "Oslo"}))
     assert result.error_code == "invalid_arguments"
 
 
@@ -312,7 +312,7 @@ def test_what_is_injected_is_in_no_schema():
 
 @pytest.mark.parametrize("name", [5, None, [], {}, b"echo"])
 def test_a_name_that_is_no_text_is_an_answer_and_no_error(name):
-    result = in_time(bag_of(echo).session().call(name))
+    result = in_time(app_of(echo).session().call(name))
     assert (result.error_code, result.text) == (
         "tool_not_found",
         "The name of a tool must be text.",
@@ -320,7 +320,7 @@ def test_a_name_that_is_no_text_is_an_answer_and_no_error(name):
 
 
 def test_a_name_that_never_ends_or_cannot_be_seen_is_not_sent_back_whole():
-    session = bag_of(echo).session()
+    session = app_of(echo).session()
     assert len(in_time(session.call("x" * 100_000)).text) < 200
     assert "\x1b" not in in_time(session.call("echo\x1b[31m")).text
     assert "Did you mean echo?" in in_time(session.call("ecko")).text
@@ -329,18 +329,18 @@ def test_a_name_that_never_ends_or_cannot_be_seen_is_not_sent_back_whole():
 @pytest.mark.parametrize("junk", [None, "echo", {"name": "echo"}, 5])
 def test_what_is_no_call_is_refused_before_anything_runs(junk):
     gate = Gate()
-    session = bag_of(gate.wait).session()
+    session = app_of(gate.wait).session()
     with pytest.raises(TypeError, match="ToolCall"):
-        in_time(session.execute([ToolCall("wait"), junk]))
+        in_time(session.execute([ToolCall(name="wait"), junk]))
     with pytest.raises(TypeError, match="ToolCall"):
-        session.execute_streaming([ToolCall("wait"), junk])
+        session.execute_streaming([ToolCall(name="wait"), junk])
     assert gate.calls == 0
 
 
 @pytest.mark.parametrize("sent", [5, [], "[1]", "{", b"{}", {5: 1}])
 def test_arguments_that_are_none_are_told(sent):
-    session = bag_of(echo).session()
-    (executed,) = in_time(session.execute([ToolCall("echo", sent)]))
+    session = app_of(echo).session()
+    (executed,) = in_time(session.execute([ToolCall(name="echo", arguments=sent)]))
     for result in (in_time(session.call("echo", sent)), executed):
         assert result.error_code == "invalid_arguments"
 
@@ -358,17 +358,17 @@ def noting(log: list[str], word: str):
 
 
 def test_a_layer_stands_around_all_one_group_or_one_tool_the_broadest_outermost():
-    bag = Satchel()
-    bag.create_group("words", active=True)
-    bag.register_tool(echo, group="words")
-    bag.register_tool(echo, name="say", group="words")
-    bag.register_tool(echo, name="alone")
+    app = Satchel()
+    app.create_group("words", active=True)
+    app.register_tool(echo, group="words")
+    app.register_tool(echo, name="say", group="words")
+    app.register_tool(echo, name="alone")
     log = []
-    bag.register_middleware(noting(log, "tool"), tool="say")
-    bag.register_middleware(noting(log, "group"), group="words")
-    bag.register_middleware(noting(log, "all"))
-    bag.register_middleware(noting(log, "nobody"), group="words", tool="alone")
-    session = bag.session()
+    app.register_middleware(noting(log, "tool"), tool="say")
+    app.register_middleware(noting(log, "group"), group="words")
+    app.register_middleware(noting(log, "all"))
+    app.register_middleware(noting(log, "nobody"), group="words", tool="alone")
+    session = app.session()
     for name in ("echo", "say", "alone"):
         in_time(session.call(name, {"text": "x"}))
     assert log == [
@@ -379,12 +379,12 @@ def test_a_layer_stands_around_all_one_group_or_one_tool_the_broadest_outermost(
 
 
 def test_a_layer_can_be_taken_away_again_by_itself():
-    bag = bag_of(echo)
+    app = app_of(echo)
     log = []
     layer = noting(log, "twice")
-    undo = bag.register_middleware(layer)
-    bag.register_middleware(layer)
-    session = bag.session()
+    undo = app.register_middleware(layer)
+    app.register_middleware(layer)
+    session = app.session()
     in_time(session.call("echo", {"text": "x"}))
     undo()
     undo()
@@ -403,7 +403,7 @@ def test_what_is_no_middleware_is_refused(junk):
 
 
 def test_a_layer_sees_calls_streams_steps_and_the_context():
-    bag = bag_of(echo)
+    app = app_of(echo)
     seen = []
 
     async def note(call, inner):
@@ -412,15 +412,15 @@ def test_a_layer_sees_calls_streams_steps_and_the_context():
         async for item in inner(call):
             yield item
 
-    bag.register_middleware(note)
-    session = bag.session()
+    app.register_middleware(note)
+    session = app.session()
     context = ToolContext(metadata={"user": "ada"})
 
     async def main():
         await session.call("echo", {"text": "x"}, context=context)
         async for _ in session.stream("echo", {"text": "x"}, context=context):
             pass
-        await session.execute([ToolCall("echo", {"text": "x"})], context=context)
+        await session.execute([ToolCall(name="echo", arguments={"text": "x"})], context=context)
 
     in_time(main())
     assert seen == [("echo", "basic", "ada")] * 3
@@ -433,14 +433,14 @@ def test_a_layer_sees_calls_streams_steps_and_the_context():
 def test_results_stand_in_the_order_of_the_calls_and_one_failure_disturbs_nobody():
     async def main():
         gate = Gate()
-        session = bag_of(gate.wait, echo, fail).session()
+        session = app_of(gate.wait, echo, fail).session()
         calls = [
-            ToolCall("wait", id="a"),
-            ToolCall("fail", id="b"),
-            ToolCall("nope", id="c"),
-            ToolCall("echo", {"txt": 1}, id="d"),
-            ToolCall("echo", "{", id="e"),
-            ToolCall("echo", {"text": "fine"}, id="f"),
+            ToolCall(name="wait", id="a"),
+            ToolCall(name="fail", id="b"),
+            ToolCall(name="nope", id="c"),
+            ToolCall(name="echo", arguments={"txt": 1}, id="d"),
+            ToolCall(name="echo", arguments="{", id="e"),
+            ToolCall(name="echo", arguments={"text": "fine"}, id="f"),
         ]
         gate.go_on.set()
         return await session.execute(calls)
@@ -457,8 +457,11 @@ def test_results_stand_in_the_order_of_the_calls_and_one_failure_disturbs_nobody
 def test_answers_come_as_they_are_ready_each_with_the_index_of_its_call():
     async def main():
         gate = Gate()
-        session = bag_of(gate.wait, echo).session()
-        calls = [ToolCall("wait", id="slow"), ToolCall("echo", {"text": "quick"}, id="quick")]
+        session = app_of(gate.wait, echo).session()
+        calls = [
+            ToolCall(name="wait", id="slow"),
+            ToolCall(name="echo", arguments={"text": "quick"}, id="quick"),
+        ]
         order = []
         async for index, result in session.execute_streaming(calls):
             order.append((index, result.call_id))
@@ -503,8 +506,8 @@ async def cancelled(answers):
 def test_whoever_stops_reading_ends_what_still_runs(leave):
     async def main():
         gate = Gate()
-        session = bag_of(gate.wait, echo).session()
-        calls = [ToolCall("wait"), ToolCall("echo", {"text": "x"})]
+        session = app_of(gate.wait, echo).session()
+        calls = [ToolCall(name="wait"), ToolCall(name="echo", arguments={"text": "x"})]
         await leave(session.execute_streaming(calls))
         gc.collect()
         await gate.ended.wait()
@@ -516,7 +519,7 @@ def test_whoever_stops_reading_ends_what_still_runs(leave):
 def test_leaving_a_stream_ends_its_tool():
     async def main():
         gate = Gate()
-        session = bag_of(gate.tell_and_wait).session()
+        session = app_of(gate.tell_and_wait).session()
         async with aclosing(session.stream("tell_and_wait")) as items:
             assert (await anext(items)).text == "so far"
             reading = asyncio.ensure_future(anext(items))
@@ -542,11 +545,13 @@ async def as_stream(session, name):
 
 
 async def as_step(session, name):
-    return (await session.execute([ToolCall(name, id="c1")]))[0]
+    return (await session.execute([ToolCall(name=name, id="c1")]))[0]
 
 
 async def as_streamed_step(session, name):
-    ((_, result),) = [item async for item in session.execute_streaming([ToolCall(name, id="c1")])]
+    ((_, result),) = [
+        item async for item in session.execute_streaming([ToolCall(name=name, id="c1")])
+    ]
     return result
 
 
@@ -558,10 +563,10 @@ WAYS = [as_call, as_stream, as_step, as_streamed_step]
 def test_a_call_is_ended_by_its_id_however_it_was_made(way, layered):
     async def main():
         gate = Gate()
-        bag = bag_of(gate.tell_and_wait)
+        app = app_of(gate.tell_and_wait)
         if layered:
-            bag.register_middleware(noting([], "layer"))
-        session, stranger = bag.session(), bag.session()
+            app.register_middleware(noting([], "layer"))
+        session, stranger = app.session(), app.session()
         work = asyncio.create_task(way(session, "tell_and_wait"))
         await gate.began.wait()
         assert stranger.interrupt("c1") == 0
@@ -581,11 +586,11 @@ def test_a_call_is_ended_by_its_id_however_it_was_made(way, layered):
 def test_a_sibling_goes_on_when_one_call_is_ended():
     async def main():
         gate, other = Gate(), Gate()
-        bag = Satchel()
-        bag.register_tool(gate.wait)
-        bag.register_tool(other.wait, name="other")
-        session = bag.session()
-        calls = [ToolCall("wait", id="1"), ToolCall("other", id="2")]
+        app = Satchel()
+        app.register_tool(gate.wait)
+        app.register_tool(other.wait, name="other")
+        session = app.session()
+        calls = [ToolCall(name="wait", id="1"), ToolCall(name="other", id="2")]
         work = asyncio.create_task(session.execute(calls))
         await gate.began.wait()
         await other.began.wait()
@@ -600,8 +605,8 @@ def test_a_sibling_goes_on_when_one_call_is_ended():
 def test_without_an_id_everything_of_the_session_is_ended():
     async def main():
         gate = Gate()
-        session = bag_of(gate.wait).session()
-        work = asyncio.create_task(session.execute([ToolCall("wait", id=i) for i in "abc"]))
+        session = app_of(gate.wait).session()
+        work = asyncio.create_task(session.execute([ToolCall(name="wait", id=i) for i in "abc"]))
         for _ in range(3):
             await gate.starts.get()
         assert session.interrupt() == 3
@@ -613,7 +618,7 @@ def test_without_an_id_everything_of_the_session_is_ended():
 def test_it_may_come_from_another_thread():
     async def main():
         gate = Gate()
-        session = bag_of(gate.wait).session()
+        session = app_of(gate.wait).session()
         work = asyncio.create_task(session.call("wait", call_id="c1"))
         await gate.began.wait()
         assert await asyncio.to_thread(session.interrupt, "c1") == 1
@@ -623,24 +628,24 @@ def test_it_may_come_from_another_thread():
 
 
 def test_a_call_may_be_ended_by_its_own_first_step():
-    bag = Satchel()
-    session = bag.session()
+    app = Satchel()
+    session = app.session()
 
     async def give_up() -> str:
         session.interrupt("c1")
         await asyncio.Event().wait()
         return "never"
 
-    bag.register_tool(give_up)
+    app.register_tool(give_up)
     assert in_time(session.call("give_up", call_id="c1")).is_interrupted
 
 
 def test_a_background_task_is_ended_by_the_id_of_its_call():
     async def main():
         gate = Gate()
-        bag = Satchel()
-        bag.register_tool(gate.tell_and_wait, background=True)
-        session, stranger = bag.session(), bag.session()
+        app = Satchel()
+        app.register_tool(gate.tell_and_wait, background=True)
+        session, stranger = app.session(), app.session()
         answer = await session.call("tell_and_wait", call_id="c1")
         await gate.began.wait()
         assert stranger.interrupt("c1") == 0
@@ -660,8 +665,8 @@ def test_a_background_task_is_ended_by_the_id_of_its_call():
 
 def test_a_host_may_wait_for_what_a_result_tells_of():
     async def wait():
-        bag = bag_of(echo, background=True)
-        session = bag.session()
+        app = app_of(echo, background=True)
+        session = app.session()
         begun = await session.call("echo", {"text": "at last"})
         done = await session.finished(begun)
         return begun, done, await session.finished(done)
@@ -680,10 +685,10 @@ def names(session) -> list[str]:
 
 
 def test_the_tools_for_tasks_are_there_with_a_background_tool_and_only_then():
-    bag = Satchel()
-    bag.create_group("slow")
-    bag.register_tool(echo, group="slow", background=True)
-    session = bag.session(meta_tool=False)
+    app = Satchel()
+    app.create_group("slow")
+    app.register_tool(echo, group="slow", background=True)
+    session = app.session(meta_tool=False)
     assert names(session) == []
     assert in_time(session.call("view_task", {"task_id": "x"})).error_code == "tool_not_found"
     session.activate("slow")
@@ -693,10 +698,10 @@ def test_the_tools_for_tasks_are_there_with_a_background_tool_and_only_then():
 
 def test_a_task_can_be_looked_after_although_its_tool_is_gone():
     async def main():
-        bag = bag_of(echo, background=True)
-        session = bag.session()
+        app = app_of(echo, background=True)
+        session = app.session()
         await session.call("echo", {"text": "done"})
-        bag.remove_tool("echo")
+        app.remove_tool("echo")
         assert names(session) == TASK_TOOLS
         return await session.call("wait_task", {"task_id": "task_1"})
 
@@ -705,18 +710,18 @@ def test_a_task_can_be_looked_after_although_its_tool_is_gone():
 
 def test_a_tool_that_comes_later_stands_behind_those_for_tasks():
     """What a provider has cached stays a prefix."""
-    bag = bag_of(echo, background=True)
-    session = bag.session()
+    app = app_of(echo, background=True)
+    session = app.session()
     before = session.schemas()
-    bag.register_tool(count, name="a_new_one")
+    app.register_tool(count, name="a_new_one")
     assert session.schemas()[: len(before)] == before
     assert names(session) == ["echo", *TASK_TOOLS, "a_new_one"]
 
 
 def test_a_tool_of_the_hosts_own_wins_over_one_for_tasks():
-    bag = bag_of(echo, background=True)
-    bag.register_tool(count, name="view_task")
-    session = bag.session()
+    app = app_of(echo, background=True)
+    app.register_tool(count, name="view_task")
+    session = app.session()
     assert sorted(names(session)) == sorted(["echo", *TASK_TOOLS])
     assert in_time(session.call("view_task")).structured == 1
 
@@ -731,8 +736,8 @@ def test_a_repeated_call_is_answered_from_memory_in_its_own_session():
         calls.append(key)
         return len(calls)
 
-    bag = bag_of(look_up, idempotent=True)
-    one, other = bag.session(), bag.session()
+    app = app_of(look_up, idempotent=True)
+    one, other = app.session(), app.session()
     first = in_time(one.call("look_up", {"key": "a"}, call_id="1"))
     again = in_time(one.call("look_up", '{"key": "a"}', call_id="2"))
     assert (first.structured, again.structured, again.call_id) == (1, 1, "2")
@@ -741,11 +746,11 @@ def test_a_repeated_call_is_answered_from_memory_in_its_own_session():
 
 
 def test_a_tool_that_takes_the_place_of_another_runs_again():
-    bag = Satchel()
-    bag.register_tool(echo, idempotent=True)
-    session = bag.session()
+    app = Satchel()
+    app.register_tool(echo, idempotent=True)
+    session = app.session()
     in_time(session.call("echo", {"text": "a"}))
-    bag.register_tool(
+    app.register_tool(
         lambda text: text + " anew", name="echo", idempotent=True, on_conflict="override"
     )
     assert in_time(session.call("echo", {"text": "a"})).text == "a anew"
@@ -758,11 +763,11 @@ def test_an_addition_elsewhere_makes_nothing_run_again():
         calls.append(1)
         return len(calls)
 
-    bag = Satchel(config={"host": {"key": "abc"}})
-    bag.register_tool(look_up, idempotent=True)
-    session = bag.session()
+    app = Satchel(config={"host": {"key": "abc"}})
+    app.register_tool(look_up, idempotent=True)
+    session = app.session()
     in_time(session.call("look_up"))
-    bag.register_tool(echo)
+    app.register_tool(echo)
     assert in_time(session.call("look_up")).structured == 1
 
 
@@ -782,46 +787,46 @@ def open_ended(city: str, **more: Any) -> str:
 
 
 def test_a_model_adds_arguments_until_it_is_taken_away():
-    bag = bag_of(open_ended)
-    session = bag.session()
-    bag.set_extended_model("open_ended", More)
+    app = app_of(open_ended)
+    session = app.session()
+    app.set_extended_model("open_ended", More)
     assert "unit" in session.schemas()[0]["function"]["parameters"]["properties"]
     sent = {"city": "Oslo", "unit": "F"}
     assert in_time(session.call("open_ended", sent)).text == "Oslo {'unit': 'F'}"
-    bag.set_extended_model(bag.tools.get("open_ended"), None)
+    app.set_extended_model(app.tools.get("open_ended"), None)
     assert "unit" not in session.schemas()[0]["function"]["parameters"]["properties"]
     assert in_time(session.call("open_ended", sent)).error_code == "invalid_arguments"
 
 
 @pytest.mark.parametrize("junk", [{"unit": "C"}, 5, "More", More()])
 def test_what_is_no_model_is_refused(junk):
-    bag = bag_of(open_ended)
+    app = app_of(open_ended)
     with pytest.raises(DefinitionError):
-        bag.set_extended_model("open_ended", junk)
-    assert bag.catalog.tools["open_ended"].tool is not None
+        app.set_extended_model("open_ended", junk)
+    assert app.catalog.tools["open_ended"].tool is not None
 
 
 def test_a_model_that_does_not_fit_is_refused_and_changes_nothing():
-    bag = bag_of(open_ended, echo)
-    before = bag.catalog
+    app = app_of(open_ended, echo)
+    before = app.catalog
     with pytest.raises(DefinitionError, match="both have city"):
-        bag.set_extended_model("open_ended", Clash)
+        app.set_extended_model("open_ended", Clash)
     with pytest.raises(DefinitionError, match="no further arguments"):
-        bag.set_extended_model("echo", More)
+        app.set_extended_model("echo", More)
     with pytest.raises(NotFoundError, match="did you mean echo"):
-        bag.set_extended_model("ecko", More)
-    assert bag.catalog is before
+        app.set_extended_model("ecko", More)
+    assert app.catalog is before
 
 
 def test_a_tool_of_the_host_that_no_longer_fits_its_model_is_told_of():
-    bag = bag_of(open_ended)
-    bag.set_extended_model("open_ended", More)
-    bag.register_tool(echo, name="open_ended", on_conflict="override")
-    assert "open_ended" not in bag.catalog.tools
-    assert "tool-unfit" in {item.code for item in bag.catalog.diagnostics}
-    bag.remove_tool("open_ended")
-    bag.register_tool(echo, name="open_ended")
-    assert in_time(bag.session().call("open_ended", {"text": "a"})).text == "a"
+    app = app_of(open_ended)
+    app.set_extended_model("open_ended", More)
+    app.register_tool(echo, name="open_ended", on_conflict="override")
+    assert "open_ended" not in app.catalog.tools
+    assert "tool-unfit" in {item.code for item in app.catalog.diagnostics}
+    app.remove_tool("open_ended")
+    app.register_tool(echo, name="open_ended")
+    assert in_time(app.session().call("open_ended", {"text": "a"})).text == "a"
 
 
 def test_a_model_is_for_one_tool_and_not_for_another_of_its_name(tmp_path, write_plugin):
@@ -829,30 +834,30 @@ def test_a_model_is_for_one_tool_and_not_for_another_of_its_name(tmp_path, write
         "from satchel import tool\n@tool\ndef open_ended(x: int) -> str:\n    return 'plugin'\n"
     )
     write_plugin(tmp_path, "demo", "active: true\n", tools=source)
-    bag = Satchel(plugins=[tmp_path])
-    bag.register_tool(open_ended)
-    bag.set_extended_model("open_ended", More)
-    assert bag.catalog.tool("demo:open_ended").tool is not None
-    assert "tool-unfit" not in {item.code for item in bag.catalog.diagnostics}
-    bag.remove_tool("open_ended")
-    assert in_time(bag.session().call("open_ended", {"x": 1})).text == "plugin"
+    app = Satchel(plugins=[tmp_path])
+    app.register_tool(open_ended)
+    app.set_extended_model("open_ended", More)
+    assert app.catalog.tool("demo:open_ended").tool is not None
+    assert "tool-unfit" not in {item.code for item in app.catalog.diagnostics}
+    app.remove_tool("open_ended")
+    assert in_time(app.session().call("open_ended", {"x": 1})).text == "plugin"
 
 
 # ---- schemas -----------------------------------------------------------------------------------
 
 
 def test_two_sessions_get_the_same_bytes_in_every_dialect():
-    bag = bag_of(echo, count, fail, open_ended, background=True)
+    app = app_of(echo, count, fail, open_ended, background=True)
     for dialect in DIALECTS:
-        one, other = (json.dumps(bag.session().schemas(dialect)) for _ in "ab")
+        one, other = (json.dumps(app.session().schemas(dialect)) for _ in "ab")
         assert one == other
         assert "echo" in one
 
 
-@pytest.mark.parametrize("bag", [Satchel(), bag_of(echo)])
-def test_an_unknown_dialect_is_refused_with_the_near_misses(bag):
+@pytest.mark.parametrize("app", [Satchel(), app_of(echo)])
+def test_an_unknown_dialect_is_refused_with_the_near_misses(app):
     with pytest.raises(NotFoundError, match="did you mean openai"):
-        bag.session().schemas("opnai")
+        app.session().schemas("opnai")
 
 
 def test_a_tool_that_was_only_read_is_not_called_and_not_offered_as_itself(tmp_path, write_plugin):
@@ -865,6 +870,6 @@ def test_a_tool_that_was_only_read_is_not_called_and_not_offered_as_itself(tmp_p
 
 
 def test_a_registration_that_names_what_is_taken_says_how_to_go_on():
-    bag = bag_of(echo)
+    app = app_of(echo)
     with pytest.raises(ConflictError, match="on_conflict="):
-        bag.register_tool(echo)
+        app.register_tool(echo)

@@ -24,16 +24,16 @@ from satchel.runtime.executors import Concurrent, Sequential
 
 
 def never(id: str = "never") -> ToolInvariant:  # noqa: A002
-    return ToolInvariant(id, "Not any more.", lambda call, state, config: False)
+    return ToolInvariant(id=id, rule="Not any more.", check=lambda call, state, config: False)
 
 
 def always(id: str, to: str) -> ToolInvariant:  # noqa: A002
     """Return a rule that corrects the word to another."""
     return ToolInvariant(
-        id,
-        "A word of ours.",
-        lambda call, state, config: call.arguments["word"] == to,
-        lambda call, state, config: (replace(call, arguments={"word": to}), True),
+        id=id,
+        rule="A word of ours.",
+        check=lambda call, state, config: call.arguments["word"] == to,
+        correct=lambda call, state, config: (replace(call, arguments={"word": to}), True),
     )
 
 
@@ -41,10 +41,10 @@ class Talk:
     """A satchel with `wait`, which waits until it is told, and `say`; both are held."""
 
     def __init__(self, **parts) -> None:
-        self.bag, self.began, self.go_on = Satchel(), asyncio.Event(), asyncio.Event()
-        hold(self.bag, self._wait, options={"name": "wait"}, state_effects=(appends(),))
-        hold(self.bag, self._say, {"word": "str - w"}, options={"name": "say"}, **parts)
-        self.session = self.bag.session()
+        self.app, self.began, self.go_on = Satchel(), asyncio.Event(), asyncio.Event()
+        hold(self.app, self._wait, options={"name": "wait"}, state_effects=(appends(),))
+        hold(self.app, self._say, {"word": "str - w"}, options={"name": "say"}, **parts)
+        self.session = self.app.session()
 
     async def _wait(self) -> str:
         self.began.set()
@@ -55,9 +55,11 @@ class Talk:
         return word
 
     def hold_anew(self, name: str = "say", schema=None, **parts) -> None:
-        self.bag.remove_contract(name)
+        self.app.remove_contract(name)
         schema = {"word": "str - w"} if schema is None else schema
-        self.bag.register_contract(ToolContract(name, schema, "Anew.", **parts))
+        self.app.register_contract(
+            ToolContract(name=name, schema=schema, description="Anew.", **parts)
+        )
 
 
 # ---- a reload between validation and the call ---------------------------------------------
@@ -74,9 +76,9 @@ async def run_meanwhile(talk, change, plan, place=None, executor=None):
 
 
 PLAN = [
-    ToolCall("wait", id="w"),
-    ToolCall("say", {"word": "a"}, "1"),
-    ToolCall("say", {"word": "b"}, "2"),
+    ToolCall(name="wait", id="w"),
+    ToolCall(name="say", arguments={"word": "a"}, id="1"),
+    ToolCall(name="say", arguments={"word": "b"}, id="2"),
 ]
 
 
@@ -122,7 +124,12 @@ def test_what_a_call_brings_is_written_once_by_the_contract_that_it_began_with()
 def test_what_a_reload_prunes_is_no_effect():
     async def main():
         talk = Talk(state_effects=(appends(),))
-        drop = ToolInvariant("drop", "No more.", lambda c, s, k: False, lambda c, s, k: DROP_STEP)
+        drop = ToolInvariant(
+            id="drop",
+            rule="No more.",
+            check=lambda c, s, k: False,
+            correct=lambda c, s, k: DROP_STEP,
+        )
         results = await run_meanwhile(
             talk, lambda: talk.hold_anew(invariants=(drop,), state_effects=(appends(),)), PLAN
         )
@@ -144,10 +151,10 @@ def test_what_a_reloaded_call_brings_waits_for_the_calls_ahead_of_it():
             said.put_nowait(word)
             return word
 
-        hold(talk.bag, hold_up, state_effects=(appends(),))
-        hold(talk.bag, speak, {"word": "str - w"})
-        plan = [ToolCall("wait"), ToolCall("hold_up")]
-        plan += [ToolCall("speak", {"word": word}) for word in "ab"]
+        hold(talk.app, hold_up, state_effects=(appends(),))
+        hold(talk.app, speak, {"word": "str - w"})
+        plan = [ToolCall(name="wait"), ToolCall(name="hold_up")]
+        plan += [ToolCall(name="speak", arguments={"word": word}) for word in "ab"]
         work = asyncio.create_task(talk.session.execute(plan, executor=Concurrent(2)))
         await talk.began.wait()
         talk.hold_anew("speak", state_effects=(appends(),))
@@ -164,7 +171,7 @@ def test_what_a_reloaded_call_brings_waits_for_the_calls_ahead_of_it():
 def test_a_contract_that_goes_or_comes_meanwhile_counts_for_what_begins_later():
     async def going():
         talk = Talk(invariants=(always("x", "x"),), state_effects=(appends(),))
-        results = await run_meanwhile(talk, lambda: talk.bag.remove_contract("say"), PLAN)
+        results = await run_meanwhile(talk, lambda: talk.app.remove_contract("say"), PLAN)
         # They were corrected when the plan was judged.
         return [result.text for result in results], talk.session.state
 
@@ -172,15 +179,15 @@ def test_a_contract_that_goes_or_comes_meanwhile_counts_for_what_begins_later():
 
     async def coming():
         talk = Talk()
-        talk.bag.remove_contract("say")
+        talk.app.remove_contract("say")
 
         def change():
-            talk.bag.register_contract(
+            talk.app.register_contract(
                 ToolContract(
-                    "say",
-                    {"word": "str - w"},
-                    "S.",
-                    (always("x", "x"),),
+                    name="say",
+                    schema={"word": "str - w"},
+                    description="S.",
+                    invariants=(always("x", "x"),),
                     state_effects=(appends(),),
                 )
             )
@@ -234,7 +241,7 @@ def test_a_step_holds_its_calls_to_what_it_began_with():
 def test_a_tool_that_goes_meanwhile_is_told_for_its_calls():
     async def main():
         talk = Talk(state_effects=(appends(),))
-        results = await run_meanwhile(talk, lambda: talk.bag.remove_tool("say"), PLAN)
+        results = await run_meanwhile(talk, lambda: talk.app.remove_tool("say"), PLAN)
         assert [result.error_code for result in results] == [
             None,
             "tool_not_found",
@@ -252,12 +259,12 @@ PLUGIN = """
     def say(word: str) -> str:
         return word
 
-    RULE = ToolInvariant("{id}", "Be brief.", lambda call, state, config: {check})
+    RULE = ToolInvariant(id="{id}", rule="Be brief.", check=lambda call, state, config: {check})
 
     @hookimpl
     def satchel_contracts():
-        effects = [ToolStateEffect("{key}", list, merge="append")]
-        return [ToolContract("say", {{"word": "str - w"}}, "Say.", [RULE], state_effects=effects)]
+        effects = [ToolStateEffect(key="{key}", type_hint=list, merge="append")]
+        return [ToolContract(name="say", schema={{"word": "str - w"}}, description="Say.", invariants=[RULE], state_effects=effects)]
 """
 
 
@@ -268,7 +275,7 @@ def test_a_plugin_that_is_edited_while_an_earlier_call_runs(tmp_path, write_plug
     write(id="old", check="True", key="old")
 
     async def main():
-        bag = Satchel(plugins=[tmp_path])
+        app = Satchel(plugins=[tmp_path])
         began, go_on = asyncio.Event(), asyncio.Event()
 
         async def wait() -> str:
@@ -276,13 +283,13 @@ def test_a_plugin_that_is_edited_while_an_earlier_call_runs(tmp_path, write_plug
             await go_on.wait()
             return "waited"
 
-        bag.register_tool(wait)
-        session = bag.session()
-        plan = [ToolCall("wait"), *PLAN[1:]]
+        app.register_tool(wait)
+        session = app.session()
+        plan = [ToolCall(name="wait"), *PLAN[1:]]
         work = asyncio.create_task(session.execute(plan, executor=Sequential()))
         await began.wait()
         write(id="new", check="call.arguments['word'] != 'a'", key="new")
-        bag.refresh()
+        app.refresh()
         go_on.set()
         results = await work
         assert [result.error_code for result in results] == [None, "rejected", None]
@@ -304,53 +311,55 @@ def test_layers_see_the_corrected_call_and_its_settled_configuration(way):
         async for item in inner(call):
             yield item
 
-    bag = holding(
+    app = holding(
         lambda word, limit: f"{word} {limit}",
         {"word": "str - w"},
         options={"name": "say"},
         invariants=(always("x", "x"),),
         config_params=(ToolConfigParam("limit", "5", int),),
     )
-    bag.register_middleware(look)
+    app.register_middleware(look)
     context = ToolContext(config={"other": 1})
-    result = in_time(way(bag.session(), "say", {"word": "y"}, context=context))
+    result = in_time(way(app.session(), "say", {"word": "y"}, context=context))
     assert result.text == "x 5"
     assert seen == [({"word": "x"}, {"other": 1, "limit": 5})]
 
 
-def sending(bag, source: str, target: str, **arguments) -> None:
+def sending(app, source: str, target: str, **arguments) -> None:
     async def send(call, inner):
         changed = {"arguments": arguments} if arguments else {}
         async for item in inner(replace(call, name=target, **changed)):
             yield item
 
-    bag.register_middleware(send, tool=source)
+    app.register_middleware(send, tool=source)
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("held", [True, False])
 def test_a_call_that_a_layer_sends_to_another_tool_is_held_to_that_tools_contract(way, held):
-    bag = Satchel()
+    app = Satchel()
     if held:
-        hold(bag, lambda word: "never", {"word": "str - w"}, options={"name": "ask"})
+        hold(app, lambda word: "never", {"word": "str - w"}, options={"name": "ask"})
     else:
-        bag.register_tool(lambda word: "never", name="ask", description="Ask.")
+        app.register_tool(lambda word: "never", name="ask", description="Ask.")
     hold(
-        bag,
+        app,
         lambda word, limit: f"{word} {limit}",
         {"word": "str - w"},
         options={"name": "say"},
         invariants=(
             ToolInvariant(
-                "no-bad", "Nothing bad.", lambda call, s, c: call.arguments["word"] != "bad"
+                id="no-bad",
+                rule="Nothing bad.",
+                check=lambda call, s, c: call.arguments["word"] != "bad",
             ),
             always("x", "x"),
         ),
         config_params=(ToolConfigParam("limit", "5", int),),
         state_effects=(appends(),),
     )
-    sending(bag, "ask", "say")
-    session = bag.session()
+    sending(app, "ask", "say")
+    session = app.session()
     assert in_time(way(session, "ask", {"word": "y"})).text == "x 5"
     assert session.state == {"log": ["x 5"]}
     refused = in_time(way(session, "ask", {"word": "bad"}))
@@ -360,23 +369,23 @@ def test_a_call_that_a_layer_sends_to_another_tool_is_held_to_that_tools_contrac
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_call_that_is_sent_away_from_its_contract_is_not_written_by_two(way):
-    bag = Satchel()
-    hold(bag, lambda: "never", options={"name": "ask"}, state_effects=(appends("asked"),))
-    hold(bag, lambda: "said", options={"name": "say"}, state_effects=(appends("log"),))
-    sending(bag, "ask", "say")
-    session = bag.session()
+    app = Satchel()
+    hold(app, lambda: "never", options={"name": "ask"}, state_effects=(appends("asked"),))
+    hold(app, lambda: "said", options={"name": "say"}, state_effects=(appends("log"),))
+    sending(app, "ask", "say")
+    session = app.session()
     in_time(way(session, "ask"))
     assert session.state == {"log": ["said"]}
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_answer_of_another_tool_s_contract_is_no_effect_of_the_first(way):
-    never = ToolInvariant("never", "Never.", lambda *args: False, DROP_STEP)
-    bag = Satchel()
-    hold(bag, lambda: "never", options={"name": "ask"}, state_effects=(appends("asked"),))
-    hold(bag, lambda: "said", options={"name": "say"}, invariants=(never,))
-    sending(bag, "ask", "say")
-    session = bag.session()
+    never = ToolInvariant(id="never", rule="Never.", check=lambda *args: False, correct=DROP_STEP)
+    app = Satchel()
+    hold(app, lambda: "never", options={"name": "ask"}, state_effects=(appends("asked"),))
+    hold(app, lambda: "said", options={"name": "say"}, invariants=(never,))
+    sending(app, "ask", "say")
+    session = app.session()
     assert in_time(way(session, "ask")).text == "say was left out: Never."
     assert session.state == {}
 
@@ -386,9 +395,9 @@ def test_a_layer_that_changes_an_answer_changes_what_is_written():
         async for item in inner(call):
             yield replace(item, structured="LOUD") if isinstance(item, ToolResult) else item
 
-    bag = holding(lambda: "quiet", options={"name": "say"}, state_effects=(appends(),))
-    bag.register_middleware(louder)
-    session = bag.session()
+    app = holding(lambda: "quiet", options={"name": "say"}, state_effects=(appends(),))
+    app.register_middleware(louder)
+    session = app.session()
     in_time(session.call("say"))
     assert session.state == {"log": ["LOUD"]}
 
@@ -406,12 +415,12 @@ def test_what_layers_throw_away_or_lose_is_not_written():
             yield item
 
     for layer, log in ((thrice, ["said"]), (losing, None)):
-        bag = Satchel()
-        bag.register_tool(lambda: "never", name="ask")
-        hold(bag, lambda: "said", options={"name": "say"}, state_effects=(appends("log"),))
-        bag.register_middleware(layer, tool="ask")
+        app = Satchel()
+        app.register_tool(lambda: "never", name="ask")
+        hold(app, lambda: "said", options={"name": "say"}, state_effects=(appends("log"),))
+        app.register_middleware(layer, tool="ask")
         for way in WAYS:
-            session = bag.session()
+            session = app.session()
             in_time(way(session, "ask"))
             assert session.state.get("log") == log
 
@@ -424,15 +433,15 @@ class Behind:
 
     def __init__(self, answer="there", **parts) -> None:
         self.go_on, self.answer, self.got = asyncio.Event(), answer, []
-        self.bag = Satchel()
+        self.app = Satchel()
         hold(
-            self.bag,
+            self.app,
             self.work,
             {"word": "str = 'w' - w"},
             options={"name": "work", "background": True},
             **{"state_effects": (appends(),), **parts},
         )
-        self.session = self.bag.session()
+        self.session = self.app.session()
 
     async def work(self, word: str = "w") -> str:
         self.got.append(word)
@@ -461,8 +470,8 @@ def test_what_a_background_tool_brings_is_written_when_it_ends(way):
 def test_a_background_tool_does_not_block_the_calls_behind_it():
     async def main():
         behind = Behind()
-        hold(behind.bag, lambda: "b", options={"name": "b"}, state_effects=(appends(),))
-        results = await behind.session.execute([ToolCall("work"), ToolCall("b")])
+        hold(behind.app, lambda: "b", options={"name": "b"}, state_effects=(appends(),))
+        results = await behind.session.execute([ToolCall(name="work"), ToolCall(name="b")])
         assert len(results) == 2
         assert behind.session.state == {"log": ["b"]}
         await behind.end()
@@ -507,9 +516,9 @@ def test_a_background_call_that_a_rule_refuses_begins_nothing():
 def test_a_layer_that_sends_a_call_to_a_background_tool_keeps_its_contract():
     async def main():
         behind = Behind(invariants=(always("x", "x"),))
-        bag = behind.bag
-        bag.register_tool(lambda word: word, name="other", description="Other.", background=True)
-        sending(bag, "other", "work")
+        app = behind.app
+        app.register_tool(lambda word: word, name="other", description="Other.", background=True)
+        sending(app, "other", "work")
         answer = await behind.session.call("other", {"word": "y"})
         assert answer.metadata["task_id"] == "task_1"
         assert behind.session.state == {}
@@ -523,7 +532,7 @@ def test_a_background_task_ends_by_the_contract_that_it_began_with():
     async def main():
         behind = Behind()
         await behind.session.call("work")
-        behind.bag.remove_contract("work")
+        behind.app.remove_contract("work")
         await behind.end()
         assert behind.session.state == {"log": ["there"]}
 
@@ -533,15 +542,15 @@ def test_a_background_task_ends_by_the_contract_that_it_began_with():
 # ---- what the model reads -----------------------------------------------------------------
 
 
-def codes(bag: Satchel) -> list[str]:
-    return [it.code for it in bag.catalog.diagnostics if it.code != "plugin-not-enabled"]
+def codes(app: Satchel) -> list[str]:
+    return [it.code for it in app.catalog.diagnostics if it.code != "plugin-not-enabled"]
 
 
 def remembering(notes: str = "Known: {{DOCS}}", preserve: bool = False, **options) -> Satchel:
-    bag = Satchel(**options)
-    bag.create_group("docs", "Documents.", notes=notes)
+    app = Satchel(**options)
+    app.create_group("docs", "Documents.", notes=notes)
     hold(
-        bag,
+        app,
         lambda text: text,
         {"text": "str - t"},
         options={"name": "note", "group": "docs", "description": "Note."},
@@ -549,7 +558,7 @@ def remembering(notes: str = "Known: {{DOCS}}", preserve: bool = False, **option
             appends("docs", prompt_template_var="DOCS", preserve_across_turns=preserve),
         ),
     )
-    return bag
+    return app
 
 
 def test_notes_are_filled_with_what_tools_wrote():
@@ -650,42 +659,42 @@ def test_sections_of_plugins_are_filled(tmp_path, write_plugin):
 
         @hookimpl
         def satchel_contracts():
-            return [ToolContract("note", {"text": "str - t"}, "Note.", state_effects=[
-                ToolStateEffect("docs", list, merge="append", prompt_template_var="DOCS")])]
+            return [ToolContract(name="note", schema={"text": "str - t"}, description="Note.", state_effects=[
+                ToolStateEffect(key="docs", type_hint=list, merge="append", prompt_template_var="DOCS")])]
 
         @hookimpl
         def satchel_prompt_sections():
             return ["Section: {{DOCS}}{{NOBODY}}."]
     """
     write_plugin(tmp_path, "demo", tools=source)
-    bag = Satchel(plugins=[tmp_path])
-    session = bag.session()
+    app = Satchel(plugins=[tmp_path])
+    session = app.session()
     assert "Section: ." in session.prompt_sections()
     in_time(session.call("note", {"text": "a"}))
     assert 'Section: ["a"].' in session.prompt()
-    assert codes(bag) == ["prompt-variable-unknown"]
+    assert codes(app) == ["prompt-variable-unknown"]
 
 
 def test_a_variable_in_notes_that_nobody_fills_is_told_in_the_catalog():
-    bag = remembering(notes="{{DOCS}} {{NOBODY}}")
-    assert codes(bag) == ["prompt-variable-unknown"]
-    session = bag.session()
+    app = remembering(notes="{{DOCS}} {{NOBODY}}")
+    assert codes(app) == ["prompt-variable-unknown"]
+    session = app.session()
     session.activate("docs")
     assert "NOBODY" not in session.activated_notes()
-    bag.remove_contract("note")
-    assert codes(bag) == ["prompt-variable-unknown"] * 2
+    app.remove_contract("note")
+    assert codes(app) == ["prompt-variable-unknown"] * 2
 
 
 def test_one_variable_of_two_keys_is_told_and_the_first_counts():
-    bag = remembering()
+    app = remembering()
     hold(
-        bag,
+        app,
         lambda: "x",
         options={"name": "zz"},
-        state_effects=(ToolStateEffect("other", prompt_template_var="DOCS"),),
+        state_effects=(ToolStateEffect(key="other", prompt_template_var="DOCS"),),
     )
-    assert codes(bag) == ["prompt-variable-contested"]
-    session = bag.session()
+    assert codes(app) == ["prompt-variable-contested"]
+    session = app.session()
     session.state.update(docs=["first"], other="second")
     assert session.prompt_variables() == {"DOCS": '["first"]'}
 
@@ -694,12 +703,12 @@ def test_one_variable_of_two_keys_is_told_and_the_first_counts():
 
 
 def test_what_tools_wrote_is_saved_and_taken_up_again():
-    bag = remembering()
-    session = bag.session()
+    app = remembering()
+    session = app.session()
     session.activate("docs")
     in_time(session.call("note", {"text": "a"}))
     saved = session.state_dict()
-    other = bag.session()
+    other = app.session()
     other.load_state_dict(saved)
     assert other.state == {"docs": ["a"]}
     in_time(other.call("note", {"text": "b"}))
@@ -710,12 +719,12 @@ def test_what_tools_wrote_is_saved_and_taken_up_again():
 
 def test_what_is_written_is_no_part_of_the_result_that_it_came_in():
     given = {"rows": [1]}
-    bag = holding(
+    app = holding(
         lambda: ToolResult(structured=given),
         options={"name": "t"},
-        state_effects=(ToolStateEffect("rows", list),),
+        state_effects=(ToolStateEffect(key="rows", type_hint=list),),
     )
-    session = bag.session()
+    session = app.session()
     result = in_time(session.call("t"))
     session.state["rows"].append(2)
     assert (given, result.structured) == ({"rows": [1]}, {"rows": [1]})
@@ -736,8 +745,8 @@ def test_a_state_that_is_taken_up_meanwhile_is_written_into():
 
 
 def test_two_sessions_never_write_into_each_other():
-    bag = remembering(preserve=True)
-    one, other = bag.session(), bag.session()
+    app = remembering(preserve=True)
+    one, other = app.session(), app.session()
     for session in (one, other):
         session.activate("docs")
     in_time(one.call("note", {"text": "a"}))
@@ -747,17 +756,19 @@ def test_two_sessions_never_write_into_each_other():
 
 
 def test_a_required_read_that_comes_from_another_tool():
-    bag = Satchel()
+    app = Satchel()
     hold(
-        bag,
+        app,
         lambda: {"ids": [1, 2]},
         options={"name": "find"},
-        state_effects=(ToolStateEffect("ids", list),),
+        state_effects=(ToolStateEffect(key="ids", type_hint=list),),
     )
-    hold(bag, lambda ids: f"{ids}", options={"name": "use"}, state_reads=(ToolStateRead("ids"),))
-    session = bag.session()
+    hold(app, lambda ids: f"{ids}", options={"name": "use"}, state_reads=(ToolStateRead("ids"),))
+    session = app.session()
     assert in_time(as_call(session, "use")).is_error
-    results = in_time(session.execute([ToolCall("find"), ToolCall("use")], executor=Sequential()))
+    results = in_time(
+        session.execute([ToolCall(name="find"), ToolCall(name="use")], executor=Sequential())
+    )
     assert results[1].text == "[1, 2]"
     assert in_time(as_stream(session, "use")).text == "[1, 2]"
 
@@ -766,22 +777,24 @@ def test_a_required_read_that_comes_from_another_tool():
 
 
 def test_contracts_and_policies_cost_an_idle_session_nothing():
-    def bytes_per_session(bag, **options):
-        one = bag.session(**options)
+    def bytes_per_session(app, **options):
+        one = app.session(**options)
         one.step().prompt()
         gc.collect()
         tracemalloc.start()
-        sessions = [bag.session(**options) for _ in range(2_000)]
+        sessions = [app.session(**options) for _ in range(2_000)]
         for session in sessions:
             session.step()
         size, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return size / len(sessions)
 
-    bag = Satchel()
-    bag.register_tool(lambda word: word, name="say", description="Say.")
-    without = bytes_per_session(bag)
-    contract = ToolContract("say", {"word": "str - w"}, "Say.", state_effects=(appends(),))
-    bag.register_contract(contract)
-    assert bytes_per_session(bag) < without + 16
-    assert bytes_per_session(bag, plan_policy=lambda plan, state: None) < without + 16
+    app = Satchel()
+    app.register_tool(lambda word: word, name="say", description="Say.")
+    without = bytes_per_session(app)
+    contract = ToolContract(
+        name="say", schema={"word": "str - w"}, description="Say.", state_effects=(appends(),)
+    )
+    app.register_contract(contract)
+    assert bytes_per_session(app) < without + 16
+    assert bytes_per_session(app, plan_policy=lambda plan, state: None) < without + 16

@@ -39,14 +39,14 @@ def test_each_group_is_a_boolean_with_the_description_of_the_group():
 
 
 def test_a_group_without_a_description_is_described_by_what_is_in_it(tmp_path, write_skill):
-    bag = Satchel()
+    app = Satchel()
     for name in ("tools", "skills", "nothing"):
-        bag.create_group(name)
-    bag.register_tool(echo, group="tools")
-    bag.register_skill(write_skill(tmp_path, "pdf"), group="skills")
+        app.create_group(name)
+    app.register_tool(echo, group="tools")
+    app.register_skill(write_skill(tmp_path, "pdf"), group="skills")
     said = {
         name: item["description"]
-        for name, item in parameters(bag.session(), META)["properties"].items()
+        for name, item in parameters(app.session(), META)["properties"].items()
     }
     assert said == {
         "tools": "Tools: echo.",
@@ -56,9 +56,9 @@ def test_a_group_without_a_description_is_described_by_what_is_in_it(tmp_path, w
 
 
 def test_it_is_not_there_where_there_is_nothing_to_choose_or_the_host_wants_none():
-    bag = Satchel()
-    bag.register_tool(echo)
-    assert names(bag.session()) == ["echo"]
+    app = Satchel()
+    app.register_tool(echo)
+    assert names(app.session()) == ["echo"]
     assert META in names(maps_and_web().session())
     session = maps_and_web().session(meta_tool=False)
     assert names(session) == ["echo"]
@@ -67,20 +67,20 @@ def test_it_is_not_there_where_there_is_nothing_to_choose_or_the_host_wants_none
 
 
 def test_its_schema_follows_the_groups_of_the_moment(tmp_path, write_plugin):
-    bag = maps_and_web(plugins=[tmp_path])
-    session = bag.session()
+    app = maps_and_web(plugins=[tmp_path])
+    session = app.session()
 
     def shown():
         return list(parameters(session, META)["properties"])
 
     assert shown() == ["maps", "web"]
-    bag.create_group("extra")
+    app.create_group("extra")
     assert shown() == ["extra", "maps", "web"]
-    bag.remove_group("maps")
+    app.remove_group("maps")
     assert shown() == ["extra", "web"]
     source = "from satchel import tool\n@tool\ndef hi() -> str:\n    return 'hi'\n"
     write_plugin(tmp_path, "late", "description: Comes late.\n", tools=source)
-    bag.refresh()
+    app.refresh()
     assert shown() == ["extra", "late", "web"]
     assert choose(session, late=True).startswith("Active tool groups: late.")
     assert say(session, "hi") == "hi"
@@ -95,29 +95,29 @@ def test_there_is_no_switch_for_basic():
 
 
 def test_basic_cannot_be_switched_off_or_removed():
-    bag = maps_and_web()
-    session = bag.session()
+    app = maps_and_web()
+    session = app.session()
     with pytest.raises(ConflictError, match="always active"):
         session.deactivate("maps", "basic")
     with pytest.raises(ConflictError, match="cannot be removed"):
-        bag.remove_group("basic")
+        app.remove_group("basic")
     session.load_state_dict({"version": 1, "groups": {"off": ["basic"]}})
     assert say(session, "echo", text="still") == "still"
 
 
 def test_what_an_author_wrote_is_on_one_line_and_without_what_cannot_be_seen():
-    bag = Satchel()
-    bag.create_group("odd", "Two\nlines\u202e and\x00 more\U000e0041.")
-    said = parameters(bag.session(), META)["properties"]["odd"]["description"]
+    app = Satchel()
+    app.create_group("odd", "Two\nlines\u202e and\x00 more\U000e0041.")
+    said = parameters(app.session(), META)["properties"]["odd"]["description"]
     assert said == "Two lines and more."
 
 
 @pytest.mark.parametrize("name", ["self", "context", "arguments", "groups", "a.b", "0"])
 def test_a_group_of_any_name_can_be_chosen(name):
-    bag = Satchel()
-    bag.create_group(name, "Odd.")
-    bag.register_tool(echo, group=name)
-    session = bag.session()
+    app = Satchel()
+    app.create_group(name, "Odd.")
+    app.register_tool(echo, group=name)
+    session = app.session()
     assert choose(session) == NOTHING_ACTIVE
     assert choose(session, **{name: True}) == f"Active tool groups: {name}."
     assert say(session, "echo", text="x") == "x"
@@ -139,9 +139,9 @@ def test_each_call_sets_the_final_state_of_all_groups():
 
 
 def test_what_is_active_from_the_start_is_switched_off_by_being_left_out():
-    bag = maps_and_web()
-    bag.create_group("ready", "Active at first.", active=True)
-    session = bag.session()
+    app = maps_and_web()
+    app.create_group("ready", "Active at first.", active=True)
+    session = app.session()
     assert session.active_groups == ("basic", "ready")
     assert choose(session, maps=True) == "Active tool groups: maps." + note(
         "maps", "Geocode first."
@@ -229,8 +229,8 @@ def test_notes_go_where_the_host_wants_them(notes, in_prompt, in_answer):
 
 
 def test_a_group_that_lacks_its_configuration_says_so_wherever_it_is_met():
-    bag = locked()
-    session = bag.session()
+    app = locked()
+    session = app.session()
     reason = "it requires VAULT_KEY to be configured"
     assert f"Unavailable: vault ({reason})." in schema(session, META)["description"]
     assert "vault" not in parameters(session, META)["properties"]
@@ -259,10 +259,10 @@ def test_an_unavailable_group_may_be_switched_off():
 
 
 def test_a_group_that_is_active_at_first_but_unavailable_is_not_active():
-    bag = Satchel()
-    bag.create_group("vault", "Secrets.", active=True, notes="Hush.", requires=["VAULT_KEY"])
-    bag.register_tool(echo, group="vault")
-    session = bag.session()
+    app = Satchel()
+    app.create_group("vault", "Secrets.", active=True, notes="Hush.", requires=["VAULT_KEY"])
+    app.register_tool(echo, group="vault")
+    session = app.session()
     assert session.active_groups == ("basic",)
     assert (names(session), session.prompt()) == ([META], "")
     assert "VAULT_KEY" in refused(session, "echo", text="x")
@@ -294,9 +294,9 @@ def test_where_the_model_cannot_choose_it_is_to_ask_the_user():
 
 
 def test_a_tool_of_two_groups_names_the_one_that_can_be_had():
-    bag = locked()
-    bag.register_tool(echo, name="both", group=["vault", "web"])
-    told = refused(bag.session(), "both", text="x")
+    app = locked()
+    app.register_tool(echo, name="both", group=["vault", "web"])
+    told = refused(app.session(), "both", text="x")
     assert told.startswith("Tool 'both' is in group 'web', which is not active.")
     assert "'web' true" in told
 
@@ -340,9 +340,9 @@ def test_the_host_gets_near_misses_and_all_or_nothing():
 
 
 def test_a_tool_of_the_host_with_that_name_wins():
-    bag = maps_and_web()
-    bag.register_tool(echo, name=META)
-    session = bag.session()
+    app = maps_and_web()
+    app.register_tool(echo, name=META)
+    session = app.session()
     assert names(session).count(META) == 1
     assert say(session, META, text="mine") == "mine"
 
@@ -363,10 +363,10 @@ def test_with_very_many_groups_it_stays_bounded_and_each_can_still_be_chosen(man
 
 @pytest.fixture(scope="module")
 def many():
-    bag = Satchel()
+    app = Satchel()
     for number in range(300):
-        bag.create_group(f"g{number:03}", f"Group {number}. " + "Long. " * 500)
-    bag.register_tool(echo)
-    bag.register_tool(route, group="g000")
-    bag.register_tool(fetch, group="g299")
-    return bag
+        app.create_group(f"g{number:03}", f"Group {number}. " + "Long. " * 500)
+    app.register_tool(echo)
+    app.register_tool(route, group="g000")
+    app.register_tool(fetch, group="g299")
+    return app

@@ -19,7 +19,7 @@ from satchel import (
     ToolStateEffect,
     ToolStateRead,
 )
-from satchel.runtime.executors import CircuitBreaking, Concurrent, RateLimited, Sequential
+from satchel.runtime.executors import CircuitBreaker, Concurrent, RateLimited, Sequential
 
 
 class Backwards:
@@ -79,7 +79,7 @@ def limited():
 
 
 def breaking():
-    return CircuitBreaking(Concurrent(), failures=100)
+    return CircuitBreaker(Concurrent(), failures=100)
 
 
 EXECUTORS = {
@@ -111,13 +111,15 @@ def say(word: str) -> str:
 
 
 def saying() -> Satchel:
-    bag = Satchel()
-    hold(bag, say, {"word": "str - w"}, state_effects=(appends("said"),))
-    return bag
+    app = Satchel()
+    hold(app, say, {"word": "str - w"}, state_effects=(appends("said"),))
+    return app
 
 
 def words(*given: str) -> list[ToolCall]:
-    return [ToolCall("say", {"word": word}, id=str(at)) for at, word in enumerate(given)]
+    return [
+        ToolCall(name="say", arguments={"word": word}, id=str(at)) for at, word in enumerate(given)
+    ]
 
 
 # ---- every executor -----------------------------------------------------------------------
@@ -165,10 +167,10 @@ def test_a_call_that_fails_and_is_run_again_is_written_when_it_went_well():
             raise ToolError("not yet")
         return "there"
 
-    bag = saying()
-    hold(bag, shaky, state_effects=(appends("said"),))
-    session = bag.session()
-    plan = [*words("a"), ToolCall("shaky"), *words("b")]
+    app = saying()
+    hold(app, shaky, state_effects=(appends("said"),))
+    session = app.session()
+    plan = [*words("a"), ToolCall(name="shaky"), *words("b")]
     in_time(session.execute(plan, executor=Twice()))
     assert session.state == {"said": ["a", "there", "b"]}
 
@@ -188,7 +190,7 @@ def test_an_executor_that_raises_leaves_what_was_written():
 @pytest.fixture(scope="module")
 def merging() -> Satchel:
     """Return a tool for each way to merge."""
-    bag = Satchel()
+    app = Satchel()
 
     def run(merge: str, value=None, fails: bool = False) -> ToolResult:
         if fails:
@@ -202,13 +204,13 @@ def merging() -> Satchel:
             return run(merge, None if value is None else brought, fails=fails)
 
         hold(
-            bag,
+            app,
             tool,
             {"type": "object", "properties": {"value": {}, "fails": {"type": "boolean"}}},
             options={"name": merge},
-            state_effects=(ToolStateEffect(merge, object, merge=merge),),
+            state_effects=(ToolStateEffect(key=merge, type_hint=object, merge=merge),),
         )
-    return bag
+    return app
 
 
 @given(
@@ -224,7 +226,9 @@ def merging() -> Satchel:
 )
 def test_effects_of_a_plan_are_those_of_its_calls_one_after_another(merging, plan, executor):
     session = merging.session()
-    calls = [ToolCall(merge, {"value": value, "fails": f}) for merge, value, f in plan]
+    calls = [
+        ToolCall(name=merge, arguments={"value": value, "fails": f}) for merge, value, f in plan
+    ]
     results = in_time(session.execute(calls, executor=EXECUTORS[executor]()))
 
     state, codes = {}, []
@@ -251,13 +255,13 @@ class Doors:
     """Tools that each wait at a door of their own; `opened` in any order."""
 
     def __init__(self, *names: str, effects=True) -> None:
-        self.bag = Satchel()
+        self.app = Satchel()
         self.doors = {name: asyncio.Event() for name in names}
         self.began = {name: asyncio.Event() for name in names}
         self.ended = {name: asyncio.Event() for name in names}
         for name in names:
             parts = {"state_effects": (appends("log"),)} if effects else {}
-            hold(self.bag, self._through(name), options={"name": name}, **parts)
+            hold(self.app, self._through(name), options={"name": name}, **parts)
 
     def _through(self, name: str):
         async def through() -> str:
@@ -278,7 +282,7 @@ class Doors:
 
 
 def calls(names: str) -> list[ToolCall]:
-    return [ToolCall(name, id=name) for name in names]
+    return [ToolCall(name=name, id=name) for name in names]
 
 
 @pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
@@ -286,7 +290,7 @@ def calls(names: str) -> list[ToolCall]:
 def test_effects_do_not_tell_in_which_order_tools_ended(order, make):
     async def main():
         doors = Doors(*"abc")
-        session = doors.bag.session()
+        session = doors.app.session()
         work = asyncio.create_task(session.execute(calls("abc"), executor=make()))
         await doors.open(*order)
         results = await work
@@ -298,9 +302,9 @@ def test_effects_do_not_tell_in_which_order_tools_ended(order, make):
 def test_a_result_is_told_only_once_its_effects_are_final():
     async def main():
         doors = Doors(*"ab")
-        doors.bag.register_tool(lambda: "plain", name="plain", description="Plain.")
-        session = doors.bag.session()
-        plan = [*calls("ab"), ToolCall("plain")]
+        doors.app.register_tool(lambda: "plain", name="plain", description="Plain.")
+        session = doors.app.session()
+        plan = [*calls("ab"), ToolCall(name="plain")]
         async with aclosing(session.execute_streaming(plan)) as answers:
             assert (await anext(answers))[0] == 2, "what writes nothing waits for nothing"
             waiting = asyncio.ensure_future(anext(answers))
@@ -320,8 +324,8 @@ def test_a_result_is_told_only_once_its_effects_are_final():
 def test_a_call_that_failed_does_not_wait_to_be_told():
     async def main():
         doors = Doors("a")
-        hold(doors.bag, say, {"word": "str - w"}, state_effects=(appends("log"),))
-        session = doors.bag.session()
+        hold(doors.app, say, {"word": "str - w"}, state_effects=(appends("log"),))
+        session = doors.app.session()
         answers = session.execute_streaming([*calls("a"), *words("fail")])
         async with aclosing(answers):
             assert (await anext(answers))[0] == 1
@@ -334,7 +338,7 @@ def test_a_call_that_failed_does_not_wait_to_be_told():
 def test_a_call_that_is_ended_writes_nothing_and_blocks_nothing():
     async def main():
         doors = Doors(*"abc")
-        session = doors.bag.session()
+        session = doors.app.session()
         work = asyncio.create_task(session.execute(calls("abc")))
         await doors.open("c", "b")
         assert session.state == {}
@@ -349,7 +353,7 @@ def test_a_call_that_is_ended_writes_nothing_and_blocks_nothing():
 def test_a_call_that_is_ended_before_it_begins_writes_nothing():
     async def main():
         doors = Doors(*"abc")
-        session = doors.bag.session()
+        session = doors.app.session()
         work = asyncio.create_task(session.execute(calls("abc"), executor=Sequential()))
         await doors.began["a"].wait()
         assert session.interrupt("b") == 1
@@ -368,11 +372,11 @@ def test_an_effect_that_cannot_be_written_is_told_for_its_call_alone():
         async def odd() -> ToolResult:
             return ToolResult(metadata={"effects": {"log": ["x"], "table": "no table"}})
 
-        table = ToolStateEffect("table", merge="merge_dict")
-        hold(doors.bag, odd, state_effects=(appends("log"), table))
-        session = doors.bag.session()
+        table = ToolStateEffect(key="table", merge="merge_dict")
+        hold(doors.app, odd, state_effects=(appends("log"), table))
+        session = doors.app.session()
         work = asyncio.create_task(
-            session.execute([*calls("a"), ToolCall("odd", id="o"), *calls("c")])
+            session.execute([*calls("a"), ToolCall(name="odd", id="o"), *calls("c")])
         )
         await doors.open("c", "a")
         results = await work
@@ -422,7 +426,7 @@ async def cancelled(answers):
 def test_whoever_stops_reading_a_plan_ends_what_still_runs(leave, make):
     async def main():
         doors = Doors(*"ab")
-        session = doors.bag.session()
+        session = doors.app.session()
         doors.doors["a"].set()
         await leave(session.execute_streaming(calls("ab"), executor=make()))
         gc.collect()
@@ -436,7 +440,7 @@ def test_whoever_stops_reading_a_plan_ends_what_still_runs(leave, make):
 def test_a_plan_that_is_cancelled_ends_its_calls_and_keeps_what_was_written():
     async def main():
         doors = Doors(*"abc")
-        session = doors.bag.session()
+        session = doors.app.session()
         work = asyncio.create_task(session.execute(calls("abc")))
         await doors.open("a", "c")
         await doors.began["b"].wait()
@@ -467,7 +471,7 @@ def test_a_plan_that_was_left_tells_nothing_more(is_begun):
 def test_a_plan_that_is_torn_down_from_outside_ends_without_a_complaint():
     async def main():
         doors = Doors(*"ab")
-        session = doors.bag.session()
+        session = doors.app.session()
         running = session.execute(calls("ab"))
         running.send(None)
         await doors.began["b"].wait()
@@ -483,7 +487,7 @@ def test_a_plan_that_is_torn_down_from_outside_ends_without_a_complaint():
 def test_cancelling_a_single_call_goes_through():
     async def main():
         doors = Doors("a")
-        session = doors.bag.session()
+        session = doors.app.session()
         work = asyncio.create_task(session.call("a"))
         await doors.began["a"].wait()
         work.cancel()
@@ -507,9 +511,9 @@ def test_leaving_the_stream_of_one_call_ends_its_tool():
             finally:
                 ended.set()
 
-        bag = Satchel()
-        hold(bag, talk, state_effects=(appends("log"),))
-        session = bag.session()
+        app = Satchel()
+        hold(app, talk, state_effects=(appends("log"),))
+        session = app.session()
         async with aclosing(session.stream("talk")) as items:
             assert (await anext(items)).text == "so far"
             reading = asyncio.ensure_future(anext(items))
@@ -529,9 +533,9 @@ def test_a_stream_tells_chunks_as_they_come_and_writes_before_the_result_is_told
             yield "a"
             yield "b"
 
-        bag = Satchel()
-        hold(bag, talk, state_effects=(appends("log"),))
-        session = bag.session()
+        app = Satchel()
+        hold(app, talk, state_effects=(appends("log"),))
+        session = app.session()
         seen = [(item.text, list(session.state)) async for item in session.stream("talk")]
         assert seen == [("a", []), ("b", []), ("ab", ["log"])]
 
@@ -546,16 +550,16 @@ def test_later_calls_of_a_sequential_plan_read_what_earlier_ones_wrote():
         return "+".join([*said, word])
 
     def plan(executor):
-        bag = Satchel()
+        app = Satchel()
         hold(
-            bag,
+            app,
             add,
             {"word": "str - w"},
             state_reads=(ToolStateRead("said", []),),
             state_effects=(appends("said"),),
         )
-        session = bag.session()
-        several = [ToolCall("add", {"word": word}) for word in "abc"]
+        session = app.session()
+        several = [ToolCall(name="add", arguments={"word": word}) for word in "abc"]
         return [result.text for result in in_time(session.execute(several, executor=executor))]
 
     assert plan(Sequential()) == ["a", "a+b", "a+a+b+c"]
@@ -566,20 +570,22 @@ def test_each_call_is_handed_a_default_of_its_own():
         said.append("spoiled")
         return len(said)
 
-    bag = Satchel()
-    hold(bag, spoil, state_reads=(ToolStateRead("said", []),))
-    session = bag.session()
+    app = Satchel()
+    hold(app, spoil, state_reads=(ToolStateRead("said", []),))
+    session = app.session()
     assert [in_time(session.call("spoil")).structured for _ in range(2)] == [1, 1]
     assert session.state == {}
 
 
 def test_rules_see_the_state_as_it_was_when_the_plan_was_judged():
     once = ToolInvariant(
-        "once", "Only while nothing was said.", lambda call, state, config: not state.get("said")
+        id="once",
+        rule="Only while nothing was said.",
+        check=lambda call, state, config: not state.get("said"),
     )
-    bag = Satchel()
-    hold(bag, say, {"word": "str - w"}, invariants=(once,), state_effects=(appends("said"),))
-    session = bag.session()
+    app = Satchel()
+    hold(app, say, {"word": "str - w"}, invariants=(once,), state_effects=(appends("said"),))
+    session = app.session()
     results = in_time(session.execute(words("a", "b"), executor=Sequential()))
     assert [result.error_code for result in results] == [None, None]
     assert in_time(session.execute(words("c")))[0].error_code == "rejected"

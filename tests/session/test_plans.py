@@ -39,23 +39,25 @@ def _with(call, **arguments):
 
 
 WEB_TOO = ToolInvariant(
-    "web-too",
-    "What is bundled is searched on the web.",
-    lambda call, state, config: not call.arguments.get("bundled") or call.arguments.get("web"),
-    lambda call, state, config: (_with(call, web=True), True),
+    id="web-too",
+    rule="What is bundled is searched on the web.",
+    check=lambda call, state, config: (
+        not call.arguments.get("bundled") or call.arguments.get("web")
+    ),
+    correct=lambda call, state, config: (_with(call, web=True), True),
 )
 NO_SECRETS = ToolInvariant(
-    "no-secrets",
-    "Never look for secrets.",
-    lambda call, state, config: "secret" not in call.arguments["query"],
+    id="no-secrets",
+    rule="Never look for secrets.",
+    check=lambda call, state, config: "secret" not in call.arguments["query"],
 )
 NO_TWINS = ToolInvariant(
-    "no-twins",
-    "No two calls are the same.",
-    lambda call, state, config, plan: (
+    id="no-twins",
+    rule="No two calls are the same.",
+    check=lambda call, state, config, plan: (
         call.arguments not in [other.arguments for other in plan.before]
     ),
-    lambda call, state, config, plan: DROP_STEP,
+    correct=lambda call, state, config, plan: DROP_STEP,
 )
 
 
@@ -72,7 +74,7 @@ def searching(**more) -> Satchel:
 
 
 def call(query: str, id: str = "", **arguments) -> ToolCall:  # noqa: A002
-    return ToolCall("find", {"query": query, **arguments}, id)
+    return ToolCall(name="find", arguments={"query": query, **arguments}, id=id)
 
 
 # ---- one call, however it is made ---------------------------------------------------------
@@ -154,15 +156,17 @@ def test_a_value_is_normalised_once_for_each_call(way):
     def show(limit: int) -> int:
         return limit
 
-    bag = holding(
+    app = holding(
         show,
         {},
         config_params=(ToolConfigParam("limit", 1, normalized),),
         invariants=(
-            ToolInvariant("r", "A rule.", lambda call, state, config: config["limit"] == 2),
+            ToolInvariant(
+                id="r", rule="A rule.", check=lambda call, state, config: config["limit"] == 2
+            ),
         ),
     )
-    assert in_time(way(bag.session(), "show")).text == "2"
+    assert in_time(way(app.session(), "show")).text == "2"
     assert times == [1]
 
 
@@ -206,7 +210,7 @@ def test_an_effect_that_cannot_be_written_is_told_and_leaves_the_state(way):
         return {"first": [1], "log": "x"}
 
     session = holding(
-        note, {}, state_effects=(ToolStateEffect("first", list), appends("log"))
+        note, {}, state_effects=(ToolStateEffect(key="first", type_hint=list), appends("log"))
     ).session()
     session.state["log"] = "a text"
     result = in_time(way(session, "note", call_id="c"))
@@ -252,7 +256,7 @@ def test_a_result_may_speak_of_a_task_of_its_own(way):
 def test_a_name_that_is_no_text_is_an_answer_also_under_a_policy(way, name):
     session = searching().session(plan_policy=lambda plan, state: None)
     assert in_time(way(session, name, call_id="c")).error_code == "tool_not_found"
-    rejected = session.validate([ToolCall(name)]).rejected
+    rejected = session.validate([ToolCall(name=name)]).rejected
     assert [item.code for item in rejected] == ["tool_not_found"]
 
 
@@ -268,7 +272,7 @@ def test_results_stand_in_the_order_of_the_calls_each_with_what_became_of_it(pla
         call("secret", "1"),
         call("a", "2"),
         call("b", "3", bundled=True),
-        ToolCall("nope", id="4"),
+        ToolCall(name="nope", id="4"),
         call(3.5, "5"),
     ]
     results = in_time(place(session).execute(calls))
@@ -289,22 +293,24 @@ def test_the_same_call_object_may_stand_in_a_plan_twice():
         return context.call_id
 
     session = holding(tick, {}, state_effects=(appends(),)).session()
-    twice = ToolCall("tick", id="t")
+    twice = ToolCall(name="tick", id="t")
     results = in_time(session.execute([twice, twice]))
     assert [result.text for result in results] == ["t", "t"]
     assert session.state["log"] == ["t", "t"]
 
 
 def test_calls_without_a_contract_run_in_the_same_plan():
-    bag = searching()
-    bag.register_tool(lambda text: text, name="echo", description="Echo.")
-    results = in_time(bag.session().execute([ToolCall("echo", {"text": "e"}), call("secret")]))
+    app = searching()
+    app.register_tool(lambda text: text, name="echo", description="Echo.")
+    results = in_time(
+        app.session().execute([ToolCall(name="echo", arguments={"text": "e"}), call("secret")])
+    )
     assert [results[0].text, results[1].error_code] == ["e", "rejected"]
 
 
 def test_one_context_for_a_plan_wins_over_that_of_a_call():
     session = searching().session()
-    own = ToolCall("find", {"query": "x"}, context=ToolContext(config={"limit": 8}))
+    own = ToolCall(name="find", arguments={"query": "x"}, context=ToolContext(config={"limit": 8}))
     assert "(8," in in_time(session.execute([own]))[0].text
     context = ToolContext(config={"limit": 9})
     assert "(9," in in_time(session.execute([own], context=context))[0].text
@@ -325,7 +331,7 @@ def test_a_plan_can_be_judged_without_running_anything(place):
         ran.append(query)
         return query
 
-    bag = holding(
+    app = holding(
         find,
         SEARCH,
         invariants=(NO_SECRETS, WEB_TOO, NO_TWINS),
@@ -334,17 +340,17 @@ def test_a_plan_can_be_judged_without_running_anything(place):
         ),
         state_effects=(appends(),),
     )
-    bag.register_tool(echo)
-    session = bag.session()
+    app.register_tool(echo)
+    session = app.session()
     session.state["kept"] = {"as": ["it", "was"]}
     calls = [
         call("a"),
         call("secret"),
         call("b", bundled=True),
         call("a"),
-        ToolCall("nope"),
-        ToolCall("echo", {"txt": 1}),
-        ToolCall("echo", {"text": "fine"}),
+        ToolCall(name="nope"),
+        ToolCall(name="echo", arguments={"txt": 1}),
+        ToolCall(name="echo", arguments={"text": "fine"}),
     ]
     found = place(session).validate(calls, config={"limit": 7})
     assert [item.arguments for item in found.plan] == [
@@ -367,27 +373,29 @@ def test_rules_are_asked_with_the_configuration_that_a_plan_would_have():
     def show(limit: int) -> int:
         return limit
 
-    rule = ToolInvariant("few", "At most ten.", lambda call, state, config: config["limit"] <= 10)
-    bag = holding(show, {}, config_params=(ToolConfigParam("limit", 5),), invariants=(rule,))
-    session, plan = bag.session(), [ToolCall("show")]
+    rule = ToolInvariant(
+        id="few", rule="At most ten.", check=lambda call, state, config: config["limit"] <= 10
+    )
+    app = holding(show, {}, config_params=(ToolConfigParam("limit", 5),), invariants=(rule,))
+    session, plan = app.session(), [ToolCall(name="show")]
     assert session.validate(plan).plan
     assert [it.ids for it in session.validate(plan, config={"limit": 11}).rejected] == [("few",)]
     session.state["config"] = {"limit": 12}
     assert not session.validate(plan).plan
     assert session.validate(plan, config={"limit": 1}).plan
-    own = ToolCall("show", context=ToolContext(config={"limit": 2}))
+    own = ToolCall(name="show", context=ToolContext(config={"limit": 2}))
     assert session.validate([own]).plan
 
 
 def test_a_tool_that_is_out_of_sight_is_no_part_of_a_plan():
-    bag = Satchel()
-    bag.create_group("maps", "Maps.")
-    hold(bag, lambda: "way", options={"name": "route", "group": "maps", "description": "Route."})
-    session = bag.session()
-    (rejected,) = session.validate([ToolCall("route")]).rejected
+    app = Satchel()
+    app.create_group("maps", "Maps.")
+    hold(app, lambda: "way", options={"name": "route", "group": "maps", "description": "Route."})
+    session = app.session()
+    (rejected,) = session.validate([ToolCall(name="route")]).rejected
     assert (rejected.code, "maps" in rejected.message) == ("tool_not_found", True)
     session.activate("maps")
-    assert session.validate([ToolCall("route")]).plan
+    assert session.validate([ToolCall(name="route")]).plan
 
 
 # ---- the policy ---------------------------------------------------------------------------
@@ -430,9 +438,9 @@ def test_a_policy_sees_corrected_calls_and_the_state():
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_policy_judges_single_calls_as_plans_of_one_with_or_without_a_contract(way):
-    bag = Satchel()
-    bag.register_tool(lambda: "ran", name="plain", description="Plain.")
-    session = bag.session(plan_policy=lambda plan, state: "Not now.")
+    app = Satchel()
+    app.register_tool(lambda: "ran", name="plain", description="Plain.")
+    session = app.session(plan_policy=lambda plan, state: "Not now.")
     result = in_time(way(session, "plain", call_id="c"))
     assert (result.error_code, result.call_id) == ("plan_refused", "c")
     assert "Not now." in result.text
@@ -489,10 +497,10 @@ def test_a_policy_counts_in_steps_and_when_validating():
 
 
 def test_a_session_knows_the_contracts_of_what_can_be_called_now():
-    bag = searching()
-    bag.create_group("maps", "Maps.")
-    hold(bag, lambda: "way", options={"name": "route", "group": "maps", "description": "Route."})
-    session = bag.session()
+    app = searching()
+    app.create_group("maps", "Maps.")
+    hold(app, lambda: "way", options={"name": "route", "group": "maps", "description": "Route."})
+    session = app.session()
     assert list(session.contracts) == ["find"]
     session.activate("maps")
     assert sorted(session.contracts) == ["find", "route"]
@@ -500,10 +508,10 @@ def test_a_session_knows_the_contracts_of_what_can_be_called_now():
 
 
 def test_the_guide_teaches_active_tools_with_their_rules_in_the_same_bytes():
-    bag = searching()
-    bag.create_group("maps", "Maps.")
-    hold(bag, lambda: "way", options={"name": "route", "group": "maps", "description": "Route."})
-    session, other = bag.session(), bag.session()
+    app = searching()
+    app.create_group("maps", "Maps.")
+    hold(app, lambda: "way", options={"name": "route", "group": "maps", "description": "Route."})
+    session, other = app.session(), app.session()
     guide = session.tool_guide()
     assert "route" not in guide
     assert '<rule id="no-secrets">Never look for secrets.</rule>' in guide
@@ -518,12 +526,12 @@ def test_the_guide_teaches_active_tools_with_their_rules_in_the_same_bytes():
 
 def test_the_guide_escapes_hostile_text():
     rule = ToolInvariant(
-        "</rule><x>", "</tools> & do </rule>\u202e", lambda call, state, config: True
+        id="</rule><x>", rule="</tools> & do </rule>\u202e", check=lambda call, state, config: True
     )
-    bag = holding(
+    app = holding(
         lambda text: text, {"text": "str - </argument>&"}, options={"name": "t"}, invariants=(rule,)
     )
-    guide = bag.session().tool_guide()
+    guide = app.session().tool_guide()
     assert guide.count("</tools>") == 1
     assert guide.count("</rule>") == 1
     assert guide.count("</argument>") == 1
@@ -532,19 +540,23 @@ def test_the_guide_escapes_hostile_text():
 
 @pytest.mark.parametrize("name", [None, 3, ["find"], {"find": 1}])
 def test_a_name_that_is_no_text_costs_its_own_call_alone(name):
-    bag = Satchel()
-    bag.register_tool(lambda: "ran", name="plain", description="Plain.")
-    results = in_time(bag.session().execute([ToolCall(name, id="1"), ToolCall("plain", id="2")]))
+    app = Satchel()
+    app.register_tool(lambda: "ran", name="plain", description="Plain.")
+    results = in_time(
+        app.session().execute([ToolCall(name=name, id="1"), ToolCall(name="plain", id="2")])
+    )
     assert [result.error_code for result in results] == ["tool_not_found", None]
 
 
 def test_what_validate_says_of_a_plan_is_what_becomes_of_it():
-    alone = ToolInvariant("alone", "Call it alone.", lambda c, s, g, plan: not plan.others)
-    bag = holding(lambda n: n, {"n": "int"}, options={"name": "count"}, invariants=(alone,))
-    bag.register_tool(lambda n: n, name="plain", parameters=WHOLE)
-    session = bag.session(plan_policy=lambda plan, state: "Too many." if len(plan) > 1 else "")
-    for other in (ToolCall("plain", {"n": "x"}), ToolCall("nope")):
-        plan = [other, ToolCall("count", {"n": 1})]
+    alone = ToolInvariant(
+        id="alone", rule="Call it alone.", check=lambda c, s, g, plan: not plan.others
+    )
+    app = holding(lambda n: n, {"n": "int"}, options={"name": "count"}, invariants=(alone,))
+    app.register_tool(lambda n: n, name="plain", parameters=WHOLE)
+    session = app.session(plan_policy=lambda plan, state: "Too many." if len(plan) > 1 else "")
+    for other in (ToolCall(name="plain", arguments={"n": "x"}), ToolCall(name="nope")):
+        plan = [other, ToolCall(name="count", arguments={"n": 1})]
         assert session.validate(plan).plan == (plan[1],)
         wrong, right = in_time(session.execute(plan))
         assert (wrong.is_error, right.structured) == (True, 1)

@@ -59,33 +59,33 @@ def root(tmp_path, write_skill):
 
 
 @pytest.fixture
-def bag(root):
+def app(root):
     return maps_and_web(skills=[root])
 
 
 # ---- load_skill: what is shown ------------------------------------------------------------------
 
 
-def test_the_names_are_an_enum_and_the_tool_is_not_there_without_skills(bag):
-    assert parameters(bag.session(), "load_skill")["properties"]["name"]["enum"] == ["note", "pdf"]
+def test_the_names_are_an_enum_and_the_tool_is_not_there_without_skills(app):
+    assert parameters(app.session(), "load_skill")["properties"]["name"]["enum"] == ["note", "pdf"]
     assert names(maps_and_web().session()) == ["echo", META]
 
 
-def test_the_enum_follows_the_skills_of_the_moment(bag, root, write_skill):
-    session = bag.session()
+def test_the_enum_follows_the_skills_of_the_moment(app, root, write_skill):
+    session = app.session()
     write_skill(root, "new")
     shutil.rmtree(root / "note")
-    bag.refresh()
+    app.refresh()
     assert parameters(session, "load_skill")["properties"]["name"]["enum"] == ["new", "pdf"]
     shutil.rmtree(root / "pdf")
     shutil.rmtree(root / "new")
-    bag.refresh()
+    app.refresh()
     assert "load_skill" not in names(session)
     assert answer(session, "load_skill", name="pdf").error_code == "tool_not_found"
 
 
-def test_a_host_can_leave_these_tools_out(bag):
-    session = bag.session(skill_tools=False)
+def test_a_host_can_leave_these_tools_out(app):
+    session = app.session(skill_tools=False)
     assert names(session) == ["echo", META]
     assert "load_skill" not in session.prompt()
     assert "read_skill_file" not in session.load_skill("pdf").text
@@ -95,8 +95,8 @@ def test_a_host_can_leave_these_tools_out(bag):
 # ---- load_skill: what is answered ---------------------------------------------------------------
 
 
-def test_the_answer_has_the_body_the_folder_and_the_files(bag, root):
-    told = say(bag.session(), "load_skill", name="pdf")
+def test_the_answer_has_the_body_the_folder_and_the_files(app, root):
+    told = say(app.session(), "load_skill", name="pdf")
     assert told.startswith('<skill_content name="pdf">\nThe instructions.\n')
     assert f"Skill folder: {root}/pdf\n" in told
     for name in ("references/guide.md", "scripts/greet.py", "fill.py"):
@@ -127,8 +127,8 @@ def test_what_a_body_says_can_neither_close_nor_forge_its_tags(tmp_path, write_s
     assert "\u202e" not in told
 
 
-def test_it_is_given_once_and_anew_only_on_request(bag):
-    session = bag.session()
+def test_it_is_given_once_and_anew_only_on_request(app):
+    session = app.session()
     first = say(session, "load_skill", name="pdf")
     second = say(session, "load_skill", name="pdf")
     assert second == (
@@ -140,18 +140,18 @@ def test_it_is_given_once_and_anew_only_on_request(bag):
     assert session.loaded_skills == ("pdf",)
 
 
-def test_a_changed_skill_is_given_anew(bag, root):
-    session = bag.session()
+def test_a_changed_skill_is_given_anew(app, root):
+    session = app.session()
     say(session, "load_skill", name="pdf")
     (root / "pdf/SKILL.md").write_text(text_of("pdf", body="Other instructions.\n"))
-    bag.refresh()
+    app.refresh()
     assert "Other instructions." in say(session, "load_skill", name="pdf")
     assert "was loaded before" in say(session, "load_skill", name="pdf")
 
 
 @pytest.mark.parametrize("name", ["pdg", " PDF", "pd\x00f", "host:pdf"])
-def test_an_unknown_skill_names_near_misses(bag, name):
-    session = bag.session()
+def test_an_unknown_skill_names_near_misses(app, name):
+    session = app.session()
     told = refused(session, "load_skill", name=name)
     assert told.startswith("There is no skill ")
     assert "pdf" in told.split("There is: ")[1]
@@ -159,20 +159,20 @@ def test_an_unknown_skill_names_near_misses(bag, name):
 
 
 @pytest.mark.parametrize("name", ["", "\x00", "x" * 100_000, "../pdf", "/etc/passwd"])
-def test_a_strange_name_of_a_skill_is_told_in_short(bag, name):
+def test_a_strange_name_of_a_skill_is_told_in_short(app, name):
     for tool, arguments in (
         ("load_skill", {"name": name}),
         ("read_skill_file", {"skill": name, "path": "x"}),
     ):
-        told = refused(bag.session(), tool, **arguments)
+        told = refused(app.session(), tool, **arguments)
         assert told.startswith("There is no skill ")
         assert len(told) < 300
         assert told.isprintable()
 
 
 @pytest.mark.parametrize("given", [None, "desk", {}])
-def test_what_the_session_hands_over_is_in_no_schema_and_cannot_be_sent(bag, given):
-    session = reading(bag, scripts=True, search=True)
+def test_what_the_session_hands_over_is_in_no_schema_and_cannot_be_sent(app, given):
+    session = reading(app, scripts=True, search=True)
     sent = {
         "load_skill": {"name": "note"},
         "read_skill_file": {"skill": "pdf", "path": "fill.py"},
@@ -185,21 +185,21 @@ def test_what_the_session_hands_over_is_in_no_schema_and_cannot_be_sent(bag, giv
         assert answer(session, name, **arguments, _desk=given).error_code == "invalid_arguments"
 
 
-def test_blanks_around_a_name_are_forgiven(bag):
-    assert "The instructions." in say(bag.session(), "load_skill", name=" pdf\n")
+def test_blanks_around_a_name_are_forgiven(app):
+    assert "The instructions." in say(app.session(), "load_skill", name=" pdf\n")
 
 
 # ---- read_skill_file ----------------------------------------------------------------------------
 
 
-def reading(bag, **options):
-    session = bag.session(**options)
+def reading(app, **options):
+    session = app.session(**options)
     say(session, "load_skill", name="pdf")
     return session
 
 
-def test_a_file_is_read_once_and_anew_when_asked_or_changed(bag, root):
-    session = reading(bag)
+def test_a_file_is_read_once_and_anew_when_asked_or_changed(app, root):
+    session = reading(app)
 
     def read(**more):
         return say(session, "read_skill_file", skill="pdf", path="references/guide.md", **more)
@@ -211,7 +211,7 @@ def test_a_file_is_read_once_and_anew_when_asked_or_changed(bag, root):
     assert read() == "# Other\n"
     assert "was read before" in read()
     assert "was read before" not in say(
-        reading(bag), "read_skill_file", skill="pdf", path="fill.py"
+        reading(app), "read_skill_file", skill="pdf", path="fill.py"
     )
 
 
@@ -222,26 +222,26 @@ def test_a_file_is_read_once_and_anew_when_asked_or_changed(bag, root):
         *("pdf/references/guide.md", "references\\guide.md"),
     ],
 )
-def test_a_path_as_models_write_it_is_understood(bag, path):
-    assert say(reading(bag), "read_skill_file", skill="pdf", path=path) == "# Guide\n"
+def test_a_path_as_models_write_it_is_understood(app, path):
+    assert say(reading(app), "read_skill_file", skill="pdf", path=path) == "# Guide\n"
 
 
-def test_the_whole_path_of_a_listed_file_is_understood(bag, root):
+def test_the_whole_path_of_a_listed_file_is_understood(app, root):
     path = f"{root}/pdf/references/guide.md"
-    assert say(reading(bag), "read_skill_file", skill="pdf", path=path) == "# Guide\n"
+    assert say(reading(app), "read_skill_file", skill="pdf", path=path) == "# Guide\n"
 
 
-def test_a_skill_has_to_be_loaded_first(bag):
-    session = bag.session()
+def test_a_skill_has_to_be_loaded_first(app):
+    session = app.session()
     told = refused(session, "read_skill_file", skill="pdf", path="references/guide.md")
     assert told == "Skill 'pdf' is not loaded. Call load_skill with name 'pdf' first."
     assert "There is no skill 'pfd'" in refused(session, "read_skill_file", skill="pfd", path="x")
 
 
-def test_only_what_was_there_when_it_was_loaded_is_served(bag, root):
-    session = reading(bag)
+def test_only_what_was_there_when_it_was_loaded_is_served(app, root):
+    session = reading(app)
     (root / "pdf/later.md").write_text("later")
-    bag.refresh()
+    app.refresh()
     told = refused(session, "read_skill_file", skill="pdf", path="later.md")
     assert told.startswith("There is no file 'later.md' in skill 'pdf'.")
     say(session, "load_skill", name="pdf")
@@ -258,17 +258,17 @@ def test_only_what_was_there_when_it_was_loaded_is_served(bag, root):
         *("file:///etc/passwd", "\\\\host\\share", ".git/config"),
     ],
 )
-def test_what_is_not_listed_is_not_served(bag, path):
-    told = refused(reading(bag), "read_skill_file", skill="pdf", path=path)
+def test_what_is_not_listed_is_not_served(app, path):
+    told = refused(reading(app), "read_skill_file", skill="pdf", path=path)
     assert told.startswith("There is no file ")
     assert len(told) < 600
     assert told.isprintable()
 
 
 @pytest.mark.parametrize("tool", ["load_skill", "read_skill_file"])
-def test_a_broken_character_is_an_answer(bag, tool):
+def test_a_broken_character_is_an_answer(app, tool):
     sent = {"name": "\ud800"} if tool == "load_skill" else {"skill": "pdf", "path": "\ud800"}
-    assert "broken character" in refused(reading(bag), tool, **sent)
+    assert "broken character" in refused(reading(app), tool, **sent)
 
 
 def swapped_for_a_link(folder, outside):
@@ -311,8 +311,8 @@ def swapped_whole(folder, outside):
         *(swapped_for_a_device, swapped_whole),
     ],
 )
-def test_what_is_swapped_after_it_was_listed_leads_nowhere(bag, root, tmp_path, swap):
-    session = reading(bag)
+def test_what_is_swapped_after_it_was_listed_leads_nowhere(app, root, tmp_path, swap):
+    session = reading(app)
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.txt").write_text(SECRET)
@@ -334,14 +334,14 @@ def test_links_that_lead_out_are_not_listed(tmp_path, write_skill):
 
 
 def test_a_file_that_is_too_large_is_refused_with_its_limit(root):
-    bag = Satchel(skills=[root], settings=Settings(limits=Limits(resource=10)))
+    app = Satchel(skills=[root], settings=Settings(limits=Limits(resource=10)))
     (root / "pdf/references/guide.md").write_text("x" * 11)
-    told = refused(reading(bag), "read_skill_file", skill="pdf", path="references/guide.md")
+    told = refused(reading(app), "read_skill_file", skill="pdf", path="references/guide.md")
     assert "more than 10 bytes" in told
 
 
-def test_what_cannot_be_seen_is_taken_out_and_what_is_empty_says_so(bag, root):
-    session = reading(bag)
+def test_what_cannot_be_seen_is_taken_out_and_what_is_empty_says_so(app, root):
+    session = reading(app)
     (root / "pdf/fill.py").write_text("a\u202eb\x1b[31m")
     (root / "pdf/references/guide.md").write_text("")
     assert say(session, "read_skill_file", skill="pdf", path="fill.py") == "ab[31m"
@@ -349,8 +349,8 @@ def test_what_cannot_be_seen_is_taken_out_and_what_is_empty_says_so(bag, root):
     assert told == "It is empty."
 
 
-def test_an_image_is_an_image_and_what_nobody_can_read_is_described(bag, root):
-    session = reading(bag)
+def test_an_image_is_an_image_and_what_nobody_can_read_is_described(app, root):
+    session = reading(app)
     png = b"\x89PNG\r\n\x1a\n" + bytes(20)
     (root / "pdf/fill.py").write_bytes(png)
     (root / "pdf/references/guide.md").write_bytes(b"\xff\x00" * 600)
@@ -363,11 +363,11 @@ def test_an_image_is_an_image_and_what_nobody_can_read_is_described(bag, root):
 
 def test_the_reader_is_there_for_skills_with_files_and_only_then(tmp_path, write_skill):
     write_skill(tmp_path, "plain")
-    bag = Satchel(skills=[tmp_path])
-    session = bag.session()
+    app = Satchel(skills=[tmp_path])
+    session = app.session()
     assert names(session) == ["load_skill"]
     (tmp_path / "plain/more.md").write_text("more")
-    bag.refresh()
+    app.refresh()
     assert names(session) == ["load_skill", "read_skill_file"]
 
 
@@ -382,13 +382,13 @@ def test_no_hostile_folder_makes_a_file_of_the_outside_readable(maker, tmp_path,
         root = tmp_path / identity.split("-")[0]
         maker.md(root / "bystander", maker.fm(name="bystander", desc="Healthy."))
         build(str(root))
-        bag = Satchel(skills=[root])
-        session = bag.session()
-        for name in ("bystander", *list(bag.catalog.skills)[:20]):
+        app = Satchel(skills=[root])
+        session = app.session()
+        for name in ("bystander", *list(app.catalog.skills)[:20]):
             told = say(session, "load_skill", name=name, again=True)
             assert told.count("<skill_content") == told.count("</skill_content>") == 1, why
             content = session.load_skill(name)
-            tried = (*content.files[:20], *os.listdir(bag.catalog.skill(name).path)[:20])
+            tried = (*content.files[:20], *os.listdir(app.catalog.skill(name).path)[:20])
             for path in (*tried, "../bystander/SKILL.md", "/etc/passwd"):
                 result = answer(session, "read_skill_file", skill=name, path=path)
                 assert "OUTSIDE" not in result.text, why
@@ -400,8 +400,8 @@ def test_no_hostile_folder_makes_a_file_of_the_outside_readable(maker, tmp_path,
 # ---- the host's own loading ---------------------------------------------------------------------
 
 
-def test_the_host_loads_any_skill_and_gets_near_misses(bag, root):
-    session = bag.session()
+def test_the_host_loads_any_skill_and_gets_near_misses(app, root):
+    session = app.session()
     content = session.load_skill("pdf")
     assert content.name == "pdf"
     assert content.text.startswith('<skill_content name="pdf">\nThe instructions.\n')
@@ -421,9 +421,9 @@ def test_the_host_loads_a_shadowed_skill_by_its_long_name(tmp_path, write_skill)
     for place, body in (("near", "Near.\n"), ("far", "Far.\n")):
         folder = write_skill(tmp_path / place, "pdf", body=body)
         (folder / "file.txt").write_text(place)
-    bag = Satchel(skills=[tmp_path / "near", tmp_path / "far"])
-    session = bag.session()
-    (address,) = {e.address for e in bag.catalog.all_skills} - {bag.catalog.skills["pdf"].address}
+    app = Satchel(skills=[tmp_path / "near", tmp_path / "far"])
+    session = app.session()
+    (address,) = {e.address for e in app.catalog.all_skills} - {app.catalog.skills["pdf"].address}
     content = session.load_skill(address)
     assert content.name == address
     assert "Far." in content.text
@@ -450,8 +450,8 @@ def test_a_skill_that_the_user_switched_off_is_loaded_by_nobody(root, a_config_f
 
 def test_a_skill_that_the_model_may_not_invoke_is_hidden_from_it(root):
     (root / "pdf/SKILL.md").write_text(text_of("pdf", HIDDEN, "Hush.\n"))
-    bag = Satchel(skills=[root])
-    session = bag.session(search=True)
+    app = Satchel(skills=[root])
+    session = app.session(search=True)
     assert "pdf" not in session.prompt()
     assert parameters(session, "load_skill")["properties"]["name"]["enum"] == ["note"]
     told = refused(session, "load_skill", name="pdf")
@@ -491,15 +491,15 @@ def test_where_all_skills_are_hidden_the_model_hears_of_none(tmp_path, write_ski
 )
 def test_loading_switches_on_what_a_skill_names(tmp_path, write_skill, fields):
     write_skill(tmp_path, "way", text=text_of("way", fields))
-    bag = maps_and_web(skills=[tmp_path])
-    session = bag.session()
+    app = maps_and_web(skills=[tmp_path])
+    session = app.session()
     session.activate("web")
     told = say(session, "load_skill", name="way")
     assert "Now active: tool group 'maps'." in told
     assert told.endswith("## About Tool Group 'maps'\n\nGeocode first."), "the notes as they are"
     assert session.active_groups == ("basic", "maps", "web"), "others stay as they were"
     assert say(session, "route", start="a", end="b") == "a to b"
-    other = bag.session()
+    other = app.session()
     assert other.load_skill("way").activated == ("maps",)
     assert other.active_groups == ("basic", "maps")
 
@@ -542,9 +542,9 @@ def test_loading_again_switches_its_groups_on_again(tmp_path, write_skill):
 
 def test_a_tool_of_two_groups_switches_on_one_that_can_be(tmp_path, write_skill):
     write_skill(tmp_path, "way", text=text_of("way", "groups: both\n"))
-    bag = locked(skills=[tmp_path])
-    bag.register_tool(lambda: "x", name="both", group=["vault", "web"])
-    session = bag.session()
+    app = locked(skills=[tmp_path])
+    app.register_tool(lambda: "x", name="both", group=["vault", "web"])
+    session = app.session()
     assert session.load_skill("way").activated == ("web",)
     session.deactivate("web")
     session.activate("web")
@@ -557,7 +557,7 @@ def test_a_tool_of_two_groups_switches_on_one_that_can_be(tmp_path, write_skill)
 def test_what_a_skill_allows_is_known_after_it_was_loaded_and_restricts_nothing(root):
     (root / "pdf/SKILL.md").write_text(text_of("pdf", "allowed-tools: Read Bash(git:*)\n"))
     (root / "note/SKILL.md").write_text(text_of("note", "allowed-tools: Read Write\n"))
-    bag = maps_and_web(skills=[root])
+    app = maps_and_web(skills=[root])
     found = []
 
     def look(context: ToolContext) -> str:
@@ -569,15 +569,15 @@ def test_what_a_skill_allows_is_known_after_it_was_loaded_and_restricts_nothing(
         async for item in inner(call):
             yield item
 
-    bag.register_tool(look)
-    session, other = bag.session(), bag.session()
+    app.register_tool(look)
+    session, other = app.session(), app.session()
     say(session, "look")
     assert session.load_skill("pdf").allowed_tools == ("Read", "Bash(git:*)")
     say(session, "look")
     say(session, "load_skill", name="note")
     say(session, "look")
     say(other, "look")
-    bag.register_middleware(layer)
+    app.register_middleware(layer)
     say(session, "echo", text="not allowed, and works all the same")
     both = ("Read", "Bash(git:*)", "Write")
     assert found == [(), ("Read", "Bash(git:*)"), both, (), both]
@@ -587,10 +587,10 @@ def test_what_a_skill_allows_is_known_after_it_was_loaded_and_restricts_nothing(
 
 
 def test_a_skill_of_a_group_is_there_while_the_group_is(root):
-    bag = maps_and_web()
-    bag.register_skill(root / "pdf", group="maps")
-    bag.register_skill(root / "note")
-    session = bag.session()
+    app = maps_and_web()
+    app.register_skill(root / "pdf", group="maps")
+    app.register_skill(root / "note")
+    session = app.session()
     assert "pdf" not in session.skill_prompt()
     assert parameters(session, "load_skill")["properties"]["name"]["enum"] == ["note"]
     told = refused(session, "load_skill", name="pdf")
@@ -608,29 +608,29 @@ def test_a_skill_of_a_group_is_there_while_the_group_is(root):
 
 
 def test_a_group_can_name_its_skills(root):
-    bag = Satchel(skills=[root])
-    bag.create_group("papers", skills=["pdf"])
-    session = bag.session()
+    app = Satchel(skills=[root])
+    app.create_group("papers", skills=["pdf"])
+    session = app.session()
     assert "<name>pdf</name>" not in session.prompt()
     session.activate("papers")
     assert "<name>pdf</name>" in session.prompt()
-    bag.remove_group("papers")
-    assert "<name>pdf</name>" in bag.session().prompt(), "it belongs to none any more"
+    app.remove_group("papers")
+    assert "<name>pdf</name>" in app.session().prompt(), "it belongs to none any more"
 
 
 def test_the_host_loads_a_skill_of_a_group_that_is_not_active(root):
-    bag = maps_and_web()
-    bag.register_skill(root / "pdf", group="maps")
-    session = bag.session()
+    app = maps_and_web()
+    app.register_skill(root / "pdf", group="maps")
+    session = app.session()
     assert "The instructions." in session.load_skill("pdf").text
     assert session.active_groups == ("basic",)
 
 
 def test_a_skill_of_an_unavailable_group_says_why(root):
-    bag = locked()
-    bag.register_skill(root / "pdf", group="vault")
-    bag.register_skill(root / "note")
-    told = refused(bag.session(), "load_skill", name="pdf")
+    app = locked()
+    app.register_skill(root / "pdf", group="vault")
+    app.register_skill(root / "note")
+    told = refused(app.session(), "load_skill", name="pdf")
     assert told == (
         "Skill 'pdf' is in tool group 'vault', which is unavailable: it requires VAULT_KEY to be "
         "configured. Tell the user."
@@ -638,18 +638,18 @@ def test_a_skill_of_an_unavailable_group_says_why(root):
 
 
 def test_a_skill_of_two_groups_names_the_one_that_can_be_had(root):
-    bag = locked()
-    bag.register_skill(root / "pdf", group=["vault", "web"])
-    bag.register_skill(root / "note")
-    told = refused(bag.session(), "load_skill", name="pdf")
+    app = locked()
+    app.register_skill(root / "pdf", group=["vault", "web"])
+    app.register_skill(root / "note")
+    told = refused(app.session(), "load_skill", name="pdf")
     assert told.startswith("Skill 'pdf' is in tool group 'web', which is not active.")
 
 
 # ---- run_skill_script ---------------------------------------------------------------------------
 
 
-def running(bag):
-    return reading(bag, scripts=True)
+def running(app):
+    return reading(app, scripts=True)
 
 
 def ran(session, script, **more):
@@ -658,12 +658,12 @@ def ran(session, script, **more):
     return result.structured
 
 
-def test_scripts_are_off_by_default_and_absent_where_there_are_none(bag, tmp_path, write_skill):
-    session = reading(bag)
+def test_scripts_are_off_by_default_and_absent_where_there_are_none(app, tmp_path, write_skill):
+    session = reading(app)
     assert "run_skill_script" not in names(session)
     result = answer(session, "run_skill_script", skill="pdf", script="scripts/greet.py")
     assert result.error_code == "tool_not_found"
-    assert "run_skill_script" in names(bag.session(scripts=True))
+    assert "run_skill_script" in names(app.session(scripts=True))
     folder = write_skill(tmp_path / "others", "plain")
     (folder / "run.py").write_text("print(1)")
     assert names(Satchel(skills=[tmp_path / "others"]).session(scripts=True)) == [
@@ -672,8 +672,8 @@ def test_scripts_are_off_by_default_and_absent_where_there_are_none(bag, tmp_pat
     ]
 
 
-def test_a_script_runs_in_the_folder_of_its_skill(bag, root):
-    session = running(bag)
+def test_a_script_runs_in_the_folder_of_its_skill(app, root):
+    session = running(app)
     done = ran(session, "scripts/greet.py", args=["you", "; rm -rf /"])
     assert (done["returncode"], done["stdout"]) == (0, "hello you ; rm -rf /\n")
     assert ran(session, "scripts/deep/more.sh")["stdout"] == f"{root / 'pdf'}\n"
@@ -688,23 +688,23 @@ def test_a_script_runs_in_the_folder_of_its_skill(bag, root):
         *("scripts/greet.py\x00", "x" * 100_000),
     ],
 )
-def test_nothing_but_a_listed_script_is_run(bag, script):
-    told = refused(running(bag), "run_skill_script", skill="pdf", script=script)
+def test_nothing_but_a_listed_script_is_run(app, script):
+    told = refused(running(app), "run_skill_script", skill="pdf", script=script)
     assert told.startswith("There is no script ")
     assert told.endswith("There is: scripts/greet.py, scripts/deep/more.sh.") or "scripts/" in told
     assert len(told) < 600
 
 
-def test_a_script_of_a_skill_that_was_not_loaded_is_not_run(bag):
-    session = bag.session(scripts=True)
+def test_a_script_of_a_skill_that_was_not_loaded_is_not_run(app):
+    session = app.session(scripts=True)
     told = refused(session, "run_skill_script", skill="pdf", script="scripts/greet.py")
     assert "is not loaded" in told
 
 
-def test_a_script_that_came_or_was_swapped_later_is_not_run(bag, root, tmp_path):
-    session = running(bag)
+def test_a_script_that_came_or_was_swapped_later_is_not_run(app, root, tmp_path):
+    session = running(app)
     (root / "pdf/scripts/later.py").write_text("open('PWNED', 'w')")
-    bag.refresh()
+    app.refresh()
     assert "no script" in refused(
         session, "run_skill_script", skill="pdf", script="scripts/later.py"
     )
@@ -718,14 +718,14 @@ def test_a_script_that_came_or_was_swapped_later_is_not_run(bag, root, tmp_path)
 
 def test_a_script_that_never_ends_is_ended(root):
     (root / "pdf/scripts/greet.py").write_text("print('began')\nwhile True: pass\n")
-    bag = Satchel(skills=[root], settings=Settings(limits=Limits(tool_call=1.0)))
-    done = ran(running(bag), "scripts/greet.py")
+    app = Satchel(skills=[root], settings=Settings(limits=Limits(tool_call=1.0)))
+    done = ran(running(app), "scripts/greet.py")
     assert (done["timed_out"], done["stdout"]) == (True, "began\n")
 
 
-def test_several_calls_at_once_load_each_skill_for_itself(bag):
-    session = bag.session()
-    calls = [ToolCall("load_skill", {"name": name}) for name in ("pdf", "note")]
+def test_several_calls_at_once_load_each_skill_for_itself(app):
+    session = app.session()
+    calls = [ToolCall(name="load_skill", arguments={"name": name}) for name in ("pdf", "note")]
     first, second = asyncio.run(session.execute(calls))
     assert "The instructions." in first.text
     assert '<skill_content name="note">' in second.text
@@ -737,11 +737,11 @@ def test_the_host_loads_the_skill_that_is_shown_even_if_a_nearer_one_is_out_of_s
 ):
     write_skill(tmp_path / "near", "pdf", body="The nearer one.\n")
     write_skill(tmp_path / "far", "pdf", body="The one that is shown.\n")
-    bag = Satchel()
-    bag.create_group("papers")
-    bag.register_skill(tmp_path / "near", group="papers")
-    bag.register_skill(tmp_path / "far")
-    session = bag.session()
+    app = Satchel()
+    app.create_group("papers")
+    app.register_skill(tmp_path / "near", group="papers")
+    app.register_skill(tmp_path / "far")
+    session = app.session()
     assert "The one that is shown." in session.load_skill("pdf").text
     session.activate("papers")
     assert "The nearer one." in session.load_skill("pdf").text
@@ -759,13 +759,13 @@ def test_a_skill_that_is_switched_off_serves_runs_and_approves_nothing_more(tmp_
     (folder / "guide.md").write_text("Guide.")
     (folder / "scripts").mkdir()
     (folder / "scripts" / "say.py").write_text("print(1)")
-    bag = Satchel(skills=[tmp_path])
-    session = bag.session(scripts=True)
+    app = Satchel(skills=[tmp_path])
+    session = app.session(scripts=True)
     session.load_skill("way")
     conversation = session._conversation
     assert conversation.preapproved == ("wipe",)
     shutil.rmtree(folder)
-    bag.refresh()
+    app.refresh()
     told = answer(session, "read_skill_file", skill="way", path="guide.md")
     assert told.text == "Skill 'way' is not there any more. Go on without it."
     assert answer(session, "run_skill_script", skill="way", script="scripts/say.py").is_error
@@ -774,14 +774,14 @@ def test_a_skill_that_is_switched_off_serves_runs_and_approves_nothing_more(tmp_
 
 def test_a_saved_skill_approves_nothing_once_it_is_another_version(tmp_path, write_skill):
     folder = write_skill(tmp_path, "way")
-    bag = Satchel(skills=[tmp_path])
-    session = bag.session()
+    app = Satchel(skills=[tmp_path])
+    session = app.session()
     session.load_skill("way")
     saved = session.state_dict()
     text = "---\nname: way\ndescription: d\nallowed-tools: wipe\n---\nDo it.\n"
     (folder / "SKILL.md").write_text(text)
-    bag.refresh()
-    later = bag.session()
+    app.refresh()
+    later = app.session()
     assert later.load_state_dict(saved) == ()
     assert later._conversation.preapproved == ()
     later.load_skill("way")
@@ -859,15 +859,15 @@ ALLOWING = "---\nname: {}\ndescription: d\nallowed-tools: {}\n---\nDo it.\n"
 
 def test_a_skill_that_was_renamed_or_asks_for_less_has_no_more_rights(tmp_path, write_skill):
     folder = write_skill(tmp_path, "way", text=ALLOWING.format("way", "wipe look"))
-    bag = Satchel(skills=[tmp_path])
-    session = bag.session()
+    app = Satchel(skills=[tmp_path])
+    session = app.session()
     session.load_skill("way")
     assert session._conversation.preapproved == ("wipe", "look")
     (folder / "SKILL.md").write_text(ALLOWING.format("way", "look more"))
-    bag.refresh()
+    app.refresh()
     assert session._conversation.preapproved == ("look",)
     (folder / "SKILL.md").write_text(ALLOWING.format("other", "look"))
-    bag.refresh()
+    app.refresh()
     assert session._conversation.preapproved == ()
     assert answer(session, "read_skill_file", skill="way", path="SKILL.md").is_error
 
@@ -876,11 +876,11 @@ def test_a_skill_whose_copy_takes_its_place_is_loaded_anew(tmp_path, write_skill
     for place in ("a", "b"):
         folder = write_skill(tmp_path / place, "way")
         (folder / "guide.md").write_text("Guide.")
-    bag = Satchel(skills=[tmp_path / "a", tmp_path / "b"])
-    session = bag.session()
+    app = Satchel(skills=[tmp_path / "a", tmp_path / "b"])
+    session = app.session()
     answer(session, "load_skill", name="way")
     shutil.rmtree(tmp_path / "a" / "way")
-    bag.refresh()
+    app.refresh()
     assert "<skill_content" in answer(session, "load_skill", name="way").text
     assert answer(session, "read_skill_file", skill="way", path="guide.md").text == "Guide."
 
@@ -905,17 +905,17 @@ def test_what_stands_around_long_instructions_is_never_cut(tmp_path, write_skill
 
 def test_a_broken_edit_is_no_news_to_the_model(tmp_path, write_skill):
     folder = write_skill(tmp_path, "way", body="One.\n")
-    bag = Satchel(skills=[tmp_path])
-    session = bag.session()
+    app = Satchel(skills=[tmp_path])
+    session = app.session()
     answer(session, "load_skill", name="way")
     session.step()
     good = (folder / "SKILL.md").read_text()
     (folder / "SKILL.md").write_text("broken")
-    bag.refresh()
-    assert bag.catalog.skills["way"].state == "stale"
+    app.refresh()
+    assert app.catalog.skills["way"].state == "stale"
     assert session.changes() == ()
     assert "has not changed" in answer(session, "load_skill", name="way").text
     (folder / "SKILL.md").write_text(good.replace("One.", "Two."))
-    bag.refresh()
+    app.refresh()
     assert [change.name for change in session.changes()] == ["way"]
     assert "Two." in answer(session, "load_skill", name="way").text

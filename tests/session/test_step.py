@@ -47,51 +47,51 @@ def louder(text: str, volume: int = 1) -> str:
 # ---- nothing of a step changes ------------------------------------------------------------------
 
 
-def replace_echo(bag, session, skills):
-    bag.register_tool(louder, name="echo", on_conflict="override")
+def replace_echo(app, session, skills):
+    app.register_tool(louder, name="echo", on_conflict="override")
 
 
-def remove_echo(bag, session, skills):
-    bag.remove_tool("echo")
+def remove_echo(app, session, skills):
+    app.remove_tool("echo")
 
 
-def add_a_tool(bag, session, skills):
-    bag.register_tool(whistle, name="a_first")
+def add_a_tool(app, session, skills):
+    app.register_tool(whistle, name="a_first")
 
 
-def remove_a_group(bag, session, skills):
-    bag.remove_group("maps")
+def remove_a_group(app, session, skills):
+    app.remove_group("maps")
 
 
-def add_a_group(bag, session, skills):
-    bag.create_group("extra", "More.", notes="Read me.", active=True)
+def add_a_group(app, session, skills):
+    app.create_group("extra", "More.", notes="Read me.", active=True)
 
 
-def activate_as_host(bag, session, skills):
+def activate_as_host(app, session, skills):
     session.activate("web")
 
 
-def deactivate_as_host(bag, session, skills):
+def deactivate_as_host(app, session, skills):
     session.deactivate("maps")
 
 
-def edit_a_skill(bag, session, skills):
+def edit_a_skill(app, session, skills):
     text = "---\nname: pdf\ndescription: Another one.\n---\nOther.\n"
     (skills / "pdf/SKILL.md").write_text(text)
-    bag.refresh()
+    app.refresh()
 
 
-def delete_a_skill(bag, session, skills):
+def delete_a_skill(app, session, skills):
     (skills / "pdf/SKILL.md").unlink()
-    bag.refresh()
+    app.refresh()
 
 
-def load_another_state(bag, session, skills):
+def load_another_state(app, session, skills):
     session.load_state_dict({"version": 1, "groups": {"on": ["web"]}, "tools": ["route", "echo"]})
 
 
-def add_in_the_background(bag, session, skills):
-    bag.register_tool(whistle, background=True)
+def add_in_the_background(app, session, skills):
+    app.register_tool(whistle, background=True)
 
 
 EVENTS = [
@@ -108,13 +108,13 @@ def skills(tmp_path, write_skill):
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_nothing_of_a_step_changes_and_the_next_one_sees_it(event, skills):
-    bag = maps_and_web(skills=[skills])
-    session = bag.session()
+    app = maps_and_web(skills=[skills])
+    session = app.session()
     session.activate("maps")
     step = session.step()
     before = picture(step)
     number = step.generation
-    event(bag, session, skills)
+    event(app, session, skills)
     assert picture(step) == before
     assert step.generation == number
     assert say(step, "echo", text="hi") == "hi", "the version of the step"
@@ -126,23 +126,23 @@ def test_nothing_of_a_step_changes_and_the_next_one_sees_it(event, skills):
 
 
 def test_the_next_step_runs_what_is_there_by_then():
-    bag = maps_and_web()
-    session = bag.session()
+    app = maps_and_web()
+    session = app.session()
     step = session.step()
-    bag.register_tool(louder, name="echo", on_conflict="override")
+    app.register_tool(louder, name="echo", on_conflict="override")
     assert say(session.step(), "echo", text="hi") == "HI"
     assert say(session, "echo", text="hi") == "HI"
-    bag.remove_tool("echo")
+    app.remove_tool("echo")
     assert answer(session.step(), "echo", text="hi").error_code == "tool_not_found"
     assert say(step, "echo", text="hi") == "hi", "however often it changed since"
 
 
 def test_every_way_to_call_is_of_the_step():
-    bag = maps_and_web()
-    session = bag.session()
+    app = maps_and_web()
+    session = app.session()
     step = session.step()
-    bag.register_tool(louder, name="echo", on_conflict="override")
-    call = ToolCall("echo", {"text": "hi"}, id="1")
+    app.register_tool(louder, name="echo", on_conflict="override")
+    call = ToolCall(name="echo", arguments={"text": "hi"}, id="1")
 
     async def main():
         yield (await step.call("echo", {"text": "hi"})).text
@@ -164,19 +164,19 @@ def test_a_plugin_that_is_rewritten_meanwhile_still_runs_as_it_was(tmp_path, wri
         return f"from satchel import tool\n@tool\ndef speak() -> str:\n    return '{word}'\n"
 
     write_plugin(tmp_path, "demo", tools=source("one"))
-    bag = Satchel(plugins=[tmp_path])
-    session = bag.session()
+    app = Satchel(plugins=[tmp_path])
+    session = app.session()
     step = session.step()
     write_plugin(tmp_path, "demo", tools=source("two and more"))
-    bag.refresh()
+    app.refresh()
     assert say(step, "speak") == "one"
     assert say(session.step(), "speak") == "two and more"
 
 
 def test_a_session_asked_directly_follows_at_once():
-    bag = maps_and_web()
-    session = bag.session()
-    bag.register_tool(whistle)
+    app = maps_and_web()
+    session = app.session()
+    app.register_tool(whistle)
     assert say(session, "whistle") == "tune"
     assert "whistle" in names(session)
 
@@ -209,22 +209,25 @@ def test_what_the_model_switches_off_serves_until_the_step_is_over():
 def test_calls_of_one_step_see_no_switch_between_them():
     session = maps_and_web().session()
     step = session.step()
-    calls = [ToolCall(META, {"maps": True}), ToolCall("route", {"start": "a", "end": "b"})]
+    calls = [
+        ToolCall(name=META, arguments={"maps": True}),
+        ToolCall(name="route", arguments={"start": "a", "end": "b"}),
+    ]
     switched, routed = asyncio.run(step.execute(calls))
     assert not switched.is_error
     assert "from the next step on" in routed.text
 
 
 def test_the_groups_to_choose_from_are_those_of_the_step():
-    bag = maps_and_web()
-    session = bag.session()
+    app = maps_and_web()
+    session = app.session()
     step = session.step()
-    bag.create_group("extra")
+    app.create_group("extra")
     assert "There is no tool group 'extra'" in refused(step, META, extra=True)
-    bag.remove_group("web")
+    app.remove_group("web")
     choose(step, maps=True, web=True)
     assert session.step().active_groups == ("basic", "maps")
-    bag.create_group("web", "It came back.")
+    app.create_group("web", "It came back.")
     assert session.step().active_groups == ("basic", "maps", "web")
 
 
@@ -244,10 +247,10 @@ def test_a_skill_loaded_in_a_step_switches_its_groups_on_for_the_next(tmp_path, 
 def test_two_sessions_never_see_each_others_groups_skills_files_and_state(tmp_path, write_skill):
     write_skill(tmp_path, "pdf", body="The instructions.\n")
     (tmp_path / "pdf/guide.md").write_text("the guide")
-    bag = maps_and_web(skills=[tmp_path])
-    bag.register_tool(count)
-    one, other = bag.session(), bag.session()
-    untouched = bag.session()
+    app = maps_and_web(skills=[tmp_path])
+    app.register_tool(count)
+    one, other = app.session(), app.session()
+    untouched = app.session()
     fresh, saved = picture(other), untouched.state_dict()
     choose(one, maps=True)
     say(one, "count")
@@ -268,8 +271,8 @@ def test_the_wording_of_one_session_is_its_own(tmp_path, write_skill):
     from dataclasses import replace
 
     write_skill(tmp_path, "pdf")
-    bag = Satchel(skills=[tmp_path])
-    one, other = bag.session(), bag.session()
+    app = Satchel(skills=[tmp_path])
+    one, other = app.session(), app.session()
     one.skill_style = replace(one.skill_style, instruction="Mine.")
     assert one.prompt().startswith("Mine.")
     assert "Mine." not in other.prompt()
@@ -279,14 +282,14 @@ def test_the_wording_of_one_session_is_its_own(tmp_path, write_skill):
 
 
 def test_a_step_tells_what_came_went_and_changed_since_the_one_before(skills):
-    bag = maps_and_web(skills=[skills])
-    session = bag.session()
+    app = maps_and_web(skills=[skills])
+    session = app.session()
     assert session.changes() == ()
     assert session.step().changes == ()
     assert session.changes() == ()
-    bag.register_tool(whistle)
-    bag.register_tool(louder, name="echo", on_conflict="override")
-    edit_a_skill(bag, session, skills)
+    app.register_tool(whistle)
+    app.register_tool(louder, name="echo", on_conflict="override")
+    edit_a_skill(app, session, skills)
     session.activate("maps")
     waiting = session.changes()
     told = {(change.event, change.kind, change.name, change.message) for change in waiting}
@@ -305,34 +308,34 @@ def test_a_step_tells_what_came_went_and_changed_since_the_one_before(skills):
         assert word in step.changes.text
     assert session.step().changes == ()
     assert session.step().changes.text == ""
-    bag.remove_tool("whistle")
+    app.remove_tool("whistle")
     session.deactivate("maps")
     gone = {(change.event, change.name) for change in session.step().changes}
     assert gone == {("removed", "whistle"), ("removed", "route"), ("changed", "maps")}
 
 
 def test_what_a_step_tells_stays_the_same_after_later_steps(skills):
-    bag = maps_and_web(skills=[skills])
-    session = bag.session()
+    app = maps_and_web(skills=[skills])
+    session = app.session()
     session.step()
-    bag.register_tool(whistle)
+    app.register_tool(whistle)
     step = session.step()
     said = step.changes.text
-    bag.remove_tool("whistle")
+    app.remove_tool("whistle")
     session.step()
     assert step.changes.text == said
     assert "whistle" in said
 
 
 def test_what_no_session_shows_is_told_to_none(skills):
-    bag = maps_and_web(skills=[skills])
-    session = bag.session()
+    app = maps_and_web(skills=[skills])
+    session = app.session()
     session.step()
-    bag.register_tool(whistle, group="maps")
+    app.register_tool(whistle, group="maps")
     (skills / "pdf/SKILL.md").write_text(
         "---\nname: pdf\ndescription: Hidden.\ndisable-model-invocation: true\n---\nx\n"
     )
-    bag.refresh()
+    app.refresh()
     told = [(change.event, change.kind, change.name) for change in session.step().changes]
     assert ("removed", "skill", "pdf") in told
     assert "whistle" not in {name for _, _, name in told}
@@ -342,13 +345,13 @@ def test_what_no_session_shows_is_told_to_none(skills):
 
 
 def test_an_unchanged_catalog_gives_the_same_bytes_across_calls_sessions_and_reloads(skills):
-    bag = maps_and_web(skills=[skills])
-    session = bag.session()
+    app = maps_and_web(skills=[skills])
+    session = app.session()
     session.activate("maps")
     before = picture(session)
     assert picture(session) == before
     assert picture(session.step()) == before
-    other = bag.session()
+    other = app.session()
     other.activate("maps")
     assert picture(other) == before
     fresh = maps_and_web(skills=[skills]).session()
@@ -356,22 +359,22 @@ def test_an_unchanged_catalog_gives_the_same_bytes_across_calls_sessions_and_rel
     assert picture(fresh) == before
     same = (skills / "pdf/SKILL.md").read_bytes()
     (skills / "pdf/SKILL.md").write_bytes(same)
-    bag.refresh()
+    app.refresh()
     (skills / "pdf/notes.txt").write_text("more")
     (skills / "pdf/notes.txt").unlink()
-    bag.refresh()
+    app.refresh()
     assert picture(session) == before
 
 
 def test_a_new_generation_that_shows_nothing_new_gives_the_same_bytes(skills):
-    bag = maps_and_web(skills=[skills])
-    session = bag.session()
-    before, number = picture(session), bag.catalog.generation
+    app = maps_and_web(skills=[skills])
+    session = app.session()
+    before, number = picture(session), app.catalog.generation
     (skills / "pdf/SKILL.md").write_text(
         "---\nname: pdf\ndescription: Reads PDF files.\n---\nOther instructions.\n"
     )
-    bag.refresh()
-    assert bag.catalog.generation > number
+    app.refresh()
+    assert app.catalog.generation > number
     assert picture(session) == before
 
 
@@ -390,25 +393,25 @@ def test_the_order_of_switching_and_registering_makes_no_difference():
 
 
 def test_new_tools_are_appended_also_after_others_went_and_came_back():
-    bag = Satchel()
+    app = Satchel()
     for name in ("b", "c", "d"):
-        bag.register_tool(whistle, name=name)
-    session = bag.session()
+        app.register_tool(whistle, name=name)
+    session = app.session()
     assert names(session) == ["b", "c", "d"]
-    bag.register_tool(whistle, name="a")
+    app.register_tool(whistle, name="a")
     assert names(session) == ["b", "c", "d", "a"]
-    bag.remove_tool("c")
+    app.remove_tool("c")
     assert names(session) == ["b", "d", "a"]
-    bag.register_tool(whistle, name="a2")
+    app.register_tool(whistle, name="a2")
     assert names(session) == ["b", "d", "a", "a2"]
     before = session.schemas()
-    bag.register_tool(whistle, name="c")
+    app.register_tool(whistle, name="c")
     assert names(session) == ["b", "c", "d", "a", "a2"], "what came back takes its old place"
-    bag.remove_tool("c")
+    app.remove_tool("c")
     assert session.schemas() == before
     for _ in "ab":  # each session has its own order, of the same tools
         assert names(session) == ["b", "d", "a", "a2"]
-        assert names(bag.session()) == ["a", "a2", "b", "d"]
+        assert names(app.session()) == ["a", "a2", "b", "d"]
 
 
 def test_a_group_that_is_switched_on_adds_its_tools_at_the_end():
@@ -431,32 +434,32 @@ def spoil(place):
 
 
 def test_what_a_session_hands_out_is_the_callers_own():
-    bag = maps_and_web()
-    session = bag.session()
+    app = maps_and_web()
+    session = app.session()
     before = json.dumps(session.schemas("anthropic"))
     spoil(session)
-    for place in (session, session.step(), bag.session(), bag.session().step()):
+    for place in (session, session.step(), app.session(), app.session().step()):
         assert json.dumps(place.schemas("anthropic")) == before
 
 
 def test_what_is_done_to_the_schemas_of_a_step_stays_in_its_session():
-    bag = maps_and_web()
-    session = bag.session()
+    app = maps_and_web()
+    session = app.session()
     step = session.step()
     before = json.dumps(step.schemas("anthropic"))
     spoil(step)
     assert step.schemas("anthropic") is step.schemas("anthropic")
-    for place in (session, bag.session(), bag.session().step()):
+    for place in (session, app.session(), app.session().step()):
         assert json.dumps(place.schemas("anthropic")) == before
     del step
     assert json.dumps(session.step().schemas("anthropic")) == before
 
 
 def test_what_a_step_shows_of_its_tools_is_what_it_runs():
-    bag = maps_and_web()
-    session = bag.session()
+    app = maps_and_web()
+    session = app.session()
     step = session.step()
-    bag.register_tool(louder, name="echo", on_conflict="override")
+    app.register_tool(louder, name="echo", on_conflict="override")
     assert "volume" not in schema(step, "echo")["input_schema"]["properties"]
     assert "invalid" in answer(step, "echo", text="x", volume=2).error_code
     assert "volume" in schema(session.step(), "echo")["input_schema"]["properties"]
@@ -468,16 +471,16 @@ def test_what_a_step_shows_of_its_tools_is_what_it_runs():
 def busy(skills):
     """Return a satchel and a session that did everything once."""
     (skills / "pdf/guide.md").write_text("guide")
-    bag = maps_and_web(skills=[skills])
-    bag.register_tool(count)
-    bag.register_tool(whistle, idempotent=True)
-    session = bag.session(search=True)
+    app = maps_and_web(skills=[skills])
+    app.register_tool(count)
+    app.register_tool(whistle, idempotent=True)
+    session = app.session(search=True)
 
     async def passing(call, inner):
         async for item in inner(call):
             yield item
 
-    bag.register_middleware(passing)
+    app.register_middleware(passing)
     session.prompt()
     for dialect in ("openai", "gemini"):
         session.schemas(dialect)
@@ -490,68 +493,70 @@ def busy(skills):
     choose(session, maps=True)
     step = session.step()
     say(step, "echo", text="x")
-    asyncio.run(step.execute([ToolCall("echo", {"text": "x"}), ToolCall("nope")]))
+    asyncio.run(
+        step.execute([ToolCall(name="echo", arguments={"text": "x"}), ToolCall(name="nope")])
+    )
     assert step.changes
     del step
-    return bag, session
+    return app, session
 
 
 def test_a_session_that_ended_is_garbage(skills):
-    bag, session = busy(skills)
+    app, session = busy(skills)
     gone = ref(session)
     del session
     gc.collect()
     assert gone() is None
-    assert bag.catalog.tools
+    assert app.catalog.tools
 
 
 def test_an_idle_session_pins_no_old_generation(skills):
-    bag, session = busy(skills)
-    old = ref(bag.catalog)
-    bag.register_tool(whistle, name="newer")
+    app, session = busy(skills)
+    old = ref(app.catalog)
+    app.register_tool(whistle, name="newer")
     gc.collect()
     assert old() is None
     assert session.active_groups == ("basic", "maps")
 
 
 def test_a_step_keeps_its_generation_for_as_long_as_it_is_held():
-    bag = maps_and_web()
-    session = bag.session()
+    app = maps_and_web()
+    session = app.session()
     step = session.step()
-    old = ref(bag.catalog)
-    bag.register_tool(whistle)
+    old = ref(app.catalog)
+    app.register_tool(whistle)
     gc.collect()
     assert old() is not None
     del step
     gc.collect()
     assert old() is None
-    assert session.step().generation == bag.catalog.generation
+    assert session.step().generation == app.catalog.generation
 
 
 @pytest.mark.parametrize("options", [{}, {"idempotent": True}])
 def test_a_task_that_has_ended_pins_no_old_generation(options):
-    bag = maps_and_web()
-    bag.register_tool(whistle, background=True, **options)
-    session = bag.session()
+    app = maps_and_web()
+    app.register_tool(whistle, background=True, **options)
+    session = app.session()
 
     async def main():
         await session.call("whistle")
         return await session.call("wait_task", {"task_id": "task_1"})
 
     assert asyncio.run(main()).text.endswith("tune")
-    old = ref(bag.catalog)
-    bag.register_tool(echo, name="newer")
+    old = ref(app.catalog)
+    app.register_tool(echo, name="newer")
     gc.collect()
     assert old() is None
     assert say(session, "view_task", task_id="task_1").endswith("tune")
 
 
 def test_a_step_shows_the_tools_of_its_view_and_the_sessions_own():
-    bag = maps_and_web()
-    session = bag.session()
+    app = maps_and_web()
+    session = app.session()
     session.activate("maps")
     step = session.step()
     assert [made.name for made in step.own_tools] == [META]
     assert [*(entry.name for entry in step.view.tools), META] == names(step)
-    bag.register_tool(echo, name=META)
+    app.register_tool(echo, name=META)
     assert session.step().own_tools == ()

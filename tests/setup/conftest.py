@@ -56,7 +56,7 @@ def data(tmp_path, monkeypatch):
 @pytest.fixture
 def ctx(tmp_path, person, data):
     (tmp_path / "demo").mkdir()
-    return SetupContext("demo", tmp_path / "demo", person)
+    return SetupContext(plugin="demo", folder=tmp_path / "demo", person=person)
 
 
 class Server(http.server.ThreadingHTTPServer):

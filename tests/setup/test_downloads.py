@@ -30,7 +30,9 @@ def fetch(server, target):
     def fetch(url: str = "", **given):
         told = []
         given = {"tries": 3, "pause": 0.0} | given
-        Download(url or server.url, str(target), lambda *step: told.append(step), **given).run()
+        Download(
+            url=url or server.url, target=str(target), told=lambda *step: told.append(step), **given
+        ).run()
         return told
 
     return fetch

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from satchel.settings import Limits
-from satchel.sources import Holds, Place, Scope, SkillScan, place, scan_skills
+from satchel.sources import Precedence, RootKind, SearchRoot, SkillScan, scan_skills, search_root
 
 
 @pytest.fixture(scope="session")
@@ -19,13 +19,13 @@ def limits() -> Limits:
 
 
 @pytest.fixture(scope="session")
-def skill_place() -> Callable[..., Place]:
-    return lambda folder, scope=Scope.EXPLICIT: place(folder, Holds.SKILLS, scope)
+def skill_place() -> Callable[..., SearchRoot]:
+    return lambda folder, scope=Precedence.EXPLICIT: search_root(folder, RootKind.SKILLS, scope)
 
 
 @pytest.fixture(scope="session")
-def plugin_place() -> Callable[..., Place]:
-    return lambda folder: place(folder, Holds.PLUGINS)
+def plugin_place() -> Callable[..., SearchRoot]:
+    return lambda folder: search_root(folder, RootKind.PLUGINS)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +47,7 @@ def age() -> Callable[[Path], None]:
 @pytest.fixture
 def later(monkeypatch) -> Callable[[float], None]:
     """Let the clock of the room run ahead, so that what was just written counts as settled."""
-    from satchel.sources import distributions, files, folders
+    from satchel.sources import distributions, file_reader, folder_reader
 
     class Clock:
         ahead = 0.0
@@ -58,7 +58,7 @@ def later(monkeypatch) -> Callable[[float], None]:
             return time.time() + self.ahead
 
     clock = Clock()
-    for room in (distributions, files, folders):
+    for room in (distributions, file_reader, folder_reader):
         monkeypatch.setattr(room, "time", clock)
     return lambda seconds: setattr(clock, "ahead", seconds)
 
@@ -66,15 +66,15 @@ def later(monkeypatch) -> Callable[[float], None]:
 @pytest.fixture
 def reads(monkeypatch) -> list[str]:
     """The names of the files that are read from now on, in their order."""
-    from satchel.sources import folders
+    from satchel.sources import folder_reader
 
-    read, names = folders.read_regular, []
+    read, names = folder_reader.read_regular, []
 
     def counted(path: str, limit: int):
         names.append(os.path.basename(path))
         return read(path, limit)
 
-    monkeypatch.setattr(folders, "read_regular", counted)
+    monkeypatch.setattr(folder_reader, "read_regular", counted)
     return names
 
 

@@ -19,8 +19,8 @@ from satchel.sources import (
     import_folder,
     scan_distributions,
 )
-from satchel.sources.guard import PRIVATE_PREFIX
-from satchel.sources.snapshots import _finder
+from satchel.sources.code_guard import PRIVATE_PREFIX
+from satchel.sources.code_snapshots import _finder
 
 pytestmark = pytest.mark.usefixtures("untouched_modules")
 

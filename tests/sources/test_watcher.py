@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from satchel.settings import Pace
-from satchel.sources import Watched, hints, watcher
+from satchel.settings import WatchTimings
+from satchel.sources import WatchTargets, change_events, watcher
 from satchel.sources.distributions import folder_stamps
 
 # Nothing happens by itself within a test, unless the test asks for it.
-CALM = Pace(
+CALM = WatchTimings(
     step=0.001,
     heartbeat=0.005,
     settle=0.005,
@@ -52,13 +52,13 @@ class Watch:
     """A watch over one folder: `send` makes events, `next` waits for the hint."""
 
     def __init__(self, root, pace=CALM, polling=False, failing=()):
-        self.watched = Watched((str(root),))
+        self.watched = WatchTargets(roots=(str(root),))
         self.stop = threading.Event()
         self.batches = queue.Queue()
         self.built = []
         self.asked = 0
         self._failing = list(failing)
-        self._hints = hints(
+        self._hints = change_events(
             self._watched, self.stop, pace, polling=polling, notifier=self._notifier
         )
 
@@ -376,8 +376,8 @@ def test_stopping_wakes_a_watch_that_waits_for_its_root(tmp_path):
 
 def test_stopping_wakes_the_native_notifier(tmp_path):
     stop = threading.Event()
-    watched = Watched((str(tmp_path),))
-    found = hints(lambda: watched, stop, replace(CALM, heartbeat=60))
+    watched = WatchTargets(roots=(str(tmp_path),))
+    found = change_events(lambda: watched, stop, replace(CALM, heartbeat=60))
     assert next(found).paths is None
     thread = threading.Thread(target=lambda: next(found, None), daemon=True)
     thread.start()
@@ -388,7 +388,7 @@ def test_stopping_wakes_the_native_notifier(tmp_path):
 
 def test_the_native_notifier_tells_of_a_file_that_is_written(tmp_path):
     stop = threading.Event()
-    found = hints(lambda: Watched((str(tmp_path),)), stop, CALM)
+    found = change_events(lambda: WatchTargets(roots=(str(tmp_path),)), stop, CALM)
     assert next(found).paths is None
     (tmp_path / "a").write_text("x")
     assert next(found).paths == {str(tmp_path / "a")}

@@ -70,18 +70,33 @@ RETRIEVE = ToolContract(
     },
     description="Find documents by words or by their ids.",
     invariants=(
-        ToolInvariant("one-way", "Give either query or ids, never both.", has_one_way),
-        ToolInvariant("bundle-has-web", "A bundled call has web: true.", has_web, with_web),
         ToolInvariant(
-            "one-bundle", "At most one call of a plan is bundled.", is_only_bundle, DROP_STEP
+            id="one-way", rule="Give either query or ids, never both.", check=has_one_way
         ),
-        ToolInvariant("no-twin", "No two calls of a plan ask for the same.", is_new, DROP_STEP),
+        ToolInvariant(
+            id="bundle-has-web",
+            rule="A bundled call has web: true.",
+            check=has_web,
+            correct=with_web,
+        ),
+        ToolInvariant(
+            id="one-bundle",
+            rule="At most one call of a plan is bundled.",
+            check=is_only_bundle,
+            correct=DROP_STEP,
+        ),
+        ToolInvariant(
+            id="no-twin",
+            rule="No two calls of a plan ask for the same.",
+            check=is_new,
+            correct=DROP_STEP,
+        ),
     ),
     config_params=(ToolConfigParam("limit", default=5, normalizer=bounded),),
     state_reads=(ToolStateRead("library", default="handbook"),),
     state_effects=(
         ToolStateEffect(
-            "documents", type_hint=list, merge="append", prompt_template_var="DOCUMENTS"
+            key="documents", type_hint=list, merge="append", prompt_template_var="DOCUMENTS"
         ),
     ),
 )

@@ -13,9 +13,9 @@ a user who may do little, before a model that reads strangers' texts gets to use
 from collections.abc import Callable
 from typing import Any
 
-from satchel.builtin.dates import get_today_date
-from satchel.builtin.execution import execute_python_code, execute_shell_command
-from satchel.builtin.files import insert_text_file, view_text_file, write_text_file
+from satchel.builtin.date_tools import get_today_date
+from satchel.builtin.execution_tools import execute_python_code, execute_shell_command
+from satchel.builtin.file_tools import insert_text_file, view_text_file, write_text_file
 from satchel.catalog import Group
 from satchel.plugins import hookimpl
 
@@ -61,23 +61,28 @@ def satchel_groups() -> list[Group]:
     """Describe the groups; only the harmless one is active by itself."""
     return [
         Group(
-            "dates",
-            "Today's date and the days around it.",
+            name="dates",
+            description="Today's date and the days around it.",
             notes=_DATES,
             active=True,
             tools=("get_today_date",),
         ),
         Group(
-            "files",
-            "View, write and edit text files in the working folder.",
+            name="files",
+            description="View, write and edit text files in the working folder.",
             notes=_FILES,
             tools=("view_text_file", "write_text_file", "insert_text_file"),
         ),
         Group(
-            "code",
-            "Run Python code, for calculations, data and checks.",
+            name="code",
+            description="Run Python code, for calculations, data and checks.",
             notes=_CODE,
             tools=("execute_python_code",),
         ),
-        Group("shell", "Run shell commands.", notes=_SHELL, tools=("execute_shell_command",)),
+        Group(
+            name="shell",
+            description="Run shell commands.",
+            notes=_SHELL,
+            tools=("execute_shell_command",),
+        ),
     ]

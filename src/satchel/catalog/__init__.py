@@ -1,22 +1,22 @@
 """The catalog: building it, settling its conflicts, telling what changed, publishing it."""
 
-from satchel.catalog.build import RankedSkill, build, build_plugins
 from satchel.catalog.catalog import Catalog
-from satchel.catalog.changes import Change, Event, diff, kind_of, loaded
-from satchel.catalog.entries import (
+from satchel.catalog.catalog_builder import RankedSkill, build, build_plugins
+from satchel.catalog.catalog_changes import Change, Event, diff, entry_kind, loaded_events
+from satchel.catalog.catalog_entries import (
     HOST,
     Entry,
     Group,
     GroupEntry,
+    PluginContribution,
     PluginEntry,
     SkillEntry,
     State,
-    Supply,
+    ToolContribution,
     ToolEntry,
-    ToolSupply,
 )
-from satchel.catalog.store import CatalogStore
-from satchel.catalog.switching import nothing_off
+from satchel.catalog.catalog_store import CatalogStore
+from satchel.catalog.disable_rules import nothing_disabled
 
 __all__ = [
     "HOST",
@@ -31,13 +31,13 @@ __all__ = [
     "RankedSkill",
     "SkillEntry",
     "State",
-    "Supply",
+    "PluginContribution",
     "ToolEntry",
-    "ToolSupply",
+    "ToolContribution",
     "build",
     "build_plugins",
     "diff",
-    "kind_of",
-    "loaded",
-    "nothing_off",
+    "entry_kind",
+    "loaded_events",
+    "nothing_disabled",
 ]

@@ -6,7 +6,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar
 
-from satchel.catalog.entries import (
+from satchel.catalog.catalog_entries import (
     SERVED,
     Entry,
     GroupEntry,

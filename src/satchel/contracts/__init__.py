@@ -1,28 +1,28 @@
 """Contracts: a tool's whole interface as one record, and what follows from it."""
 
-from satchel.contracts.binding import bind
-from satchel.contracts.configuring import SettledConfig, settle
-from satchel.contracts.contract import ToolContract, parameters_of
-from satchel.contracts.contracts import Contracts
-from satchel.contracts.effects import effects_of, kept_keys
-from satchel.contracts.errors import ContractError
-from satchel.contracts.plan import Plan, PlanPolicy, Validation, Verdict
-from satchel.contracts.records import (
+from satchel.contracts.contract_binding import bind_contract
+from satchel.contracts.contract_config import ResolvedConfig, resolve_config
+from satchel.contracts.contract_description import declared_of, fingerprint_of
+from satchel.contracts.contract_errors import ContractError
+from satchel.contracts.contract_parts import (
     DROP_STEP,
     ToolConfigParam,
     ToolInvariant,
     ToolStateEffect,
     ToolStateRead,
 )
-from satchel.contracts.validating import validate
-from satchel.contracts.variables import (
+from satchel.contracts.contract_set import Contracts
+from satchel.contracts.plan import Plan, PlanPolicy, Validation, Verdict
+from satchel.contracts.plan_validation import validate
+from satchel.contracts.prompt_variables import (
     Filled,
-    filled,
+    fill_variables,
     unknown_variable,
     values_of,
     variables_in,
 )
-from satchel.contracts.words import declared_of, fingerprint_of
+from satchel.contracts.state_effects import effects_of, kept_keys
+from satchel.contracts.tool_contract import ToolContract, parameters_of
 
 __all__ = [
     "DROP_STEP",
@@ -31,7 +31,7 @@ __all__ = [
     "Filled",
     "Plan",
     "PlanPolicy",
-    "SettledConfig",
+    "ResolvedConfig",
     "ToolConfigParam",
     "ToolContract",
     "ToolInvariant",
@@ -39,14 +39,14 @@ __all__ = [
     "ToolStateRead",
     "Validation",
     "Verdict",
-    "bind",
+    "bind_contract",
     "declared_of",
     "effects_of",
-    "filled",
+    "fill_variables",
     "fingerprint_of",
     "kept_keys",
     "parameters_of",
-    "settle",
+    "resolve_config",
     "unknown_variable",
     "validate",
     "values_of",

@@ -41,7 +41,7 @@ class Plan(Sequence[ToolCall]):
         return len(self.calls)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What became of one call of a plan."""
 

@@ -1,25 +1,31 @@
 """Groups: which tools, skills and notes a conversation sees."""
 
-from satchel.groups.activation import (
+from satchel.groups.group_activation import (
     Activation,
     View,
     active_in,
-    in_order_of_appearance,
-    seen_skills,
+    stable_order,
     view_of,
+    visible_skills,
 )
-from satchel.groups.sight import Sight, Traits, changes_between, sight_of, traits_of
+from satchel.groups.view_digest import (
+    CatalogDigest,
+    ViewDigest,
+    changes_between,
+    digest_catalog,
+    digest_view,
+)
 
 __all__ = [
     "Activation",
-    "Sight",
-    "Traits",
+    "ViewDigest",
+    "CatalogDigest",
     "View",
     "active_in",
     "changes_between",
-    "in_order_of_appearance",
-    "seen_skills",
-    "sight_of",
-    "traits_of",
+    "stable_order",
+    "visible_skills",
+    "digest_view",
+    "digest_catalog",
     "view_of",
 ]

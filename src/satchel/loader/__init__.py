@@ -4,8 +4,8 @@ Everything is compared, nothing is replayed: a look takes what the last look fou
 may have changed, imports what did change, and hands the whole to the catalog.
 """
 
-from satchel.loader.found import Look
-from satchel.loader.looking import look
-from satchel.loader.wanted import Asked, Wanted
+from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
+from satchel.loader.reconcile import reconcile
+from satchel.loader.scan_cache import ScanCache
 
-__all__ = ["Asked", "Look", "Wanted", "look"]
+__all__ = ["ReconcileOptions", "ScanCache", "LoaderConfig", "reconcile"]

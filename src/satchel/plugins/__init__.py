@@ -1,19 +1,19 @@
 """Plugins: the page of hooks, the host that calls them, and what a plugin brings."""
 
-from satchel.plugins.contracting import contract_without_tool
-from satchel.plugins.declaring import is_isolated, not_isolated
-from satchel.plugins.fitting import Fitted, HostContract, fit
+from satchel.plugins.config_binding import BoundPlugin, HostContract, bind_config
+from satchel.plugins.contract_attachment import contract_without_tool
+from satchel.plugins.folder_loading import load_folder, read_folder, started
 from satchel.plugins.hookspecs import hookimpl
-from satchel.plugins.life import fingerprint, show_catalog
-from satchel.plugins.loading import load_folder, read_folder, started
-from satchel.plugins.packages import load_package, read_package
+from satchel.plugins.lifecycle import fingerprint, notify_catalog_built
+from satchel.plugins.manifest_contribution import is_isolated, not_isolated
+from satchel.plugins.package_loading import load_package, read_package
 
 __all__ = [
-    "Fitted",
+    "BoundPlugin",
     "HostContract",
     "contract_without_tool",
     "fingerprint",
-    "fit",
+    "bind_config",
     "hookimpl",
     "is_isolated",
     "load_folder",
@@ -21,6 +21,6 @@ __all__ = [
     "not_isolated",
     "read_folder",
     "read_package",
-    "show_catalog",
+    "notify_catalog_built",
     "started",
 ]

@@ -14,8 +14,8 @@ import pluggy
 
 from satchel.catalog import Catalog, Group
 from satchel.contracts import ToolContract
-from satchel.manifests import ConfigField
-from satchel.runtime import Layer, Middleware
+from satchel.formats import ConfigField
+from satchel.runtime import Middleware, ScopedMiddleware
 from satchel.tools import McpPrompt, McpResource, Tool
 
 if TYPE_CHECKING:  # The library works without the command line.
@@ -57,8 +57,8 @@ def satchel_config_fields() -> Iterable[ConfigField]:  # type: ignore[empty-body
 
 
 @hookspec
-def satchel_middleware() -> Iterable[Middleware | Layer]:  # type: ignore[empty-body]
-    """Return middleware around the calls of all tools; a `Layer` names one group or tool."""
+def satchel_middleware() -> Iterable[Middleware | ScopedMiddleware]:  # type: ignore[empty-body]
+    """Return middleware around the calls of all tools; a `ScopedMiddleware` names one group or tool."""
 
 
 @hookspec

@@ -1,22 +1,22 @@
 """The words for the model: the skill prompt, the notes, a loaded skill, what changed; budgets."""
 
-from satchel.prompt.changes import render_changes
-from satchel.prompt.content import render_content
-from satchel.prompt.guide import GuidedTool, render_guide
-from satchel.prompt.notes import render_notes, render_sections
-from satchel.prompt.skills import (
+from satchel.prompt.change_summary import render_changes
+from satchel.prompt.group_notes import render_notes, render_sections
+from satchel.prompt.skill_content import render_content
+from satchel.prompt.skill_listing import (
     DEFAULT_BUDGET,
-    Listing,
+    RenderedListing,
     SkillLine,
     SkillPrompt,
     render_skills,
 )
-from satchel.prompt.tokens import about_tokens
+from satchel.prompt.token_estimate import about_tokens
+from satchel.prompt.tool_guide import ToolGuideEntry, render_guide
 
 __all__ = [
     "DEFAULT_BUDGET",
-    "GuidedTool",
-    "Listing",
+    "ToolGuideEntry",
+    "RenderedListing",
     "SkillLine",
     "SkillPrompt",
     "about_tokens",

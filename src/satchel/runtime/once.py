@@ -12,8 +12,8 @@ from weakref import ref
 from satchel.runtime.onion import Handler, Middleware
 from satchel.runtime.opening import opened
 from satchel.tools import Item, Tool, ToolCall, ToolResult
-from satchel.tools.reading import read_arguments
-from satchel.tools.results import to_json
+from satchel.tools.argument_reading import read_arguments
+from satchel.tools.tool_results import to_json
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,7 +26,7 @@ Key = tuple[Tool, str]
 """A tool, and arguments as canonical JSON."""
 
 
-class Answers:
+class RepeatedAnswers:
     """The good answers that one session has had, for as long as their tools live."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Answers:
                 del self._running[id(tool), arguments]
 
 
-def once(answers: Answers) -> Middleware:
+def once(answers: RepeatedAnswers) -> Middleware:
     """Make a layer that answers a repeated call from memory; equal calls at once run once."""
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:

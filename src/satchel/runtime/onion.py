@@ -15,7 +15,7 @@ Middleware = Callable[[ToolCall, Handler], AsyncIterator[Item]]
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ScopedMiddleware:
     """Middleware, and whose calls it stands around."""
 
     middleware: Middleware
@@ -38,7 +38,7 @@ class Layer:
 
 
 def layers_for(
-    layers: Iterable[Layer], tool: str, groups: Collection[str]
+    layers: Iterable[ScopedMiddleware], tool: str, groups: Collection[str]
 ) -> tuple[Middleware, ...]:
     """Choose the layers around one tool: the broadest outermost, else in the order they came."""
     fitting = [

@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Seque
 from dataclasses import replace
 from functools import partial
 
-from satchel.runtime.background import TaskBook
-from satchel.runtime.once import Answers, once
+from satchel.runtime.background_tasks import BackgroundTasks
+from satchel.runtime.once import RepeatedAnswers, once
 from satchel.runtime.onion import Find, Handler, Middleware, Note, nowhere, redirected, wrap
 from satchel.runtime.postprocess import postprocess
 from satchel.runtime.run import LayeredRun, Run, ToolRun
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolResult
-from satchel.tools.reading import read_arguments
+from satchel.tools.argument_reading import read_arguments
 
 LayersOf = Callable[[str, Collection[str]], Sequence[Middleware]]
 """Tells what stands around a tool, by its name and groups."""
@@ -30,8 +30,8 @@ def begin(
     layers: Sequence[Middleware] = (),
     layers_of: LayersOf = no_layers,
     find: Find = nowhere,
-    answers: Answers | None = None,
-    tasks: TaskBook | None = None,
+    answers: RepeatedAnswers | None = None,
+    tasks: BackgroundTasks | None = None,
 ) -> Run:
     """Return the run of a call, ready to be drawn from.
 
@@ -70,7 +70,7 @@ async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
     return await begin(call, tool, limits).result()
 
 
-def _layers_of(tool: Tool, answers: Answers | None) -> tuple[Middleware, ...]:
+def _layers_of(tool: Tool, answers: RepeatedAnswers | None) -> tuple[Middleware, ...]:
     """Return what a tool itself asks to stand around it."""
     layers: tuple[Middleware, ...] = ()
     if tool.idempotent and answers is not None:

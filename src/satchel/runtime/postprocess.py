@@ -7,7 +7,7 @@ from typing import Any
 from satchel.runtime.onion import Handler, Middleware
 from satchel.runtime.opening import opened
 from satchel.tools import Item, ToolCall, ToolResult, to_result
-from satchel.tools.calling import run, runs_on_loop
+from satchel.tools.callables import run_callable, runs_on_loop
 
 
 def postprocess(fn: Callable[..., Any]) -> Middleware:
@@ -22,7 +22,7 @@ def postprocess(fn: Callable[..., Any]) -> Middleware:
                 if not isinstance(item, ToolResult):
                     yield item
                     continue
-                made = await run(partial(fn, call, item), on_loop=runs_on_loop(fn))
+                made = await run_callable(partial(fn, call, item), on_loop=runs_on_loop(fn))
                 yield item if made is None else to_result(made, item.call_id)
 
     return layer

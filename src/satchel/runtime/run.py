@@ -8,17 +8,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from dataclasses import replace
 from typing import Any
 
-from satchel.runtime.accumulated import Accumulated
-from satchel.runtime.bounds import bounded
+from satchel.runtime.call_messages import interruption, too_slow
+from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.drive import MARK, Drive, End, EndedError, Mark
-from satchel.runtime.explain import explain
-from satchel.runtime.messages import interruption, too_slow
+from satchel.runtime.error_results import error_result
 from satchel.runtime.onion import Find, Handler, Note, redirected
 from satchel.runtime.opening import first_of
+from satchel.runtime.result_limits import limit_result
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure, to_result
-from satchel.tools.reading import read_arguments
-from satchel.tools.results import SettledResult
+from satchel.tools.argument_reading import read_arguments
+from satchel.tools.tool_results import FinalResult
 
 Layered = Callable[[Handler, Note], Handler]
 """Puts layers around a handler, and notes what each of them opens."""
@@ -28,7 +28,7 @@ class Run(ABC):
     """Something that runs once and tells items; the last one is its result."""
 
     _stream: AsyncIterator[Any] | None = None
-    _so_far: Accumulated | None = None
+    _so_far: ChunkAccumulator | None = None
 
     _drive: Drive | None = None
     _ran: str = ""
@@ -191,8 +191,8 @@ class Run(ABC):
         return failure("timeout", too_slow(tool.name, seconds, limit), self.call_id)
 
     def _explained(self, problem: BaseException) -> ToolResult:
-        result = explain(self._tool, self.call.arguments, problem, self.call_id)
-        return bounded(result, self._limits)
+        result = error_result(self._tool, self.call.arguments, problem, self.call_id)
+        return limit_result(result, self._limits)
 
     def _is_left_behind(self) -> bool:
         return self._drive is not None and self._drive.left_behind
@@ -231,23 +231,23 @@ class ToolRun(Run):
         if not tool.on_loop:
             self._is_in_thread = True
         outcome = await tool.start(arguments, call.context)
-        if isinstance(outcome, SettledResult):
+        if isinstance(outcome, FinalResult):
             return outcome.with_id(call.id or None)
         if not hasattr(outcome, "__anext__"):
-            return bounded(to_result(outcome, call.id or None), self._limits)
+            return limit_result(to_result(outcome, call.id or None), self._limits)
         self._is_in_thread = False
-        self._so_far = Accumulated(self._limits)
+        self._so_far = ChunkAccumulator(self._limits)
         stream = self._stream = aiter(outcome)
         return await self._chunk(stream, first_of(stream))
 
     async def _chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
-        so_far = self._so_far or Accumulated(self._limits)
+        so_far = self._so_far or ChunkAccumulator(self._limits)
         while True:
             try:
                 value = await (first or stream.__anext__())
             except StopAsyncIteration:
                 return so_far.result(self.call_id)
-            if isinstance(value, SettledResult):
+            if isinstance(value, FinalResult):
                 await self.close()
                 return value.with_id(self.call_id)
             first, item = None, to_result(value)
@@ -323,9 +323,9 @@ class LayeredRun(Run):
 
     async def _step(self) -> Item:
         if self._stream is None:
-            self._so_far = Accumulated(self._limits)
+            self._so_far = ChunkAccumulator(self._limits)
             self._stream = self._handler(self.call)
-        so_far = self._so_far or Accumulated(self._limits)
+        so_far = self._so_far or ChunkAccumulator(self._limits)
         async for item in self._stream:
             if isinstance(item, ToolChunk):
                 return replace(so_far.add(item), call_id=self.call_id)
@@ -333,7 +333,7 @@ class LayeredRun(Run):
             self._result = to_result(item, self.call_id)
         await self.close()  # a layer that broke off may have left something open
         if self._result is not None:
-            return bounded(self._marked(self._result), self._limits)
+            return limit_result(self._marked(self._result), self._limits)
         if not so_far.count:
             raise TypeError("the middleware yielded nothing")
         return self._marked(so_far.result(self.call_id))

@@ -1,6 +1,6 @@
 """Full-text search: the tools and skills of a catalog, found by what they are said to do."""
 
-from satchel.search.documents import documents_of
-from satchel.search.index import Document, Hit, Index
+from satchel.search.search_documents import documents_of
+from satchel.search.search_index import SearchDocument, SearchHit, SearchIndex
 
-__all__ = ["Document", "Hit", "Index", "documents_of"]
+__all__ = ["SearchDocument", "SearchHit", "SearchIndex", "documents_of"]

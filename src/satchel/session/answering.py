@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Callable
 
 from satchel.runtime.executors import Answer
 from satchel.runtime.opening import close
-from satchel.session.planning import Ledger, Planned
+from satchel.session.planning import EffectWriter, PlannedCalls
 from satchel.tools import ToolCall, ToolResult, failure
 
-Begin = Callable[[], tuple[Planned, Ledger, AsyncIterator[Answer]]]
+Begin = Callable[[], tuple[PlannedCalls, EffectWriter, AsyncIterator[Answer]]]
 """Judges a plan, and lets an executor begin with what is left of it."""
 
 

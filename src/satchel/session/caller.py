@@ -6,23 +6,23 @@ from typing import Any
 
 from satchel.catalog import ToolEntry
 from satchel.contracts import Contracts, Validation
-from satchel.prompt import GuidedTool, render_guide
+from satchel.prompt import ToolGuideEntry, render_guide
 from satchel.runtime.executors import Executor
-from satchel.session.calls import Arguments, Calls
-from satchel.shared import Scene
+from satchel.session.calls import Arguments, CallDispatcher
+from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult
 
 
-class Caller(ABC):
+class CallApi(ABC):
     """Makes calls, each with what a scene shows."""
 
     __slots__ = ("_calls",)
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: CallDispatcher) -> None:
         self._calls = calls
 
     @abstractmethod
-    def _scene(self) -> Scene:
+    def _scene(self) -> SharedView:
         """Return the scene for a call that begins now."""
 
     async def call(
@@ -107,11 +107,11 @@ class Caller(ABC):
         return self._calls.execute_streaming(self._scene, calls, executor, context)
 
 
-def _guided(entry: ToolEntry) -> GuidedTool:
+def _guided(entry: ToolEntry) -> ToolGuideEntry:
     rules = entry.contract.invariants if entry.contract else ()
-    return GuidedTool(
-        entry.name,
-        entry.tool.description if entry.tool else entry.description,
-        entry.tool.parameters if entry.tool else {},
-        tuple((rule.id, rule.rule) for rule in rules),
+    return ToolGuideEntry(
+        name=entry.name,
+        description=entry.tool.description if entry.tool else entry.description,
+        parameters=entry.tool.parameters if entry.tool else {},
+        rules=tuple((rule.id, rule.rule) for rule in rules),
     )

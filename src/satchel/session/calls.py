@@ -18,22 +18,22 @@ from weakref import WeakSet
 
 from satchel.catalog import Catalog
 from satchel.contracts import PlanPolicy, ToolContract, Validation
-from satchel.runtime import Handler, Middleware, Run, TaskBook, begin, layers_for
-from satchel.runtime.background import BackgroundTask
+from satchel.runtime import BackgroundTasks, Handler, Middleware, Run, begin, layers_for
+from satchel.runtime.background_tasks import BackgroundTask
+from satchel.runtime.call_messages import interruption
 from satchel.runtime.executors import Answer, Concurrent, Executor, RunCall, in_order
-from satchel.runtime.messages import interruption
-from satchel.runtime.once import Answers
+from satchel.runtime.once import RepeatedAnswers
 from satchel.runtime.opening import opened
 from satchel.runtime.run import ToolRun
 from satchel.session.answering import PlanStream
-from satchel.session.conversation import Conversation
-from satchel.session.planning import Ledger, Planned, write_effects
-from satchel.session.plans import Plans, concerns
-from satchel.session.toolbox import Toolbox, contract_of
-from satchel.shared import Scene
+from satchel.session.planning import EffectWriter, PlannedCalls, write_effects
+from satchel.session.plans import PlanJudge, concerns
+from satchel.session.session_state import SessionState
+from satchel.session.tool_resolver import ToolResolver, contract_of
+from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
-from satchel.tools.quick import quick
-from satchel.tools.reading import readable
+from satchel.tools.argument_reading import readable
+from satchel.tools.fast_construction import construct_fast
 
 _NOTHING: Final = ToolContext()
 
@@ -41,11 +41,11 @@ Arguments = Mapping[str, Any] | str | None
 """What a model wants a tool called with; it may be JSON text."""
 
 
-Scenes = Callable[[], Scene]
+Scenes = Callable[[], SharedView]
 """Gives the scene for a call that begins now."""
 
 
-class Calls:
+class CallDispatcher:
     """The calls of one conversation, each made with what a scene shows."""
 
     __slots__ = (
@@ -57,17 +57,17 @@ class Calls:
         "_toolbox",
     )
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: SessionState) -> None:
         self._conversation, self._shared = conversation, conversation.shared
-        self._toolbox = Toolbox(conversation)
+        self._toolbox = ToolResolver(conversation)
         self._running: dict[int, Run] = {}
-        self._answers: Answers | None = None
+        self._answers: RepeatedAnswers | None = None
         self._queues: WeakSet[_Queue] | None = None
 
     @property
-    def _plans(self) -> Plans:
+    def _plans(self) -> PlanJudge:
         # Made when it is needed: sessions are many, and most calls have no contract.
-        return Plans(self._conversation, self._toolbox)
+        return PlanJudge(self._conversation, self._toolbox)
 
     @property
     def has_tasks(self) -> bool:
@@ -76,7 +76,7 @@ class Calls:
 
     def call(
         self,
-        scene: Scene,
+        scene: SharedView,
         name: str,
         arguments: Arguments,
         call_id: str,
@@ -89,15 +89,17 @@ class Calls:
             scene, _call_of(name, arguments, call_id, context), self._conversation.plan_policy
         )
 
-    def _concern(self, scene: Scene, name: str) -> bool:
+    def _concern(self, scene: SharedView, name: str) -> bool:
         """Tell whether a call of this tool has to be judged before it is run."""
         return self._conversation.plan_policy is not None or concerns(scene, name)
 
-    def _concern_any(self, scene: Scene, calls: Iterable[ToolCall]) -> bool:
+    def _concern_any(self, scene: SharedView, calls: Iterable[ToolCall]) -> bool:
         """Tell whether some of these calls have to be judged before they are run."""
         return any(self._concern(scene, call.name) for call in calls)
 
-    async def _held(self, scene: Scene, call: ToolCall, policy: PlanPolicy | None) -> ToolResult:
+    async def _held(
+        self, scene: SharedView, call: ToolCall, policy: PlanPolicy | None
+    ) -> ToolResult:
         """Run a call if the contract of its tool, and the policy, let it pass."""
         plan = self._plans.judged(scene, [call], policy)
         if not plan.calls:
@@ -105,7 +107,7 @@ class Calls:
         result, ran = await self._run(scene, plan.calls[0])
         return self._plans.written(scene, ran, result)
 
-    async def _run(self, scene: Scene, call: ToolCall) -> tuple[ToolResult, str]:
+    async def _run(self, scene: SharedView, call: ToolCall) -> tuple[ToolResult, str]:
         """Run a call; return its result, and the name of the tool that a layer let run."""
         run = self._begin(scene, call.name, call.arguments, call.id, call.context)
         if isinstance(run, ToolResult):
@@ -114,7 +116,7 @@ class Calls:
 
     async def _call(
         self,
-        scene: Scene,
+        scene: SharedView,
         name: str,
         arguments: Arguments,
         call_id: str,
@@ -140,7 +142,7 @@ class Calls:
 
     def stream(
         self,
-        scene: Scene,
+        scene: SharedView,
         name: str,
         arguments: Arguments,
         call_id: str,
@@ -151,7 +153,7 @@ class Calls:
             return self._stream(scene, name, arguments, call_id, context)
         return self._stream_held(scene, _call_of(name, arguments, call_id, context))
 
-    async def _stream_held(self, scene: Scene, call: ToolCall) -> AsyncIterator[Item]:
+    async def _stream_held(self, scene: SharedView, call: ToolCall) -> AsyncIterator[Item]:
         plan = self._plans.judged(scene, [call], self._conversation.plan_policy)
         for answer in plan.answers.values():
             yield answer
@@ -164,7 +166,7 @@ class Calls:
 
     async def _stream(
         self,
-        scene: Scene,
+        scene: SharedView,
         name: str,
         arguments: Arguments,
         call_id: str,
@@ -218,7 +220,7 @@ class Calls:
         return executor.stream(several, self._one(scene, several, context))
 
     def validate(
-        self, scene: Scene, calls: Iterable[ToolCall], config: Mapping[str, Any] | None
+        self, scene: SharedView, calls: Iterable[ToolCall], config: Mapping[str, Any] | None
     ) -> Validation:
         """Hold a plan to the contracts of its tools and the policy, and run nothing."""
         given = None if config is None else ToolContext(config=config)
@@ -234,12 +236,12 @@ class Calls:
     ) -> PlanStream:
         """Run what contracts and the policy leave of a plan; effects go by the order of calls."""
 
-        def begin() -> tuple[Planned, Ledger, AsyncIterator[Answer]]:
+        def begin() -> tuple[PlannedCalls, EffectWriter, AsyncIterator[Answer]]:
             first = scene()
             several = [_with_context(call, context) for call in calls]
             plan = self._plans.judged(first, several, self._conversation.plan_policy)
             contracts = [contract_of(first, call.name) for call in plan.calls]
-            ledger = Ledger(contracts, self._conversation.state)
+            ledger = EffectWriter(contracts, self._conversation.state)
             run = self._planned(scene, plan, contracts, ledger)
             return plan, ledger, executor.stream(plan.calls, run)
 
@@ -248,9 +250,9 @@ class Calls:
     def _planned(
         self,
         scene: Scenes,
-        plan: Planned,
+        plan: PlannedCalls,
         contracts: list[ToolContract | None],
-        ledger: Ledger,
+        ledger: EffectWriter,
     ) -> RunCall:
         """Return what runs one call of a plan that was judged."""
         numbers = {id(call): number for number, call in enumerate(plan.calls)}
@@ -269,7 +271,7 @@ class Calls:
         return self._unless_interrupted(list(plan.calls), run)
 
     async def _ended(
-        self, scene: Scene, call: ToolCall, held_to: ToolContract | None
+        self, scene: SharedView, call: ToolCall, held_to: ToolContract | None
     ) -> tuple[ToolResult, ToolContract | None]:
         """Run a call of a plan; return its result, and the contract by which that is written."""
         if contract_of(scene, call.name) is not held_to:
@@ -331,7 +333,7 @@ class Calls:
 
     def _begin(
         self,
-        scene: Scene,
+        scene: SharedView,
         name: str,
         arguments: Arguments,
         call_id: str,
@@ -355,7 +357,7 @@ class Calls:
                 tool=name,
                 preapproved=self._conversation.preapproved,
             )
-        call = quick(
+        call = construct_fast(
             ToolCall,
             name=name,
             arguments={} if arguments is None else arguments,
@@ -367,7 +369,7 @@ class Calls:
         if not (layers or tool.idempotent or tool.background or tool.postprocess):
             return ToolRun(call, tool, self._shared.limits)  # as most calls are
         if tool.idempotent and self._answers is None:
-            self._answers = Answers()
+            self._answers = RepeatedAnswers()
         sent_to: list[str] = []
         run = begin(
             call,
@@ -383,21 +385,21 @@ class Calls:
         return run
 
     def _layers_of(
-        self, scene: Scene, tool: str, groups: Collection[str]
+        self, scene: SharedView, tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
         # The host's stand around those that came with the tools.
         layers = self._shared.layers + scene.generation.layers
         return layers_for(layers, tool, groups) if layers else ()
 
     def _layers_of_another(
-        self, scene: Scene, sent_to: list[str], tool: str, groups: Collection[str]
+        self, scene: SharedView, sent_to: list[str], tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
         """Return what stands around a tool that a layer sends a call to: its contract, too."""
         sent_to.append(tool)
         layers = self._layers_of(scene, tool, groups)
         return layers if contract_of(scene, tool) is None else (*layers, self._holding(scene))
 
-    def _holding(self, scene: Scene) -> Middleware:
+    def _holding(self, scene: SharedView) -> Middleware:
         async def held(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
             plan = self._plans.judged(scene, [call], None)
             for answer in plan.answers.values():
@@ -409,7 +411,7 @@ class Calls:
 
         return held
 
-    def _keeping(self, scene: Scene) -> TaskBook:
+    def _keeping(self, scene: SharedView) -> BackgroundTasks:
         def ended(tool: str, result: ToolResult) -> ToolResult:
             contract = contract_of(scene, tool)
             if contract is None:
@@ -423,7 +425,7 @@ def _call_of(
     name: str, arguments: Arguments, call_id: str, context: ToolContext | None
 ) -> ToolCall:
     arguments = {} if arguments is None else arguments
-    return ToolCall(name, arguments, call_id, context=context or _NOTHING)
+    return ToolCall(name=name, arguments=arguments, id=call_id, context=context or _NOTHING)
 
 
 def _with_context(call: ToolCall, context: ToolContext | None) -> ToolCall:
@@ -462,14 +464,17 @@ class _Queue:
         return id(call) in self._interrupted
 
 
-class _Keeping(TaskBook):
+class _Keeping(BackgroundTasks):
     """Enters tasks into a book, and keeps the catalog that each needs until it has ended.
 
     The call itself has its answer, and lets go of the catalog, long before that.
     """
 
     def __init__(
-        self, book: TaskBook, catalog: Catalog, ended: Callable[[str, ToolResult], ToolResult]
+        self,
+        book: BackgroundTasks,
+        catalog: Catalog,
+        ended: Callable[[str, ToolResult], ToolResult],
     ) -> None:
         super().__init__()
         self._book, self._catalog, self._tell = book, catalog, ended

@@ -14,7 +14,7 @@ from satchel.contracts import (
     Verdict,
     effects_of,
 )
-from satchel.contracts.records import at_once
+from satchel.contracts.contract_parts import require_sync
 from satchel.errors import DefinitionError
 from satchel.tools import Text, ToolCall, ToolResult, failure
 
@@ -23,7 +23,7 @@ REFUSED = "plan_refused"
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCalls:
     """What is to be run of a plan, and the answers to the rest of it."""
 
     calls: tuple[ToolCall, ...]
@@ -33,12 +33,12 @@ class Planned:
     """By where the call stood."""
 
 
-def planned(found: Validation) -> Planned:
+def planned(found: Validation) -> PlannedCalls:
     """Sort a plan that was validated into what is run and what is answered at once."""
     verdicts = (*found.pruned, *found.rejected)
     answers = {item.index: _answer(item) for item in verdicts}
     places = (at for at in range(len(found.plan) + len(answers)) if at not in answers)
-    return Planned(found.plan, tuple(places), answers)
+    return PlannedCalls(found.plan, tuple(places), answers)
 
 
 def with_policy(
@@ -48,7 +48,7 @@ def with_policy(
     if policy is None or not found.plan:
         return found
     try:
-        told = at_once(policy(_copies(found.plan), MappingProxyType(state)))
+        told = require_sync(policy(_copies(found.plan), MappingProxyType(state)))
         if not isinstance(told, str | None):
             raise TypeError(f"it returned {type(told).__name__}, not None or a text")  # noqa: TRY301 - as what it raises
     except (Exception, SystemExit) as problem:
@@ -63,7 +63,7 @@ def _copies(plan: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
     return tuple(replace(call, arguments=deepcopy(call.arguments)) for call in plan)
 
 
-def good_policy(policy: PlanPolicy | None) -> PlanPolicy | None:
+def require_policy(policy: PlanPolicy | None) -> PlanPolicy | None:
     """Return what may judge plans. Raises `DefinitionError` for what cannot be called."""
     if policy is None or callable(policy):
         return policy
@@ -73,7 +73,7 @@ def good_policy(policy: PlanPolicy | None) -> PlanPolicy | None:
     )
 
 
-def tell(found: Validation) -> None:
+def log_corrections(found: Validation) -> None:
     """Log what was corrected, which no model is told, and what checks and correctors raised."""
     for item in found.corrected:
         _log().info("%s was corrected by %s", item.sent.name, ", ".join(item.ids))
@@ -97,7 +97,7 @@ def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, A
     return failure("effect_failed", told, result.call_id)
 
 
-class Ledger:
+class EffectWriter:
     """Writes what the calls of a plan bring into the state, in the order of the calls."""
 
     def __init__(self, contracts: Sequence[ToolContract | None], state: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ def _answer(verdict: Verdict) -> ToolResult:
     call_id = verdict.sent.id or None
     if not verdict.code:
         text = (Text(verdict.message),)
-        return ToolResult(text, call_id=call_id, metadata={"pruned": verdict.ids})
+        return ToolResult(content=text, call_id=call_id, metadata={"pruned": verdict.ids})
     told = failure(verdict.code, verdict.message, call_id)
     return replace(told, metadata={"rejected": verdict.ids}) if verdict.ids else told
 
@@ -154,7 +154,7 @@ def _refused(found: Validation, message: str) -> Validation:
     sent = {item.index: item.sent for item in found.corrected}
     left = planned(found)
     refused = [
-        Verdict(at, sent.get(at, call), None, (), message, REFUSED)
+        Verdict(index=at, sent=sent.get(at, call), call=None, ids=(), message=message, code=REFUSED)
         for at, call in zip(left.places, left.calls, strict=True)
     ]
     rejected = sorted((*found.rejected, *refused), key=lambda item: item.index)

@@ -4,23 +4,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from satchel.contracts import PlanPolicy, ToolContract, Validation, settle, validate
-from satchel.session.conversation import Conversation
-from satchel.session.planning import Planned, planned, tell, with_policy, write_effects
-from satchel.session.toolbox import Toolbox, contract_of
-from satchel.shared import Scene
+from satchel.contracts import PlanPolicy, ToolContract, Validation, resolve_config, validate
+from satchel.session.planning import (
+    PlannedCalls,
+    log_corrections,
+    planned,
+    with_policy,
+    write_effects,
+)
+from satchel.session.session_state import SessionState
+from satchel.session.tool_resolver import ToolResolver, contract_of
+from satchel.shared import SharedView
 from satchel.tools import ToolCall, ToolResult
 
 Configs = dict[int, Mapping[str, Any]]
 """The configuration of each call of a plan, settled once."""
 
 
-class Plans:
+class PlanJudge:
     """Judges the plans of one conversation, and keeps what its calls bring."""
 
     __slots__ = ("_conversation", "_toolbox")
 
-    def __init__(self, conversation: Conversation, toolbox: Toolbox) -> None:
+    def __init__(self, conversation: SessionState, toolbox: ToolResolver) -> None:
         self._conversation, self._toolbox = conversation, toolbox
 
     @property
@@ -28,11 +34,13 @@ class Plans:
         """Return what effects are written into."""
         return self._conversation.state
 
-    def judged(self, scene: Scene, calls: Sequence[ToolCall], policy: PlanPolicy | None) -> Planned:
+    def judged(
+        self, scene: SharedView, calls: Sequence[ToolCall], policy: PlanPolicy | None
+    ) -> PlannedCalls:
         """Return what is to be run of a plan; its calls know their configuration."""
         configs: Configs = {}
         found = self._validated(scene, calls, configs)
-        tell(found)
+        log_corrections(found)
         plan = planned(with_policy(found, policy, self.state))
         # Each is a call of its own, also where a host sends the same one twice.
         ready = (
@@ -41,18 +49,18 @@ class Plans:
         )
         return replace(plan, calls=tuple(ready))
 
-    def validate(self, scene: Scene, calls: Sequence[ToolCall]) -> Validation:
+    def validate(self, scene: SharedView, calls: Sequence[ToolCall]) -> Validation:
         """Return what would become of a plan."""
         return with_policy(
             self._validated(scene, calls, {}), self._conversation.plan_policy, self.state
         )
 
-    def written(self, scene: Scene, name: str, result: ToolResult) -> ToolResult:
+    def written(self, scene: SharedView, name: str, result: ToolResult) -> ToolResult:
         """Write what a call brought into the state; if that cannot be, the result says so."""
         contract = self.writing(scene, name, result)
         return result if contract is None else write_effects(contract, result, self.state)
 
-    def writing(self, scene: Scene, name: str, result: ToolResult) -> ToolContract | None:
+    def writing(self, scene: SharedView, name: str, result: ToolResult) -> ToolContract | None:
         """Return the contract by which a result is written into the state, if it is."""
         contract = contract_of(scene, name)
         if contract is None or "pruned" in result.metadata:
@@ -62,14 +70,16 @@ class Plans:
         goes_on = tool is not None and tool.background and "task_id" in result.metadata
         return None if goes_on else contract
 
-    def _validated(self, scene: Scene, calls: Sequence[ToolCall], configs: Configs) -> Validation:
+    def _validated(
+        self, scene: SharedView, calls: Sequence[ToolCall], configs: Configs
+    ) -> Validation:
         contracts: dict[str, ToolContract] = {}
         for call in calls:
             if (contract := contract_of(scene, call.name)) is not None:
                 contracts[call.name] = contract
 
         def config_of(at: int, call: ToolCall) -> Mapping[str, Any]:
-            configs[at] = settle(contracts[call.name], call.context.config, self.state)
+            configs[at] = resolve_config(contracts[call.name], call.context.config, self.state)
             return configs[at]
 
         def misfit(call: ToolCall) -> tuple[str, str] | None:
@@ -78,6 +88,6 @@ class Plans:
         return validate(calls, contracts, self.state, config_of, misfit)
 
 
-def concerns(scene: Scene, name: str) -> bool:
+def concerns(scene: SharedView, name: str) -> bool:
     """Tell whether calls of a tool are judged: what is no name must not reach an executor."""
     return not isinstance(name, str) or contract_of(scene, name) is not None

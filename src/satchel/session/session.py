@@ -3,30 +3,30 @@
 from collections.abc import Mapping
 from typing import Any
 
-from satchel.contracts import Filled, PlanPolicy, filled, unknown_variable, variables_in
+from satchel.contracts import Filled, PlanPolicy, fill_variables, unknown_variable, variables_in
 from satchel.diagnostics import Diagnostic
-from satchel.groups import Activation, Sight, changes_between
+from satchel.groups import Activation, ViewDigest, changes_between
 from satchel.prompt import SkillPrompt
-from satchel.session.caller import Caller
-from satchel.session.calls import Calls
-from satchel.session.conversation import (
-    Conversation,
+from satchel.session.caller import CallApi
+from satchel.session.calls import CallDispatcher
+from satchel.session.planning import require_policy
+from satchel.session.rendered_step import RenderedStep, render_step, schemas
+from satchel.session.saved_state import dump_state, restore_state
+from satchel.session.session_options import SessionOptions
+from satchel.session.session_state import (
+    SessionState,
     SkillContent,
     require_usable_skill,
     skill_called,
 )
-from satchel.session.fetching import waited_for
-from satchel.session.options import SessionOptions
-from satchel.session.past import Handout, Past
-from satchel.session.planning import good_policy
-from satchel.session.saved import restore, saved
-from satchel.session.showing import Showing, schemas, show
+from satchel.session.skill_fetching import fetch_skill_async
 from satchel.session.step import Step, StepChanges
-from satchel.shared import Scene, Shared
+from satchel.session.step_history import StepContent, StepHistory
+from satchel.shared import SharedState, SharedView
 from satchel.tools import ToolResult
 
 
-class Session(Caller):
+class Session(CallApi):
     """One conversation: which groups are active, and what the model sees because of it.
 
     Made by `Satchel.session()`. What is asked of it directly comes from the newest generation;
@@ -36,11 +36,11 @@ class Session(Caller):
     __slots__ = ("__weakref__", "_conversation", "_past")
 
     def __init__(
-        self, shared: Shared, options: SessionOptions, plan_policy: PlanPolicy | None = None
+        self, shared: SharedState, options: SessionOptions, plan_policy: PlanPolicy | None = None
     ) -> None:
-        self._conversation = Conversation(shared, options, good_policy(plan_policy))
-        super().__init__(Calls(self._conversation))
-        self._past = Past()
+        self._conversation = SessionState(shared, options, require_policy(plan_policy))
+        super().__init__(CallDispatcher(self._conversation))
+        self._past = StepHistory()
 
     @property
     def state(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Session(Caller):
 
     @plan_policy.setter
     def plan_policy(self, policy: PlanPolicy | None) -> None:
-        self._conversation.plan_policy = good_policy(policy)
+        self._conversation.plan_policy = require_policy(policy)
 
     @property
     def active_groups(self) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class Session(Caller):
         catalog, names = self._conversation.shared.catalog, variables_in(template)
         values = self._conversation.values_of(names, catalog)
         unknown = (unknown_variable(name, "the template") for name in names if name not in values)
-        return Filled(filled(template, values), tuple(unknown))
+        return Filled(fill_variables(template, values), tuple(unknown))
 
     def prompt_variables(self) -> dict[str, str]:
         """Return every prompt variable with what stands for it now, `""` for nothing yet."""
@@ -170,7 +170,7 @@ class Session(Caller):
         scene = self._scene()
         entry, own_name = skill_called(name, scene)
         require_usable_skill(entry)
-        entry = waited_for(entry, self._conversation.shared.limits)
+        entry = fetch_skill_async(entry, self._conversation.shared.limits)
         return self._conversation.load(entry, scene.catalog, own_name)
 
     def state_dict(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class Session(Caller):
 
         Raises `DefinitionError` for something in `state` that is no JSON.
         """
-        return saved(self._conversation, self._past.seen)
+        return dump_state(self._conversation, self._past.seen)
 
     def load_state_dict(
         self, state: Mapping[str, Any], *, strict: bool = False
@@ -189,8 +189,8 @@ class Session(Caller):
         `ConflictError` instead. Raises `DefinitionError` for what is no such state. If it raises,
         nothing has changed.
         """
-        problems, seen = restore(self._conversation, state, strict=strict)
-        self._past = Past(seen)
+        problems, seen = restore_state(self._conversation, state, strict=strict)
+        self._past = StepHistory(seen=seen)
         return problems
 
     # ---- calls ----------------------------------------------------------------------------
@@ -210,16 +210,16 @@ class Session(Caller):
         """
         return self._calls.interrupt(call_id)
 
-    def _scene(self) -> Scene:
+    def _scene(self) -> SharedView:
         conversation = self._conversation
         return conversation.shared.scene(conversation.activation, conversation.options.tools)
 
-    def _begun(self, scene: Scene) -> tuple[Handout, Sight | None]:
+    def _begun(self, scene: SharedView) -> tuple[StepContent, ViewDigest | None]:
         """Begin a step: return what it hands out, and what the one before showed."""
         before = self._past
         # One assignment, so that threads that share a session do not mix two steps.
         self._past, handout = before.step(self._showing(scene))
         return handout, before.sight
 
-    def _showing(self, scene: Scene) -> Showing:
-        return show(scene, self._conversation, self._calls.has_tasks)
+    def _showing(self, scene: SharedView) -> RenderedStep:
+        return render_step(scene, self._conversation, self._calls.has_tasks)

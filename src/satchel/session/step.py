@@ -3,14 +3,14 @@
 from typing import Any
 
 from satchel.catalog import Change
-from satchel.contracts import filled
-from satchel.groups import Sight, View, changes_between
+from satchel.contracts import fill_variables
+from satchel.groups import View, ViewDigest, changes_between
 from satchel.prompt import render_changes
-from satchel.session.caller import Caller
-from satchel.session.calls import Calls
-from satchel.session.conversation import Conversation
-from satchel.session.past import Handout
-from satchel.shared import Scene
+from satchel.session.caller import CallApi
+from satchel.session.calls import CallDispatcher
+from satchel.session.session_state import SessionState
+from satchel.session.step_history import StepContent
+from satchel.shared import SharedView
 from satchel.tools import Tool
 
 
@@ -25,7 +25,7 @@ class StepChanges(tuple[Change, ...]):
         return render_changes(self)
 
 
-class Step(Caller):
+class Step(CallApi):
     """A frozen view: its prompt, notes, schemas and calls agree, whatever is loaded meanwhile.
 
     Made by `Session.step()`. Groups that are switched meanwhile count from the next step on.
@@ -35,11 +35,11 @@ class Step(Caller):
 
     def __init__(
         self,
-        conversation: Conversation,
-        calls: Calls,
-        scene: Scene,
-        handout: Handout,
-        before: Sight | None,
+        conversation: SessionState,
+        calls: CallDispatcher,
+        scene: SharedView,
+        handout: StepContent,
+        before: ViewDigest | None,
     ) -> None:
         super().__init__(calls)
         self._conversation = conversation
@@ -90,11 +90,11 @@ class Step(Caller):
 
     def activated_notes(self) -> str:
         """Return the notes of the active groups, each under its heading, or `""`."""
-        return filled(self._handout.showing.notes, self._values)
+        return fill_variables(self._handout.showing.notes, self._values)
 
     def prompt_sections(self) -> str:
         """Return what plugins end the prompt with, or `""`."""
-        return filled(self._handout.showing.sections, self._values)
+        return fill_variables(self._handout.showing.sections, self._values)
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
         """Return the tools as `Session.schemas` does, each time the same list.
@@ -104,5 +104,5 @@ class Step(Caller):
         """
         return self._handout.schemas(self._conversation.shared, dialect)
 
-    def _scene(self) -> Scene:
+    def _scene(self) -> SharedView:
         return self._shown

@@ -1,5 +1,5 @@
 """Installing plugins: their folders and packages, and the code that an author runs then."""
 
-from satchel.setup.context import Person, SetupContext
+from satchel.setup.setup_context import Person, SetupContext
 
 __all__ = ["Person", "SetupContext"]

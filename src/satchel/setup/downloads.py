@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from satchel.errors import DefinitionError, SatchelError
 from satchel.settings import MIB
-from satchel.sources.writing import write_whole
+from satchel.sources.atomic_write import write_atomic
 from satchel.text import one_line, shorten
 
 _CHUNK = 256 * 1024
@@ -25,7 +25,7 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _LONGEST_REASON = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
     """One file to fetch: `target` is its path, `sha256` its digest if it is known.
 
@@ -155,7 +155,7 @@ class Download:
         # A weak tag does not promise the same bytes.
         if not version or version.startswith("W/"):
             version = answer.headers.get("Last-Modified", "")
-        write_whole(self.mark, f"{self._address()}\n{version}".encode(), private=True)
+        write_atomic(self.mark, f"{self._address()}\n{version}".encode(), private=True)
 
     def _address(self) -> str:
         """Name the address; it may hold a secret, so it is not written down as it is."""

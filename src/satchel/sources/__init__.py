@@ -1,7 +1,7 @@
 """Where skills, plugins and packages are found, imported and watched: the worldly room."""
 
-from satchel.sources.choices import Choices, choices_path, project_choices_path, read_choices
-from satchel.sources.config import (
+from satchel.sources.code_guard import GuardedWork, PluginCodeError, PluginTimeoutError, guarded
+from satchel.sources.configuration import (
     Configuration,
     ProjectLayer,
     configuration_path,
@@ -15,61 +15,85 @@ from satchel.sources.distributions import (
     normalized,
     scan_distributions,
 )
-from satchel.sources.files import UnitFile
-from satchel.sources.findings import MANIFEST_FILE, NAMESPACE, Format, PluginFinding, format_of
-from satchel.sources.guard import Background, PluginCodeError, PluginTimeoutError, guarded
+from satchel.sources.file_reader import UnitFile
 from satchel.sources.importer import ImportedCode, import_distribution, import_folder
-from satchel.sources.packages import PackageFinding, scan_packages
-from satchel.sources.places import Holds, Place, Scope, own_plugins, place, well_known_places
-from satchel.sources.plugins import PluginScan, scan_plugins
-from satchel.sources.skills import SKILL_FILE, SkillFinding, SkillScan, scan_skills
-from satchel.sources.watcher import Hint, Notifier, Watched, hints, native_notifier
+from satchel.sources.package_scan import PackageFinding, scan_packages
+from satchel.sources.plugin_findings import (
+    MANIFEST_FILE,
+    NAMESPACE,
+    PluginFinding,
+    PluginFormat,
+    format_of,
+)
+from satchel.sources.plugin_scan import PluginScan, scan_plugins
+from satchel.sources.search_roots import (
+    Precedence,
+    RootKind,
+    SearchRoot,
+    conventional_roots,
+    own_plugins,
+    search_root,
+)
+from satchel.sources.selection import (
+    Selection,
+    project_selection_path,
+    read_selection,
+    selection_path,
+)
+from satchel.sources.skill_scan import SKILL_FILE, SkillFinding, SkillScan, scan_skills
+from satchel.sources.watcher import (
+    ChangeEvent,
+    Notifier,
+    WatchTargets,
+    change_events,
+    native_notifier,
+)
 
 __all__ = [
     "MANIFEST_FILE",
     "NAMESPACE",
     "SKILL_FILE",
-    "Background",
-    "Choices",
+    "GuardedWork",
+    "Selection",
     "Configuration",
     "DistributionFinding",
     "DistributionScan",
-    "Format",
-    "Hint",
-    "Holds",
+    "PluginFormat",
+    "ChangeEvent",
+    "RootKind",
     "ImportedCode",
     "Notifier",
     "PackageFinding",
-    "Place",
+    "SearchRoot",
     "PluginCodeError",
     "PluginFinding",
     "PluginScan",
     "PluginTimeoutError",
     "ProjectLayer",
-    "Scope",
+    "Precedence",
     "SkillFinding",
     "SkillScan",
     "UnitFile",
-    "Watched",
-    "choices_path",
+    "WatchTargets",
+    "selection_path",
     "configuration_path",
     "folder_stamps",
     "format_of",
     "guarded",
-    "hints",
+    "change_events",
     "import_distribution",
     "import_folder",
     "installed_folders",
     "native_notifier",
     "normalized",
     "own_plugins",
-    "place",
-    "project_choices_path",
-    "read_choices",
+    "search_root",
+    "project_selection_path",
+    "read_selection",
     "read_configuration",
     "scan_distributions",
     "scan_packages",
     "scan_plugins",
     "scan_skills",
-    "well_known_places",
+    "conventional_roots",
 ]

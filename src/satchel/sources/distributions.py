@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from configparser import ConfigParser, Error
 from dataclasses import dataclass, replace
 
-from satchel.diagnostics import Diagnostic, Where, report
-from satchel.sources.files import RACY_SECONDS, UnreadableFileError, digest_of, read_regular
-from satchel.sources.shipped import owners, shipped_skills
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.sources.file_reader import RACY_SECONDS, UnreadableFileError, digest_of, read_regular
+from satchel.sources.shipped_skills import owners, shipped_skills
 
 ENTRY_POINT_GROUP = "satchel.plugins"
 
@@ -26,7 +26,7 @@ _USUAL_POINTS = 32 * 1024
 _INSTALLING_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DistributionFinding:
     """One entry point of an installed distribution, not imported.
 
@@ -70,7 +70,7 @@ class DistributionFinding:
         return module.strip(), attribute.strip()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Listing:
     """What one folder of `sys.path` held when it had this stamp."""
 
@@ -179,16 +179,18 @@ def _list(folder: str) -> _Listing:
             findings += _with_skills(_findings(info), info, skills.get(info, ()))
         except (UnreadableFileError, Error, UnicodeDecodeError) as problem:
             problems.append(
-                report("plugin-unreadable", Where(info), f"its metadata is damaged: {problem}")
+                make_diagnostic(
+                    "plugin-unreadable", Where(info), f"its metadata is damaged: {problem}"
+                )
             )
     settled = time.time() - stamp[0] / 1e9 > RACY_SECONDS
     return _Listing(
-        stamp,
-        frozenset(map(_name_of, infos)),
-        tuple(findings),
-        tuple(problems),
-        tuple(os.path.join(info, "RECORD") for info in installing),
-        settled,
+        stamp=stamp,
+        names=frozenset(map(_name_of, infos)),
+        findings=tuple(findings),
+        diagnostics=tuple(problems),
+        unfinished=tuple(os.path.join(info, "RECORD") for info in installing),
+        settled=settled,
     )
 
 

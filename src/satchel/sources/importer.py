@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+from satchel.sources.code_guard import guarded
+from satchel.sources.code_snapshots import is_served, serve_snapshot, show_lines, withdraw_snapshot
 from satchel.sources.distributions import DistributionFinding
-from satchel.sources.guard import guarded
-from satchel.sources.modules import Located
-from satchel.sources.process import PRIVATE_PREFIX, loaded_modules
-from satchel.sources.snapshots import is_served, serve, show_lines, withdraw
-from satchel.sources.swapping import DistributionModules, clear_type_caches
+from satchel.sources.module_exchange import DistributionModules, clear_type_caches
+from satchel.sources.module_paths import LocatedModule
+from satchel.sources.process_state import PRIVATE_PREFIX, loaded_modules
 
 _serial = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class ImportedCode:
     """One imported version of a plugin.
 
@@ -91,12 +91,12 @@ def import_folder(
 ) -> ImportedCode:
     """Import `module` of a plugin folder, and `more` of its modules, from a snapshot.
 
-    Unless `alone`, the host and other plugins are running meanwhile; see `Process.put_back`.
+    Unless `alone`, the host and other plugins are running meanwhile; see `ProcessState.put_back`.
     Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
     """
     slug = re.sub(r"\W+", "_", os.path.basename(folder)).strip("_").lower() or "plugin"
     package = f"{PRIVATE_PREFIX}{slug}_{next(_serial)}"
-    serve(package, folder, sources)
+    serve_snapshot(package, folder, sources)
     taken = _FolderModules(package)
 
     def load() -> dict[str, ModuleType]:
@@ -115,7 +115,9 @@ def import_folder(
         raise
     seconds = time.perf_counter() - begun
     show_lines(package)
-    return ImportedCode(imported[module], taken, meddled, imported, seconds)
+    return ImportedCode(
+        thing=imported[module], taken=taken, meddled=meddled, modules=imported, seconds=seconds
+    )
 
 
 class _FolderModules:
@@ -126,7 +128,7 @@ class _FolderModules:
 
     def purge(self) -> None:
         """Make the interpreter forget them."""
-        withdraw(self._package)
+        withdraw_snapshot(self._package)
         _forget(lambda name: f"{name}.".startswith(f"{self._package}."))
         clear_type_caches()
 
@@ -142,7 +144,7 @@ def import_distribution(
     *,
     entry: bool = True,
     modules: Iterable[str] = (),
-    edited: Located | None = None,
+    edited: LocatedModule | None = None,
     alone: bool = True,
 ) -> ImportedCode:
     """Import what an entry point names; what is imported already is shared, if it is this version.
@@ -174,7 +176,9 @@ def import_distribution(
     seconds = time.perf_counter() - begun
     taken.take()
     del displaced  # From here on only those who use it hold it.
-    return ImportedCode(thing, taken, meddled, imported, seconds)
+    return ImportedCode(
+        thing=thing, taken=taken, meddled=meddled, modules=imported, seconds=seconds
+    )
 
 
 def _entry_point(found: DistributionFinding) -> Any:

@@ -15,11 +15,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from satchel.diagnostics import Diagnostic, Where, report
-from satchel.settings import Pace
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.settings import WatchTimings
 from satchel.sources.distributions import folder_stamps
-from satchel.sources.git import git_locks
-from satchel.sources.roots import Aliases, Identity, readable_ones
+from satchel.sources.git_locks import git_locks
+from satchel.sources.watched_roots import RootAliases, RootIdentity, readable_ones
 
 # What the backend raises: a ValueError for a root whose name is not UTF-8.
 _FAILURES = (OSError, RuntimeError, ValueError)
@@ -28,8 +28,8 @@ _FAILURES = (OSError, RuntimeError, ValueError)
 _DEATHS, _DEATHS_WITHIN = 5, 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Watched:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchTargets:
     """What is to be watched now; a change of it rebuilds the watcher."""
 
     roots: tuple[str, ...]
@@ -45,7 +45,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class ChangeEvent:
     """Look again: at the units that these paths touch, or at everything if `paths` is `None`."""
 
     paths: frozenset[str] | None
@@ -72,14 +72,14 @@ def native_notifier(roots: list[str]) -> Notifier:
     return RustNotify(roots, False, False, 0, True, True)
 
 
-def hints(
-    watched: Callable[[], Watched],
+def change_events(
+    watched: Callable[[], WatchTargets],
     stop: threading.Event,
-    pace: Pace,
+    pace: WatchTimings,
     *,
     polling: bool = False,
     notifier: Callable[[list[str]], Notifier] = native_notifier,
-) -> Iterator[Hint]:
+) -> Iterator[ChangeEvent]:
     """Yield hints until `stop` is set, waiting in the calling thread.
 
     Each time the watches stand anew, the first hint is to look at everything: whatever happened
@@ -99,9 +99,9 @@ class _Watch:
 
     def __init__(
         self,
-        watched: Callable[[], Watched],
+        watched: Callable[[], WatchTargets],
         stop: threading.Event,
-        pace: Pace,
+        pace: WatchTimings,
         notifier: Callable[[list[str]], Notifier],
     ) -> None:
         self._watched, self._stop, self._pace, self._notifier = watched, stop, pace, notifier
@@ -116,20 +116,20 @@ class _Watch:
     def _recent_deaths(self) -> int:
         return sum(time.monotonic() - at < _DEATHS_WITHIN for at in self._deaths)
 
-    def by_comparing(self, *, always: bool) -> Iterator[Hint]:
+    def by_comparing(self, *, always: bool) -> Iterator[ChangeEvent]:
         """Yield a hint to look at everything at each tick, until events may be tried again."""
         if not any(item.code == "watcher-polling" for item in self._trouble):
             self._trouble = (*self._trouble, _polling("events are switched off"))
         while not self._stop.is_set() and (always or self.dies_too_often()):
-            yield Hint(None, self._trouble)
+            yield ChangeEvent(None, self._trouble)
             self._stop.wait(self._pace.settle if self._watched().unsettled else self._pace.poll)
 
-    def by_events(self) -> Iterator[Hint]:
+    def by_events(self) -> Iterator[ChangeEvent]:
         """Yield hints until the watches must be built anew."""
         start = self._watched()
         with ExitStack() as stack:
-            identity = stack.enter_context(Identity(start.roots))
-            aliases = Aliases(start.roots)
+            identity = stack.enter_context(RootIdentity(start.roots))
+            aliases = RootAliases(start.roots)
             present = [root for root in start.roots if os.path.isdir(root)]
             try:
                 notifier = self._notifier(present) if present else _Silence(self._stop)
@@ -137,7 +137,7 @@ class _Watch:
                 self._died(problem)
                 return
             stack.callback(notifier.close)
-            yield Hint(None, self._trouble)
+            yield ChangeEvent(None, self._trouble)
             try:
                 for hint in self._news(notifier, start, identity):
                     yield replace(hint, paths=aliases.of(hint.paths))
@@ -151,7 +151,9 @@ class _Watch:
             self._trouble = (_polling(str(problem)),)
         self._stop.wait(self._pace.step)
 
-    def _news(self, notifier: Notifier, start: Watched, identity: "Identity") -> Iterator[Hint]:
+    def _news(
+        self, notifier: Notifier, start: WatchTargets, identity: "RootIdentity"
+    ) -> Iterator[ChangeEvent]:
         """Yield a hint for each batch of events, and for what the heartbeat sees."""
         pace = self._pace
         looked, active = time.monotonic(), True
@@ -166,23 +168,23 @@ class _Watch:
             beat = min(pace.heartbeat, pace.settle) if now.unsettled else pace.heartbeat
             paths = self._batch(notifier, beat)
             if now.unsettled and not paths:
-                yield Hint(now.unsettled, self._trouble)
+                yield ChangeEvent(now.unsettled, self._trouble)
             elif paths:
                 if paths & set(start.roots):
                     return
                 active, looked = True, time.monotonic()
-                yield Hint(paths | now.unsettled, self._trouble)
+                yield ChangeEvent(paths | now.unsettled, self._trouble)
             elif self._installed_moved(now) or self._resync_is_due(looked, active=active):
                 active, looked = False, time.monotonic()
                 if not self._recent_deaths():
                     self._trouble = ()
-                yield Hint(None, self._trouble)
+                yield ChangeEvent(None, self._trouble)
 
     def _resync_is_due(self, looked: float, *, active: bool) -> bool:
         pause = self._pace.resync_active if active else self._pace.resync_idle
         return time.monotonic() - looked >= pause
 
-    def _installed_moved(self, now: Watched) -> bool:
+    def _installed_moved(self, now: WatchTargets) -> bool:
         stamps = folder_stamps(folder for folder, _ in now.installed)
         return stamps != now.installed or any(os.path.exists(path) for path in now.awaited)
 
@@ -237,7 +239,7 @@ class _Silence:
 
 
 def _failed(problem: Exception) -> Diagnostic:
-    return report(
+    return make_diagnostic(
         "watcher-failed",
         Where("watcher"),
         f"the watcher died and was started again; everything was compared ({problem})",
@@ -246,7 +248,7 @@ def _failed(problem: Exception) -> Diagnostic:
 
 
 def _polling(why: str) -> Diagnostic:
-    return report(
+    return make_diagnostic(
         "watcher-polling",
         Where("watcher"),
         f"no events from the operating system ({why}); all folders are compared every second",

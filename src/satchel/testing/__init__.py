@@ -3,9 +3,9 @@
 Plain functions and context managers; `satchel.testing.fixtures` has them for pytest.
 """
 
-from satchel.testing.changes import change, feed
-from satchel.testing.recording import Recorder
-from satchel.testing.scratch import scratch_satchel
-from satchel.testing.writing import write_plugin, write_skill
+from satchel.testing.fake_changes import change, feed
+from satchel.testing.recorder import Recorder
+from satchel.testing.sample_files import write_plugin, write_skill
+from satchel.testing.scratch_satchel import scratch_satchel
 
 __all__ = ["Recorder", "change", "feed", "scratch_satchel", "write_plugin", "write_skill"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from satchel.satchel import Satchel
-from satchel.sources.scratch import scratch_world
+from satchel.sources.scratch_world import scratch_world
 
 
 @pytest.fixture

@@ -1,17 +1,17 @@
 """What a tool is: made of a function or a class, described by a schema, answered by a result."""
 
-from satchel.tools.arguments import ArgumentError, ArgumentFault
-from satchel.tools.base import Tool
-from satchel.tools.call import ToolCall
-from satchel.tools.content import Audio, Block, Image, Resource, ResourceLink, Text
-from satchel.tools.context import ToolContext
-from satchel.tools.decorator import ToolOptions, tool
+from satchel.tools.argument_errors import ArgumentError, ArgumentFault
+from satchel.tools.content_blocks import Audio, Block, Image, Resource, ResourceLink, Text
 from satchel.tools.dialects import DIALECTS
-from satchel.tools.function import FunctionTool, as_tool, set_extended_model, tools_in
-from satchel.tools.offers import McpPrompt, McpResource
-from satchel.tools.results import Item, ToolChunk, ToolResult, failure, to_result
-from satchel.tools.schema import pydantic_to_json_schema
-from satchel.tools.state import MissingStateError
+from satchel.tools.function_tool import FunctionTool, as_tool, set_extended_model, tools_in
+from satchel.tools.mcp_offers import McpPrompt, McpResource
+from satchel.tools.state_fields import MissingStateError
+from satchel.tools.tool import Tool
+from satchel.tools.tool_call import ToolCall
+from satchel.tools.tool_context import ToolContext
+from satchel.tools.tool_decorator import ToolOptions, tool
+from satchel.tools.tool_results import Item, ToolChunk, ToolResult, failure, to_result
+from satchel.tools.type_schemas import pydantic_to_json_schema
 
 __all__ = [
     "DIALECTS",

@@ -1,6 +1,6 @@
 """Plugins in processes of their own: started, asked what they bring, called, and ended."""
 
-from satchel.workers.loading import load_worker, with_health
-from satchel.workers.processes import Worker, Workers
+from satchel.workers.worker_loading import load_worker, with_health
+from satchel.workers.worker_processes import WorkerHandle, WorkerPool
 
-__all__ = ["Worker", "Workers", "load_worker", "with_health"]
+__all__ = ["WorkerHandle", "WorkerPool", "load_worker", "with_health"]

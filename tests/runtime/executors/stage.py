@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from satchel.tools import Text, ToolCall, ToolResult, failure
 
-FINE = ToolResult((Text("fine"),))
+FINE = ToolResult(content=(Text("fine"),))
 FAILED = failure("tool_failed", "tool failed")
 
 
@@ -103,8 +103,8 @@ def some_calls(*said, name="probe"):
     """Make calls, numbered from 0; each is told its seconds, or all its arguments."""
     return [
         ToolCall(
-            item.get("name", name) if isinstance(item, dict) else name,
-            item if isinstance(item, dict) else {"seconds": item},
+            name=item.get("name", name) if isinstance(item, dict) else name,
+            arguments=item if isinstance(item, dict) else {"seconds": item},
             id=str(number),
         )
         for number, item in enumerate(said)

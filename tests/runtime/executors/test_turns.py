@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from stage import now, play
 
 from satchel.errors import DefinitionError
-from satchel.runtime.turns import Turns
+from satchel.runtime.rate_limiter import RateLimiter
 
 
 def turns_of(per_second, burst=1):
-    return Turns(per_second, burst, clock=now)
+    return RateLimiter(per_second, burst, clock=now)
 
 
 async def times(turns, *names):
@@ -51,12 +51,12 @@ def test_a_name_without_a_rate_never_waits():
 @pytest.mark.parametrize("rate", [0, -1, math.nan])
 def test_a_rate_at_which_nothing_goes_is_refused(rate):
     with pytest.raises(DefinitionError, match="would never let 'a' go"):
-        Turns({"a": rate})
+        RateLimiter({"a": rate})
 
 
 def test_a_burst_in_which_nothing_goes_is_refused():
     with pytest.raises(DefinitionError, match="would never let anything go"):
-        Turns(1, burst=0)
+        RateLimiter(1, burst=0)
 
 
 def test_a_turn_is_taken_at_once_only_if_nobody_waits():
@@ -130,7 +130,7 @@ def test_a_clock_that_rounds_is_looked_at_again():
         moment += seconds * (0.9 if len(slept) == 1 else 1)
 
     async def main():
-        turns = Turns(3, clock=lambda: moment, sleep=sleep)
+        turns = RateLimiter(3, clock=lambda: moment, sleep=sleep)
         for _ in range(4):
             await turns.wait("a")
 
@@ -145,7 +145,7 @@ def test_turns_are_kept_between_loops():
         nonlocal moment
         moment += seconds
 
-    turns = Turns(1, clock=lambda: moment, sleep=sleep)
+    turns = RateLimiter(1, clock=lambda: moment, sleep=sleep)
     for _ in range(3):
         play(asyncio.wait_for(times_of_three(turns), 10))
     assert moment == 8
@@ -171,7 +171,7 @@ def test_names_that_have_recovered_are_forgotten():
 
 def test_a_rate_too_high_for_the_clock_lets_everything_go():
     async def main():
-        turns = Turns(1e30, clock=lambda: 1.7e9)
+        turns = RateLimiter(1e30, clock=lambda: 1.7e9)
         assert turns.take("a")
         assert turns.take("a")
 
@@ -180,7 +180,7 @@ def test_a_rate_too_high_for_the_clock_lets_everything_go():
 
 def test_the_default_clock_is_that_of_the_machine():
     async def main():
-        turns = Turns(1000.0)
+        turns = RateLimiter(1000.0)
         await turns.wait("a")
         await turns.wait("a")
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 from satchel.tools import Text, ToolCall, ToolChunk, ToolContext, ToolResult, failure
 
-OK = ToolResult((Text("done"),), structured={"a": [1]}, call_id="call-1")
+OK = ToolResult(content=(Text("done"),), structured={"a": [1]}, call_id="call-1")
 FAILED = failure("tool_failed", "tool failed")
-CHUNK = ToolChunk((Text("half"),))
+CHUNK = ToolChunk(content=(Text("half"),))
 
 
 def a_tool(**attributes):

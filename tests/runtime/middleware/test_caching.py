@@ -199,7 +199,7 @@ def test_a_write_that_fails_makes_forget_too():
 def test_a_read_that_began_before_a_write_ended_is_not_remembered(script):
     async def main():
         layer, gate = cache(), asyncio.Event()
-        slow = Inside([*script, gate.wait, ToolResult((Text("old"),))])
+        slow = Inside([*script, gate.wait, ToolResult(content=(Text("old"),))])
         quick = Inside()
         reading = asyncio.create_task(read(layer, slow, ask()))
         await turns()

@@ -20,7 +20,16 @@ def measured(script, reader=read):
 
 
 def ended(chunks=0, *, is_error=False, error_code=None, is_interrupted=False):
-    return Measurement("probe", "maps", "call-1", 2.0, chunks, is_error, error_code, is_interrupted)
+    return Measurement(
+        tool="probe",
+        group="maps",
+        call_id="call-1",
+        seconds=2.0,
+        chunks=chunks,
+        is_error=is_error,
+        error_code=error_code,
+        is_interrupted=is_interrupted,
+    )
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_arguments_and_results_are_recorded_only_if_asked(api):
 
 
 def test_text_is_recorded_as_text_that_can_be_sent(api):
-    result = ToolResult((Text("fine \ud800"),))
+    result = ToolResult(content=(Text("fine \ud800"),))
     asyncio.run(read(trace(content=True), Inside([result]), a_call(arguments="{\ud800")))
     attributes = api.tracer.spans[0].attributes
     assert attributes["gen_ai.tool.call.arguments"] == "{?"

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from test_gemini import ANYTHING, INTEGER, NULL, STRING, described, shown
+from test_gemini_dialect import ANYTHING, INTEGER, NULL, STRING, described, shown
 
-from satchel.tools.dialects.gemini import INLINED_SCHEMAS
+from satchel.tools.dialects.gemini_dialect import INLINED_SCHEMAS
 
 
 def test_a_reference_is_written_out_and_what_stands_beside_it_wins():

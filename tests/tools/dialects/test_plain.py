@@ -22,11 +22,13 @@ TREE = {
 
 
 def plain(schema):
-    return in_dialect("openai", ToolShape("t", "d", schema))["function"]["parameters"]
+    return in_dialect("openai", ToolShape(name="t", description="d", parameters=schema))[
+        "function"
+    ]["parameters"]
 
 
 def mcp(schema, **others):
-    return in_dialect("mcp", ToolShape("t", "d", schema, **others))
+    return in_dialect("mcp", ToolShape(name="t", description="d", parameters=schema, **others))
 
 
 def test_there_are_five_dialects():
@@ -38,20 +40,22 @@ def test_there_are_five_dialects():
 )
 def test_an_unknown_dialect_is_not_found_and_its_near_misses_are(name, near):
     with pytest.raises(NotFoundError) as caught:
-        in_dialect(name, ToolShape("t", "d", {}))
+        in_dialect(name, ToolShape(name="t", description="d", parameters={}))
     assert (caught.value.kind, caught.value.name) == ("dialect", name)
     assert (near in caught.value.near) is bool(near)
 
 
 def test_openai_gets_a_function_with_its_definitions():
-    assert in_dialect("openai", ToolShape("t", "Do\u200b it.", TREE)) == {
+    assert in_dialect(
+        "openai", ToolShape(name="t", description="Do\u200b it.", parameters=TREE)
+    ) == {
         "type": "function",
         "function": {"name": "t", "description": "Do it.", "parameters": TREE},
     }
 
 
 def test_anthropic_gets_an_input_schema():
-    made = in_dialect("anthropic", ToolShape("t", "Do it.\u202e", TREE))
+    made = in_dialect("anthropic", ToolShape(name="t", description="Do it.\u202e", parameters=TREE))
     assert made == {"name": "t", "description": "Do it.", "input_schema": TREE}
 
 
@@ -97,7 +101,10 @@ def test_what_is_handed_out_shares_nothing_with_the_tool(dialect):
     }
     hints = {"title": "T", "extra": {"a": []}}
     before = copy.deepcopy((schema, hints))
-    made = in_dialect(dialect, ToolShape("t", "d", schema, schema, hints))
+    made = in_dialect(
+        dialect,
+        ToolShape(name="t", description="d", parameters=schema, output=schema, annotations=hints),
+    )
     spoil(made)
     assert (schema, hints) == before
 
@@ -114,7 +121,9 @@ def test_the_keywords_stay_in_their_order(dialect):
     inner = '{"description": "d", "type": "string", "pattern": "^a$"}'
     text = f'{{"properties": {{"b": {inner}, "a": {inner}}}, "required": ["b", "a"], '
     text += '"additionalProperties": false, "type": "object"}'
-    assert text in json.dumps(in_dialect(dialect, ToolShape("t", "d", json.loads(text))))
+    assert text in json.dumps(
+        in_dialect(dialect, ToolShape(name="t", description="d", parameters=json.loads(text)))
+    )
 
 
 def test_texts_lose_what_cannot_be_seen():

@@ -1,4 +1,4 @@
-from satchel.tools.dialects.walking import references
+from satchel.tools.dialects.schema_walk import references
 
 
 def test_references_are_found_wherever_schemas_stand():

@@ -135,7 +135,7 @@ def tool_of(name):
 
 def made_of(name):
     tool = tool_of(name)
-    shape = ToolShape(tool.name, tool.description, tool.parameters)
+    shape = ToolShape(name=tool.name, description=tool.description, parameters=tool.parameters)
     return {dialect: in_dialect(dialect, shape) for dialect in DIALECTS}
 
 

@@ -70,7 +70,7 @@ ROOTS = st.builds(
 
 
 def in_all(schema, output=None):
-    shape = ToolShape("t", "d", schema, output)
+    shape = ToolShape(name="t", description="d", parameters=schema, output=output)
     return {dialect: in_dialect(dialect, shape) for dialect in DIALECTS}
 
 
@@ -120,7 +120,7 @@ def test_two_hundred_levels_are_described(inside):
 
 @pytest.mark.parametrize("inside", [*NESTINGS, lambda inner: {"default": [inner]}])
 def test_thousands_of_levels_are_refused(inside):
-    shape = ToolShape("t", "d", nested(5_000, inside))
+    shape = ToolShape(name="t", description="d", parameters=nested(5_000, inside))
     for dialect in DIALECTS:
         with pytest.raises(DefinitionError, match="nested deeper than 256"):
             in_dialect(dialect, shape)
@@ -130,7 +130,7 @@ def test_a_schema_that_contains_itself_is_refused():
     schema = {"type": "object", "properties": {}}
     schema["properties"]["a"] = schema
     with pytest.raises(DefinitionError):
-        in_dialect("openai", ToolShape("t", "d", schema))
+        in_dialect("openai", ToolShape(name="t", description="d", parameters=schema))
 
 
 NOWHERE = [
@@ -170,5 +170,7 @@ def test_a_top_that_is_no_object_becomes_one_without_properties():
 
 def test_mappings_and_tuples_that_json_does_not_know_become_what_it_knows():
     schema = MappingProxyType({"type": "object", "properties": MappingProxyType({}), "x": (1, 2)})
-    made = in_dialect("anthropic", ToolShape("t", "d", schema))["input_schema"]
+    made = in_dialect("anthropic", ToolShape(name="t", description="d", parameters=schema))[
+        "input_schema"
+    ]
     assert json.dumps(made) == '{"type": "object", "properties": {}, "x": [1, 2]}'

@@ -1,18 +1,18 @@
 """Executors: how the several calls of one model step are run, and what limits them together."""
 
-from satchel.runtime.executors.base import Answer, Executor, Gate, GatedExecutor, RunCall
-from satchel.runtime.executors.breaker import CircuitBreaking
+from satchel.runtime.executors.circuit_breaker import CircuitBreaker
 from satchel.runtime.executors.concurrent import Concurrent
-from satchel.runtime.executors.order import in_order
-from satchel.runtime.executors.rate import RateLimited
+from satchel.runtime.executors.executor import Answer, CallGate, Executor, GatedExecutor, RunCall
+from satchel.runtime.executors.ordered_results import in_order
+from satchel.runtime.executors.rate_limited import RateLimited
 from satchel.runtime.executors.sequential import Sequential
 
 __all__ = [
     "Answer",
-    "CircuitBreaking",
+    "CircuitBreaker",
     "Concurrent",
     "Executor",
-    "Gate",
+    "CallGate",
     "GatedExecutor",
     "RateLimited",
     "RunCall",

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from satchel.errors import DefinitionError
-from satchel.runtime.executors.base import Gate, RunCall
-from satchel.runtime.executors.stream import Stream
+from satchel.runtime.executors.answer_stream import AnswerStream
+from satchel.runtime.executors.executor import CallGate, RunCall
 from satchel.tools import ToolCall
 
 
@@ -22,12 +22,12 @@ class Concurrent:
         if self.limit < 1:
             raise DefinitionError(f"a limit of {self.limit} calls at once would run none")
 
-    def stream(self, calls: Sequence[ToolCall], run: RunCall) -> Stream:
+    def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AnswerStream:
         """Run the calls, and yield each answer as it comes."""
-        return Stream(calls, run, self.limit)
+        return AnswerStream(calls, run, self.limit)
 
     def stream_through(
-        self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[Gate]
-    ) -> Stream:
+        self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[CallGate]
+    ) -> AnswerStream:
         """Do as `stream`, but let each call pass the gates before it begins."""
-        return Stream(calls, run, self.limit, gates)
+        return AnswerStream(calls, run, self.limit, gates)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from satchel.runtime.executors.base import Gate, RunCall
-from satchel.runtime.executors.stream import Stream
+from satchel.runtime.executors.answer_stream import AnswerStream
+from satchel.runtime.executors.executor import CallGate, RunCall
 from satchel.tools import ToolCall
 
 
@@ -15,12 +15,12 @@ class Sequential:
     The next begins when its answer is asked for: whoever stops after a failure has run no more.
     """
 
-    def stream(self, calls: Sequence[ToolCall], run: RunCall) -> Stream:
+    def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AnswerStream:
         """Run the calls, and yield their answers in the order of the calls."""
-        return Stream(calls, run, 1)
+        return AnswerStream(calls, run, 1)
 
     def stream_through(
-        self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[Gate]
-    ) -> Stream:
+        self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[CallGate]
+    ) -> AnswerStream:
         """Do as `stream`, but let each call pass the gates; one that waits lets others go first."""
-        return Stream(calls, run, 1, gates)
+        return AnswerStream(calls, run, 1, gates)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from satchel.runtime.middleware.hints import may_change_something
+from satchel.runtime.middleware.tool_hints import may_change_something
 from satchel.runtime.onion import Handler, Middleware
 from satchel.runtime.opening import opened
 from satchel.text import one_line, shorten
 from satchel.tools import Item, ToolCall, failure
-from satchel.tools.calling import in_thread, runs_on_loop
+from satchel.tools.callables import in_thread, runs_on_loop
 
 _NAME_LENGTH = 64
 

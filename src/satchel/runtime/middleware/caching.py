@@ -7,8 +7,8 @@ from copy import deepcopy
 from dataclasses import replace
 
 from satchel.errors import DefinitionError
-from satchel.runtime.middleware.hints import may_change_something, tool_of
-from satchel.runtime.middleware.memory import Memory, Place
+from satchel.runtime.middleware.memory import AnswerCache, Place
+from satchel.runtime.middleware.tool_hints import may_change_something, tool_of
 from satchel.runtime.onion import Handler, Middleware
 from satchel.runtime.opening import opened
 from satchel.tools import Item, ToolCall, ToolResult
@@ -62,7 +62,7 @@ def cache(
     """
     if not (seconds > 0 and size > 0):
         raise DefinitionError(f"{size} answers for {seconds} seconds are nothing to remember")
-    memory = Memory(seconds, size, clock)
+    memory = AnswerCache(seconds, size, clock)
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         import asyncio

@@ -4,13 +4,13 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from satchel.runtime.middleware.ending import ending_of
+from satchel.runtime.middleware.call_ending import ending_of
 from satchel.runtime.onion import Handler, Middleware
 from satchel.runtime.opening import opened
 from satchel.tools import Item, ToolCall, ToolResult
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """One call that ended."""
 

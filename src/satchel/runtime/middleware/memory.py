@@ -14,8 +14,8 @@ Place = tuple[int, Hashable]
 """The identity of a tool, and the key of a call: where equal calls meet."""
 
 
-@dataclass(eq=False, slots=True)
-class Run:
+@dataclass(eq=False, slots=True, kw_only=True)
+class CachedRun:
     """One run of a tool, and what came of it."""
 
     place: Place
@@ -28,16 +28,16 @@ class Run:
     """Whether nothing was changed since it began."""
 
 
-class Memory:
+class AnswerCache:
     """The runs that have answers for others, or will have."""
 
     def __init__(self, seconds: float, size: int, clock: Callable[[], float]) -> None:
         self._seconds, self._size, self._clock = seconds, size, clock
-        self._running: set[Run] = set()
-        self._joinable: dict[Place, Run] = {}
-        self._kept: dict[Place, Run] = {}  # the oldest first
+        self._running: set[CachedRun] = set()
+        self._joinable: dict[Place, CachedRun] = {}
+        self._kept: dict[Place, CachedRun] = {}  # the oldest first
 
-    def find(self, place: Place) -> Run | None:
+    def find(self, place: Place) -> CachedRun | None:
         """Return a run that answers, or will answer, calls at this place."""
         now = self._clock()
         for run in [*self._kept.values()]:
@@ -46,18 +46,18 @@ class Memory:
             self._kept.pop(run.place, None)
         return self._kept.get(place) or self._joinable.get(place)
 
-    def begin(self, place: Place, call: ToolCall) -> Run:
+    def begin(self, place: Place, call: ToolCall) -> CachedRun:
         """Note a run that others may wait for."""
         # Not asyncio's: it belongs to one event loop, and whoever waits may cancel it.
         from concurrent.futures import Future
 
-        run = Run(place, call, Future())
+        run = CachedRun(place=place, call=call, outcome=Future())
         run.outcome.set_running_or_notify_cancel()
         self._running.add(run)
         self._joinable[place] = run
         return run
 
-    def note(self, run: Run, item: Item) -> None:
+    def note(self, run: CachedRun, item: Item) -> None:
         """Take an item of a run to its end, or let go of those who wait.
 
         After a chunk nobody waits: when the run goes on is up to whoever reads the chunks.
@@ -74,7 +74,7 @@ class Memory:
                 del self._kept[next(iter(self._kept))]
         self._settle(run, result)
 
-    def end(self, run: Run) -> None:
+    def end(self, run: CachedRun) -> None:
         """Note that a run is over, whatever became of it."""
         self._running.discard(run)
         self._settle(run, None)
@@ -88,7 +88,7 @@ class Memory:
                     if table.get(run.place) is run:
                         del table[run.place]
 
-    def _settle(self, run: Run, result: ToolResult | None) -> None:
+    def _settle(self, run: CachedRun, result: ToolResult | None) -> None:
         if not run.outcome.done():
             run.outcome.set_result(result)
         if self._joinable.get(run.place) is run:

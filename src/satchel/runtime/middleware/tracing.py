@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from satchel.runtime.middleware.ending import ending_of, written
-from satchel.runtime.middleware.hints import tool_of
+from satchel.runtime.middleware.call_ending import ending_of, written
+from satchel.runtime.middleware.tool_hints import tool_of
 from satchel.runtime.onion import Handler, Middleware
 from satchel.runtime.opening import close
 from satchel.text import one_line, visible

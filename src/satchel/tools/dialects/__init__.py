@@ -6,14 +6,14 @@ from typing import Any
 
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
-from satchel.tools.dialects.anthropic import anthropic
-from satchel.tools.dialects.gemini import gemini
-from satchel.tools.dialects.mcp import mcp
-from satchel.tools.dialects.nulls import without_nulls
-from satchel.tools.dialects.openai import openai
-from satchel.tools.dialects.openai_strict import openai_strict
-from satchel.tools.dialects.shape import ToolShape
-from satchel.tools.dialects.walking import shown
+from satchel.tools.dialects.anthropic_dialect import anthropic
+from satchel.tools.dialects.gemini_dialect import gemini
+from satchel.tools.dialects.mcp_dialect import mcp
+from satchel.tools.dialects.null_arguments import without_nulls
+from satchel.tools.dialects.openai_dialect import openai
+from satchel.tools.dialects.openai_strict_dialect import openai_strict
+from satchel.tools.dialects.schema_walk import shown
+from satchel.tools.dialects.tool_shape import ToolShape
 
 DIALECTS = ("openai", "openai-strict", "anthropic", "gemini", "mcp")
 """The names of the dialects, in the order in which they are listed to people."""

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from satchel.tools.dialects.kinds import (
+from satchel.tools.dialects.schema_refs import name_of
+from satchel.tools.dialects.schema_text import about, join_texts, one_of
+from satchel.tools.dialects.schema_types import (
     is_count,
     is_number,
     is_plain_pattern,
@@ -12,8 +14,6 @@ from satchel.tools.dialects.kinds import (
     types_of,
     values_of,
 )
-from satchel.tools.dialects.refs import name_of
-from satchel.tools.dialects.words import about, joined, one_of
 
 _FORMATS = MappingProxyType(
     {"string": ("date-time",), "integer": ("int32", "int64"), "number": ("float", "double")}
@@ -55,7 +55,7 @@ def fields_of(schema: Mapping[str, Any], kind: str) -> dict[str, Any]:
             made[key] = schema[key]
     for add in (_add_text, _add_bounds, _add_shape):
         add(made, lost, schema)
-    return {**made, **({"description": joined(*lost)} if lost else {})}
+    return {**made, **({"description": join_texts(*lost)} if lost else {})}
 
 
 def items_of(schema: Mapping[str, Any]) -> Any:

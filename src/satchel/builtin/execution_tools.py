@@ -1,0 +1,111 @@
+"""The tools that run what the model writes. They are no sandbox; see `satchel.builtin`."""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from satchel.errors import ToolError
+from satchel.runtime.child_process import run_program
+from satchel.tools import tool
+from satchel.tools.callables import in_thread
+
+LONGEST = 600
+"""The longest time limit that the model may ask for, in seconds."""
+_WHOLE_CALL = LONGEST + 30  # the host's limit must not come before ours has ended everything
+
+# -I: nothing of the host's import path, -u: what was printed before the time limit is kept.
+_PYTHON = (sys.executable, "-I", "-u", "-X", "utf8")
+
+
+@tool(state=["base_directory"], timeout=_WHOLE_CALL)
+async def execute_python_code(
+    code: str,
+    timeout: float = 60,  # noqa: ASYNC109 - it is the model's to choose
+    *,
+    base_directory: Path | None = None,
+) -> dict[str, Any]:
+    """Run Python code in a new interpreter and return returncode, stdout, stderr and timed_out.
+
+    Args:
+        code: The program; only what it prints is returned.
+        timeout: Seconds after which it is ended, 1 to 600.
+        base_directory: The working folder; an empty one that is removed afterwards if the host
+            names none.
+    """
+    _check(code, timeout)
+    async with _folders(base_directory) as (folder, scratch):
+        return await run_program([*_PYTHON, _program(code, scratch)], folder, timeout)
+
+
+@tool(state=["base_directory"], timeout=_WHOLE_CALL)
+async def execute_shell_command(
+    command: str,
+    timeout: float = 60,  # noqa: ASYNC109 - it is the model's to choose
+    *,
+    base_directory: Path | None = None,
+) -> dict[str, Any]:
+    """Run a shell command and return returncode, stdout, stderr and timed_out.
+
+    Args:
+        command: The command line, or several lines, for /bin/sh (cmd on Windows).
+        timeout: Seconds after which it is ended, 1 to 600.
+        base_directory: The working folder; an empty one that is removed afterwards if the host
+            names none.
+    """
+    _check(command, timeout)
+    # "--": a command that begins with a hyphen is no option of the shell's.
+    shell = ("cmd", "/c") if sys.platform == "win32" else ("/bin/sh", "-c", "--")
+    async with _folders(base_directory) as (folder, _):
+        return await run_program([*shell, command], folder, timeout)
+
+
+def _check(text: str, seconds: float) -> None:
+    # Not "seconds < 1": that would let NaN pass.
+    if not 1 <= seconds <= LONGEST:
+        raise ToolError(f"The timeout must be between 1 and {LONGEST} seconds.")
+    try:
+        broken = b"\0" in text.encode()
+    except UnicodeEncodeError:
+        broken = True
+    if broken:
+        raise ToolError("It holds a character that cannot be run; write it anew without it.")
+
+
+def _program(code: str, folder: str) -> str:
+    """Write a program to a file, which has no limit of length and gives good tracebacks."""
+    path = os.path.join(folder, "code.py")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(code)
+    return path
+
+
+@asynccontextmanager
+async def _folders(base: Path | None) -> AsyncIterator[tuple[str, str]]:
+    """Give the folder to work in, and one for what is ours; that one is removed afterwards."""
+    from tempfile import TemporaryDirectory
+
+    scratch = TemporaryDirectory(prefix="satchel-", ignore_cleanup_errors=True)
+
+    def remove() -> None:
+        # RecursionError: folders may be nested more deeply than Python can follow.
+        with suppress(OSError, RecursionError):
+            scratch.cleanup()
+
+    try:
+        yield _working_folder(base, scratch.name), scratch.name
+    finally:
+        await in_thread(remove)
+
+
+def _working_folder(base: Path | None, scratch: str) -> str:
+    if base is None:
+        folder = os.path.join(scratch, "work")
+        os.mkdir(folder)
+        return folder
+    folder = os.path.expanduser(os.fspath(base))
+    if not os.path.isdir(folder):
+        raise ToolError("The working folder does not exist; tell the user.")
+    return folder

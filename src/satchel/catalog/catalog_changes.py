@@ -1,0 +1,155 @@
+"""What changed from one generation to the next, as events."""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_entries import (
+    Entry,
+    GroupEntry,
+    PluginEntry,
+    SkillEntry,
+    State,
+    ToolEntry,
+)
+from satchel.diagnostics import Severity
+
+
+class Event(StrEnum):
+    """What happened to an entry."""
+
+    LOADED = "loaded"
+    ADDED = "added"
+    CHANGED = "changed"
+    REMOVED = "removed"
+    STALE = "stale"
+    RECOVERED = "recovered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One event: an entry of the catalog came, went, or is not what it was."""
+
+    event: Event
+    kind: str
+    """`skill`, `tool`, `group` or `plugin`."""
+    name: str
+    source: str
+    generation: int
+    message: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON shape of an event."""
+        return {
+            "event": str(self.event),
+            "kind": self.kind,
+            "name": self.name,
+            "source": self.source,
+            "generation": self.generation,
+            "message": self.message,
+        }
+
+
+_KINDS: dict[type[Entry], str] = {
+    PluginEntry: "plugin",
+    GroupEntry: "group",
+    SkillEntry: "skill",
+    ToolEntry: "tool",
+}
+_BROKEN = {State.STALE, State.FAILED}
+
+
+def entry_kind(entry: Entry) -> str:
+    """Return the word for an entry's kind."""
+    return _KINDS[type(entry)]
+
+
+def loaded_events(catalog: Catalog) -> tuple[Change, ...]:
+    """Return an event for each entry of a first generation."""
+    return tuple(_change(Event.LOADED, entry, catalog, _why(entry)) for entry in catalog.entries)
+
+
+def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
+    """Return the events that lead from one generation to another: departures come first."""
+    # An entry that did not change is the same one in both.
+    kept = set(map(id, old.entries)) & set(map(id, new.entries))
+    moved = {_name(entry) for entry in (*old.entries, *new.entries) if id(entry) not in kept}
+    before, after = _by_name(old, moved), _by_name(new, moved)
+    gone = [
+        _change(Event.REMOVED, entry, new, "it was not served" if not entry.is_served else "")
+        for key, entry in before.items()
+        if key not in after
+    ]
+    come = [
+        change
+        for key, entry in after.items()
+        if (change := _compare(before.get(key), entry, new)) is not None
+    ]
+    return (*gone, *come)
+
+
+Name = tuple[type[Entry], str, str]
+"""All that an event can say of an entry."""
+
+
+def _name(entry: Entry) -> Name:
+    return type(entry), entry.source, entry.name
+
+
+def _by_name(catalog: Catalog, names: Container[Name]) -> dict[Name, Entry]:
+    """Choose one entry for each of these names: the served one, or else the first."""
+    chosen: dict[Name, Entry] = {}
+    for entry in catalog.entries:
+        if (name := _name(entry)) in names:
+            first = chosen.setdefault(name, entry)
+            if entry.is_served and not first.is_served:
+                chosen[name] = entry
+    return chosen
+
+
+def _compare(old: Entry | None, new: Entry, catalog: Catalog) -> Change | None:
+    if old is None:
+        return _change(Event.ADDED, new, catalog, _why(new))
+    if old is new or (old.unit, old.generation) == (new.unit, new.generation):
+        return None
+    if new.state is State.STALE and old.state is not State.STALE:
+        return _change(Event.STALE, new, catalog, _why(new))
+    if old.state in _BROKEN and new.state is State.OK:
+        return _change(Event.RECOVERED, new, catalog, _why(new))
+    moved = f"now {new.path}" if old.unit != new.unit else ""
+    return _change(Event.CHANGED, new, catalog, _why(new) or moved or _what(old, new))
+
+
+def _change(event: Event, entry: Entry, catalog: Catalog, message: str = "") -> Change:
+    kind = entry_kind(entry)
+    return Change(
+        event=event,
+        kind=kind,
+        name=entry.name,
+        source=entry.source,
+        generation=catalog.generation,
+        message=message,
+    )
+
+
+def _why(entry: Entry) -> str:
+    """Say why an entry is not simply served: its state and its worst diagnostic."""
+    if entry.state is State.OK:
+        return ""
+    order = list(Severity)
+    worst = min(entry.diagnostics, key=lambda item: order.index(item.severity), default=None)
+    return f"{entry.state}: {worst.where}: {worst.message}" if worst else str(entry.state)
+
+
+def _what(old: Entry, new: Entry) -> str:
+    """Say which part of an entry changed, as far as that is plain."""
+    if isinstance(old, SkillEntry) and isinstance(new, SkillEntry):
+        names = {file.name: file.digest for file in old.files}
+        fresh = {file.name: file.digest for file in new.files}
+        changed = sorted(name for name in {*names, *fresh} if names.get(name) != fresh.get(name))
+        return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if changed[3:] else "")
+    if isinstance(old, PluginEntry) and isinstance(new, PluginEntry):
+        return f"version {old.version} -> {new.version}" if old.version != new.version else ""
+    return ""

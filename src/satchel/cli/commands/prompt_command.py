@@ -1,0 +1,64 @@
+"""`satchel prompt`: the system prompt that a model would get."""
+
+import click
+
+import satchel
+from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.console import Console
+from satchel.cli.rendering import count, summary
+from satchel.prompt import DEFAULT_BUDGET, about_tokens
+from satchel.text import visible
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+@click.command("prompt", cls=Command)
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Longest skill prompt, in characters; 16,000 by default.",
+)
+@click.option("--tokens", is_flag=True, help="Count tokens, about; the budget is then 4,000.")
+@reads_sources
+@as_json
+@pass_console
+def command(
+    console: Console,
+    *,
+    groups: tuple[str, ...],
+    budget: int | None,
+    tokens: bool,
+    sources: Sources,
+    as_json: bool,
+) -> None:
+    """Print the system prompt that a model would get: the skills, and the notes of active groups.
+
+    Plugins are imported, as they are in an application.
+    """
+    app = sources.open(run_code=True, servers=True, skill_style=_style(budget, tokens))
+    session = app.session()
+    session.activate(*groups)
+    prompt = session.prompt()
+    if as_json:
+        parts = {
+            "skills": session.skill_prompt(),
+            "notes": session.activated_notes(),
+            "sections": session.prompt_sections(),
+        }
+        console.json({**parts, "prompt": prompt})
+    elif prompt:
+        console.out(visible(prompt))
+    if tokens:
+        console.say(f"about {count(about_tokens(prompt), 'token')}")
+    else:
+        console.say(count(len(prompt), "character"))
+    summary(app.catalog, console)
+
+
+def _style(budget: int | None, tokens: bool) -> "satchel.SkillPrompt":
+    default = DEFAULT_BUDGET // _CHARACTERS_PER_TOKEN if tokens else DEFAULT_BUDGET
+    return satchel.SkillPrompt(
+        budget=default if budget is None else budget, measure=about_tokens if tokens else len
+    )

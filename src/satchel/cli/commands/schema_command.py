@@ -1,0 +1,38 @@
+"""`satchel schema`: the schemas of the tools that a model would get."""
+
+import click
+
+from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.console import Console
+from satchel.cli.rendering import count, summary
+
+
+@click.command("schema", cls=Command)
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
+@click.option(
+    "--dialect",
+    default="openai",
+    metavar="NAME",
+    help="openai (the default), openai-strict, anthropic, gemini or mcp.",
+)
+@reads_sources
+@as_json
+@pass_console
+def command(
+    console: Console,
+    groups: tuple[str, ...],
+    dialect: str,
+    sources: Sources,
+    as_json: bool,  # noqa: ARG001 - schemas are JSON anyway; the option is accepted everywhere
+) -> None:
+    """Print the schemas of the tools of active groups, as JSON in the shape of a provider.
+
+    Plugins are imported, as they are in an application.
+    """
+    app = sources.open(run_code=True, servers=True)
+    session = app.session()
+    session.activate(*groups)
+    schemas = session.schemas(dialect)
+    console.json(schemas)
+    console.say(f"{count(len(schemas), 'tool')} of {', '.join(session.active_groups)}")
+    summary(app.catalog, console)

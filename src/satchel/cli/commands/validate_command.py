@@ -1,0 +1,213 @@
+"""`satchel validate`: skills and plugins held to the letter of their format, nothing run."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from satchel.cli.base_command import Command, pass_console
+from satchel.cli.console import Console
+from satchel.cli.rendering import COLOURS, count, diagnostic_line, relative, worst_first
+from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_diagnostic, strictly
+from satchel.settings import Limits
+from satchel.text import visible
+
+if TYPE_CHECKING:  # The command line stays light: whoever has a finding has loaded its room.
+    from satchel.sources import PluginFinding, SkillScan
+
+_NAMES = frozenset({"SKILL.md", "toolkit.yaml", "plugin.json", "mcp.json", ".mcp.json"})
+
+
+@click.command("validate", cls=Command)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "github"]),
+    default="text",
+    show_default=True,
+    help="How findings are written; github annotates the lines of a pull request.",
+)
+@click.option("--json", "form", flag_value="json", help="The same as --format json.")
+@click.pass_context
+@pass_console
+def command(console: Console, ctx: click.Context, paths: tuple[str, ...], form: str) -> None:
+    """Check skills and plugins strictly, and tell all problems at once.
+
+    PATH is a SKILL.md, the manifest or folder of a plugin, or a folder to search for them.
+    No plugin code is run.
+    """
+    checked = 0
+    found: dict[Diagnostic, None] = {}  # a set that keeps the order
+    for path in paths:
+        units, problems = check(path)
+        checked += units
+        found.update(dict.fromkeys(problems))
+    findings = [_nearer(item) for item in strictly(found)]
+    _FORMS[form](findings, console)
+    errors = sum(item.severity is Severity.ERROR for item in findings)
+    warnings = sum(item.severity is Severity.WARNING for item in findings)
+    console.say(f"{checked} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
+    ctx.exit(1 if has_error(findings) else 0)
+
+
+def check(path: str) -> tuple[int, list[Diagnostic]]:
+    """Return how many skills and plugins a path holds, and what was found, not yet strict."""
+    # Lazy: the rooms that read manifests are not needed for `--help`.
+    from satchel.sources import NAMESPACE, PluginFormat, RootKind, scan_skills, search_root
+    from satchel.sources.file_reader import is_inside
+
+    # A manifest in one of these is a part of the plugin around it.
+    parts = (".claude-plugin", NAMESPACE)
+
+    if not os.path.isdir(path):
+        folder, name = os.path.split(os.path.abspath(path))
+        if name not in _NAMES or not os.path.lexists(path):
+            return 0, [_nothing(path)]
+        path = folder
+    if os.path.basename(os.path.abspath(path)) in parts:
+        path = os.path.dirname(os.path.abspath(path))
+    # Who names a folder to check means all of it.
+    limits = Limits(find_depth=64, find_folders=100_000)
+    scan = scan_skills(search_root(path, RootKind.SKILLS), limits)
+    plugins = _plugins(scan, parts, limits)
+    problems = list(scan.diagnostics)
+    for plugin in plugins:
+        problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
+    closed = [plugin.path for plugin in plugins if plugin.format is PluginFormat.OPEN]
+    skills = {
+        skill.path: skill
+        for skill in scan.findings.values()
+        if not any(is_inside(skill.path, folder) for folder in closed)
+    }
+    for part in (part for plugin in plugins for part in _skills_of(plugin, limits)):
+        skills |= {skill.path: skill for skill in part.findings.values()}
+        problems += (*part.diagnostics, *_never_loaded(part, limits))
+    for skill in skills.values():
+        problems += (*skill.diagnostics, *skill.folder.diagnostics)
+    units = len(skills) + len(plugins)
+    if not units and not has_error(strictly(problems)):
+        problems.append(_nothing(path))
+    return units, problems
+
+
+def _plugins(scan: "SkillScan", parts: tuple[str, ...], limits: Limits) -> "list[PluginFinding]":
+    """Return the plugins among the folders that were looked into, whatever else they are."""
+    from satchel.sources import RootKind, format_of, scan_plugins, search_root
+
+    found: list[PluginFinding] = []
+    for key in sorted(scan.walked.union(scan.findings)):
+        # Other clients keep a plugin.json of their own in a hidden folder.
+        if os.path.basename(key).startswith(".") or os.path.basename(key) in parts:
+            continue
+        folder = os.path.join(scan.place.path, *key.split("/"))
+        if format_of(folder) is not None:
+            found += scan_plugins(search_root(folder, RootKind.PLUGINS), limits).findings.values()
+    return found
+
+
+def _skills_of(plugin: "PluginFinding", limits: Limits) -> "Iterable[SkillScan]":
+    """Look for the skills of a plugin where loading it looks, and by the same rules."""
+    from satchel.sources import PluginFormat, Precedence, RootKind, SearchRoot, scan_skills
+
+    for folder in plugin.skills:
+        there = SearchRoot(
+            path=folder,
+            holds=RootKind.SKILLS,
+            scope=Precedence.PLUGIN,
+            source="",
+            optional=True,
+            within="" if plugin.format is PluginFormat.TOOLKIT else plugin.path,
+            is_open=plugin.format is PluginFormat.OPEN,
+        )
+        yield scan_skills(there, limits)
+
+
+def _never_loaded(scan: "SkillScan", limits: Limits) -> Iterable[Diagnostic]:
+    """Report the skills of an open plugin that do not lie where the format looks for them."""
+    from satchel.sources import SKILL_FILE, scan_skills
+
+    for key in sorted(scan.walked) if scan.place.is_open else ():
+        folder = os.path.join(scan.place.path, key) if key else scan.place.path
+        for skill in scan_skills(replace(scan.place, path=folder, is_open=False), limits).findings:
+            if key or not skill:
+                yield make_diagnostic(
+                    "source-too-deep",
+                    Where(os.path.join(folder, *skill.split("/"), SKILL_FILE)),
+                    "is never loaded: a skill of an open plugin is a folder directly in skills/",
+                    "move its folder there",
+                )
+
+
+def _nothing(path: str) -> Diagnostic:
+    whole = os.path.abspath(path)
+    if not os.path.lexists(path):
+        return make_diagnostic(
+            "source-missing", Where(whole), "does not exist", "check the spelling"
+        )
+    return make_diagnostic(
+        "source-empty",
+        Where(whole),
+        "holds nothing to validate: no SKILL.md, toolkit.yaml or plugin.json",
+        "name a SKILL.md, a folder with one, or the folder of a plugin",
+    )
+
+
+def _nearer(item: Diagnostic) -> Diagnostic:
+    return replace(item, where=replace(item.where, path=relative(item.where.path)))
+
+
+def _as_text(findings: list[Diagnostic], console: Console) -> None:
+    for item in findings:
+        console.out(console.paint(diagnostic_line(item), fg=COLOURS[item.severity]))
+
+
+def _as_json(findings: list[Diagnostic], console: Console) -> None:
+    console.json([item.as_dict() for item in findings])
+
+
+def _as_github(findings: list[Diagnostic], console: Console) -> None:
+    for item in worst_first(findings):  # GitHub shows only the first ten of each run
+        console.out(workflow_command(item))
+
+
+_FORMS: dict[str, Callable[[list[Diagnostic], Console], None]] = {
+    "text": _as_text,
+    "json": _as_json,
+    "github": _as_github,
+}
+
+_GITHUB_WORDS = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "notice",
+}
+_IN_MESSAGES = "%\r\n"
+_IN_PROPERTIES = _IN_MESSAGES + ":,"
+
+
+def workflow_command(item: Diagnostic) -> str:
+    """Write a diagnostic as a command that GitHub's runner understands.
+
+    Format: docs.github.com, workflow commands; escapes as in `@actions/core`.
+    """
+    facts = {
+        "file": item.where.path,
+        "line": item.where.line,
+        "col": item.where.column,
+        "title": item.code,
+    }
+    properties = ",".join(
+        f"{key}={_escaped(str(value), _IN_PROPERTIES)}" for key, value in facts.items() if value
+    )
+    message = _escaped(item.message + (f" -> {item.fix}" if item.fix else ""), _IN_MESSAGES)
+    return f"::{_GITHUB_WORDS[item.severity]} {properties}::{message}"
+
+
+def _escaped(text: str, letters: Iterable[str]) -> str:
+    """Escape some letters as the runner unescapes them; '%' must come first."""
+    for letter in letters:
+        text = text.replace(letter, f"%{ord(letter):02X}")
+    return visible(text)

@@ -1,0 +1,174 @@
+"""The short form of a schema: `{"query": "str - the search query"}`, as JSON Schema."""
+
+import ast
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from satchel.errors import DefinitionError
+from satchel.formats.declared_contracts import split_short_field
+from satchel.names import near_misses
+from satchel.text import shorten
+from satchel.tools.schema_validator import SchemaValidator
+
+_TYPES = MappingProxyType(
+    {
+        "str": "string",
+        "int": "integer",
+        "float": "number",
+        "bool": "boolean",
+        "list": "array",
+        "List": "array",
+        "dict": "object",
+        "Dict": "object",
+        # As JSON Schema calls them.
+        "string": "string",
+        "integer": "integer",
+        "number": "number",
+        "boolean": "boolean",
+        "array": "array",
+        "object": "object",
+    }
+)
+_NULL = MappingProxyType({"type": "null"})
+_FIX = 'write it as "str - what it is", with a type such as int, list[str] or Optional[bool]'
+
+
+def read_short_form(fields: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    """Return the JSON Schema that a short form stands for.
+
+    A field is `TYPE - description` or `TYPE = default - description`; one whose type is
+    `Optional[...]` or `... | None`, or that has a default, may be left out. Raises
+    `DefinitionError`.
+    """
+    properties, required = {}, []
+    for name, text in fields.items():
+        if not isinstance(name, str):
+            raise DefinitionError(f"the name of its field {name!r} is not text", where=where)
+        if not isinstance(text, str):
+            raise DefinitionError(
+                f"its field {name!r} is {type(text).__name__}, not text",
+                where=where,
+                fix="give every field as text, such as {'query': 'str - the search query'}",
+            )
+        about, is_required = _field(text, f"{where}, field {name!r}")
+        properties[name] = about
+        if is_required:
+            required.append(name)
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema
+
+
+def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
+    """Return the schema of one field, and whether it is required."""
+    kind, _, description = split_short_field(text, " - ")
+    kind, has_default, default = (part.strip() for part in split_short_field(kind, "="))
+    try:
+        about, is_optional = _type(_parsed(kind, place), place)
+    except (RecursionError, ValueError):  # a union of thousands, a number of thousands of digits
+        raise _no_type(kind, place) from None
+    if description.strip():
+        about["description"] = description.strip()
+    if has_default:
+        value = _literal(default, place)
+        if value is not None and SchemaValidator({"properties": {"it": about}}, place).faults(
+            {"it": value}
+        ):
+            told = f"the default {shorten(default, 80)} is no {shorten(kind, 80)}"
+            raise DefinitionError(told, where=place, fix="correct one of the two")
+        about["default"] = value
+    return about, not (has_default or is_optional)
+
+
+def _parsed(kind: str, place: str) -> ast.expr:
+    try:
+        return ast.parse(kind, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _no_type(kind, place) from None
+
+
+def _no_type(kind: str, place: str) -> DefinitionError:
+    return DefinitionError(f"{shorten(kind, 80)!r} is no type", where=place, fix=_FIX)
+
+
+def _type(node: ast.expr, place: str) -> tuple[dict[str, Any], bool]:
+    """Return the schema of a type, and whether it takes `None`, which means leaving it out."""
+    members = [item for item in _members(node) if not _is_none(item)]
+    is_optional = len(members) < len(_members(node))
+    schemas = [_one(item, place) for item in members]
+    if not schemas:
+        return dict(_NULL), True
+    return (schemas[0] if len(schemas) == 1 else {"anyOf": schemas}), is_optional
+
+
+def _item(node: ast.expr, place: str) -> dict[str, Any]:
+    """Return the schema of what stands in a list or a dict, where `None` is a value."""
+    schema, is_optional = _type(node, place)
+    is_whole = not is_optional or schema in ({}, _NULL)
+    return schema if is_whole else {"anyOf": [schema, _NULL]}
+
+
+def _members(node: ast.expr) -> list[ast.expr]:
+    """Return what a union is made of; anything else is its only member."""
+    match node:
+        case ast.BinOp(left, ast.BitOr(), right):
+            return [*_members(left), *_members(right)]
+        case ast.Subscript() if _name(node.value) == "Optional":
+            return [*_members(node.slice), ast.Constant(None)]
+        case ast.Subscript() if _name(node.value) == "Union":
+            return [member for item in _inside(node) for member in _members(item)]
+    return [node]
+
+
+def _one(node: ast.expr, place: str) -> dict[str, Any]:
+    name = _name(node.value if isinstance(node, ast.Subscript) else node)
+    inside = _inside(node) if isinstance(node, ast.Subscript) else []
+    match name, inside:
+        case "Literal", [_, *_]:
+            return {"enum": [_value(item, place) for item in inside]}
+        case (("list" | "List" | "array" | "set" | "Sequence"), [item]):
+            return {"type": "array", "items": _item(item, place)}
+        case (("dict" | "Dict" | "Mapping"), [_, item]):
+            return {"type": "object", "additionalProperties": _item(item, place)}
+        case (("Any" | "any"), []):
+            return {}
+        case _, [] if name in _TYPES:
+            return {"type": _TYPES[name]}
+    told = shorten(ast.unparse(node), 80)
+    near = near_misses(name, _TYPES, most=1)
+    fix = f"did you mean {near[0]}?" if near and near[0] != name else _FIX
+    raise DefinitionError(f"{told!r} is no type of the short form", where=place, fix=fix)
+
+
+def _inside(node: ast.Subscript) -> list[ast.expr]:
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(name):
+            return name
+        case ast.Attribute(_, name):  # typing.Optional
+            return name
+    return ""
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _value(node: ast.expr, place: str) -> Any:
+    told = ast.unparse(node)
+    value = _literal(told, place)
+    if isinstance(value, str | int | bool | None):
+        return value
+    raise DefinitionError(f"{shorten(told, 80)!r} is no literal", where=place, fix=_FIX)
+
+
+def _literal(text: str, place: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        fix = "write it as Python does, with quotes around text"
+        told = f"{shorten(text, 80)!r} is no literal"
+        raise DefinitionError(told, where=place, fix=fix) from None

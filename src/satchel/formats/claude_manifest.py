@@ -1,0 +1,190 @@
+"""Claude bundles: `.claude-plugin/plugin.json` and `.mcp.json`, as far as they are read here.
+
+Nothing is held to the letter: the format is another client's.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from satchel.formats.json_reader import JsonDocument, JsonValue, json_type_name
+from satchel.formats.mcp_json import McpServerManifest
+from satchel.formats.open_plugin_manifest import JsonFields, read_object
+from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.names import plugin_name_fault
+from satchel.settings import Limits
+
+_TEXTS = ("version", "description", "homepage", "license")
+_READ = ("name", *_TEXTS, "author", "keywords", "skills", "mcpServers")
+_TOLD = ("$schema", "repository", "displayName", "category", "tags")
+"""Fields that say something about the bundle, and that nobody misses."""
+
+_PACKED = (".mcpb", ".dxt")
+"""How the names of files end that hold a server together with its code."""
+
+_TRANSPORTS = {"http": "streamable-http", "streamable-http": "streamable-http", "sse": "sse"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaudeManifest:
+    """What the plugin.json of a Claude bundle says."""
+
+    name: str
+    version: str
+    description: str
+    author: str
+    homepage: str
+    license: str
+    keywords: tuple[str, ...]
+    skills: tuple[str, ...]
+    """Folders beside `skills`, relative to the bundle."""
+    server_files: tuple[str, ...]
+    """Files beside `.mcp.json`, relative to the bundle."""
+    servers: tuple[McpServerManifest, ...]
+    """Those that stand in the manifest itself."""
+    ignored: tuple[str, ...]
+    """What means something to Claude and nothing here: fields, and packed servers."""
+    lines: Mapping[str, int | None] = field(default_factory=dict, compare=False, repr=False)
+
+
+def read_claude_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[ClaudeManifest]:
+    """Read the plugin.json of a Claude bundle; `path` is what diagnostics print."""
+    problems = DiagnosticCollector(path)
+    top = read_object(data, path, "plugin-json-invalid", limits, problems)
+    if top is None:
+        return ReadResult(None, problems.found)
+    author = top.values.get("author")
+    servers = _parts(top, "mcpServers", dict)
+    files = _texts(servers)
+    packed = [file for file in files if "://" in file or file.endswith(_PACKED)]
+    manifest = ClaudeManifest(
+        name=_name(top),
+        **{key: top.text(key) for key in _TEXTS},
+        author=str(author.get("name", "")) if isinstance(author, dict) else _text(author),
+        keywords=tuple(_texts(_listed(top.values.get("keywords")))),
+        skills=tuple(_texts(_parts(top, "skills"))),
+        server_files=tuple(file for file in files if file not in packed),
+        servers=tuple(
+            server
+            for part in servers
+            if isinstance(part, dict)
+            for server in _servers(part, top.document, problems)
+        ),
+        ignored=(*(key for key in top.values if key not in (*_READ, *_TOLD)), *packed),
+        lines={key: top.document.line((key,)) for key in top.values},
+    )
+    return ReadResult(None if problems.fatal else manifest, problems.found)
+
+
+def read_claude_servers(
+    data: bytes, path: str, limits: Limits
+) -> ReadResult[tuple[McpServerManifest, ...]]:
+    """Read a `.mcp.json`, with or without `mcpServers` around the servers."""
+    problems = DiagnosticCollector(path)
+    top = read_object(data, path, "mcp-invalid", limits, problems)
+    if top is None:
+        return ReadResult(None, problems.found)
+    inner = top.values.get("mcpServers", top.values)
+    if not isinstance(inner, Mapping):
+        message = f"'mcpServers' is {json_type_name(inner)}, not an object"
+        top.note("mcp-invalid", "mcpServers", message, "Write an object.")
+        return ReadResult(None, problems.found)
+    return ReadResult(tuple(_servers(inner, top.document, problems)), problems.found)
+
+
+def _name(top: JsonFields) -> str:
+    name = top.text("name")
+    if "name" not in top.values:
+        top.note("plugin-field-missing", "name", "no name is given", "Add a name.")
+    elif isinstance(top.values["name"], str) and (fault := plugin_name_fault(name)):
+        message = f"the name {quoted(name)} {fault}"
+        top.note("plugin-name-shape", "name", message, "Choose another name.")
+    return name
+
+
+def _parts(top: JsonFields, key: str, *kinds: type) -> list[JsonValue]:
+    """Return the paths, or the values of other kinds, that a field gives one or several of."""
+    found = []
+    for item in _listed(top.values.get(key)):
+        if isinstance(item, (str, *kinds)):
+            found.append(item)
+        else:
+            message = f"{quoted(key)} is given {json_type_name(item)}, not a path; it is ignored"
+            top.note("plugin-field-unknown", key, message, "Write a path inside the bundle.")
+    return found
+
+
+def _servers(
+    values: Mapping[str, JsonValue], document: JsonDocument, problems: DiagnosticCollector
+) -> Iterable[McpServerManifest]:
+    """Read servers by name; one that cannot be used is left out."""
+    for name, entry in values.items():
+        try:
+            yield _server(name, entry)
+        except _UnfitError as fault:
+            line = document.line(("mcpServers", name)) or document.line((name,))
+            message = f"server {quoted(name)} has {fault}"
+            problems.add("mcp-server-invalid", message, "Mend or remove it.", line)
+
+
+class _UnfitError(Exception):
+    """A server cannot be used; the text says what it has."""
+
+
+def _server(name: str, entry: JsonValue) -> McpServerManifest:
+    fields = entry if isinstance(entry, dict) else {}
+    command, url = _text(fields.get("command")), _text(fields.get("url"))
+    kind = _text(fields.get("type")) or ("stdio" if command else "http")
+    if kind == "stdio" and command:
+        args = tuple(_words("args", item) for item in _listed(fields.get("args")))
+        env, cwd = _pairs(fields, "env"), _text(fields.get("cwd"))
+        return McpServerManifest(
+            name=name,
+            transport="stdio",
+            command=command,
+            args=args,
+            env=env,
+            cwd=cwd,
+            of_claude=True,
+        )
+    if kind in _TRANSPORTS and url:
+        headers = _pairs(fields, "headers")
+        return McpServerManifest(
+            name=name, transport=_TRANSPORTS[kind], url=url, headers=headers, of_claude=True
+        )
+    raise _UnfitError("neither a command nor a URL of a kind that is known")
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _listed(value: JsonValue) -> list[JsonValue]:
+    """Return a list as it is, and what stands alone in a list of its own."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _texts(values: Iterable[JsonValue]) -> list[str]:
+    return [item for item in values if isinstance(item, str)]
+
+
+def _pairs(fields: Mapping[str, JsonValue], key: str) -> Mapping[str, str]:
+    value = fields.get(key) or {}
+    if not isinstance(value, dict):
+        raise _UnfitError(f"{json_type_name(value)} for {quoted(key)}, not an object")
+    given = {name: item for name, item in value.items() if item is not None}
+    return MappingProxyType({name: _words(key, item) for name, item in given.items()})
+
+
+def _words(key: str, value: JsonValue) -> str:
+    """Return as text what a process or a request can only be given as that."""
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return str(int(value) if value.is_integer() else value)
+    raise _UnfitError(f"{json_type_name(value)} among its {quoted(key)}, not text")

@@ -1,0 +1,119 @@
+"""What every HTTP request passes before anything else looks at it."""
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from satchel.mcp.bearer_tokens import BearerTokens, Credential
+from satchel.mcp.listen_address import Address, is_number, origin_of
+from satchel.runtime.rate_limiter import RateLimiter
+
+CREDENTIAL = "satchel.credential"
+"""Where a request's scope says who it is from."""
+
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class TrustedHosts:
+    """Lets through what comes by a name of this server, and from a page that it knows.
+
+    Without that, a page in the user's browser could speak to a server on this machine by a name
+    of its own (DNS rebinding). `hosts` are further names of this server, `origins` pages that may
+    speak to it from a browser.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        address: Address,
+        *,
+        hosts: Iterable[str] = (),
+        origins: Iterable[str] = (),
+    ) -> None:
+        self._app = app
+        added = frozenset(host.lower() for host in hosts)
+        self._hosts = _HERE | {address.host.lower()} | added
+        # By its number no page can call a server: only names can be bent.
+        self._lets_numbers = address.is_every
+        # A proxy, which serves by the usual port, need not pass on the name that it was called by.
+        shown = [f"[{host}]" if ":" in host else host for host in added]
+        of_hosts = (f"{scheme}://{host}" for scheme in ("http", "https") for host in shown)
+        self._origins = frozenset(map(origin_of, (*origins, *of_hosts)))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve or refuse one request."""
+        if scope["type"] != "http":
+            return
+        app: ASGIApp = self._refusal(Headers(scope=scope)) or self._app
+        await app(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> Response | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not self._is_ours(_name_of(host)):
+            return PlainTextResponse("Invalid Host header", 421)
+        if origin is not None and not self._is_known(origin, host):
+            return PlainTextResponse("Invalid Origin header", 403)
+        return None
+
+    def _is_ours(self, name: str) -> bool:
+        return name in self._hosts or (self._lets_numbers and is_number(name))
+
+    def _is_known(self, origin: str, host: str) -> bool:
+        """Tell whether a page was named, or comes from the very address that is spoken to."""
+        try:
+            page = origin_of(origin)
+            return page in self._origins or page == origin_of(f"{urlsplit(page).scheme}://{host}")
+        except ValueError:
+            return False
+
+
+class AuthMiddleware:
+    """Lets through whom it may, and each not too often.
+
+    Whoever bears a token has turns of its own, which nobody without it can use up.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, tokens: BearerTokens | None = None, per_second: float = 0
+    ) -> None:
+        self._app, self._tokens = app, tokens
+        self._turns = RateLimiter(per_second, max(1, round(per_second * 2))) if per_second else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve or refuse one request."""
+        app: ASGIApp = self._refusal(scope) or self._app
+        await app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        bearer = self._bearer(Headers(scope=scope))
+        address = (scope.get("client") or ("",))[0]
+        name = address if bearer is None else bearer.digest.hex()
+        if self._turns is not None and not self._turns.take(name):
+            return PlainTextResponse("Too many requests", 429, {"Retry-After": "1"})
+        if bearer is not None:
+            scope[CREDENTIAL] = bearer
+            # So the SDK lets nobody else use the session that this one opens.
+            scope["user"] = AuthenticatedUser(AccessToken(token=name, client_id=name, scopes=[]))
+        elif self._tokens is not None:
+            told = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+            return PlainTextResponse("A bearer token is required", 401, told)
+        return None
+
+    def _bearer(self, headers: Headers) -> Credential | None:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        if self._tokens is None or kind.lower() != "bearer":
+            return None
+        return self._tokens.bearer(token.strip())
+
+
+def _name_of(host: str) -> str:
+    """Return the name in a Host header; `""` for none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,127 @@
+"""`tools/call`: a request becomes a call of a session, and its result becomes an answer."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from satchel.errors import ToolError
+from satchel.mcp.own_task import run_in_task
+from satchel.mcp.result_encoding import encode_result
+from satchel.mcp.served_client import ServedClient
+from satchel.mcp.served_selection import ServedSelection
+from satchel.mcp.tool_client import KEY, Context, ToolClient, is_stateless
+from satchel.mcp.view_cache import ClientView
+from satchel.names import near_misses
+from satchel.session import Session
+from satchel.text import one_line, shorten
+from satchel.tools import Item, Text, ToolCall, ToolContext, ToolResult, failure
+
+_NAME_SHOWN = 80
+_PROGRESS_SHOWN = 2_000
+_LOADER, _READER = "load_skill", "read_skill_file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRequest:
+    """A call that a client asks for."""
+
+    ctx: Context
+    params: types.CallToolRequestParams
+    talk: ServedClient
+    shown: ClientView
+    """What the client is shown."""
+    choice: ServedSelection
+    hide: Callable[[str], str] | None
+    """Takes out of what our own tools answer what is not for the client."""
+
+    @property
+    def is_of_skills(self) -> bool:
+        """Tell whether it is for a tool of ours that shows a skill."""
+        return self.params.name in {_LOADER, _READER} and not self.shown.view.by_name.get(
+            self.params.name
+        )
+
+
+async def call_tool(asked: CallRequest) -> dict[str, Any]:
+    """Run a tool for a client."""
+    talk, name = asked.talk, asked.params.name
+    if name not in asked.shown.schemas and not _may_be_explained(asked):
+        raise MCPError(types.INVALID_PARAMS, _unknown(name, asked.shown))
+    call = ToolCall(name=name, arguments=await _arguments(asked), id=str(asked.ctx.request_id))
+    client = ToolClient(asked.ctx, talk.level, asked.params)
+    try:
+        try:
+            result = await run_in_task(_result(talk.session, call, client))
+        except ToolError as problem:
+            result = failure("tool_failed", str(problem), call.id)
+        if not talk.manner.is_lasting:
+            # Nobody could ask for a task by the next request, so this one waits for it.
+            result = await talk.session.finished(result)
+    finally:
+        if not talk.manner.is_lasting:
+            talk.session.interrupt()
+    if result.is_error and client.outcome is not None:
+        raise client.outcome
+    if asked.hide is not None and name not in asked.shown.view.by_name:
+        result = _hidden(result, asked.hide)
+    return encode_result(result, is_stateless=is_stateless(asked.ctx))
+
+
+async def _result(session: Session, call: ToolCall, client: ToolClient) -> ToolResult:
+    """Run a tool; where progress is wanted, each part of a result that streams is told."""
+    context = ToolContext(metadata={KEY: client})
+    if not client.wants_progress:
+        return await session.call(call.name, call.arguments, call_id=call.id, context=context)
+    stream = session.stream(call.name, call.arguments, call_id=call.id, context=context)
+    async with aclosing(cast("AsyncGenerator[Item]", stream)):
+        async for item in stream:
+            if isinstance(item, ToolResult):
+                return item
+            await client.advance(shorten(item.text, _PROGRESS_SHOWN))
+    raise AssertionError("a stream ends with its result")
+
+
+async def _arguments(asked: CallRequest) -> dict[str, Any]:
+    """Return the arguments of a call; of our tools for skills, so that nothing counts as seen.
+
+    Several conversations may come by one connection. Where nothing lasts, a skill whose file is
+    read counts as loaded.
+    """
+    arguments = dict(asked.params.arguments or {})
+    if not asked.is_of_skills:
+        return arguments
+    wanted = arguments.get("skill")
+    if not asked.talk.manner.is_lasting and asked.params.name == _READER:
+        for skill in asked.shown.view.model_skills:
+            if skill.name == wanted:
+                # What cannot be read says so itself.
+                with suppress(ToolError):
+                    await asyncio.to_thread(asked.talk.session.load_skill, skill.name)
+    return {**arguments, "again": True}
+
+
+def _may_be_explained(asked: CallRequest) -> bool:
+    """Tell whether a session may say how to get at a tool that is not shown."""
+    name, can_switch = asked.params.name, asked.talk.manner.can_switch
+    return can_switch and asked.choice.lets(name) and name in asked.shown.catalog.tools
+
+
+def _unknown(name: str, shown: ClientView) -> str:
+    near = near_misses(name, shown.schemas)
+    meant = f" Did you mean {', '.join(near)}?" if near else ""
+    return f"There is no tool {shorten(one_line(name), _NAME_SHOWN)!r}.{meant}"
+
+
+def _hidden(result: ToolResult, hide: Callable[[str], str]) -> ToolResult:
+    content = (Text(hide(b.text)) if isinstance(b, Text) else b for b in result.content)
+    return ToolResult(
+        content=tuple(content),
+        structured=result.structured,
+        is_error=result.is_error,
+        is_interrupted=result.is_interrupted,
+    )

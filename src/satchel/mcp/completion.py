@@ -1,0 +1,97 @@
+"""Completing what a user begins to type: an argument of a prompt, or a part of an address."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from satchel.catalog import SkillEntry
+from satchel.mcp.skill_resources import TEMPLATE
+from satchel.mcp.view_cache import ClientView
+from satchel.settings import Limits
+from satchel.text import has_hidden
+from satchel.tools.callables import in_thread
+from satchel.tools.mcp_offers import Complete
+
+_LOG = logging.getLogger("satchel.mcp")
+_MOST = 100
+_MOST_LOOKED_AT = 10_000
+"""How many words of a plugin are looked at, which may go on for ever."""
+
+
+async def completion(
+    params: types.CompleteRequestParams, shown: ClientView, limits: Limits
+) -> dict[str, Any]:
+    """Answer with the words that begin so."""
+    if not _is_listed(params.ref, shown):
+        raise MCPError(types.INVALID_PARAMS, "There is nothing of that name to complete.")
+    asked, begun = params.argument.name, params.argument.value
+    given = (params.context.arguments if params.context else None) or {}
+    words: Iterable[str] = ()
+    if offered := _offered(params.ref, shown):
+        words = await _words_of(offered, asked, begun, limits)
+    elif getattr(params.ref, "uri", None) == TEMPLATE["uriTemplate"]:
+        words = _of_skills(asked, given, shown.view.skills)
+    found = sorted({word for word in words if word.startswith(begun) and not has_hidden(word)})
+    total = len(found)
+    told = {"values": found[:_MOST], "total": total, "hasMore": total > _MOST}
+    return {"completion": told, "resultType": "complete"}
+
+
+def _is_listed(
+    reference: types.PromptReference | types.ResourceTemplateReference, shown: ClientView
+) -> bool:
+    lists = shown.lists
+    if isinstance(reference, types.PromptReference):
+        return any(item["name"] == reference.name for item in lists["prompts"].items)
+    return any(
+        reference.uri in {item.get("uri"), item.get("uriTemplate")}
+        for key in ("resources", "resourceTemplates")
+        for item in lists[key].items
+    )
+
+
+def _offered(
+    reference: types.PromptReference | types.ResourceTemplateReference, shown: ClientView
+) -> Complete | None:
+    """Return what completes the arguments of something that a plugin offers, if it does."""
+    if isinstance(reference, types.PromptReference):
+        prompt = shown.offers.prompts.get(reference.name)
+        return prompt.complete if prompt else None
+    resource = shown.offers.resources.get(reference.uri)
+    return resource.complete if resource else None
+
+
+async def _words_of(complete: Complete, asked: str, begun: str, limits: Limits) -> Iterable[str]:
+    """Return the words of a plugin; none if it fails, as they are only a help."""
+
+    def words() -> list[str]:
+        try:
+            found = islice(complete(asked, begun), _MOST_LOOKED_AT)
+            return [word for word in found if isinstance(word, str)]
+        except BaseException:  # any: what exits here must not end the server
+            _LOG.warning("what completes %r failed", asked, exc_info=True)
+            return []
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(limits.hook):
+            found: list[str] = await in_thread(words)
+            return found
+    _LOG.warning("what completes %r took too long", asked)
+    return ()
+
+
+def _of_skills(asked: str, given: Mapping[str, str], skills: Iterable[SkillEntry]) -> Iterable[str]:
+    """Return the words for a part of a skill's address."""
+    match asked:
+        case "name":
+            return (skill.name for skill in skills)
+        case "path":
+            named = (skill for skill in skills if skill.name == given.get("name", skill.name))
+            return (file.name for skill in named for file in skill.files)
+    return ()

@@ -1,0 +1,122 @@
+"""Everybody who is told of changes, on whichever way their protocol has for it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from mcp.server.lowlevel.server import Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+
+from satchel.catalog import Change
+from satchel.mcp.served_client import ServedClient, events_between, send
+from satchel.mcp.view_cache import ClientView
+from satchel.satchel import Satchel
+
+_PATIENCE = 5.0
+"""Seconds after which a client that does not read is told what is new by then."""
+
+
+class Notifier:
+    """Tells of the difference between what clients were shown and what they would be shown now.
+
+    `newest` is what all clients without a connection are shown, `shown_to` what one with a
+    connection is; `look` is called when anything is new.
+    """
+
+    def __init__(
+        self,
+        app: Satchel,
+        newest: Callable[[], ClientView],
+        shown_to: Callable[[ServedClient], ClientView],
+        look: Callable[[ClientView], None],
+    ) -> None:
+        self._app, self._newest, self._shown_to, self._look = app, newest, shown_to, look
+        self._bus = InMemorySubscriptionBus()
+        self.listening = ListenHandler(self._bus)
+        """Answers clients that listen on a stream."""
+        self._compared, self._published = app.catalog, newest()
+        self._talks: set[ServedClient] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._runs = 0
+
+    def __len__(self) -> int:
+        """Return how many clients with a connection there are."""
+        return len(self._talks)
+
+    def join(self, talk: ServedClient) -> None:
+        """Tell a client of changes from now on, until its connection ends."""
+        talk.told = self._shown_to(talk)
+        self._talks.add(talk)
+        if talk.connection is not None:
+            talk.connection.exit_stack.callback(self._talks.discard, talk)
+
+    def check(self, talk: ServedClient, before: ClientView) -> None:
+        """Tell a client if it has switched groups since it was shown something."""
+        if talk in self._talks and frozenset(talk.session.active_groups) != before.active:
+            self._begin(self._tell(talk))
+
+    def close(self) -> None:
+        """End the streams on which clients listen."""
+        self.listening.close()
+
+    @asynccontextmanager
+    async def life(self, _server: Server[Any]) -> AsyncIterator[None]:
+        """Tell of changes while a server runs; it may run several times at once."""
+        loop = asyncio.get_running_loop()
+
+        def heard(_change: Change) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._compare)
+
+        undo = self._app.subscribe(heard)
+        self._runs += 1
+        try:
+            yield
+        finally:
+            undo()
+            self._runs -= 1
+            if not self._runs:
+                self.close()
+                for task in self._tasks:
+                    task.cancel()
+
+    def _compare(self) -> None:
+        if self._compared is self._app.catalog:  # of several changes at once the first was heard
+            return
+        self._compared = self._app.catalog
+        for talk in self._talks:
+            self._begin(self._tell(talk))
+        self._begin(self._publish())
+
+    async def _publish(self) -> None:
+        before, self._published = self._published, self._newest()
+        for event in events_between(before, self._published):
+            await self._bus.publish(event)
+        # Last: what goes wrong there must not cost the news.
+        self._look(self._published)
+
+    async def _tell(self, talk: ServedClient) -> None:
+        """Tell one client; one who does not read is told once it does."""
+        talk.has_news = True
+        if talk.told is None or talk.is_being_told:
+            return
+        talk.is_being_told = True
+        try:
+            while talk.has_news and talk in self._talks:
+                talk.has_news, now = False, self._shown_to(talk)
+                try:
+                    async with asyncio.timeout(_PATIENCE):
+                        for event in events_between(talk.told, now):
+                            await send(event, talk)
+                except TimeoutError:
+                    talk.has_news = True
+                else:
+                    talk.told = now
+        finally:
+            talk.is_being_told = False
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

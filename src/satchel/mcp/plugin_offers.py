@@ -1,0 +1,152 @@
+"""The prompts and resources of plugins: which are there, and how they are made when asked for."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from satchel.catalog import Catalog
+from satchel.errors import ToolError
+from satchel.mcp.own_task import run_in_task
+from satchel.mcp.protocol_validation import Described, require_valid
+from satchel.mcp.tool_client import KEY, ToolClient
+from satchel.runtime.run import ToolRun
+from satchel.settings import Limits
+from satchel.text import visible
+from satchel.tools import (
+    Audio,
+    Block,
+    Image,
+    McpPrompt,
+    McpResource,
+    Text,
+    Tool,
+    ToolCall,
+    ToolContext,
+    ToolResult,
+)
+
+_LOG = logging.getLogger("satchel.mcp")
+_WRONG_ARGUMENTS = "invalid_arguments"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginOffers:
+    """What the plugins of the active groups offer; of one name or address the first counts."""
+
+    prompts: Mapping[str, McpPrompt] = field(default_factory=dict)
+    resources: Mapping[str, McpResource] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, catalog: Catalog, active: frozenset[str]) -> "PluginOffers":
+        """Choose those whose plugin has an active group."""
+        prompts: dict[str, McpPrompt] = {}
+        resources: dict[str, McpResource] = {}
+        for plugin in catalog.plugins.values():
+            if active.isdisjoint(group.name for group in plugin.supply.groups):
+                continue
+            for offer in plugin.supply.offers:
+                if isinstance(offer, McpPrompt):
+                    prompts.setdefault(offer.name, offer)
+                else:
+                    resources.setdefault(offer.uri, offer)
+        return cls(prompts, resources)
+
+    def find(self, uri: str) -> tuple[McpResource, Mapping[str, str]] | None:
+        """Return the resource at an address, and the parts of it."""
+        if (exact := self.resources.get(uri)) and not exact.is_template:
+            return exact, {}
+        for resource in self.resources.values():
+            if resource.is_template and (parts := resource.match(uri)) is not None:
+                return resource, parts
+        return None
+
+
+def described_offer(offer: McpPrompt | McpResource) -> Described:
+    """Describe what a plugin offers."""
+    try:
+        if isinstance(offer, McpPrompt):
+            return require_valid("prompts/list", _described_prompt(offer))
+        method = "resources/templates/list" if offer.is_template else "resources/list"
+        return require_valid(method, _described_resource(offer))
+    except Exception as problem:
+        fault = type(problem).__name__
+        _LOG.warning("%r of a plugin is not served over MCP: %s", offer.name, fault)
+        return None
+
+
+def _described_prompt(prompt: McpPrompt) -> dict[str, Any]:
+    """Describe a prompt as it is listed."""
+    schema = prompt.tool.parameters
+    required = schema.get("required", ())
+    return {
+        "name": prompt.name,
+        "description": visible(prompt.tool.description),
+        "arguments": [
+            {
+                "name": name,
+                "required": name in required,
+                **({"description": visible(told)} if (told := about.get("description")) else {}),
+            }
+            for name, about in schema.get("properties", {}).items()
+        ],
+    }
+
+
+def _described_resource(resource: McpResource) -> dict[str, Any]:
+    """Describe a resource, or a template of some, as it is listed."""
+    kind = {"mimeType": resource.mime_type} if resource.mime_type else {}
+    return {
+        "uriTemplate" if resource.is_template else "uri": resource.uri,
+        "name": resource.name,
+        "description": visible(resource.tool.description),
+        **kind,
+    }
+
+
+async def made(
+    tool: Tool, name: str, arguments: Mapping[str, str], client: ToolClient, limits: Limits
+) -> ToolResult:
+    """Make a prompt or a resource; raises what a client is told if that goes wrong."""
+    context = ToolContext(metadata={KEY: client})
+    call = ToolCall(
+        name=name,
+        arguments=dict(arguments),
+        id=str(client.sdk.request_id),
+        tool=tool,
+        context=context,
+    )
+    run = ToolRun(call, tool, limits)
+    try:
+        result = await run_in_task(run.result())
+    except ToolError as problem:
+        raise MCPError(types.INTERNAL_ERROR, str(problem)) from problem
+    if not result.is_error:
+        return result
+    if client.outcome is not None:
+        raise client.outcome
+    is_of_client = result.error_code == _WRONG_ARGUMENTS
+    raise MCPError(types.INVALID_PARAMS if is_of_client else types.INTERNAL_ERROR, result.text)
+
+
+def messages_of(blocks: Iterable[Block]) -> list[dict[str, Any]]:
+    """Return blocks as the messages of a user."""
+    return [{"role": "user", "content": block.to_dict()} for block in blocks]
+
+
+def contents_of(uri: str, resource: McpResource, result: ToolResult) -> list[dict[str, Any]]:
+    """Return what was read as the contents at an address."""
+    return [_content(uri, resource.mime_type, block) for block in result.content]
+
+
+def _content(uri: str, kind: str | None, block: Block) -> dict[str, Any]:
+    if isinstance(block, Text):
+        return {"uri": uri, "mimeType": kind or "text/plain", "text": block.text}
+    if isinstance(block, Image | Audio):
+        told = block.to_dict()
+        return {"uri": uri, "mimeType": block.mime_type, "blob": told["data"]}
+    found: dict[str, Any] = block.to_dict().get("resource", {"uri": uri, "text": block.uri})
+    return found

@@ -1,0 +1,109 @@
+"""Who is served over HTTP: what each has opened is limited, and ends with its token."""
+
+import asyncio
+from collections.abc import Callable
+
+import anyio
+import anyio.lowlevel
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from satchel.mcp.mcp_server import SatchelServer
+from satchel.mcp.served_selection import ServedSelection
+from satchel.settings import MIB
+
+LARGEST_BODY = 4 * MIB
+MOST_SESSIONS = 1_000
+"""How many sessions with a handshake a guest may have open at once, at each endpoint."""
+MOST_REQUESTS = 500
+"""How many requests of a guest may be open at once; a stream on which it listens is one."""
+
+
+class Principal:
+    """Whoever bears one token, or everybody where there are no tokens."""
+
+    def __init__(
+        self,
+        serving: Callable[[ServedSelection], SatchelServer],
+        counts: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._serving, self._counts = serving, counts
+        self._open: dict[ServedSelection, asyncio.Future[ASGIApp]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._requests: set[anyio.CancelScope] = set()
+
+    async def serve(
+        self, choice: ServedSelection, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve one request."""
+        if len(self._requests) >= MOST_REQUESTS:
+            refusal = PlainTextResponse("Too many open requests", 503, {"Retry-After": "1"})
+            await refusal(scope, receive, send)
+            return
+        with anyio.CancelScope() as request:
+            answer = _Answer(send, self._counts, request.cancel)
+            self._requests.add(request)
+            try:
+                app = await self._app(choice)
+                await app(scope, receive, answer)
+            finally:
+                self._requests.discard(request)
+        if request.cancelled_caught:
+            await answer.end(scope, receive)
+
+    async def end(self) -> None:
+        """End every session and every request."""
+        for request in tuple(self._requests):
+            request.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _app(self, choice: ServedSelection) -> ASGIApp:
+        if (known := self._open.get(choice)) is None:
+            known = self._open[choice] = asyncio.get_running_loop().create_future()
+            task = asyncio.create_task(self._hold(choice, known))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(known)
+
+    async def _hold(self, choice: ServedSelection, ready: asyncio.Future[ASGIApp]) -> None:
+        """Keep the sessions of one endpoint until the end."""
+        try:
+            manager = StreamableHTTPSessionManager(
+                self._serving(choice).server,
+                max_request_body_size=LARGEST_BODY,
+                max_sessions=MOST_SESSIONS,
+            )
+            async with manager.run():
+                ready.set_result(StreamableHTTPASGIApp(manager))
+                await asyncio.Event().wait()
+        except Exception as problem:
+            del self._open[choice]  # the next request tries anew
+            if ready.done():
+                raise
+            ready.set_exception(problem)
+
+
+class _Answer:
+    """Sends an answer while its guest counts, and knows how far it is."""
+
+    def __init__(self, send: Send, counts: Callable[[], bool], give_up: Callable[[], None]) -> None:
+        self._send, self._counts, self._give_up = send, counts, give_up
+        self._has_begun = self._has_ended = False
+
+    async def __call__(self, message: Message) -> None:
+        if not self._counts():
+            self._give_up()
+            await anyio.lowlevel.checkpoint()
+        self._has_begun = True
+        self._has_ended = message["type"] == "http.response.body" and not message.get("more_body")
+        await self._send(message)
+
+    async def end(self, scope: Scope, receive: Receive) -> None:
+        """Send what is missing of an answer that nobody gives any more."""
+        if not self._has_begun:
+            await PlainTextResponse("The token counts no more", 401)(scope, receive, self._send)
+        elif not self._has_ended:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,0 +1,75 @@
+"""What of a satchel a server shows: groups, and which of their tools."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from satchel.catalog import Catalog
+from satchel.groups import Activation, visible_skills
+from satchel.names import BASIC_GROUP, NamePatterns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedSelection:
+    """What a server shows; by default the groups that are active in a new session."""
+
+    groups: frozenset[str] = frozenset()
+    """Groups that are active beside those."""
+    every_group: bool = False
+    is_fixed: bool = False
+    """Whether only `basic` and `groups` are shown, and nobody can switch on another one."""
+    enable: tuple[str, ...] = ()
+    """Patterns of names: if there are any, only tools that fit one are served."""
+    disable: tuple[str, ...] = ()
+    """Patterns of names of tools that are not served."""
+    meta_tool: bool = True
+    """Whether a client can switch groups, where its protocol lets tools differ by connection."""
+    skill_tools: bool = True
+    """Whether `load_skill` and `read_skill_file` are served."""
+
+    def only(self, groups: Iterable[str]) -> "ServedSelection":
+        """Return a choice of these groups and no others; of a fixed one, those that it shows."""
+        wanted = frozenset(groups)
+        if self.is_fixed:
+            wanted &= self.groups
+        return replace(self, groups=wanted, every_group=False, is_fixed=True)
+
+    def lets(self, tool: str) -> bool:
+        """Tell whether a tool of that name is served if its group is active."""
+        return NamePatterns(self.enable, self.disable).lets(tool)
+
+    def active_in(self, catalog: Catalog) -> frozenset[str]:
+        """Return the groups that are active to begin with."""
+        return frozenset(
+            group.name
+            for group in catalog.groups.values()
+            if group.name == BASIC_GROUP or (group.is_available and self._names(group.name))
+        ) | (frozenset() if self.is_fixed else _by_default(catalog))
+
+    def _names(self, group: str) -> bool:
+        return self.every_group or group in self.groups
+
+
+def with_those_of_skills(catalog: Catalog, active: frozenset[str]) -> frozenset[str]:
+    """Add the groups that visible skills ask for: where nobody can switch, they are needed now."""
+    while True:
+        asked = {
+            name
+            for skill in visible_skills(catalog, active)[1]
+            for word in (skill.manifest.groups if skill.manifest else ())
+            for name in _groups_called(word, catalog)
+        }
+        if asked <= active:
+            return active
+        active |= asked
+
+
+def _by_default(catalog: Catalog) -> frozenset[str]:
+    return frozenset(name for name, group in catalog.groups.items() if Activation().covers(group))
+
+
+def _groups_called(word: str, catalog: Catalog) -> list[str]:
+    """Return the usable groups that a skill means by a word: a group's name or a tool's."""
+    tool = catalog.tools.get(word)
+    names = (word,) if word in catalog.groups else tool.groups if tool else ()
+    usable = [n for n in names if n in catalog.groups and catalog.groups[n].is_available]
+    return usable[:1]

@@ -1,0 +1,205 @@
+"""Skills as resources, and as the extension `io.modelcontextprotocol/skills` wants them.
+
+Every file of a skill is a resource, `skill://NAME/PATH`. An entry of the extension names all of
+them with the digests of what a client gets when it reads them now.
+"""
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from satchel.catalog import SkillEntry
+from satchel.errors import ToolError
+from satchel.formats.typed_front_matter import typed_front_matter
+from satchel.groups import View
+from satchel.mcp_servers import RemoteSkillReader
+from satchel.mcp_servers.listed_skills import MOST_BYTES, MOST_FILES, SCHEME
+from satchel.names import skill_name_fault
+from satchel.settings import Limits
+from satchel.sources.skill_files import media_type_of
+from satchel.sources.skill_scan import SKILL_FILE
+from satchel.text import visible, xml_path
+
+TEMPLATE = {
+    "uriTemplate": "skill://{name}/{+path}",
+    "name": "skill-file",
+    "description": "A file of a skill, by the skill's name and the file's path in its folder.",
+}
+_DIRECTORY = "inode/directory"
+
+
+def uri_of(skill: str, path: str = SKILL_FILE) -> str:
+    """Return the address of a file of a skill; without a path, that of its folder."""
+    return SCHEME + "/".join(quote(part, safe="") for part in (skill, *path.split("/")) if part)
+
+
+def address_of(skill: SkillEntry, path: str = SKILL_FILE) -> str:
+    """Return the address of a file of a skill; that of its folder ends with its own name."""
+    own = _own_name(skill)
+    return uri_of(skill.name, f"{own}/{path}" if own != skill.name else path)
+
+
+def _own_name(skill: SkillEntry) -> str:
+    """Return the name that stands in the SKILL.md: a carried one may be called otherwise here."""
+    return (
+        skill.reader.listed.manifest.name
+        if isinstance(skill.reader, RemoteSkillReader)
+        else skill.name
+    )
+
+
+def resources_of(skills: Iterable[SkillEntry]) -> Iterator[dict[str, Any]]:
+    """Describe the SKILL.md of each skill; its other files are addressed by the template."""
+    for skill in skills:
+        yield {
+            "uri": address_of(skill),
+            "name": skill.name,
+            "description": visible(skill.description),
+            "mimeType": "text/markdown",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SkillTarget:
+    """What an address leads to: a skill, and a path in its folder, `""` for the folder itself."""
+
+    skill: SkillEntry
+    path: str
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file that the skill has."""
+        return any(file.name == self.path for file in self.skill.files)
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is the skill's folder, or one below it that holds files."""
+        return not self.path or any(
+            file.name.startswith(f"{self.path}/") for file in self.skill.files
+        )
+
+
+def find_target(uri: str, view: View) -> SkillTarget | None:
+    """Return what an address leads to, `None` for one that is not of a skill in sight."""
+    if not uri.startswith(SCHEME):
+        return None
+    name, *parts = (unquote(part) for part in uri.removeprefix(SCHEME).rstrip("/").split("/"))
+    skill = next((item for item in view.skills if item.name == name), None)
+    if skill is None:
+        return None
+    if (own := _own_name(skill)) != skill.name:
+        if parts[:1] != [own]:
+            return None
+        parts = parts[1:]
+    return SkillTarget(skill, "/".join(parts))
+
+
+async def read_target(uri: str, found: SkillTarget, limits: Limits) -> dict[str, Any]:
+    """Return the file as a resource, byte by byte as it is now. Raises `ToolError`."""
+    file = await found.skill.reader.fetch(found.path, limits)
+    content = {"uri": uri, "mimeType": media_type_of(file.name, file.data)}
+    try:
+        text = file.data.decode()
+    except UnicodeDecodeError:
+        return {**content, "blob": b64encode(file.data).decode()}
+    return {**content, "text": text}
+
+
+def list_directory(found: SkillTarget) -> list[dict[str, Any]]:
+    """Describe what lies directly in a folder: files, and folders that hold some."""
+    start = f"{found.path}/" if found.path else ""
+    below = [file.name[len(start) :] for file in found.skill.files if file.name.startswith(start)]
+    return [
+        {
+            "uri": address_of(found.skill, f"{start}{name}"),
+            "name": name,
+            **(_likely_kind(name) if name in below else {"mimeType": _DIRECTORY}),
+        }
+        for name in sorted({path.split("/")[0] for path in below})
+    ]
+
+
+def _likely_kind(name: str) -> dict[str, str]:
+    """Say what kind of file a name promises; of images only the bytes tell."""
+    kind = media_type_of(name, b"")
+    return {} if kind == "text/plain" else {"mimeType": kind}
+
+
+class SkillEntryCache:
+    """Makes the entries of skills, and remembers the digests of files that have not changed."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._known: dict[tuple[str, str, str], tuple[str, int]] = {}
+
+    def listed(self, skills: Iterable[SkillEntry]) -> list[dict[str, Any]]:
+        """Return the entries of all skills that can be served so; it reads their files."""
+        entries = (self.entry(skill) for skill in skills)
+        return [entry for entry in entries if entry is not None]
+
+    def entry(self, skill: SkillEntry) -> dict[str, Any] | None:
+        """Return the entry of one skill.
+
+        `None` for one that breaks the format, is too large, or has a file that cannot be read:
+        no client could verify it.
+        """
+        own = _own_name(skill)
+        if skill_name_fault(own) or len(skill.files) > MOST_FILES:
+            return None
+        try:
+            front = self._front(skill)
+            files: list[dict[str, Any]] = [
+                {"uri": address_of(skill, name), "digest": digest, "size": size}
+                for name, (digest, size) in self._files(skill)
+            ]
+        except ToolError:
+            return None
+        if front is None or front.get("name") != own:
+            return None
+        if not isinstance(front.get("description"), str):
+            return None
+        if sum(file["size"] for file in files) > MOST_BYTES:
+            return None
+        return {"uri": address_of(skill), "frontmatter": front, "resources": files}
+
+    def _front(self, skill: SkillEntry) -> Mapping[str, Any] | None:
+        if isinstance(skill.reader, RemoteSkillReader):
+            return skill.reader.listed.frontmatter
+        return typed_front_matter(skill.reader.read(SKILL_FILE, self._limits).data, self._limits)
+
+    def _files(self, skill: SkillEntry) -> Iterator[tuple[str, tuple[str, int]]]:
+        for file in skill.files:
+            if skill.server:
+                # Nothing is fetched ahead of need: it is verified by that when it is read.
+                yield file.name, (file.digest, file.size)
+                continue
+            key = (skill.path, file.name, file.digest)
+            if (known := self._known.get(key)) is None:
+                served = skill.reader.read(file.name, self._limits)
+                known = (f"sha256:{hashlib.sha256(served.data).hexdigest()}", len(served.data))
+                if served.digest == file.digest:
+                    self._known[key] = known
+            yield file.name, known
+
+    def forget_all_but(self, skills: Iterable[SkillEntry]) -> None:
+        """Let go of files that are there no more."""
+        there = {(s.path, file.name, file.digest) for s in skills for file in s.files}
+        # A copy: a thread may be listing skills meanwhile.
+        known = self._known.copy()
+        self._known = {key: known for key, known in known.items() if key in there}
+
+
+def without_folders(text: str, skills: Iterable[SkillEntry]) -> str:
+    """Take out where skills lie on this machine: addresses that a client can read stand there."""
+    addresses = {
+        path: address_of(skill, "")
+        for skill in skills
+        for path in (skill.path, xml_path(skill.path))
+    }
+    # One folder's path may be the beginning of another's.
+    for path in sorted(addresses, key=len, reverse=True):
+        text = text.replace(path, addresses[path])
+    return text

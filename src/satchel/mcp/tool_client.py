@@ -1,0 +1,175 @@
+"""The client that made a call, as a tool may talk to it while it works."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, TypeAdapter
+
+from satchel.errors import ToolError
+from satchel.tools.tool_results import sendable
+
+Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+KEY = "mcp"
+"""Where a tool finds it: `context.get_metadata("mcp")`."""
+
+Context = ServerRequestContext[Any, Any]
+
+
+def is_stateless(ctx: Context) -> bool:
+    """Tell whether a request belongs to the protocol without a handshake, since 2026-07-28."""
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+class InputNeededError(Exception):
+    """The call cannot go on without answers of the client."""
+
+    def __init__(self, result: types.InputRequiredResult) -> None:
+        super().__init__("answers are needed")
+        self.result = result
+
+
+class ToolClient:
+    """The client that made a call; what is told after the call has ended is lost."""
+
+    __slots__ = ("_last", "_level", "_params", "outcome", "sdk")
+
+    def __init__(self, sdk: Context, level: Level, params: Any = None) -> None:
+        self.sdk = sdk
+        """The request as the official SDK has it, for whatever else the protocol offers."""
+        self._params = params
+        self.outcome: InputNeededError | MCPError | None = None
+        """What the call ends with instead of the error that it ended with."""
+        asked = self.meta.get(types.LOG_LEVEL_META_KEY)
+        # Without a handshake nothing is logged for a request that does not ask for it.
+        self._level = asked if is_stateless(sdk) else level
+        self._last = float("-inf")
+
+    @property
+    def protocol_version(self) -> str:
+        """Return the version of the protocol that it speaks."""
+        return self.sdk.protocol_version
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """Return what it sent with the request beside the arguments."""
+        return self.sdk.meta or {}
+
+    @property
+    def wants_progress(self) -> bool:
+        """Whether it asked to be told of progress."""
+        return "progress_token" in self.meta
+
+    async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Tell how far the call is; what is not more than the last time is not sent."""
+        if done > self._last:
+            told = sendable([done, total, message or None], "the progress")
+            self._last = done
+            await self.sdk.session.report_progress(*told)
+
+    async def advance(self, message: str) -> None:
+        """Tell that there is one more part, and what it says."""
+        await self.progress(max(self._last, 0.0) + 1, None, message)
+
+    async def log(self, level: Level, data: Any, logger: str = "") -> None:
+        """Send a line for its log, if it wants lines of that level; `data` is anything JSON has."""
+        if self._level not in LEVELS or LEVELS.index(level) < LEVELS.index(self._level):
+            return
+        data, name = sendable([data, logger or None], "the log line")
+        told = types.LoggingMessageNotificationParams(level=level, data=data, logger=name)
+        await self.sdk.session.send_notification(
+            types.LoggingMessageNotification(params=told), self.sdk.request_id
+        )
+
+    # ---- what the client is asked -------------------------------------------------------------
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """Return what the client can do, in the words of the protocol."""
+        given = self.sdk.session.client_capabilities
+        return given.model_dump(by_alias=True, exclude_none=True) if given else {}
+
+    async def ask(self, requests: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Ask the client, or its user, and return the answers by the names of the questions.
+
+        A question is a request of the protocol: `{"method": "elicitation/create", "params": ...}`,
+        or `sampling/createMessage`, or `roots/list`. Where the protocol has no way back, the call
+        ends with the questions, and the client makes it anew with the answers: so ask before you
+        change anything. What was asked and answered before is not asked again.
+        """
+        asked = {name: _question(item) for name, item in sendable(requests, "the question").items()}
+        self._require_able(asked.values())
+        if not is_stateless(self.sdk):
+            return {name: await self._answered(question) for name, question in asked.items()}
+        known = self._answers()
+        if asked.keys() <= known.keys():
+            return {name: known[name] for name in asked}
+        missing = {name: item for name, item in asked.items() if name not in known}
+        self.outcome = InputNeededError(
+            types.InputRequiredResult(input_requests=missing, request_state=json.dumps(known))
+        )
+        raise ToolError("The client has to answer some questions first.")
+
+    def _require_able(self, questions: Iterable[types.InputRequest]) -> None:
+        """End the call if the client cannot answer one of the questions."""
+        needed = types.ClientCapabilities()
+        for question in questions:
+            match question:
+                case types.ElicitRequest():
+                    needed.elicitation = types.ElicitationCapability()
+                case types.CreateMessageRequest():
+                    needed.sampling = types.SamplingCapability()
+                case types.ListRootsRequest():
+                    needed.roots = types.RootsCapability()
+        if self.sdk.session.check_client_capability(needed):
+            return
+        if is_stateless(self.sdk):
+            data = {"requiredCapabilities": needed.model_dump(by_alias=True, exclude_none=True)}
+            told = "The client lacks a capability that this needs."
+            self.outcome = MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, told, data)
+        raise ToolError("The client cannot be asked what this needs to know; do without it.")
+
+    async def _answered(self, question: types.InputRequest) -> dict[str, Any]:
+        answer = await self.sdk.session.send_request(
+            question,
+            _kind_of_answer(question),
+            metadata=ServerMessageMetadata(related_request_id=self.sdk.request_id),
+        )
+        return _plain(answer)
+
+    def _answers(self) -> dict[str, dict[str, Any]]:
+        """Return the answers that came with this request, and those of requests before it.
+
+        Those before come back in a state that was sealed on its way, so nobody else made them up.
+        """
+        state = getattr(self._params, "request_state", None)
+        before: dict[str, dict[str, Any]] = json.loads(state) if state else {}
+        now = getattr(self._params, "input_responses", None) or {}
+        return {**before, **{name: _plain(answer) for name, answer in now.items()}}
+
+
+def _question(given: Mapping[str, Any]) -> types.InputRequest:
+    """Read a request of the protocol."""
+    adapter: TypeAdapter[types.InputRequest] = TypeAdapter(types.InputRequest)
+    return adapter.validate_python({"params": {}, **given}, by_name=False)
+
+
+def _kind_of_answer(question: types.InputRequest) -> type[Any]:
+    match question:
+        case types.ElicitRequest():
+            return types.ElicitResult
+        case types.CreateMessageRequest():
+            return types.CreateMessageResult
+        case _:
+            return types.ListRootsResult
+
+
+def _plain(answer: BaseModel) -> dict[str, Any]:
+    return answer.model_dump(by_alias=True, mode="json", exclude_none=True)

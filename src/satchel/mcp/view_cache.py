@@ -1,0 +1,221 @@
+"""What a server shows of one generation with the same groups active: its lists, made once."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+from satchel.catalog import Catalog
+from satchel.errors import SatchelError
+from satchel.groups import View
+from satchel.mcp.mcp_prompts import prompts_of
+from satchel.mcp.pagination import PagedList
+from satchel.mcp.plugin_offers import PluginOffers, described_offer
+from satchel.mcp.protocol_validation import DescriptionCache, described_tool
+from satchel.mcp.served_selection import ServedSelection, with_those_of_skills
+from satchel.mcp.skill_resources import TEMPLATE, SkillEntryCache, resources_of, without_folders
+from satchel.names import BASIC_GROUP
+from satchel.prompt.skill_listing import DEFAULT_TEMPLATE, LOADER_TIGHT_TEMPLATE
+from satchel.satchel import Satchel
+from satchel.session import Session, Step
+from satchel.tools import McpPrompt, McpResource
+
+_TASK_TOOLS = frozenset({"view_task", "wait_task", "cancel_task"})
+_MOST = 16
+"""For how many different choices of groups what is shown is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMode:
+    """How a connection works: what its protocol and transport let a session do."""
+
+    can_switch: bool
+    """Whether groups can be switched, because its tools may differ from those of others."""
+    is_lasting: bool
+    """Whether its session lives longer than one request."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClientView:
+    """The lists, and what of the generation they were made of."""
+
+    catalog: Catalog
+    active: frozenset[str]
+    view: View
+    lists: Mapping[str, PagedList]
+    """What clients list, by the words of the protocol."""
+    offers: PluginOffers
+    """What plugins offer beside tools and skills."""
+    texts: Mapping[str, str]
+    """The skill prompt and the notes, by the names of their prompts."""
+    instructions: str
+    """What a model should know before it begins."""
+    manifests: SkillEntryCache
+
+    @cached_property
+    def schemas(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the schema of the arguments of each tool, by its name."""
+        return {tool["name"]: tool["inputSchema"] for tool in self.lists["tools"].items}
+
+    @cached_property
+    def entries(self) -> PagedList:
+        """Return the entries of the skills; this reads their files."""
+        return PagedList.of(self.manifests.listed(self.view.model_skills))
+
+
+Key = tuple[frozenset[str], ClientMode]
+"""What is shown of a generation depends on the groups that are active, and on the connection."""
+
+
+class ViewCache:
+    """Makes what is shown, and keeps it while the generation is the newest.
+
+    Clients that are not `local` are not told where skills lie on this machine.
+    """
+
+    def __init__(
+        self,
+        app: Satchel,
+        choice: ServedSelection,
+        manifests: SkillEntryCache,
+        *,
+        local: bool = True,
+    ) -> None:
+        self._app, self.choice, self._is_local = app, choice, local
+        self._manifests = manifests
+        self._catalog = app.catalog
+        self._made: dict[Key, ClientView] = {}
+        self._lists: dict[Key, Mapping[str, PagedList]] = {}
+        """What was listed of the generation before."""
+        self._first: dict[ClientMode, frozenset[str]] = {}
+        self._fitting = DescriptionCache()
+
+    def session(self, manner: ClientMode) -> Session:
+        """Begin a session with what is active to begin with."""
+        options = self.choice
+        session = self._app.session(
+            meta_tool=manner.can_switch,
+            skill_tools=options.skill_tools,
+            search=None if manner.can_switch else False,
+            enable=options.enable,
+            disable=options.disable,
+        )
+        style = session.skill_style
+        # Where a skill lies on this machine is of no use to a client that loads it by its name.
+        if options.skill_tools and style.template == DEFAULT_TEMPLATE:
+            session.skill_style = replace(style, template=LOADER_TIGHT_TEMPLATE)
+        self.settle(session, self.first(manner))
+        return session
+
+    def first(self, manner: ClientMode) -> frozenset[str]:
+        """Return the groups that are active to begin with."""
+        catalog = self._newest()
+        if (active := self._first.get(manner)) is None:
+            active = self.choice.active_in(catalog)
+            if not (manner.can_switch or self.choice.is_fixed):
+                active = with_those_of_skills(catalog, active)
+            self._first[manner] = active
+        return active
+
+    def settle(self, session: Session, active: frozenset[str]) -> None:
+        """Have exactly these groups active."""
+        now = frozenset(session.active_groups)
+        for name in now ^ active:
+            with suppress(SatchelError):  # a reload may take a group away at any moment
+                (session.deactivate if name in now else session.activate)(name)
+
+    def shown(self, active: Iterable[str], manner: ClientMode) -> ClientView:
+        """Return what is shown of the newest generation while these groups are active."""
+        catalog, key = self._newest(), (frozenset(active), manner)
+        made = self._made.pop(key, None) or self._make(catalog, *key)
+        self._made[key] = made  # the last one now
+        if len(self._made) > _MOST:
+            del self._made[next(iter(self._made))]
+        return made
+
+    def hider(self, catalog: Catalog) -> Callable[[str], str] | None:
+        """Return what takes out of a text what is not for the clients, if anything is not."""
+        if self._is_local:
+            return None
+        return lambda text: without_folders(text, catalog.all_skills)
+
+    def _newest(self) -> Catalog:
+        """Return the newest generation, and forget what was made of another."""
+        if (catalog := self._app.catalog) is not self._catalog:
+            self._lists = {key: shown.lists for key, shown in self._made.items()} or self._lists
+            self._catalog, self._made, self._first = catalog, {}, {}
+            offers = (one for plugin in catalog.plugins.values() for one in plugin.supply.offers)
+            self._fitting.forget_all_but([*catalog.all_tools, *offers])
+        return self._catalog
+
+    def _make(self, catalog: Catalog, active: frozenset[str], manner: ClientMode) -> ClientView:
+        session = self.session(manner)
+        self.settle(session, active)
+        step = session.step()
+        hide = self.hider(catalog) or str
+        texts = {"skill_prompt": step.skill_prompt(), "activated_notes": step.activated_notes()}
+        texts = {name: hide(text) for name, text in texts.items() if text}
+        offers = PluginOffers.of(catalog, active)
+        resources, view = self._offered(offers.resources.values()), step.view
+        lists = {
+            "tools": PagedList.of(self._tools(step, manner)),
+            "prompts": PagedList.of(_prompts(view, texts, self._offered(offers.prompts.values()))),
+            "resources": PagedList.of(
+                [*resources_of(view.skills), *(one for one in resources if "uri" in one)],
+                # Also when only the text of a skill changes, what was read is out of date.
+                (skill.version for skill in view.skills),
+            ),
+            "resourceTemplates": PagedList.of(
+                [TEMPLATE, *(one for one in resources if "uri" not in one)]
+            ),
+        }
+        # What says the same is the same list, with the answers that were made of it.
+        before = self._lists.get((active, manner), {})
+        lists = {
+            key: known if (known := before.get(key)) == made else made
+            for key, made in lists.items()
+        }
+        instructions = hide(step.prompt())
+        return ClientView(
+            catalog=catalog,
+            active=active,
+            view=view,
+            lists=lists,
+            offers=offers,
+            texts=texts,
+            instructions=instructions,
+            manifests=self._manifests,
+        )
+
+    def _tools(self, step: Step, manner: ClientMode) -> Iterable[dict[str, Any]]:
+        """Describe the tools that are served."""
+        described = self._fitting.described
+        found = [
+            described(entry, partial(described_tool, entry.tool, entry.group))
+            for entry in step.view.tools
+            if entry.tool is not None
+        ]
+        found += [
+            described(tool, partial(described_tool, tool, BASIC_GROUP))
+            for tool in step.own_tools
+            if self.choice.lets(tool.name) and (manner.is_lasting or tool.name not in _TASK_TOOLS)
+        ]
+        return (one for one in found if one is not None)
+
+    def _offered(self, offers: Iterable[McpPrompt | McpResource]) -> list[dict[str, Any]]:
+        """Describe what plugins offer."""
+        described = self._fitting.described
+        found = (described(one, partial(described_offer, one)) for one in offers)
+        return [one for one in found if one is not None]
+
+
+def _prompts(
+    view: View, texts: Iterable[str], offered: Iterable[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Describe all prompts; of one name ours count first, then those of plugins, then skills."""
+    found: dict[str, dict[str, Any]] = {}
+    ours, skills = prompts_of(view, texts)
+    for one in (*ours, *offered, *skills):
+        found.setdefault(one["name"], one)
+    return list(found.values())

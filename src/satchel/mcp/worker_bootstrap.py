@@ -1,0 +1,158 @@
+"""What the process of a plugin loads, and tells the host of it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from satchel.catalog import PluginContribution, ToolContribution
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.errors import DefinitionError
+from satchel.plugins import bind_config, load_folder, load_package, started
+from satchel.settings import Limits
+from satchel.sources import Configuration, PackageFinding, PluginFinding
+from satchel.tools import FunctionTool, McpPrompt, McpResource, Tool
+from satchel.tools.empty_mapping import NOTHING
+from satchel.workers.codec import OFFER
+from satchel.workers.contract_proxy import encode_contract
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedWorker:
+    """One plugin as it was loaded: what can be called, and what the host is told."""
+
+    supply: PluginContribution
+    tools: Mapping[str, ToolContribution]
+    offers: Mapping[str, McpPrompt | McpResource]
+    about: Mapping[str, Any]
+
+    def groups_of(self, tool: ToolContribution) -> tuple[str, ...]:
+        """Return the groups of a tool, those first that it names itself."""
+        listed = (group.name for group in self.supply.groups if tool.name in group.tools)
+        return tuple(dict.fromkeys((*tool.groups, *listed)))
+
+
+def load_plugin(
+    found: PluginFinding | PackageFinding, config: Configuration, limits: Limits
+) -> LoadedWorker:
+    """Import a plugin here, and start it unless its code declares fields with no values yet."""
+    supply = _imported(found, limits)
+    known = {item.key for item in config.fields}
+    if fields := [asdict(item) for item in supply.config if item.key not in known]:
+        return LoadedWorker(supply=supply, tools=NOTHING, offers=NOTHING, about={"fields": fields})
+    supply = started(supply, config)
+    versions = {tool.name: tool.version for tool in supply.tools}
+    fitted = bind_config(supply, lambda _name, fields: replace(config, fields=fields), {}, None)
+    fittings = fitted.fittings.values()
+    tools, told, problems = _told_tools(fitted.supply.tools, versions)
+    supply = replace(
+        supply,
+        tools=tuple(tools.values()),
+        # With other values it may serve what it cannot serve now.
+        flawed=supply.flawed or bool(problems) or any(item.invalid for item in fittings),
+        diagnostics=(
+            *supply.diagnostics,
+            *(item.problem for item in fittings if item.problem),
+            *problems,
+            *_left_out(supply),
+        ),
+    )
+    offers = {f"{OFFER}{at}": offer for at, offer in enumerate(supply.offers)}
+    about = {
+        "tools": told,
+        "offers": [_described_offer(call, offer) for call, offer in offers.items()],
+        "groups": [asdict(group) for group in supply.groups],
+        "skills": supply.skills,
+        "sections": supply.sections,
+        "failed": supply.failed,
+        "flawed": supply.flawed,
+        "withdrawn": supply.withdrawn,
+        "diagnostics": [item.as_dict() for item in supply.diagnostics],
+    }
+    return LoadedWorker(supply=supply, tools=tools, offers=offers, about=about)
+
+
+def _imported(found: PluginFinding | PackageFinding, limits: Limits) -> PluginContribution:
+    if isinstance(found, PluginFinding):
+        return load_folder(_here(found), (0,), limits)
+    assert found.part is not None
+    return load_package(replace(found, part=_here(found.part)), (0,), limits)
+
+
+def _here(found: PluginFinding) -> PluginFinding:
+    """Return a plugin that may run in the process that it asked for."""
+    assert found.manifest is not None
+    return replace(found, manifest=replace(found.manifest, isolation="none"))
+
+
+def _told_tools(
+    supplies: Iterable[ToolContribution], versions: Mapping[str, str]
+) -> tuple[dict[str, ToolContribution], list[dict[str, Any]], list[Diagnostic]]:
+    """Return the tools that can be served, what the host is told, and why others cannot be."""
+    tools: dict[str, ToolContribution] = {}
+    told: list[dict[str, Any]] = []
+    problems: list[Diagnostic] = []
+    for supply in supplies:
+        if supply.tool is None:
+            continue
+        try:
+            contract = encode_contract(supply.contract) if supply.contract else None
+        except DefinitionError as problem:
+            # Never without its rules.
+            problems.append(_not_sent(supply, problem))
+            continue
+        tools[supply.name] = supply
+        about = {"version": versions[supply.name], "path": supply.path, "contract": contract}
+        told.append(_described(supply.tool, supply.name, supply.groups) | about)
+    return tools, told, problems
+
+
+def _described(tool: Tool, call: str, groups: Iterable[str]) -> dict[str, Any]:
+    function = tool if isinstance(tool, FunctionTool) else None
+    return {
+        "call": call,
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "output": tool.output,
+        "annotations": tool.annotations,
+        "examples": tool.examples,
+        "timeout": tool.timeout,
+        "idempotent": tool.idempotent,
+        "background": tool.background,
+        "groups": tuple(groups),
+        "takes_context": function.takes_context if function else tool.wants_context,
+    }
+
+
+def _described_offer(call: str, offer: McpPrompt | McpResource) -> dict[str, Any]:
+    resource = offer if isinstance(offer, McpResource) else None
+    return {
+        "name": offer.name,
+        "uri": resource and resource.uri,
+        "mime_type": resource and resource.mime_type,
+        "completes": offer.complete is not None,
+        "tool": _described(offer.tool, call, ()),
+    }
+
+
+def _not_sent(tool: ToolContribution, problem: DefinitionError) -> Diagnostic:
+    return make_diagnostic(
+        "plugin-not-isolated",
+        Where(tool.path),
+        f"its tool {tool.name!r} is left out: in its contract, {problem.message}",
+        "give what JSON can say, or remove 'isolation: process'",
+    )
+
+
+def _left_out(supply: PluginContribution) -> list[Diagnostic]:
+    """Tell what a plugin brings that cannot leave its process."""
+    if not supply.commands:
+        return []
+    return [
+        make_diagnostic(
+            "plugin-not-isolated",
+            Where(supply.path),
+            "its commands cannot be reached in a process of its own; left out",
+            "remove 'isolation: process' if its code may run in the process of the host",
+        )
+    ]

@@ -1,0 +1,278 @@
+"""The process of one plugin, which serves it to the host that started it."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from base64 import b64decode
+from collections.abc import Mapping
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import replace
+from importlib.metadata import version
+from pickle import loads
+from threading import Thread
+from types import MappingProxyType
+from typing import Any, BinaryIO
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+
+from satchel.contracts import ToolContract
+from satchel.contracts.contract_config import ResolvedConfig
+from satchel.mcp.result_encoding import encode_result
+from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
+from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
+from satchel.mcp_servers.tool_lister import ABOUT
+from satchel.runtime import begin, layers_for
+from satchel.runtime.run import Run, ToolRun
+from satchel.settings import KIB, MIB, Limits
+from satchel.tools import ToolCall, ToolContext, ToolResult, failure
+from satchel.tools.callables import in_thread
+from satchel.workers.codec import (
+    COMPLETE,
+    OFFER,
+    RESULT,
+    RULES,
+    changes_of,
+    encode_chunk,
+    encode_result_extras,
+)
+from satchel.workers.contract_proxy import answer_rule
+from satchel.workers.worker_loading import TO_END
+
+Context = ServerRequestContext[Any, Any]
+
+_FULL = 0.9
+"""The part of its memory from which on a process that lacks some has no future."""
+
+_FRAME = KIB
+"""What a message holds beside the answer."""
+
+_LAST_WORDS = 0.2
+"""Seconds for the answer that says so."""
+
+_LOOK = 1.0
+"""Seconds between two looks at whether the host still runs."""
+
+
+def main() -> None:
+    """Serve the plugin that the first line on stdin holds, until stdin ends."""
+    host = os.getppid()
+    stdin, stdout = claim_stdin(), claim_stdout()
+    _keep_from_children(stdin.fileno(), stdout.fileno())
+    # It comes from the process that started this one, through a pipe that only they have.
+    found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
+    _bound(limits.worker_memory)
+    patience = limits.hook + TO_END
+    Thread(target=_end_with, args=(host, patience), daemon=True).start()
+    serving = WorkerService(load_plugin(found, config, limits), limits)
+    try:
+        with suppress(asyncio.CancelledError):  # it is full
+            asyncio.run(serving.serve(stdin, stdout))
+    finally:
+        serving.end()
+
+
+class WorkerService:
+    """One plugin, served to the host."""
+
+    def __init__(self, load: LoadedWorker, limits: Limits) -> None:
+        self._load, self._limits = load, limits
+        self._serving: asyncio.Task[Any] | None = None
+        self.server: Server[None] = Server(
+            "satchel-worker",
+            version=version("satchel"),
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+
+    async def serve(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
+        """Serve until stdin ends."""
+        self._serving = asyncio.current_task()
+        await serve_stdio(self, stdin, stdout)
+
+    def end(self) -> None:
+        """Run the shutdown of the plugin."""
+        if self._load.supply.life is not None:
+            self._load.supply.life.end()
+
+    async def _list(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> Any:
+        return {
+            "tools": [],
+            "_meta": {ABOUT: self._load.about},
+            "resultType": "complete",
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
+
+    async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
+        asked = dict(params.arguments or {})
+        if params.name in {RULES, COMPLETE}:
+            return await self._said(params.name, asked)
+        call_id, context = asked["id"], _context(asked.get("context") or {})
+        if params.name.startswith(OFFER):
+            made = self._load.offers[params.name].tool
+            context = replace(context, tool=made.name, call_id=call_id)
+            call = ToolCall(
+                name=made.name,
+                arguments=asked["arguments"],
+                id=call_id,
+                tool=made,
+                groups=(),
+                context=context,
+            )
+            return await self._ended(ctx, ToolRun(call, made, self._limits), context, {})
+        supply = self._load.tools.get(params.name)
+        if supply is None or supply.tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}.")
+        context = _handed(context, supply.contract, asked.get("handed"))
+        before = deepcopy(dict(context.state))
+        context = replace(context, tool=supply.name, call_id=call_id)
+        groups = self._load.groups_of(supply)
+        call = ToolCall(
+            name=supply.name,
+            arguments=asked["arguments"],
+            id=call_id,
+            tool=supply.tool,
+            groups=groups,
+            context=context,
+        )
+        layers = layers_for(self._load.supply.layers, call.name, call.groups)
+        run = begin(call, supply.tool, self._limits, layers=layers)
+        return await self._ended(ctx, run, context, before)
+
+    async def _ended(
+        self, ctx: Context, run: Run, context: ToolContext, before: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Run to the end, and tell each chunk when it comes."""
+        done = 0
+        try:
+            while not isinstance(item := await run.next(), ToolResult):
+                done += 1
+                if not self._is_too_long(chunk := encode_chunk(item)):
+                    await ctx.session.report_progress(done, None, chunk)
+        finally:
+            await run.close()
+        failed = item.error_code == "tool_failed"  # and did not refuse by itself
+        if failed and (taken := _memory()) > self._limits.worker_memory * _FULL:
+            self._leave(taken)
+        changes = changes_of(before, context.state)
+        told = _answer(item, changes)
+        if self._is_too_long(told):
+            limit = f"the limit mcp_message, {self._limits.mcp_message // KIB} KiB"
+            text = f"the tool ran, but its result is larger than {limit}; ask for less"
+            told = _answer(failure("invalid_result", text), changes)
+            if self._is_too_long(told):
+                text = f"the tool ran, but what it put into the state is larger than {limit}"
+                told = _answer(failure("invalid_result", text), {})
+        return told
+
+    def _is_too_long(self, told: Any) -> bool:
+        """Tell whether something is longer than the host takes, who would end the talk."""
+        data = json.dumps(told, ensure_ascii=False).encode(errors="replace")
+        return len(data) > self._limits.mcp_message - _FRAME
+
+    async def _said(self, what: str, question: Mapping[str, Any]) -> Any:
+        """Answer what the host asks of the plugin's functions, each in a thread of its own."""
+        try:
+            told = await in_thread(lambda: self._told(what, question))
+            text = ""
+        except (Exception, SystemExit) as problem:
+            # Any: the functions are the plugin's.
+            told, text = None, f"{type(problem).__name__}: {problem}"
+        return {
+            "content": [{"type": "text", "text": text}],
+            "structuredContent": {"answer": told},
+            "isError": bool(text),
+            "resultType": "complete",
+        }
+
+    def _told(self, what: str, question: Mapping[str, Any]) -> Any:
+        if what == RULES:
+            contract = self._load.tools[question["tool"]].contract
+            assert contract is not None
+            return answer_rule(contract, question)
+        complete = self._load.offers[question["call"]].complete
+        assert complete is not None
+        return list(map(str, complete(question["argument"], question["begun"])))
+
+    def _leave(self, taken: int) -> None:
+        """End this process, so that a fresh one takes its place; the host hears the last line."""
+        told = f"took {taken // MIB} MiB of memory and needs more (limit worker_memory)"
+        print(told, file=sys.__stderr__, flush=True)
+        if self._serving is not None:
+            asyncio.get_running_loop().call_later(_LAST_WORDS, self._serving.cancel)
+
+
+def _answer(result: ToolResult, changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **encode_result(result, is_stateless=True),
+        "_meta": {RESULT: encode_result_extras(result, changes)},
+    }
+
+
+def _context(told: Mapping[str, Any]) -> ToolContext:
+    return ToolContext(
+        metadata=MappingProxyType(told.get("metadata", {})),
+        config=MappingProxyType(told.get("config", {})),
+        state=told.get("state", {}),
+        preapproved=tuple(told.get("preapproved", ())),
+    )
+
+
+def _handed(
+    context: ToolContext, contract: ToolContract | None, values: Mapping[str, Any] | None
+) -> ToolContext:
+    """Add what a contract hands its tool: the host chose it, and had it normalised, already."""
+    if contract is None or values is None:
+        return context
+    config = {item.key: values[item.key] for item in contract.config_params}
+    reads = {item.key: values[item.key] for item in contract.state_reads}
+    return replace(
+        context,
+        config=ResolvedConfig(contract, context.config, config),
+        state={**context.state, **reads},
+    )
+
+
+def _end_with(host: int, patience: float) -> None:
+    """End when the host was killed, though the plugin may let nobody else hear of that."""
+    while os.getppid() == host:
+        time.sleep(_LOOK)
+    time.sleep(patience)
+    os._exit(1)
+
+
+def _keep_from_children(*files: int) -> None:
+    """Give what is forked here no end of the talk: the host would wait for its end, too."""
+
+    def let_go() -> None:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for file in files:
+            os.dup2(nowhere, file, inheritable=False)
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=let_go)
+
+
+def _memory() -> int:
+    """Return the bytes that count for the bound of this process, where the system tells."""
+    with suppress(OSError, ValueError), open("/proc/self/status", encoding="ascii") as status:
+        for line in status:
+            if line.startswith("VmData:"):
+                return int(line.split()[1]) * KIB
+    return 0
+
+
+def _bound(memory: int) -> None:
+    """Bound the memory of this process, where the system can."""
+    try:
+        import resource
+    except ImportError:
+        return
+    with suppress(OSError, ValueError):  # a lower bound was set by somebody else
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))

@@ -1,0 +1,160 @@
+"""Background tools: a call answers at once with the id of a task, which goes on by itself."""
+
+import itertools
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from satchel.errors import ToolError
+from satchel.names import near_misses
+from satchel.tools import FunctionTool, Item, Text, ToolResult
+
+if TYPE_CHECKING:
+    from satchel.runtime.run import Run
+
+KEPT = 100
+"""How many finished tasks are kept for whoever asks later."""
+
+LONGEST_WAIT = 3600.0
+
+
+class BackgroundTask:
+    """One call that goes on while the conversation does."""
+
+    def __init__(self, id: str, run: "Run") -> None:  # noqa: A002 - it is one
+        import asyncio
+
+        self.id, self.tool = id, run.call.name
+        # Let go of at the end: what it holds may be much, and its result says everything.
+        self.run: Run | None = run
+        self.result: ToolResult | None = None
+        self.work = asyncio.create_task(self._work(), name=f"satchel {id}")
+
+    async def _work(self) -> None:
+        assert self.run is not None
+        self.result = await self.run.result()
+        self.run = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, or will never go on because its event loop has."""
+        return self.work.done() or self.work.get_loop().is_closed()
+
+    @property
+    def status(self) -> str:
+        """One word for where it stands."""
+        if not self.is_over:
+            return "running"
+        if self.result is None or self.result.is_interrupted:
+            return "cancelled"
+        return "failed" if self.result.is_error else "done"
+
+    async def wait(self, seconds: float | None) -> None:
+        """Wait until it is over, but not for longer than some seconds."""
+        import asyncio
+
+        # What another loop runs cannot be waited for from here, only looked at.
+        if not self.is_over and self.work.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([self.work], timeout=seconds)
+
+    def view(self) -> ToolResult:
+        """Return where it stands and what it has told so far; of an ended one, its result."""
+        told = self.result or (self.run.so_far if self.run else ToolResult())
+        head = Text(f"task {self.id} ({self.tool}): {self.status}")
+        return ToolResult(
+            content=(head, *told.content),
+            structured=told.structured,
+            is_error=told.is_error,
+            is_interrupted=told.is_interrupted,
+            error_code=told.error_code,
+            metadata={**told.metadata, "task_id": self.id, "status": self.status},
+        )
+
+
+class BackgroundTasks:
+    """The background tasks of one session."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, BackgroundTask] = {}
+        self._numbers = itertools.count(1)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __contains__(self, task_id: str) -> bool:
+        return task_id in self._tasks
+
+    async def start(self, run: "Run") -> AsyncIterator[Item]:
+        """Let a run go on by itself, and answer with its id."""
+        task = BackgroundTask(f"task_{next(self._numbers)}", run)
+        self._tasks[task.id] = task
+        self._forget_old()
+        yield ToolResult(
+            content=(
+                Text(
+                    f"{run.call.name} goes on in the background as {task.id}. Ask for it with "
+                    "view_task, wait_task or cancel_task."
+                ),
+            ),
+            structured={"task_id": task.id},
+            call_id=run.call_id,
+            metadata={"task_id": task.id},
+        )
+
+    def get(self, task_id: str) -> BackgroundTask:
+        """Return a task. Raises `ToolError` with the near misses."""
+        if task_id not in self._tasks:
+            near = near_misses(task_id, self._tasks) or list(self._tasks)[-3:]
+            told = f" There are: {', '.join(near)}." if near else " There are none."
+            raise ToolError(f"there is no task {task_id!r}.{told}")
+        return self._tasks[task_id]
+
+    def running(self) -> list["Run"]:
+        """Return what goes on."""
+        # A copy: somebody may ask from another thread.
+        running = (task.run for task in tuple(self._tasks.values()) if not task.is_over)
+        return [run for run in running if run]
+
+    def _forget_old(self) -> None:
+        ended = [task.id for task in self._tasks.values() if task.is_over]
+        for task_id in ended[: max(0, len(ended) - KEPT)]:
+            del self._tasks[task_id]
+
+
+async def view_task(book: BackgroundTasks, task_id: str) -> ToolResult:
+    """See where a background task stands, and what it has told so far."""
+    return book.get(task_id).view()
+
+
+async def wait_task(
+    book: BackgroundTasks,
+    task_id: str,
+    timeout: float = 10,  # noqa: ASYNC109 - the model's word
+) -> ToolResult:
+    """Wait for at most `timeout` seconds until a background task has ended; return its result.
+
+    If it still runs by then, the answer says where it stands.
+    """
+    task = book.get(task_id)
+    await task.wait(max(0.0, min(timeout, LONGEST_WAIT)))
+    return task.view()
+
+
+async def cancel_task(book: BackgroundTasks, task_id: str) -> ToolResult:
+    """End a background task; the answer has what it told until then."""
+    task = book.get(task_id)
+    if task.run:
+        task.run.interrupt()
+    await task.wait(None)
+    return task.view()
+
+
+@cache
+def task_tools() -> tuple[FunctionTool, ...]:
+    """Return the tools with which the model looks after tasks; each lacks the session's `book`."""
+    hidden: Any = {"book": None}
+    return (
+        FunctionTool(view_task, presets=hidden, annotations={"readOnlyHint": True}),
+        FunctionTool(wait_task, presets=hidden, timeout=LONGEST_WAIT + 10),
+        FunctionTool(cancel_task, presets=hidden, timeout=LONGEST_WAIT),
+    )

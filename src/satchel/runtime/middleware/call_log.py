@@ -1,0 +1,69 @@
+"""Each call in the log."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Protocol
+
+from satchel.runtime.middleware.call_ending import ending_of, written
+from satchel.runtime.onion import Handler, Middleware
+from satchel.runtime.opening import opened
+from satchel.text import one_line, shorten
+from satchel.tools import Item, ToolCall, ToolResult
+
+INFO = 20
+"""The level of that name; `logging` itself is imported when something is logged."""
+
+_ARGUMENTS_LENGTH = 1000
+
+
+class Log(Protocol):
+    """A logger, or whatever else logs the same way."""
+
+    def log(self, level: int, msg: str, /, *args: Any) -> None:
+        """Log a message with its values."""
+
+
+def log_calls(
+    logger: Log | None = None,
+    level: int = INFO,
+    *,
+    arguments: bool = False,
+    clock: Callable[[], float] = time.monotonic,
+) -> Middleware:
+    """Log that a call begins, and how it ended after how many milliseconds.
+
+    The logger is `satchel.calls` unless another is given. `arguments` logs also what the model
+    sent, which may hold secrets; what the host injects is never logged.
+    """
+
+    async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+        log = _own_logger() if logger is None else logger
+        name, mark = one_line(call.name), one_line(call.id) or "-"
+        if arguments:
+            sent = shorten(one_line(written(call.arguments)), _ARGUMENTS_LENGTH)
+            log.log(level, "call %s (id %s) begins with %s", name, mark, sent)
+        else:
+            log.log(level, "call %s (id %s) begins", name, mark)
+        result: ToolResult | None = None
+        problem: BaseException | None = None
+        begun = clock()
+        try:
+            async with opened(inner, call) as items:
+                async for item in items:
+                    if isinstance(item, ToolResult):
+                        result = item
+                    yield item
+        except BaseException as raised:
+            problem = raised
+            raise
+        finally:
+            word, passed = ending_of(result, problem).word, (clock() - begun) * 1000
+            log.log(level, "call %s (id %s) ends: %s after %.0f ms", name, mark, word, passed)
+
+    return layer
+
+
+def _own_logger() -> Log:
+    import logging
+
+    return logging.getLogger("satchel.calls")

@@ -1,0 +1,69 @@
+"""Keeping what goes to the model within its limits."""
+
+from dataclasses import replace
+
+from satchel.settings import Limits
+from satchel.tools import Block, Resource, ResourceLink, Text, ToolResult
+
+
+def limit_result(result: ToolResult, limits: Limits) -> ToolResult:
+    """Cut the text of a result at its limit, and say how much is gone; leave out huge files."""
+    if is_small(result.content, limits):
+        return result
+    room = TextBudget(limits)
+    content = tuple(block for item in result.content if (block := room.take(item)))
+    return replace(result, content=content + room.marker()) if room.is_cut else result
+
+
+def is_small(content: tuple[Block, ...], limits: Limits) -> bool:
+    """Tell quickly whether content is within the limits for certain; nearly all is."""
+    total = 0
+    for block in content:
+        if not isinstance(block, Text):
+            return False
+        total += len(block.text)
+    return total * 4 <= limits.result_text  # a letter takes four bytes at most
+
+
+class TextBudget:
+    """How much text one result may still take."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._left = limits.result_text
+        self._gone = 0
+        self.is_cut = False
+        """Whether anything was left out."""
+
+    def take(self, block: Block) -> Block | None:
+        """Return what fits of a block, or `None` if nothing does."""
+        match block:
+            case Text():
+                return Text(text) if (text := self._fitting(block.text)) else None
+            case ResourceLink():
+                return block
+            case Resource(content=str() as content):
+                return replace(block, content=self._fitting(content))
+        data = block.content if isinstance(block, Resource) else block.data
+        if len(data) <= self._limits.resource:
+            return block
+        kind = type(block).__name__.lower()
+        self.is_cut = True
+        return Text(f"[left out: {kind} of {len(data)} bytes, limit resource]")
+
+    def marker(self) -> tuple[Text, ...]:
+        """Return the line that says what is gone, if anything is."""
+        if not self._gone:
+            return ()
+        total = self._gone + self._limits.result_text - self._left
+        return (Text(f"[cut: {self._gone} of {total} bytes left out, limit result_text]"),)
+
+    def _fitting(self, text: str) -> str:
+        data = text.encode(errors="replace")
+        # Once something is cut, nothing later is kept: a hole in the middle would not be seen.
+        head = data[: 0 if self._gone else self._left].decode(errors="ignore")
+        size = len(head.encode())
+        self._left -= size
+        self._gone += len(data) - size
+        self.is_cut = self.is_cut or self._gone > 0
+        return head

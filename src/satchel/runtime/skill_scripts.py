@@ -1,0 +1,117 @@
+"""Starting the scripts of a skill: which files are some, and what runs them.
+
+This is no sandbox: a script has all the rights of the host's own user.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from satchel.errors import ToolError
+from satchel.runtime.child_process import STREAM_LIMIT, run_program
+from satchel.sources.file_reader import UnreadableFileError, is_utf8, read_regular
+from satchel.text import shorten
+
+SCRIPTS_FOLDER = "scripts"
+MOST_ARGUMENTS = 100
+LONGEST_ARGUMENTS = 100 * 1024
+"""Bytes of all arguments of a script together."""
+
+# A script may import its neighbours, so no -I. -u: what was printed before the time limit is kept,
+# -B: running a skill leaves nothing in its folder.
+_PYTHON = (sys.executable, "-u", "-B", "-X", "utf8")
+_INTERPRETERS = {
+    ".py": _PYTHON,
+    ".sh": ("/bin/sh",),
+    ".bash": ("bash",),
+    ".js": ("node",),
+    ".mjs": ("node",),
+    ".rb": ("ruby",),
+    ".pl": ("perl",),
+}
+_HEAD = 1024
+"""Bytes at the beginning of a file that tell what it is."""
+
+
+def scripts_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return which of a skill's files are scripts: what lies below `scripts/` and can be run."""
+    return tuple(name for name in names if _is_script(name))
+
+
+async def run_script(
+    path: str,
+    folder: str,
+    args: Sequence[str],
+    seconds: float,
+    limit: int = STREAM_LIMIT,
+) -> dict[str, Any]:
+    """Run a script in the folder of its skill, and return what `processes.run` does.
+
+    Raises `ToolError` if it cannot be started.
+    """
+    _check(args)
+    return await run_program([*_command(path), *args], folder, seconds, limit=limit)
+
+
+def _is_script(name: str) -> bool:
+    top, *below = name.split("/")
+    if top != SCRIPTS_FOLDER or not below:
+        return False
+    if any(part == "__pycache__" or part.startswith(".") for part in below):
+        return False
+    return _suffix(name) in {"", *_INTERPRETERS}
+
+
+def _check(args: Sequence[str]) -> None:
+    if len(args) > MOST_ARGUMENTS:
+        raise ToolError(f"A script takes at most {MOST_ARGUMENTS} arguments; give fewer.")
+    if any("\0" in arg or not is_utf8(arg) for arg in args):
+        raise ToolError(
+            "An argument holds a character that cannot be handed over; write it anew without it."
+        )
+    if sum(len(arg.encode()) for arg in args) > LONGEST_ARGUMENTS:
+        raise ToolError(f"The arguments are longer than {LONGEST_ARGUMENTS} bytes; shorten them.")
+
+
+def _command(path: str) -> list[str]:
+    """Return what starts a script: its interpreter and itself. Raises `ToolError`."""
+    path = os.path.realpath(path)  # whatever its name is, it begins like no option
+    shown = repr(shorten(os.path.basename(path), 200))
+    try:
+        head, _ = read_regular(path, _HEAD)
+    except UnreadableFileError as problem:
+        raise ToolError(f"{shown} cannot be started: {problem}.") from None
+    if interpreter := _INTERPRETERS.get(_suffix(path)):
+        program, *options = _shell(head) if interpreter == _INTERPRETERS[".sh"] else interpreter
+        return [_found(program, shown), *options, path]
+    if not os.access(path, os.X_OK):
+        reason = "it is not executable"
+    # Of other text, only a shell could guess what is meant.
+    elif not (head.startswith(b"#!") or b"\0" in head):
+        reason = "nothing in it says what runs it"
+    else:
+        return [path]
+    known = ", ".join(_INTERPRETERS)
+    raise ToolError(f"{shown} cannot be started: {reason}; use a script that ends in {known}.")
+
+
+def _shell(head: bytes) -> tuple[str, ...]:
+    """Return the shell of a `.sh`: many ask for bash in their first line, and need it."""
+    first, _, _ = head.partition(b"\n")
+    return ("bash",) if first.startswith(b"#!") and b"bash" in first else ("/bin/sh",)
+
+
+def _found(program: str, shown: str) -> str:
+    from shutil import which
+
+    path = which(program)
+    if path is None:
+        name = os.path.basename(program)
+        raise ToolError(f"{shown} needs {name}, which is not installed here; tell the user.")
+    # A PATH may hold relative folders, and the script starts in another one.
+    return os.path.abspath(path)
+
+
+def _suffix(name: str) -> str:
+    return os.path.splitext(name)[1].lower()

@@ -1,0 +1,74 @@
+"""Writing the user's own files: at one stroke, or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from satchel.errors import SatchelError
+
+_PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
+
+
+@contextmanager
+def file_lock(path: str, *, private: bool = False) -> Iterator[None]:
+    """Let nobody else who asks for it change the file meanwhile; do not nest it.
+
+    What is locked is the folder, which is made if it is not there: so nothing is left behind.
+    Raises `SatchelError`.
+    """
+    folder = os.path.dirname(os.path.realpath(path))
+    try:
+        _make_folder(folder, private=private)
+    except OSError as problem:
+        raise _unwritten(path, problem) from None
+    try:
+        # Lazy: not every system has it.
+        from fcntl import LOCK_EX, flock
+
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        with suppress(OSError):  # a file system that knows no locks
+            flock(descriptor, LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def write_atomic(path: str, data: bytes, *, private: bool = False) -> None:
+    """Replace a file at one stroke; a link stays a link, and a mode what it was.
+
+    What is `private` only its owner may read, whatever mode it had; so may a folder that is made
+    for it. Raises `SatchelError`.
+    """
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    beside = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
+    try:
+        _make_folder(folder, private=private)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        descriptor = os.open(beside, flags, _PRIVATE_FILE if private else 0o666)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+                if os.path.exists(target) and not private:
+                    os.fchmod(file.fileno(), os.stat(target).st_mode & 0o7777)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside)
+            raise
+    except OSError as problem:
+        raise _unwritten(path, problem) from None
+
+
+def _make_folder(folder: str, *, private: bool) -> None:
+    os.makedirs(folder, mode=_PRIVATE_FOLDER if private else 0o777, exist_ok=True)
+
+
+def _unwritten(path: str, problem: OSError) -> SatchelError:
+    return SatchelError(f"cannot be written: {problem.strerror or problem}", where=path)

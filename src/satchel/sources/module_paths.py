@@ -1,0 +1,96 @@
+"""Where the modules of a distribution lie, found without importing one of them."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from satchel.formats import mapped_modules
+from satchel.sources.file_reader import UnreadableFileError, read_regular
+
+_LARGEST = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleBase:
+    """Where some modules begin: `name` is at `path`, or all are below `path` if it is `""`."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedModule:
+    """A module or package by its full name, and its path without a suffix."""
+
+    name: str
+    path: str
+
+    @property
+    def file(self) -> str:
+        """Return the file that its code stands in, `""` if there is none in Python."""
+        files = (os.path.join(self.path, "__init__.py"), f"{self.path}.py")
+        return next(filter(os.path.isfile, files), "")
+
+    @property
+    def is_regular_package(self) -> bool:
+        """Tell whether it is a folder with an `__init__.py`."""
+        return os.path.isfile(os.path.join(self.path, "__init__.py"))
+
+
+def edited_bases(site: str, files: Iterable[str]) -> tuple[ModuleBase, ...]:
+    """Return where an editable install in the folder `site` has its modules.
+
+    `files` are those that it installed: path files, and finders with a table of modules.
+    """
+    return tuple(base for name in files if "/" not in name for base in _bases(site, name))
+
+
+def _bases(site: str, name: str) -> Iterator[ModuleBase]:
+    path = os.path.join(site, name)
+    if name.endswith(".pth"):
+        for folder in path_lines(path):
+            yield ModuleBase("", folder)
+    elif name.startswith("_") and name.endswith(".py"):
+        for module, target in mapped_modules(_bytes(path)).items():
+            stem = target.removesuffix(".py").removesuffix(f"{os.sep}__init__")
+            yield ModuleBase(module, os.path.join(site, stem))
+
+
+def path_lines(path: str) -> Iterator[str]:
+    """Yield the folders that a path file adds to `sys.path`; the code in it is not run."""
+    for line in _bytes(path).decode("utf-8-sig", "surrogateescape").splitlines():
+        if line.strip() and not line.startswith(("#", "import ", "import\t")):
+            yield os.path.normpath(os.path.join(os.path.dirname(path), line.rstrip()))
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        return read_regular(path, _LARGEST)[0]
+    except UnreadableFileError:
+        return b""
+
+
+def locate(module: str, bases: Iterable[ModuleBase]) -> tuple[LocatedModule, ...]:
+    """Return a module and the packages it is in, the innermost first; nothing if it is nowhere."""
+    for base in bases:
+        found = parents(module, base)
+        if found and (found[0].file or os.path.isdir(found[0].path)):
+            return found
+    return ()
+
+
+def parents(module: str, base: ModuleBase) -> tuple[LocatedModule, ...]:
+    """Return a module and the packages it is in, the innermost first, whether they exist or not.
+
+    Nothing if it does not begin at `base`.
+    """
+    prefix = f"{base.name}." if base.name else ""
+    if not f"{module}.".startswith(prefix) or not module:
+        return ()
+    rest = module.removeprefix(base.name).lstrip(".") if base.name else module
+    found = [LocatedModule(base.name, base.path)] if base.name else []
+    name, path = base.name, base.path
+    for part in rest.split(".") if rest else ():
+        name, path = f"{name}.{part}" if name else part, os.path.join(path, part)
+        found.append(LocatedModule(name, path))
+    return tuple(reversed(found))

@@ -1,0 +1,32 @@
+"""A world in which the user has configured nothing, and that is gone afterwards."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
+from satchel.sources.configuration import FOLDER_VARIABLE
+
+_PREFIX = "SATCHEL_"
+
+
+@contextmanager
+def scratch_world() -> Iterator[str]:
+    """Yield an empty folder that is the user's configuration folder until the block ends.
+
+    The process has no other `SATCHEL_` variable meanwhile, so nothing that the user set is used.
+    """
+    kept = {name: value for name, value in os.environ.items() if name.startswith(_PREFIX)}
+    with TemporaryDirectory(prefix="satchel-", ignore_cleanup_errors=True) as folder:
+        _clear()
+        os.environ[FOLDER_VARIABLE] = os.path.join(folder, "config")
+        try:
+            yield folder
+        finally:
+            _clear()
+            os.environ.update(kept)
+
+
+def _clear() -> None:
+    for name in [name for name in os.environ if name.startswith(_PREFIX)]:
+        del os.environ[name]

@@ -1,0 +1,348 @@
+"""Finding skills: the folders below a place that hold a file named exactly `SKILL.md`."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, strictly
+from satchel.formats import ReadResult, SkillManifest, read_skill
+from satchel.settings import Limits
+from satchel.sources.file_reader import UnitFile, is_inside, is_utf8
+from satchel.sources.folder_reader import (
+    FolderContent,
+    FolderReader,
+    follow,
+    is_folder,
+    is_skipped,
+    link_outside,
+    list_folder,
+    missing,
+    not_utf8,
+    too_deep,
+)
+from satchel.sources.search_roots import SearchRoot
+from satchel.sources.skill_files import LocalSkillReader, SkillReader
+
+SKILL_FILE = "SKILL.md"
+
+_BREAKS_THE_FORMAT = frozenset(
+    {
+        *("yaml-repaired", "skill-name-missing", "skill-name-shape", "skill-name-folder"),
+        *("skill-description-long", "skill-compatibility-long", "skill-field-type"),
+    }
+)
+"""What the Agent Skills format forbids, and what is mended nevertheless for most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillFinding:
+    """One skill folder as it was read: `manifest` is `None` when it cannot be used."""
+
+    place: SearchRoot
+    key: str
+    """The folder's path below its place, with `/`; `""` when the place is the skill itself."""
+    folder: FolderContent
+    manifest: SkillManifest | None
+    diagnostics: tuple[Diagnostic, ...]
+    remote: SkillReader | None = field(default=None, compare=False, repr=False)
+    """Reads its files where they are not on this machine."""
+
+    @property
+    def reader(self) -> SkillReader:
+        """Return what reads its files."""
+        return self.remote or LocalSkillReader(self.place.path, self.path)
+
+    @property
+    def path(self) -> str:
+        """Return the skill's folder; of one at a server, the address that it has here."""
+        below = os.sep + self.key.replace("/", os.sep) if self.key else ""
+        return self.place.path.rstrip(os.sep) + below
+
+    @property
+    def folder_name(self) -> str:
+        """Return what the skill's name should be."""
+        return os.path.basename(self.path)
+
+    @property
+    def files(self) -> tuple[UnitFile, ...]:
+        """Return every file of the skill, `SKILL.md` among them."""
+        return self.folder.files
+
+    @property
+    def digest(self) -> str:
+        """Name the content of the whole folder."""
+        return self.folder.digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillScan:
+    """What one look at a place found, and what a later look needs to do less."""
+
+    place: SearchRoot
+    findings: Mapping[str, SkillFinding]
+    walked: frozenset[str]
+    """The keys of the folders that were looked into and are no skill themselves."""
+    odd: Mapping[str, tuple[Diagnostic, ...]]
+    """What was odd outside the skills, by the key of the file or folder it is about."""
+    links: frozenset[tuple[str, str]] = frozenset()
+    """Every link that was met, with its target.
+
+    What happens to a target may show here, so a place with links is always looked at whole.
+    """
+    cut: bool = False
+    """Whether the limit of folders ended the search."""
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Return what was odd about the place itself, not about one skill."""
+        return tuple(item for key in sorted(self.odd) for item in self.odd[key])
+
+
+def scan_skills(
+    place: SearchRoot,
+    limits: Limits,
+    before: SkillScan | None = None,
+    dirty: Iterable[str] | None = None,
+) -> SkillScan:
+    """Look for skills in a place.
+
+    `before` saves reading what has not changed. `dirty` are paths that may have changed: only
+    the units and folders they touch are looked at; `None` means everything.
+    """
+    if before is None or dirty is None or before.cut or before.links:
+        return _Walk(place, limits, before).everything()
+    starts = _outermost({start for path in dirty if (start := _start(before, path)) is not None})
+    if not starts:
+        return before
+    if "" in starts:
+        return _Walk(place, limits, before).everything()
+    scan = before
+    for start in starts:
+        scan = _merge(scan, _Walk(place, limits, before).below(start), start)
+    if scan.links or scan.cut or len(scan.walked) + len(scan.findings) > limits.find_folders:
+        return _Walk(place, limits, before).everything()
+    return scan
+
+
+def _start(before: SkillScan, path: str) -> str | None:
+    """Return the key of the topmost folder that has to be looked at because `path` changed."""
+    root = before.place.path
+    if path == root or root.startswith(path.rstrip(os.sep) + os.sep):
+        return ""
+    if not path.startswith(root.rstrip(os.sep) + os.sep):
+        return None
+    if "" in before.findings or not before.walked:
+        return ""
+    parts = os.path.relpath(path, root).split(os.sep)
+    for length in range(1, len(parts) + 1):
+        key = "/".join(parts[:length])
+        if key in before.findings:
+            return key
+        if key not in before.walked:
+            # New, gone, or a file: only a file that makes its folder a skill matters to the folder.
+            is_skill_file = parts[length - 1].casefold() == SKILL_FILE.casefold()
+            return "/".join(parts[: length - 1]) if is_skill_file else key
+    return "/".join(parts)
+
+
+def _outermost(keys: set[str]) -> list[str]:
+    return [
+        key
+        for key in sorted(keys)
+        if not any(key != other and (not other or key.startswith(other + "/")) for other in keys)
+    ]
+
+
+def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
+    def outside(key: str) -> bool:
+        return key != start and not key.startswith(start + "/")
+
+    findings = {key: found for key, found in scan.findings.items() if outside(key)}
+    odd = {key: items for key, items in scan.odd.items() if outside(key)}
+    return replace(
+        scan,
+        findings=findings | dict(part.findings),
+        walked=frozenset(filter(outside, scan.walked)) | part.walked,
+        odd=odd | dict(part.odd),
+        links=scan.links | part.links,
+        cut=scan.cut or part.cut,
+    )
+
+
+class _Walk:
+    """One walk over a place or a part of it; it lives as long as the call that made it."""
+
+    def __init__(self, place: SearchRoot, limits: Limits, before: SkillScan | None) -> None:
+        self._place, self._limits = place, limits
+        self._root = os.path.realpath(place.within or place.path)
+        self._known = before.findings if before else {}
+        self._reader = FolderReader(
+            root=self._root,
+            most_files=limits.files_per_skill,
+            largest=max(limits.resource, limits.skill_file),
+            keep=lambda name: name == SKILL_FILE,
+        )
+        self._findings: dict[str, SkillFinding] = {}
+        self._walked: set[str] = set()
+        self._odd: dict[str, tuple[Diagnostic, ...]] = {}
+        self._links: set[tuple[str, str]] = set()
+        self._cut = False
+
+    def everything(self) -> SkillScan:
+        """Walk the whole place."""
+        path = self._place.path
+        target = os.path.realpath(path)
+        if self._place.within and target != self._where_without_links():
+            self._links.add((path, target))
+        if not is_inside(target, self._root):
+            self._note("", [link_outside(path)])
+        elif os.path.isdir(path):
+            self._folder("", path, (target,))
+        elif not self._place.optional or (self._place.within and os.path.lexists(path)):
+            self._note("", [missing(self._place)])
+        return self._result()
+
+    def _where_without_links(self) -> str:
+        below = os.path.relpath(self._place.path, self._place.within)
+        return os.path.normpath(os.path.join(self._root, below))
+
+    def below(self, key: str) -> SkillScan:
+        """Walk the part of the place that lies at `key` and below; no link leads there."""
+        *above, last = key.split("/")
+        parent = os.path.join(self._place.path, *above)
+        ancestry = [os.path.realpath(self._place.path)]
+        for name in above:
+            ancestry.append(os.path.join(ancestry[-1], name))
+        for entry in list_folder(parent, []):
+            if entry.name == last:
+                self._entry(key, entry, tuple(ancestry))
+        return self._result()
+
+    def _result(self) -> SkillScan:
+        return SkillScan(
+            place=self._place,
+            findings=self._findings,
+            walked=frozenset(self._walked),
+            odd=self._odd,
+            links=frozenset(self._links),
+            cut=self._cut,
+        )
+
+    def _note(self, key: str, problems: Iterable[Diagnostic]) -> None:
+        if problems := tuple(problems):
+            self._odd[key] = (*self._odd.get(key, ()), *problems)
+
+    def _folder(self, key: str, path: str, above: tuple[str, ...]) -> None:
+        """Look into one folder: it is a skill, or its folders are looked into."""
+        if len(self._walked) + len(self._findings) >= self._limits.find_folders:
+            if not self._cut:
+                self._note("", [self._too_many()])
+            self._cut = True
+            return
+        problems: list[Diagnostic] = []
+        entries = list_folder(path, problems)
+        self._note(key, problems)
+        if problems and os.path.isdir(path):
+            self._keep_what_was_below(key, problems[0])
+        may_be_skill = bool(key) or not self._place.is_open
+        if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
+            self._findings[key] = self._skill(key, path)
+            return
+        self._walked.add(key)
+        for entry in entries:
+            self._entry(f"{key}/{entry.name}" if key else entry.name, entry, above)
+
+    def _keep_what_was_below(self, key: str, problem: Diagnostic) -> None:
+        """Keep the skills of a folder that cannot be listed as broken ones: nobody deleted them."""
+        for below, found in self._known.items():
+            if not key or below == key or below.startswith(key + "/"):
+                folder = replace(found.folder, files=(), diagnostics=())
+                self._findings[below] = replace(
+                    found, folder=folder, manifest=None, diagnostics=(problem,)
+                )
+
+    def _entry(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+        """Look at what stands in a folder that is no skill."""
+        if is_skipped(entry.name):
+            return
+        if entry.is_symlink():
+            self._links.add((entry.path, os.path.realpath(entry.path)))
+        if is_folder(entry):
+            self._enter(key, entry, above)
+        elif entry.name != SKILL_FILE and entry.name.casefold() == SKILL_FILE.casefold():
+            self._note(key, [_nearly(entry)])
+
+    def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+        """Go into a folder unless it may not be entered."""
+        if self._place.is_open and "/" in key:
+            return
+        problems: list[Diagnostic] = []
+        if not is_utf8(entry.name):
+            problems.append(not_utf8(entry))
+        elif key.count("/") >= self._limits.find_depth:
+            problems.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
+        elif (step := follow(entry, above, self._root, problems)) is not None:
+            self._folder(key, entry.path, (*above, step))
+        self._note(key, problems)
+
+    def _skill(self, key: str, path: str) -> SkillFinding:
+        before = self._known.get(key)
+        folder = self._reader.read(path, before.folder if before else None)
+        self._links |= folder.links
+        if before is not None and folder == before.folder:
+            return before
+        return _read(
+            SkillFinding(place=self._place, key=key, folder=folder, manifest=None, diagnostics=()),
+            before,
+            self._limits,
+        )
+
+    def _too_many(self) -> Diagnostic:
+        most = self._limits.find_folders
+        return make_diagnostic(
+            "source-too-many",
+            Where(self._place.path),
+            f"has more than {most} folders (limit find_folders); the rest is not looked into",
+            "name the folders that hold skills, or raise the limit",
+        )
+
+
+def _read(found: SkillFinding, before: SkillFinding | None, limits: Limits) -> SkillFinding:
+    """Judge a skill's text, unless `before` already judged the same bytes."""
+    file = found.folder.get(SKILL_FILE)
+    path = os.path.join(found.path, SKILL_FILE)
+    if file is None or file.data is None:
+        return replace(found, diagnostics=(_unreadable(path, found.folder),))
+    known = before.folder.get(SKILL_FILE) if before else None
+    if before is not None and known is not None and known.digest == file.digest:
+        return replace(found, manifest=before.manifest, diagnostics=before.diagnostics)
+    reading = read_skill(file.data, found.folder_name, path, limits)
+    if found.place.is_open:
+        reading = _to_the_letter(reading)
+    return replace(found, manifest=reading.value, diagnostics=reading.diagnostics)
+
+
+def _to_the_letter(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
+    """Refuse a skill that breaks its format where others would mend it."""
+    judged = tuple(
+        strictly([item])[0] if item.code in _BREAKS_THE_FORMAT else item
+        for item in reading.diagnostics
+    )
+    return ReadResult(None if has_error(judged) else reading.value, judged)
+
+
+def _nearly(entry: os.DirEntry[str]) -> Diagnostic:
+    return make_diagnostic(
+        "skill-file-case",
+        Where(entry.path),
+        f"is named {entry.name!r}, so its folder is no skill",
+        f"rename it to {SKILL_FILE}",
+    )
+
+
+def _unreadable(path: str, folder: FolderContent) -> Diagnostic:
+    reasons = [item.message for item in folder.diagnostics if item.where.path == path]
+    why = reasons[0] if reasons else "is a folder" if os.path.isdir(path) else "cannot be read"
+    return make_diagnostic(
+        "skill-unreadable", Where(path), why, f"make {SKILL_FILE} a regular file inside the skill"
+    )

@@ -1,0 +1,32 @@
+"""A satchel that knows nothing of whoever runs the test."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from satchel.satchel import Satchel
+from satchel.sources.scratch_world import scratch_world
+
+PathLike = str | os.PathLike[str]
+
+
+@contextmanager
+def scratch_satchel(
+    skills: Iterable[PathLike] | PathLike = (),
+    plugins: Iterable[PathLike] | PathLike = (),
+    entry_points: Iterable[str] | str = (),
+    *,
+    config: Mapping[str, Mapping[str, Any]] | None = None,
+    **options: Any,
+) -> Iterator[Satchel]:
+    """Yield a `Satchel` with these sources; `options` are its other parameters.
+
+    Until the block ends the user's configuration folder is an empty one, which is deleted then,
+    and the process has no other variable that begins with `SATCHEL_`. It is closed then, too.
+    """
+    with (
+        scratch_world(),
+        Satchel(skills, plugins, entry_points, config=config, **options) as app,
+    ):
+        yield app

@@ -1,0 +1,91 @@
+"""The blocks that a result is made of, after the content types of MCP."""
+
+from base64 import b64encode
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A block of text."""
+
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as JSON, in the shape of MCP."""
+        return {"type": "text", "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture, as the bytes of its file."""
+
+    data: bytes
+    mime_type: str = "image/png"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as JSON, in the shape of MCP."""
+        return {"type": "image", "data": _base64(self.data), "mimeType": self.mime_type}
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """A recording, as the bytes of its file."""
+
+    data: bytes
+    mime_type: str = "audio/wav"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as JSON, in the shape of MCP."""
+        return {"type": "audio", "data": _base64(self.data), "mimeType": self.mime_type}
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A document that comes with the result: its address and what is in it."""
+
+    uri: str
+    content: str | bytes
+    mime_type: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as JSON, in the shape of MCP."""
+        inside = (
+            {"text": self.content}
+            if isinstance(self.content, str)
+            else {"blob": _base64(self.content)}
+        )
+        return {
+            "type": "resource",
+            "resource": _given(uri=self.uri, mimeType=self.mime_type) | inside,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceLink:
+    """The address of a document that can be fetched if it is wanted."""
+
+    uri: str
+    name: str
+    description: str | None = None
+    mime_type: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block as JSON, in the shape of MCP."""
+        return {"type": "resource_link"} | _given(
+            uri=self.uri, name=self.name, description=self.description, mimeType=self.mime_type
+        )
+
+
+Block = Text | Image | Audio | Resource | ResourceLink
+"""What a result is made of."""
+
+BLOCKS = (Text, Image, Audio, Resource, ResourceLink)
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def _given(**values: str | None) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}

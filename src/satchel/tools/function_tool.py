@@ -1,0 +1,409 @@
+"""A tool made of a function, and the tools that stand in a module."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy, deepcopy
+from functools import cached_property, partial
+from inspect import iscoroutinefunction
+from types import GeneratorType, MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from satchel.errors import DefinitionError
+from satchel.names import tool_name_fault
+from satchel.text import visible
+from satchel.tools.argument_model import ArgumentModel
+from satchel.tools.callables import is_stream, iterate_in_thread, run_callable, runs_on_loop
+from satchel.tools.docstrings import read_docstring, short
+from satchel.tools.schema_validator import SchemaValidator
+from satchel.tools.signatures import (
+    Parameter,
+    held_by,
+    innermost,
+    is_context,
+    name_and_docstring,
+    signature_of,
+    where,
+)
+from satchel.tools.state_fields import StateField, bind_values, state_fields
+from satchel.tools.tool import Tool
+from satchel.tools.tool_context import ToolContext
+from satchel.tools.tool_decorator import ToolOptions, options_of, require_parameters
+from satchel.tools.tool_examples import good_examples
+from satchel.tools.type_schemas import output_schema
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Supply = Callable[[ToolContext], Mapping[str, Any]]
+"""Gives values that only one call has."""
+
+
+class FunctionTool(Tool):
+    """A tool that calls a function, of any kind, with arguments that were checked.
+
+    What is given here wins over what `@tool` was told, and that over what the function says
+    of itself.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        group: str | Sequence[str] | None = None,
+        presets: Mapping[str, Any] | None = None,
+        state: Iterable[str] | None = None,
+        timeout: float | None = None,
+        idempotent: bool | None = None,
+        background: bool | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        examples: Sequence[Mapping[str, Any]] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        postprocess: Callable[..., Any] | None = None,
+        include_long_description: bool = True,
+        include_var_positional: bool = False,
+        include_var_keyword: bool = False,
+    ) -> None:
+        """Make a tool of a function.
+
+        `presets` are values for parameters that the model neither sees nor sets. `parameters` is
+        a JSON Schema that takes the place of the one made of the annotations; the annotations
+        still coerce. `postprocess(call, result)` may return what takes the result's place.
+
+        Raises `DefinitionError` for a function that no model could call.
+        """
+        if isinstance(fn, type) or not callable(fn):
+            raise DefinitionError(f"a tool is made of a function, not of {type(fn).__name__!r}")
+        options = options_of(fn) or ToolOptions()
+        own_name, docstring = name_and_docstring(fn)
+        said, texts = read_docstring(docstring)
+        said = said if include_long_description else short(said)
+        self.fn = fn
+        self.name = good_name(_first(name, options.name, own_name), where(fn))
+        self.description = _first(description, options.description, said)
+        self.group = _first(group, options.group)
+        self.timeout = _good_timeout(_first(timeout, options.timeout), where(fn))
+        self.idempotent = bool(_first(idempotent, options.idempotent))
+        self.background = bool(_first(background, options.background))
+        self.annotations = _good_annotations(_first(annotations, options.annotations), where(fn))
+        self.examples = good_examples(_first(examples, options.examples), where(fn))
+        if postprocess is not None and not callable(postprocess):
+            raise DefinitionError("postprocess is a function", where=where(fn))
+        if parameters is not None and not isinstance(parameters, Mapping):
+            raise DefinitionError("parameters are a JSON Schema", where=where(fn))
+        if not isinstance(self.description, str):
+            raise DefinitionError("the description of a tool must be text", where=where(fn))
+        self.description = visible(self.description)
+        self.postprocess = postprocess
+        self._signature = signature_of(fn)
+        self.on_loop = runs_on_loop(fn)
+        self._is_async = iscoroutinefunction(innermost(fn))
+        self._contexts = tuple(p.name for p in self._signature.parameters if is_context(fn, p))
+        names = tuple(state) if state is not None else options.state
+        require_parameters(fn, names, "state names")
+        require_parameters(fn, presets or {}, "presets name")
+        self._injected: Mapping[str, Any] = MappingProxyType(dict(presets or {}))
+        self._fields = state_fields(fn, self._signature, names)
+        self._made_defaults = tuple(field for field in self._fields if field.default is not None)
+        self._texts = texts
+        self._includes = (include_var_positional, include_var_keyword)
+        self._model: type[BaseModel] | None = None
+        self._supplied: frozenset[str] = frozenset()
+        self._supply: Supply | None = None
+        self._complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+        self._given_schema = parameters
+        self._describe()
+
+    @cached_property
+    def output(self) -> Mapping[str, Any] | None:  # type: ignore[override] # it is made when asked for
+        """JSON Schema of what the function says it returns, if that is an object."""
+        return output_schema(self.fn)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The names of the parameters that only the host sets."""
+        fields = (field.name for field in self._fields)
+        return self._signature.bound.union(self._injected, self._contexts, fields, self._supplied)
+
+    @property
+    def injected(self) -> Mapping[str, Any]:
+        """The values that the host gave for hidden parameters; they may be secrets."""
+        defaults = {p.name: p.parameter.default for p in self._fields if not p.required}
+        return {**defaults, **held_by(self.fn), **self._injected}
+
+    @property
+    def wants_context(self) -> bool:
+        """Whether it has a use for the context of its call."""
+        return self.takes_context or self._supply is not None
+
+    @property
+    def open_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that have no value yet which holds for every call."""
+        taken = self.settled.union(self._contexts)
+        return tuple(item for item in self._signature.parameters if item.name not in taken)
+
+    @property
+    def settled(self) -> frozenset[str]:
+        """The names of the parameters that have a value which holds for every call."""
+        return self.hidden.difference(self._supplied, self._contexts)
+
+    @property
+    def takes_further(self) -> bool:
+        """Whether the function has `**kwargs`."""
+        return self._signature.var_keyword is not None
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function has a parameter for the context of its call."""
+        return bool(self._contexts)
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether it also takes the fields of a model."""
+        return self._model is not None
+
+    @property
+    def missing(self) -> tuple[StateField, ...]:
+        """The state fields that have neither a value nor a default."""
+        given = self._signature.bound.union(self._injected)
+        return tuple(f for f in self._fields if f.required and f.name not in given)
+
+    @property
+    def state(self) -> tuple[StateField, ...]:
+        """The parameters that configuration may still fill in."""
+        return tuple(field for field in self._fields if field.name not in self._injected)
+
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Validate and coerce arguments. Raises `ArgumentError`."""
+        if self._written is None:
+            return self._own_arguments.check(self.name, arguments)
+        arguments = self._complete(self._written.check(self.name, arguments))
+        if self._signature.var_keyword is None:
+            return self._own_arguments.check(self.name, arguments)
+        # What the schema says beyond the signature is for `**kwargs`.
+        known = self._own_arguments.names
+        own = {name: value for name, value in arguments.items() if name in known}
+        further = {name: value for name, value in arguments.items() if name not in known}
+        return self._own_arguments.check(self.name, own) | further
+
+    async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+        """Call the function with arguments that were checked.
+
+        A function that is not async runs in a thread of its own.
+        """
+        filled_in = (
+            self._injected or self._contexts or self._made_defaults or self._supply is not None
+        )
+        if self._is_async and not (filled_in or self._has_places):  # as most are
+            outcome = await self.fn(**arguments)
+            return iterate_in_thread(outcome) if isinstance(outcome, GeneratorType) else outcome
+        if self._made_defaults:
+            made = {field.name: field.made_default() for field in self._made_defaults}
+            arguments = {**arguments, **made}
+        if self._supply is not None:
+            arguments = {**arguments, **self._supply(context)}
+        if filled_in:
+            arguments = {**arguments, **dict.fromkeys(self._contexts, context), **self._injected}
+        positional: list[Any] = []
+        if self._has_places:
+            positional, arguments = self._signature.place(arguments, self._spread)
+        return await run_callable(partial(self.fn, *positional, **arguments), on_loop=self.on_loop)
+
+    async def execute(self, /, **arguments: Any) -> Any:
+        """Check the arguments, and call the function; of a stream, return the list of its chunks.
+
+        Raises `ArgumentError`.
+        """
+        outcome = await self.start(self.check(arguments), ToolContext(tool=self.name))
+        return [chunk async for chunk in outcome] if is_stream(outcome) else outcome
+
+    def with_state(self, values: Mapping[str, Any], keys: str = "") -> "FunctionTool":
+        """Return a copy whose state fields have their values, each a copy of what is given.
+
+        `keys` says where values come from. Raises `DefinitionError` for a field that has no
+        value and no default, and for a value that does not fit or cannot be copied.
+        """
+        if not self._fields:
+            return self
+        return self.with_injected(bind_values(self.fn, self.state, values, keys))
+
+    def with_injected(self, values: Mapping[str, Any]) -> "FunctionTool":
+        """Return a copy that hands over further values, which no model can set."""
+        made = copy(self)
+        made._inject(values)  # noqa: SLF001
+        return made
+
+    def supplied(
+        self,
+        names: Iterable[str],
+        supply: Supply,
+        *,
+        description: str,
+        parameters: Mapping[str, Any],
+        complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    ) -> "FunctionTool":
+        """Return a copy that is described anew, and handed values which each call has of its own.
+
+        `supply` is asked, when a call begins, for the values of `names`, which no model can set.
+        `complete` adds to the arguments what the model may leave out.
+        """
+        made = copy(self)
+        made._supplied, made._supply = frozenset(names), supply  # noqa: SLF001
+        made._given_schema, made._complete = parameters, complete  # noqa: SLF001
+        made.description = visible(description)
+        if made.idempotent:
+            # A value that it is handed may change, so no answer can be given from memory.
+            made.idempotent = not made._supplied  # noqa: SLF001
+            made.annotations = {"idempotentHint": True, **(self.annotations or {})}
+        made._describe()  # noqa: SLF001
+        return made
+
+    def extended(self, model: "type[BaseModel] | None") -> "FunctionTool":
+        """Return a copy that also takes the fields of a model, handed over as `**kwargs`."""
+        if model is not None and self._signature.var_keyword is None:
+            raise DefinitionError(
+                f"tool {self.name!r} takes no further arguments",
+                where=where(self.fn),
+                fix="add **kwargs to the function",
+            )
+        if model is not None and self._written is not None:
+            raise DefinitionError(
+                f"the parameters of tool {self.name!r} were written by hand",
+                where=where(self.fn),
+                fix="write the further ones there, too",
+            )
+        made = copy(self)
+        made._extend(model)  # noqa: SLF001
+        return made
+
+    def _extend(self, model: "type[BaseModel] | None") -> None:
+        self._model = model
+        self._describe()
+
+    def _inject(self, values: Mapping[str, Any]) -> None:
+        news = values.keys() - self.hidden
+        self._injected = MappingProxyType({**self._injected, **values})
+        if news:
+            self._describe()
+
+    def _describe(self) -> None:
+        """Make what depends on which parameters the model sees."""
+        hidden, signature = self.hidden, self._signature
+        variadic = zip(
+            (signature.var_positional, signature.var_keyword), self._includes, strict=True
+        )
+        self._spread = tuple(
+            item for item, shown in variadic if item and shown and item.name not in hidden
+        )
+        self._has_places = bool(self._spread) or signature.has_places
+        shown = [item for item in signature.parameters if item.name not in hidden]
+        self._own_arguments = ArgumentModel(
+            self.fn,
+            [*shown, *self._spread],
+            self._texts,
+            hidden=hidden,
+            taken=signature.names,
+            more=self._model,
+        )
+        self.parameters = self._own_arguments.schema
+        self._written: SchemaValidator | None = None
+        if self._given_schema is not None:
+            closed = hidden | signature.taken
+            self._written = SchemaValidator(self._given_schema, where(self.fn), closed)
+            # A copy of its own: it is handed out, and the validator still reads the schema.
+            self.parameters = self._given_schema = deepcopy(self._written.schema)
+
+
+def set_extended_model(tool: Tool, model: "type[BaseModel] | None") -> Tool:
+    """Return a tool that also takes the fields of a pydantic model; `None` takes them away again.
+
+    Raises `DefinitionError` for a tool without `**kwargs`, and for a field that the tool has.
+    """
+    if not isinstance(tool, FunctionTool):
+        raise DefinitionError(
+            f"tool {tool.name!r} is no function", fix="let its class describe its parameters"
+        )
+    if model is not None and not _has_fields(model):
+        raise DefinitionError(
+            f"tool {tool.name!r} can only be extended by a pydantic model with fields",
+            fix="give the class, a subclass of BaseModel",
+        )
+    return tool.extended(model)
+
+
+def _has_fields(model: Any) -> bool:
+    from pydantic import BaseModel, RootModel
+
+    return (
+        isinstance(model, type)
+        and issubclass(model, BaseModel)
+        and not issubclass(model, RootModel)
+    )
+
+
+def as_tool(thing: Any) -> Tool:
+    """Return a tool as it is, and make one of anything else that can be called."""
+    if not isinstance(thing, Tool):
+        return FunctionTool(thing)
+    place = f"tool of class {type(thing).__qualname__}"
+    good_name(getattr(thing, "name", ""), place)
+    good_examples(thing.examples, place)
+    thing.validate()
+    return thing
+
+
+def tools_in(namespace: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the marked callables and the `Tool` instances with a public name, in their order.
+
+    A wrapper carries the mark of what it wraps; if both stand there, they are one tool, the first.
+    """
+    found: dict[int, Any] = {}
+    for name, thing in namespace.items():
+        if not name.startswith("_") and (identity := _identity(thing)) is not None:
+            found.setdefault(id(identity), thing)
+    return tuple(found.values())
+
+
+def _identity(thing: Any) -> object | None:
+    """Return what makes a thing one tool and not another, or `None` if it is no tool."""
+    try:
+        if isinstance(thing, Tool):
+            return thing
+    except Exception:
+        return None  # a lazy proxy may raise when asked for its class
+    return options_of(thing)
+
+
+def good_name(name: Any, place: str) -> str:
+    """Return the name of a tool. Raises `DefinitionError` for one that providers reject."""
+    if not isinstance(name, str):
+        raise DefinitionError("the name of a tool must be text", where=place)
+    if fault := tool_name_fault(name):
+        raise DefinitionError(
+            f"the tool name {name!r} {fault}", where=place, fix="give another with name="
+        )
+    return name
+
+
+def _good_timeout(timeout: float | None, place: str) -> float | None:
+    # Not "timeout <= 0": that would let NaN pass.
+    if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
+        raise DefinitionError(f"a timeout of {timeout} seconds cannot be kept", where=place)
+    return timeout
+
+
+def _good_annotations(annotations: Any, place: str) -> Mapping[str, Any] | None:
+    if annotations is None:
+        return None
+    if not isinstance(annotations, Mapping):
+        raise DefinitionError(
+            "annotations are a mapping",
+            where=place,
+            fix='for instance annotations={"readOnlyHint": True}',
+        )
+    return MappingProxyType(dict(annotations))
+
+
+def _first(*choices: Any) -> Any:
+    """Return the first choice that was made."""
+    return next((choice for choice in choices if choice is not None), None)

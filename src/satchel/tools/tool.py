@@ -1,0 +1,139 @@
+"""What a tool is, whoever wrote it."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from satchel.tools.argument_model import ArgumentModel
+from satchel.tools.callables import run_callable, runs_on_loop
+from satchel.tools.dialects import ToolShape, in_dialect
+from satchel.tools.docstrings import read_docstring
+from satchel.tools.schema_validator import SchemaValidator
+from satchel.tools.signatures import Parameter, Signature, is_context, signature_of
+from satchel.tools.tool_context import ToolContext
+
+_SECRET = re.compile(r"key|token|secret|passw|credential|auth|url|dsn", re.IGNORECASE)
+
+
+class Tool(ABC):
+    """Something the model can call.
+
+    Subclass it for a tool that holds resources; a plain function needs only `@tool`.
+    """
+
+    name: str
+    description: str = ""
+    group: str | Sequence[str] | None = None
+    """The group that it belongs to, or several."""
+    timeout: float | None = None
+    """Seconds that one call may take; `None` leaves it to the host's limits."""
+    idempotent: bool = False
+    """Whether a repeated call in one session is answered from memory."""
+    background: bool = False
+    """Whether a call answers at once with the id of a task."""
+    annotations: Mapping[str, Any] | None = None
+    """Hints in the words of MCP, such as `readOnlyHint`."""
+    examples: Sequence[Mapping[str, Any]] = ()
+    """Arguments to try it with, as a model would send them; no model sees them."""
+    output: Mapping[str, Any] | None = None
+    """JSON Schema, of type object, of what it returns."""
+    postprocess: Callable[..., Any] | None = None
+    """Called with the `ToolCall` and its `ToolResult`; what it returns takes the result's place."""
+
+    @abstractmethod
+    async def execute(self, *args: Any, **arguments: Any) -> Any:
+        """Run once with the arguments by name. Raise `ToolError` to tell the model what is wrong.
+
+        Subclasses name their parameters; `args` is there so that type checkers let them. A
+        parameter annotated with `ToolContext` gets the context of the call. An async generator
+        streams.
+        """
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """JSON Schema, of type object, of the arguments; made of `execute` unless it is given."""
+        return self._own_arguments.schema
+
+    def to_schema(self, dialect: str = "openai") -> dict[str, Any]:
+        """Describe the tool in the words of a provider.
+
+        Raises `NotFoundError` for an unknown dialect.
+        """
+        shape = ToolShape(
+            name=self.name,
+            description=self.description,
+            parameters=self.parameters,
+            output=self.output,
+            annotations=self._all_annotations(),
+        )
+        return in_dialect(dialect, shape)
+
+    def validate(self) -> None:
+        """Raise `DefinitionError` if no call can be checked against `parameters`."""
+        if not self._has_own_arguments:
+            self._validator  # noqa: B018 - compiling is the check
+
+    def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments as they are handed over. Raises `ArgumentError`."""
+        if self._has_own_arguments:
+            return self._own_arguments.check(self.name, arguments)
+        return self._validator.check(self.name, arguments)
+
+    async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+        """Run once with arguments that were checked; a tool that streams gives an iterator."""
+        contexts = {item.name: context for item in self._context_parameters}
+        positional, named = self._signature.place({**arguments, **contexts})
+        return await run_callable(lambda: self.execute(*positional, **named), on_loop=self.on_loop)
+
+    @property
+    def wants_context(self) -> bool:
+        """Whether it is to be told the context of its call."""
+        return bool(self._context_parameters)
+
+    @property
+    def injected(self) -> Mapping[str, Any]:
+        """What the tool holds that no log may show; of an object, what it calls by such names."""
+        return {key: value for key, value in vars(self).items() if _SECRET.search(key)}
+
+    @cached_property
+    def on_loop(self) -> bool:
+        """Whether it runs on the event loop rather than in a thread."""
+        return runs_on_loop(self.execute)
+
+    def _all_annotations(self) -> dict[str, Any] | None:
+        hints = {"idempotentHint": True} if self.idempotent else {}
+        return {**hints, **(self.annotations or {})} or None
+
+    @cached_property
+    def _has_own_arguments(self) -> bool:
+        """Tell whether the arguments are made of `execute`, because nobody wrote a schema."""
+        if getattr(type(self), "parameters", None) is not vars(Tool)["parameters"]:
+            return False
+        if "parameters" in vars(self):
+            return "_own_arguments" in vars(self)
+        return bool(self.parameters)
+
+    @cached_property
+    def _signature(self) -> Signature:
+        return signature_of(self.execute)
+
+    @cached_property
+    def _own_arguments(self) -> ArgumentModel:
+        hidden = {item.name for item in self._context_parameters}
+        open_ones = [item for item in self._signature.parameters if item.name not in hidden]
+        _, texts = read_docstring(self.execute.__doc__)
+        return ArgumentModel(self.execute, open_ones, texts, hidden=hidden)
+
+    @cached_property
+    def _context_parameters(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self._signature.parameters if is_context(self.execute, p))
+
+    @cached_property
+    def _validator(self) -> SchemaValidator:
+        hidden = self._signature.taken.union(item.name for item in self._context_parameters)
+        return SchemaValidator(self.parameters, f"tool {self.name}", hidden)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {getattr(self, 'name', '?')}>"

@@ -1,0 +1,144 @@
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from satchel.catalog import SkillEntry, State
+from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
+from satchel.sources import Precedence
+
+
+def skill(name="a", *, source="s", key="", rank=(0,), digest="x", **parts):
+    path = f"/{source}/{key or name}"
+    return SkillEntry(
+        name=name,
+        description="",
+        source=source,
+        scope=parts.get("scope", Precedence.EXPLICIT),
+        path=path,
+        unit=path,
+        rank=rank,
+        state=parts.get("state", State.OK),
+        manifest=None,
+        key=key or name,
+        digest=digest,
+    )
+
+
+ENTRIES = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.sampled_from(list(Precedence)),
+        st.sampled_from(list(State)),
+        st.sampled_from("xy"),
+    ),
+    max_size=8,
+).map(
+    lambda items: [
+        skill(name, scope=scope, rank=(at,), state=state, digest=digest, source=f"s{at}")
+        for at, (name, scope, state, digest) in enumerate(items)
+    ]
+)
+
+
+def winners(entries):
+    return {entry.name: entry.source for entry in entries if entry.is_served}
+
+
+def test_the_nearer_scope_wins():
+    entries = [
+        skill(scope=Precedence.USER, source="far"),
+        skill(scope=Precedence.PROJECT, source="near"),
+    ]
+    assert winners(resolve_skills(entries)) == {"a": "near"}
+
+
+def test_in_one_scope_the_first_in_rank_wins():
+    entries = [skill(rank=(1,), source="second"), skill(rank=(0,), source="first")]
+    assert winners(resolve_skills(entries)) == {"a": "first"}
+
+
+def test_the_loser_names_the_winner_and_stays_reachable():
+    winner, loser = resolve_skills(
+        [skill(source="one"), skill(source="two", rank=(1,), digest="other")]
+    )
+    assert winner.diagnostics == ()
+    (problem,) = loser.diagnostics
+    assert (loser.state, problem.code) == (State.SHADOWED, "skill-shadowed")
+    assert "'one'" in problem.message
+    assert "two:a" in problem.fix
+
+
+def test_a_loser_in_the_same_place_is_reachable_by_its_folder():
+    _, loser = resolve_skills([skill(key="one"), skill(key="two", rank=(1,), digest="other")])
+    assert loser.diagnostics[0].fix.endswith("or ask for 's:two'")
+
+
+def test_a_loser_that_no_address_tells_apart_is_only_to_be_renamed(make):
+    plugins = [make.plugin("p", "t"), make.plugin("p", "t", source="other", order=1)]
+    loser = make.catalog(plugins=[*plugins, make.plugin("q", disabled=True)]).all_plugins[1]
+    assert loser.state is State.SHADOWED
+    twin = resolve_plugins([replace(loser, state=State.OK), replace(loser, state=State.OK)])[1]
+    assert twin.diagnostics[-1].fix == "rename one of the two"
+
+
+def test_identical_bytes_count_once_without_a_warning():
+    _, loser = resolve_skills([skill(source="one"), skill(source="two", rank=(1,))])
+    assert (loser.state, loser.diagnostics[0].code) == (State.SHADOWED, "skill-duplicate")
+
+
+def test_a_stale_winner_is_no_duplicate_of_what_it_shadows():
+    """
+    Its digest names the broken bytes, not those that are served.
+    """
+    _, loser = resolve_skills([skill(state=State.STALE), skill(source="two", rank=(1,))])
+    assert loser.diagnostics[0].code == "skill-shadowed"
+
+
+def test_shadowed_plugins_and_tools_are_told_apart_by_their_codes(make):
+    catalog = make.catalog(
+        plugins=[
+            make.plugin("p", "t"),
+            make.plugin("p", "u", source="other", order=1),
+            make.plugin("q", "t"),
+        ]
+    )
+    found = {entry.name: [item.code for item in entry.diagnostics] for entry in catalog.entries}
+    assert (found["p"], found["t"]) == (["plugin-shadowed"], ["tool-shadowed"])
+    assert resolve_plugins(()) == resolve_tools(()) == []
+
+
+@given(ENTRIES)
+def test_each_name_is_served_exactly_once_if_anything_good_bears_it(entries):
+    settled = resolve_skills(entries)
+    served = [entry.name for entry in settled if entry.is_served]
+    assert sorted(served) == sorted({entry.name for entry in entries if entry.is_served})
+
+
+@given(ENTRIES)
+def test_what_is_not_good_is_left_as_it_is(entries):
+    settled = {entry.source: entry for entry in resolve_skills(entries)}
+    for entry in entries:
+        if not entry.is_served:
+            assert settled[entry.source] == entry
+
+
+@given(ENTRIES, st.randoms())
+def test_the_winner_does_not_depend_on_the_order_of_the_input(entries, random):
+    shuffled = random.sample(entries, len(entries))
+    assert resolve_skills(shuffled) == resolve_skills(entries)
+
+
+@given(ENTRIES)
+def test_no_good_entry_is_shadowed_by_a_farther_one(entries):
+    settled = resolve_skills(entries)
+    served = {entry.name: entry for entry in settled if entry.is_served}
+    was_stale = {entry.source: entry.state is State.STALE for entry in entries}
+    for entry in settled:
+        if entry.state is State.SHADOWED and entry.diagnostics:
+            winner = served[entry.name]
+            assert (was_stale[winner.source], winner.scope, winner.rank) < (
+                was_stale[entry.source],
+                entry.scope,
+                entry.rank,
+            )

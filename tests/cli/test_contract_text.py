@@ -1,0 +1,157 @@
+"""`contracts`, and what `show` and `validate` tell of contracts; no plugin code is run."""
+
+import json
+
+import pytest
+
+TOOLS = """
+    from pathlib import Path
+    from satchel import tool
+
+    Path(__file__).with_name("was-run").touch()
+
+    @tool
+    def search(query: str = "") -> str:
+        "Search."
+
+    @tool
+    def plain() -> None:
+        "Has no contract."
+"""
+CONTRACTS = """
+    from pathlib import Path
+    from satchel import ToolConfigParam, ToolContract, ToolInvariant
+    from satchel import ToolStateEffect, ToolStateRead
+
+    Path(__file__).with_name("was-run").touch()
+
+    SEARCH = ToolContract(
+        name="search",
+        schema={"query": "str - what to look for", "ids": "Optional[list[str]] - or these"},
+        description="Find documents.\\x1b[2J",
+        invariants=[
+            ToolInvariant(id="exclusive", rule="Give 'query' or 'ids'.", check=check),
+            ToolInvariant(id="bundled", rule="Bundled steps need a search.", check=check, correct=mend),
+        ],
+        config_params=[ToolConfigParam("most", 5, int), ToolConfigParam("region")],
+        state_reads=[ToolStateRead("user"), ToolStateRead("seen", [])],
+        state_effects=[
+            ToolStateEffect(key="found"),
+            ToolStateEffect(key="notes", type_hint=list, merge="append", preserve_across_turns=True, prompt_template_var="NOTES"),
+            ToolStateEffect(key="facts", merge="merge_dict"),
+        ],
+    )
+"""
+
+NOTES = "outlives a turn; in the prompt as {{NOTES}}"
+
+
+@pytest.fixture
+def plugin(here, write_plugin):
+    def write(contracts=CONTRACTS, manifest="contract: contracts:SEARCH\n"):
+        return write_plugin(
+            here / "plugins", "documents", manifest, tools=TOOLS, contracts=contracts
+        )
+
+    return write
+
+
+@pytest.fixture
+def show(run):
+    def show(name="search"):
+        result = run("show", name, "--kind", "tool", "--plugins", "plugins")
+        assert result.exit_code == 0
+        return [" ".join(line.split()) for line in result.stdout.splitlines()]
+
+    return show
+
+
+def test_each_tool_with_a_contract_is_a_line(run, plugin):
+    plugin()
+    result = run("contracts", "--plugins", "plugins")
+    (line,) = result.stdout.splitlines()
+    assert line.split(maxsplit=2) == [
+        "search",
+        "documents",
+        "2 rules, 2 config keys, 2 reads, 3 effects",
+    ]
+    assert (result.exit_code, result.stderr) == (0, "1 contract\n")
+
+
+@pytest.mark.parametrize("command", [["contracts"], ["show", "search"], ["doctor"]])
+def test_no_code_is_run_for_a_contract(run, plugin, command):
+    folder = plugin()
+    run(*command, "--plugins", "plugins")
+    run("validate", "plugins")
+    assert not (folder / "was-run").exists()
+
+
+def test_that_there_is_none_is_said(run, plugin):
+    plugin(manifest="active: true\n")
+    result = run("contracts", "--plugins", "plugins")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "no tool has a contract" in result.stderr
+    assert json.loads(run("contracts", "--json", "--plugins", "plugins").stdout) == []
+
+
+def test_what_is_switched_off_says_so(run, plugin):
+    plugin()
+    run("disable", "search", "--plugins", "plugins")
+    (line,) = run("contracts", "--plugins", "plugins").stdout.splitlines()
+    assert line.split()[:3] == ["search", "disabled", "documents"]
+
+
+def test_a_contract_is_told_in_words(show, plugin):
+    plugin()
+    lines = show()
+    assert lines[lines.index("contract plugins/documents/contracts.py:8") :] == [
+        "contract plugins/documents/contracts.py:8",
+        "told models Find documents.[2J",
+        "arguments query: str, ids: Optional[list[str]]",
+        "rule exclusive: Give 'query' or 'ids'. (refuses the call)",
+        "rule bundled: Bundled steps need a search. (corrects or drops the call)",
+        "config most: 5 by default, normalised",
+        "config region: no default",
+        "reads user: required",
+        "reads seen: or else []",
+        "writes found: dict that replaces what is there; a new turn clears it",
+        f"writes notes: list that is appended to what is there; {NOTES}",
+        "writes facts: dict that is merged into what is there; a new turn clears it",
+        "",
+    ]
+    assert not any(line.startswith("contract") for line in show("plain"))
+
+
+def test_what_only_the_code_can_tell_is_said_to_be_known_then(run, show, plugin):
+    plugin("""
+        from satchel import ToolContract, ToolInvariant
+        SEARCH = ToolContract(
+            name="search", schema=make(), description="Find.",
+            invariants=[ToolInvariant(id="one", rule="One.", check=check), make()],
+            state_effects=make(),
+        )
+    """)
+    lines = show()
+    assert "arguments known once its code runs" in lines
+    assert "rules more are known once its code runs" in lines
+    assert "writes known once its code runs" in lines
+    listed = run("contracts", "--plugins", "plugins").stdout
+    assert "1 rule, 0 config keys" in listed
+    assert "more once its code runs (arguments, rules, writes)" in listed
+
+
+def test_a_plugin_is_held_to_what_its_contracts_say(run, plugin):
+    folder = plugin(CONTRACTS.replace('"user"', '"query"'))
+    result = run("validate", folder)
+    assert result.exit_code == 1
+    assert "contracts.py:17: error[contract-invalid]: contract 'search': 'query'" in result.stdout
+    assert run("validate", plugin()).exit_code == 0
+
+
+def test_a_contract_of_no_tool_is_an_error_of_its_author(run, plugin):
+    folder = plugin(CONTRACTS.replace('"search",', '"serach",'))
+    result = run("validate", folder / "toolkit.yaml")
+    assert result.exit_code == 1
+    assert "error[contract-tool-unknown]" in result.stdout
+    assert "did you mean search?" in result.stdout
+    assert "warning" in run("doctor", "--plugins", "plugins").stdout

@@ -1,0 +1,268 @@
+"""MCP over stdin and stdout, in the process of the test: what a client says, and what it hears."""
+
+import asyncio
+import io
+import json
+import os
+import threading
+
+import pytest
+from clients import PATIENCE, run
+
+from satchel import Satchel, ToolContext, tool
+from satchel.mcp.mcp_server import SatchelServer
+from satchel.mcp.stdio_server import serve_stdio
+
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"elicitation": {}},
+    "clientInfo": {"name": "t", "version": "1"},
+}
+BROKEN = "a\ud800"
+
+
+@tool
+def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+@tool
+async def slowly(text: str) -> str:
+    """Say it again, later."""
+    await asyncio.sleep(0.05)
+    return text
+
+
+@tool
+async def endless() -> str:
+    """Never end."""
+    await asyncio.Event().wait()
+    return ""
+
+
+def said(method, params=None, number=None):
+    """Return a request, or without a number a notification, as a line."""
+    message = {"jsonrpc": "2.0", "method": method, "params": params or {}}
+    if number is not None:
+        message["id"] = number
+    return json.dumps(message).encode() + b"\n"
+
+
+def called(tool, number, token=None, **arguments):
+    meta = {"_meta": {"progressToken": token}} if token is not None else {}
+    return said("tools/call", {"name": tool, "arguments": arguments, **meta}, number)
+
+
+def greeting():
+    return [said("initialize", HELLO, 0), said("notifications/initialized")]
+
+
+def serving(*tools):
+    app = Satchel()
+    for made in tools:
+        app.register_tool(made)
+    return SatchelServer(app, single=True)
+
+
+def heard(server, *lines):
+    """Say some lines and leave; return the bytes of what was answered after the greeting."""
+    hears, writing = os.pipe()
+    stdin = io.BytesIO(b"".join([*greeting(), *lines]))
+    with open(hears, "rb") as answers:
+        with open(writing, "wb") as stdout:
+            asyncio.run(asyncio.wait_for(serve_stdio(server, stdin, stdout), PATIENCE))
+        return answers.readlines()[1:]
+
+
+def answers(server, *lines):
+    """Return the answers by their ids."""
+    read = [json.loads(line) for line in heard(server, *lines)]
+    return {one.get("id"): one.get("result") or one.get("error") for one in read}
+
+
+def text_of(answer):
+    return answer["content"][0]["text"]
+
+
+# ---- what tools send ------------------------------------------------------------------------
+
+
+async def a_log_line(client):
+    await client.log("error", {"file": BROKEN})
+
+
+async def the_name_of_a_log(client):
+    await client.log("error", "x", logger=BROKEN)
+
+
+async def a_number_that_json_lacks(client):
+    await client.log("error", {"share": float("nan")})
+
+
+async def a_remark_on_progress(client):
+    await client.progress(1, None, BROKEN)
+
+
+async def endless_progress(client):
+    await client.progress(float("inf"))
+
+
+async def a_question(client):
+    await client.ask({"name": {"method": "elicitation/create", "params": {"message": BROKEN}}})
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        a_log_line,
+        the_name_of_a_log,
+        a_number_that_json_lacks,
+        a_remark_on_progress,
+        endless_progress,
+        a_question,
+    ],
+)
+def test_a_tool_that_sends_what_cannot_be_sent_fails_and_nothing_else(send):
+    @tool
+    async def sending(context: ToolContext) -> str:
+        """Send something."""
+        await send(context.get_metadata("mcp"))
+        return "sent"
+
+    found = answers(
+        serving(sending, echo), called("sending", 1, token=1), called("echo", 2, text="x")
+    )
+    assert found[1]["isError"]
+    assert "send it without" in text_of(found[1])
+    assert text_of(found[2]) == "x"
+
+
+def test_a_part_of_a_stream_that_cannot_be_told_is_left_to_its_result():
+    @tool
+    async def streaming():
+        """Stream something broken."""
+        yield "fine "
+        yield BROKEN
+
+    found = answers(serving(streaming), called("streaming", 1, token=1))
+    assert "broken character" in found[1]["content"][-1]["text"]
+
+
+def test_what_goes_past_the_check_costs_only_itself():
+    @tool
+    async def sending(context: ToolContext) -> str:
+        """Send by the SDK itself."""
+        await context.get_metadata("mcp").sdk.session.report_progress(1, None, BROKEN)
+        return "sent"
+
+    found = answers(serving(sending), called("sending", 1, token=1))
+    assert text_of(found[1]) == "sent"
+
+
+def test_an_answer_that_cannot_be_written_is_an_error():
+    server = serving(echo)
+
+    async def breaking(ctx, call_next):
+        result = await call_next(ctx)
+        return {**result, "tools": [BROKEN]} if ctx.method == "tools/list" else result
+
+    server.server.middleware.insert(0, breaking)
+    found = answers(server, said("tools/list", {}, 1), called("echo", 2, text="x"))
+    assert found[1]["code"] == -32603
+    assert text_of(found[2]) == "x"
+
+
+# ---- what clients send ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "code"),
+    [
+        (b"garbage", None, -32700),
+        (b"\xff\xfe", None, -32700),
+        (b"[" * 100_000, None, -32700),
+        (called("echo", 3, text=BROKEN).strip(), 3, -32700),
+        (said("tools/call", {}, BROKEN).strip(), None, -32700),
+        (b'[{"jsonrpc":"2.0","id":5,"method":"ping"}]', None, -32600),
+        (b'{"id":6,"method":"ping"}', 6, -32600),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping","params":7}', None, -32600),
+        (b'{"jsonrpc":"2.0","id":7,"result":7}', None, -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
+    ],
+)
+def test_what_is_no_message_is_answered_with_an_error(line, number, code):
+    found = answers(serving(echo), line + b"\n", called("echo", 9, text="x"))
+    assert found[number]["code"] == code
+    assert text_of(found[9]) == "x"
+
+
+@pytest.mark.parametrize("odd", [b"[" * 150 + b"]" * 150, b"1" * 5_000, b"1e999", b"NaN"])
+def test_what_is_odd_in_a_notification_ends_nothing(odd):
+    line = b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":' + odd + b"}}\n"
+    assert text_of(answers(serving(echo), line, called("echo", 9, text="x"))[9]) == "x"
+
+
+def test_empty_lines_say_nothing():
+    assert heard(serving(echo), b"\n", b" \r\n") == []
+
+
+# ---- the end --------------------------------------------------------------------------------
+
+
+def test_a_client_that_asks_and_leaves_gets_its_answers():
+    lines = [called("slowly", number, text=str(number)) for number in range(1, 20)]
+    found = answers(serving(slowly), *lines)
+    assert {number: text_of(answer) for number, answer in found.items()} == {
+        number: str(number) for number in range(1, 20)
+    }
+
+
+def test_what_never_ends_does_not_keep_the_server(monkeypatch):
+    monkeypatch.setattr("satchel.mcp.stdio_server._LAST_WORDS", 0.05)
+    found = answers(serving(endless, echo), called("endless", 1), called("echo", 2, text="x"))
+    assert text_of(found[2]) == "x"
+    assert found[1]["message"] == "Connection closed"
+
+
+def test_nobody_waits_for_what_was_given_up(monkeypatch):
+    monkeypatch.setattr("satchel.mcp.stdio_server._LAST_WORDS", PATIENCE * 2)
+    given_up = said("notifications/cancelled", {"requestId": 1})
+    assert heard(serving(endless), called("endless", 1), given_up) == []
+
+
+def test_a_client_that_does_not_listen_any_more_has_left():
+    hears, writing = os.pipe()
+    os.close(hears)
+    never, speaks = os.pipe()
+    with open(never, "rb") as stdin, open(speaks, "wb", buffering=0) as client:
+        client.write(b"".join(greeting()))
+        stdout = open(writing, "wb")  # noqa: SIM115 - what is in its buffer cannot be written
+        run(asyncio.wait_for(serve_stdio(serving(echo), stdin, stdout), PATIENCE))
+        with pytest.raises(BrokenPipeError):
+            stdout.close()
+
+
+def test_it_can_be_ended_while_a_message_is_handed_on():
+    parked, taken = threading.Event(), threading.Event()
+
+    def lines():
+        yield from (said("initialize", HELLO, 0), said("ping", {}, 1))
+        taken.set()  # the second is on its way, while the first is looked at
+        parked.wait()
+
+    async def parking(ctx, call_next):
+        await asyncio.Event().wait()
+
+    async def end():
+        server = serving(echo)
+        server.server.middleware.insert(0, parking)
+        task = asyncio.create_task(serve_stdio(server, lines(), io.BytesIO()))
+        await asyncio.to_thread(taken.wait)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        parked.set()
+        return None if task.cancelled() else task.exception()
+
+    assert run(end()) is None

@@ -1,0 +1,281 @@
+"""Servers on a network that do wrong, written by hand."""
+
+import asyncio
+import gzip
+import json
+import queue
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from described import described, satchel_of
+
+from satchel import RemoteClient
+from satchel.mcp_servers import HttpServer, SseServer, server_supervisor
+
+ENOUGH = 60
+
+
+class Raw(ThreadingHTTPServer):
+    """A server of the older era that does what a test says where it says something."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), RawHandler)
+        self.asked, self.doing = [], {}
+        self.let_go = threading.Event()
+        self.events = queue.Queue()
+        self.url = f"http://127.0.0.1:{self.server_port}/mcp"
+
+    def hang(self, _):
+        self.let_go.wait(ENOUGH)
+
+    def handle_error(self, *_):
+        """Say nothing of those who went away."""
+
+
+class RawHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        self.server.doing.get("GET", lambda it: it.answer(405))(self)
+
+    def do_DELETE(self):
+        self.server.asked.append("DELETE")
+        self.server.doing.get("DELETE", lambda it: it.answer(200))(self)
+
+    def do_POST(self):
+        said = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.id, method = said.get("id"), said["method"]
+        self.server.asked.append(method)
+        if self.id is None:
+            self.answer(202)
+        elif method in self.server.doing:
+            self.server.doing[method](self)
+        elif method in RESULTS:
+            self.result(RESULTS[method])
+        else:
+            self.say({"error": {"code": -32601, "message": "Method not found"}})
+
+    def result(self, result, **headers):
+        self.say({"result": result}, **headers)
+
+    def say(self, message, packed=False):
+        body = json.dumps({"jsonrpc": "2.0", "id": self.id, **message}).encode()
+        headers = {"content-type": "application/json", "mcp-session-id": "one"}
+        if packed:
+            body, headers["content-encoding"] = gzip.compress(body), "gzip"
+        self.answer(200, body, headers)
+
+    def answer(self, code, body=b"", headers=None):
+        self.send_response(code)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def stream(self, where):
+        """Say where messages are taken, and hand on the events of the test."""
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(f"event: endpoint\ndata: {where}\n\n".encode())
+        while (data := self.server.events.get()) is not None:
+            self.wfile.write(f"event: message\ndata: {json.dumps(data)}\n\n".encode())
+
+
+RESULTS = {
+    "initialize": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "raw", "version": "0"},
+    },
+    "tools/list": {"tools": [described("echo")]},
+    "tools/call": {"content": [{"type": "text", "text": "said"}]},
+}
+
+
+@pytest.fixture
+def raw():
+    made = []
+
+    def make():
+        server = Raw()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        made.append(server)
+        return server
+
+    yield make
+    for server in made:
+        server.let_go.set()
+        server.events.put(None)
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def app():
+    with satchel_of(mcp_message=1_000_000) as made:
+        yield made
+
+
+def called(app, name):
+    return asyncio.run(app.session().call(name, {}))
+
+
+def until(app, what):
+    changes = queue.SimpleQueue()
+    app.subscribe(changes.put)
+    while not what():
+        changes.get(timeout=ENOUGH)
+
+
+def down(app):
+    (told,) = [item for item in app.catalog.diagnostics if item.code == "mcp-server-down"]
+    return told.message
+
+
+def test_what_is_packed_is_refused_before_it_unfolds(app, raw):
+    server = raw()
+    big = {"content": [{"type": "text", "text": "x" * 900_000}]}
+    server.doing["tools/call"] = lambda it: it.result(big, packed=True)
+    app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
+    assert called(app, "echo").error_code == "tool_error"
+    until(app, lambda: "echo" in app.catalog.tools)
+    server.doing["tools/call"] = lambda it: it.result(big)
+    assert len(called(app, "echo").text) > 100_000
+
+
+def test_a_server_that_does_not_let_go_is_let_go_of(raw):
+    server = raw()
+
+    def hang_once(it):
+        del server.doing["tools/list"]
+        server.hang(it)
+
+    server.doing |= {"tools/list": hang_once, "DELETE": server.hang}
+    with satchel_of(mcp_connect=3) as app:
+        app.register_mcp_server(HttpServer(server.url), name="raw")
+        until(app, lambda: "echo" in app.catalog.tools)
+    assert "DELETE" in server.asked
+
+
+def test_a_server_that_falls_silent_is_noticed(raw, monkeypatch):
+    monkeypatch.setattr(server_supervisor, "_CHECK", 2)
+    server = raw()
+    server.doing["GET"] = server.hang
+    with satchel_of(mcp_connect=3) as app:
+        app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
+        server.doing["tools/list"] = server.hang
+        until(app, lambda: "echo" not in app.catalog.tools)
+        del server.doing["tools/list"]
+        until(app, lambda: "echo" in app.catalog.tools)
+
+
+def test_a_server_that_gives_no_answer_in_time_is_looked_at(raw, monkeypatch):
+    monkeypatch.setattr(server_supervisor, "_CHECK", 10**6)
+    server = raw()
+    server.doing["GET"] = server.hang
+    with satchel_of(mcp_connect=3) as app:
+        app.register_mcp_server(HttpServer(server.url), name="raw", group="basic", timeout=1)
+        server.doing |= {"tools/list": server.hang, "tools/call": server.hang}
+        assert called(app, "echo").error_code == "timeout"
+        until(app, lambda: "echo" not in app.catalog.tools)
+
+
+@pytest.mark.parametrize("stateless", [False, True])
+def test_a_server_that_dies_during_a_call_may_have_done_it(app, raw, stateless):
+    server = raw()
+
+    def die(it):
+        it.close_connection = True
+
+    server.doing["tools/call"] = die
+    client = RemoteClient(HttpServer(server.url), stateless=stateless)
+    app.register_mcp_server(client, name="raw", group="basic")
+    assert "may or may not have been done" in called(app, "echo").text
+
+
+# ---- server-sent events --------------------------------------------------------------------
+
+
+def test_over_sse_nothing_is_sent_to_another_host(app, raw):
+    server, other = raw(), raw()
+    server.doing["GET"] = lambda it: it.stream(other.url)
+    app.register_mcp_server(SseServer(server.url), name="raw")
+    assert "leads to another address" in down(app)
+    server.doing["GET"] = lambda it: it.answer(307, headers={"location": other.url})
+    app.remove_mcp_servers("raw")
+    app.register_mcp_server(SseServer(server.url), name="raw")
+    assert "leads to another address" in down(app)
+    assert other.asked == []
+
+
+def test_over_sse_a_server_may_send_on_to_another_of_its_paths(app, raw):
+    server = raw()
+
+    def send_on(it):
+        if it.path == "/mcp":
+            it.answer(307, headers={"location": "/mcp/"})
+        else:
+            it.stream("/messages")
+
+    def post(it):
+        it.answer(202)
+        server.events.put({"jsonrpc": "2.0", "id": it.id, "result": RESULTS["tools/list"]})
+
+    def begin(it):
+        it.answer(202)
+        server.events.put({"jsonrpc": "2.0", "id": it.id, "result": RESULTS["initialize"]})
+
+    def refuse(it):
+        it.answer(202)
+        error = {"code": -32601, "message": "Method not found"}
+        server.events.put({"jsonrpc": "2.0", "id": it.id, "error": error})
+
+    server.doing |= {"GET": send_on, "tools/list": post, "initialize": begin}
+    server.doing["server/discover"] = refuse
+    app.register_mcp_server(SseServer(server.url), name="raw")
+    assert "echo" in app.catalog.tools
+
+
+def test_over_sse_what_is_no_stream_is_said(app, raw):
+    server = raw()
+    server.doing["GET"] = lambda it: it.answer(200, b"<html>", {"content-type": "text/html"})
+    app.register_mcp_server(SseServer(server.url), name="raw")
+    assert "answered with no stream of events" in down(app)
+
+
+@pytest.mark.parametrize("kind", [HttpServer, SseServer])
+def test_why_a_server_cannot_be_reached_is_told_without_secrets(app, raw, kind):
+    server = raw()
+    for method in ("GET", "initialize", "server/discover"):
+        server.doing[method] = lambda it: it.answer(401)
+    address = server.url.replace("http://", "http://user:hush-hush@") + "?key=hush-hush"
+    app.register_mcp_server(kind(address), name="raw")
+    assert "hush" not in str(app.catalog.diagnostics)
+    assert "answered with status 401;" in down(app)
+
+
+def test_what_a_server_says_beside_a_status_is_told(app, raw):
+    server = raw()
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "not today"}}
+    body, headers = json.dumps(error).encode(), {"content-type": "application/json"}
+    for method in ("initialize", "server/discover"):
+        server.doing[method] = lambda it: it.answer(400, body, headers)
+    app.register_mcp_server(HttpServer(server.url), name="raw")
+    assert "not today" in down(app)
+
+
+def test_a_version_that_nobody_knows_is_told(app, raw):
+    server = raw()
+    old = RESULTS["initialize"] | {"protocolVersion": "1999-01-01"}
+    server.doing["initialize"] = lambda it: it.result(old)
+    app.register_mcp_server(HttpServer(server.url), name="raw")
+    assert "speaks a version of the protocol that is not known here" in down(app)

@@ -1,0 +1,24 @@
+import asyncio
+from concurrent.futures import Future
+
+from satchel.mcp_servers.remote_tool import RemoteTool
+from satchel.mcp_servers.tool_definitions import ToolDefinition
+from satchel.tools import ToolContext, ToolResult
+
+
+async def test_news_without_progress_is_no_chunk():
+    answer = Future()
+
+    def begin(definition, arguments, on_progress):
+        on_progress_later(on_progress, {"progress": 1})
+        return answer
+
+    on_progress_later = asyncio.get_running_loop().call_soon
+    tool = RemoteTool(ToolDefinition(name="a"), begin)
+    items = await tool.start({}, ToolContext(tool="a"))
+    # Heard of twice, once it was taken already.
+    asyncio.get_running_loop().call_soon(items.ag_frame.f_locals["self"]._news.set)
+    asyncio.get_running_loop().call_later(0.01, answer.set_result, ToolResult(content=()))
+    *chunks, result = [item async for item in items]
+    assert [chunk.metadata["progress"] for chunk in chunks] == [{"progress": 1}]
+    assert isinstance(result, ToolResult)

@@ -1,0 +1,279 @@
+import json
+import os
+import queue
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from described import PLAIN, described
+
+from satchel import Satchel, Settings
+from satchel.errors import DefinitionError
+from satchel.mcp_servers import HttpServer, SseServer, StdioServer
+from satchel.mcp_servers.pin_store import ServerOrigin
+from satchel.mcp_servers.server_declarations import DeclaredServer, unique_server_names, user_server
+from satchel.names import plugin_name_fault
+from satchel.settings import Limits
+
+SETTINGS = Settings(limits=Limits(mcp_connect=60))
+PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
+MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Write an open plugin that brings the plain server, and return the folder of plugins."""
+
+    def write(*tools, name="demo", **server):
+        folder = tmp_path / "plugins" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "plugin.json").write_text(json.dumps({"$schema": PLUGIN_SCHEMA, "name": name}))
+        (folder / "book.json").write_text(json.dumps([described(tool) for tool in tools]))
+        (folder / "run").write_text(
+            f'#!{sys.executable}\nimport os, sys, runpy\nsys.argv = ["plain", sys.argv[1]]\n'
+            f'runpy.run_path("{PLAIN}")\n'
+        )
+        (folder / "run").chmod(0o755)
+        servers = {
+            "box": {
+                "type": "stdio",
+                "command": "./run",
+                "args": ["${PLUGIN_ROOT}/book.json"],
+                **server,
+            }
+        }
+        (folder / "mcp.json").write_text(json.dumps({"$schema": MCP_SCHEMA, "mcpServers": servers}))
+        return folder.parent
+
+    return write
+
+
+@pytest.fixture
+def user_file(a_config_folder_of_its_own):
+    def write(text):
+        a_config_folder_of_its_own.mkdir(exist_ok=True)
+        path = a_config_folder_of_its_own / "satchel.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def table(name, book, more=""):
+    return f"[mcp.{name}]\ncommand = {sys.executable!r}\nargs = [{PLAIN!r}, {book!r}]\n{more}\n"
+
+
+def codes(app):
+    return [item.code for item in app.catalog.diagnostics if item.code.startswith("mcp-")]
+
+
+def test_what_a_file_fills_into_arguments_is_told_nowhere():
+    given = {"command": "x", "args": ["--auth=${TOKEN}", "--all"]}
+    server = user_server("box", given, "satchel.toml", {"TOKEN": "hush-hush", "OTHER": "y"}).server
+    assert server.args == ("--auth=hush-hush", "--all")
+    assert server.secrets == ("hush-hush",)
+    assert "hush" not in repr(server)
+
+
+# ---- of plugins ----------------------------------------------------------------------------
+
+
+def test_the_servers_of_an_enabled_plugin_are_carried(written):
+    with Satchel(plugins=[written("echo")], settings=SETTINGS) as app:
+        assert app.wait_for_mcp_servers(60)
+        assert [*app.catalog.tools] == ["echo"]
+        assert app.catalog.tools["echo"].source == "mcp:box"
+        assert codes(app) == []
+
+
+@pytest.mark.parametrize(
+    "options", [{"run_code": False}, {"settings": Settings(mcp_servers=False)}]
+)
+def test_reading_starts_no_process(written, options, tmp_path):
+    started = tmp_path / "started"
+    folder = written("echo")
+    (folder / "demo" / "run").write_text(f"#!/bin/sh\ntouch {started}\n")
+    with Satchel(plugins=[folder], **options) as app:
+        assert app.wait_for_mcp_servers(1)
+        assert codes(app) == ["mcp-not-started"]
+    assert not started.exists()
+
+
+def test_a_plugin_that_goes_takes_its_servers_and_one_that_comes_brings_them(written):
+    news = queue.SimpleQueue()
+    folder = written("echo")
+    with Satchel(plugins=[folder], settings=SETTINGS) as app, app.watching():
+        app.subscribe(news.put)
+
+        def until(names):
+            while [*app.catalog.tools] != names:
+                news.get(timeout=60)
+
+        app.wait_for_mcp_servers(60)
+        until(["echo"])
+        (folder / "demo" / "mcp.json").rename(hidden := folder / "demo" / "hidden")
+        until([])
+        hidden.rename(folder / "demo" / "mcp.json")
+        until(["echo"])
+
+
+def test_two_plugins_may_bring_servers_of_one_name(written):
+    written("echo", name="one")
+    folder = written("other", name="two")
+    with Satchel(plugins=[folder], settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+        sources = {entry.name: entry.source for entry in app.catalog.tools.values()}
+    assert sources == {"echo": "mcp:box", "other": "mcp:two-box"}
+
+
+def test_a_server_of_a_plugin_knows_its_folders_and_no_secrets(written, monkeypatch, tmp_path):
+    monkeypatch.setenv("A_SECRET", "hush")
+    monkeypatch.setenv("SATCHEL_DATA_DIR", str(tmp_path / "data"))
+    said = tmp_path / "said"
+    folder = written("echo")
+    (folder / "demo" / "run").write_text(f"#!/bin/sh\nenv > {said}.part\nmv {said}.part {said}\n")
+    with Satchel(plugins=[folder], settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+        assert codes(app) == ["mcp-server-down"]
+    lines = said.read_text().splitlines()
+    assert f"PLUGIN_ROOT={folder / 'demo'}" in lines
+    assert f"PLUGIN_DATA={tmp_path / 'data' / 'plugins' / 'demo'}" in lines
+    assert "A_SECRET=hush" not in lines
+
+
+# ---- of users ------------------------------------------------------------------------------
+
+
+def test_a_table_of_the_users_file_is_a_server(user_file, book):
+    user_file(table("box", book("echo", "other"), 'disable = "oth*"\n'))
+    with Satchel(settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+        assert [*app.catalog.tools] == ["echo"]
+
+
+def test_a_server_that_is_written_while_all_runs_comes_and_goes(user_file, book):
+    news = queue.SimpleQueue()
+    with Satchel(settings=SETTINGS) as app, app.watching():
+        app.subscribe(news.put)
+        path = user_file(table("box", book("echo")))
+        while "echo" not in app.catalog.tools:
+            news.get(timeout=60)
+        os.remove(path)
+        while "echo" in app.catalog.tools:
+            news.get(timeout=60)
+
+
+def test_a_server_that_is_removed_stays_away_though_it_is_written(user_file, book):
+    user_file(table("box", book("echo")))
+    with Satchel(settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+        app.remove_mcp_servers("box")
+        app.refresh()
+        assert "mcp:box" not in app.catalog.plugins
+
+
+def test_a_server_that_is_switched_off_is_not_started(user_file, tmp_path):
+    mark = tmp_path / "started"
+    user_file(f'disable = ["mcp:box"]\n[mcp.box]\ncommand = "touch"\nargs = ["{mark}"]\n')
+    with Satchel(settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+    assert not mark.exists()
+
+
+def test_a_table_that_cannot_be_used_is_told_and_the_others_are_carried(user_file, book):
+    path = user_file("[mcp.bad]\nurl = 3\n" + table("good", book("echo")))
+    with Satchel(settings=SETTINGS) as app:
+        app.wait_for_mcp_servers(60)
+        assert [*app.catalog.tools] == ["echo"]
+        (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-server-invalid"]
+    assert (problem.where.path, problem.message) == (
+        str(path),
+        "server 'bad' is left out: its url is no text",
+    )
+
+
+def test_a_table_says_all_that_code_can_say():
+    given = {
+        "command": "run",
+        "args": ["-x", "${WHERE}"],
+        "env": {"KEY": "k-${SECRET}"},
+        "cwd": "/srv",
+        "group": "basic",
+        "enable": ["a*"],
+        "timeout": 3,
+        "pin": "warn",
+    }
+    made = user_server("box", given, "file", {"WHERE": "here", "SECRET": "hush"})
+    server = StdioServer(command="run", args=("-x", "here"), env={"KEY": "k-hush"}, cwd="/srv")
+    plainly = replace(made, origin=ServerOrigin())
+    assert plainly == DeclaredServer(
+        owner="",
+        name="box",
+        path="file",
+        server=server,
+        groups=("basic",),
+        enable=("a*",),
+        timeout=3,
+        pin="warn",
+    )
+    assert (made.origin.source, made.origin.name) == ("file", "box")
+    url = {"url": "https://a.org/mcp", "headers": {"A": "b"}}
+    assert user_server("box", url, "", {}).server == HttpServer("https://a.org/mcp", {"A": "b"})
+    old = {**url, "transport": "sse"}
+    assert user_server("box", old, "", {}).server == SseServer("https://a.org/mcp", {"A": "b"})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({}, "either a command or a url"),
+        ({"command": "x", "url": "https://a"}, "either a command or a url"),
+        ({"comand": "x"}, "did you mean 'command'"),
+        ({"command": "x", "args": "-a"}, "args is no list"),
+        ({"command": "x", "env": {"A": 1}}, "env is no table"),
+        ({"command": "x", "pin": "on"}, "pin is"),
+        ({"command": "x", "timeout": -1}, "timeout is"),
+        ({"command": "x", "timeout": True}, "timeout is"),
+        ({"url": "${NO_SUCH}"}, "has no NO_SUCH"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(wrong, why):
+    with pytest.raises(DefinitionError, match=why):
+        user_server("box", wrong, "", {})
+
+
+def test_names_are_their_own():
+    item = DeclaredServer(owner="one", name="box", path="", server=StdioServer(command="x"))
+    other = DeclaredServer(owner="two", name="box", path="", server=StdioServer(command="y"))
+    basic = DeclaredServer(owner="two", name="basic", path="", server=StdioServer(command="z"))
+    made = unique_server_names([item, other, basic], ["two-basic"])
+    assert made == {"box": item, "two-box": other, "two-basic-2": basic}
+    assert [*unique_server_names([item], ["box"])] == ["one-box"]
+
+
+def test_no_server_is_dropped_for_its_name():
+    items = [
+        DeclaredServer(owner="p" * 40, name="a" * 60, path="", server=StdioServer(command=str(n)))
+        for n in range(15)
+    ]
+    made = unique_server_names(items, [])
+    assert [*made.values()] == items
+    assert [name for name in made if plugin_name_fault(name)] == []
+
+
+def test_how_a_server_is_reached_counts_as_it_is_written():
+    def origin(url, key):
+        return user_server("box", {"url": url}, "file", {"KEY": key}).origin
+
+    same = origin("https://a.org?key=${KEY}", "old")
+    assert origin("https://a.org?key=${KEY}", "new") == same
+    assert origin("https://b.org?key=${KEY}", "old") != same
+    assert "old" not in f"{same!r}{same.reached}"
+
+
+def test_the_file_of_a_project_counts_only_when_it_is_named(tmp_path, book):
+    Path(tmp_path, "satchel.toml").write_text(table("box", book("echo")))
+    with Satchel(settings=SETTINGS, project=tmp_path) as app:
+        app.wait_for_mcp_servers(60)
+        assert [*app.catalog.tools] == ["echo"]

@@ -1,0 +1,393 @@
+import asyncio
+import sys
+
+import pytest
+
+from satchel.settings import Limits
+from satchel.sources import Precedence
+
+HOOKS = '''
+import satchel
+
+@satchel.tool
+def hello(name: str) -> str:
+    """Say hello."""
+    return "Hello " + name
+
+@satchel.hookimpl
+def satchel_tools():
+    return [hello]
+'''
+
+
+def names(supply):
+    return [tool.name for tool in supply.tools]
+
+
+# ---- reading a folder ---------------------------------------------------------------------
+
+
+def test_a_folder_that_is_only_read_is_described_and_not_run(load, tmp_path, tool_source):
+    supply = load(
+        "version: 1.2.0\ndescription: A demo.\n",
+        run=False,
+        tools=tool_source + "\nraise SystemExit(3)",
+    )
+    assert (supply.name, supply.version, supply.description) == ("demo", "1.2.0", "A demo.")
+    assert (supply.failed, supply.code, supply.rank) == (False, None, (0,))
+    assert supply.path == supply.unit == str(tmp_path / "demo")
+    assert supply.skills == (str(tmp_path / "demo/skills"),)
+    (tool,) = supply.tools
+    assert (tool.name, tool.description, tool.tool) == ("hello", "Say hello.", None)
+    assert tool.path == str(tmp_path / "demo/tools.py")
+
+
+def test_a_folder_without_a_usable_manifest_is_listed_by_its_folder_name(load, codes):
+    supply = load("groups: 7\n")
+    assert (supply.name, supply.failed, supply.groups) == ("demo", True, ())
+    assert codes(supply) == ["plugin-field-type"]
+
+
+# ---- importing a folder -------------------------------------------------------------------
+
+
+def test_an_imported_tool_can_be_called(load, tool_source):
+    supply = load(tools=tool_source)
+    (offered,) = supply.tools
+    assert asyncio.run(offered.tool.execute(name="you")) == "Hello you"
+    assert supply.diagnostics == ()
+
+
+def test_a_folder_without_tools_brings_its_skills_alone(load, tmp_path):
+    supply = load()
+    assert (supply.tools, supply.failed, supply.code) == ((), False, None)
+    assert supply.skills == (str(tmp_path / "demo/skills"),)
+
+
+@pytest.mark.parametrize("file", ["main.py", "main/__init__.py"])
+def test_the_manifest_names_the_module_of_the_tools(load, tmp_path, tool_source, file):
+    path = tmp_path / "demo" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(tool_source)
+    (tool,) = load("tools: main\n").tools
+    assert (tool.name, tool.path) == ("hello", str(path))
+
+
+def test_an_import_that_fails_is_told_with_its_place(load, codes, tmp_path):
+    supply = load(tools="\n1/0\n")
+    (problem,) = supply.diagnostics
+    assert (supply.failed, supply.tools, supply.code) == (True, (), None)
+    assert problem.code == "plugin-import-failed"
+    assert str(problem.where) == f"{tmp_path / 'demo/tools.py'}:2"
+    assert "ZeroDivisionError" in problem.message
+
+
+def test_an_import_that_hangs_is_told_with_its_limit(load):
+    supply = load(
+        limits=Limits(plugin_import=0.1), tools="import threading\nthreading.Event().wait(2)\n"
+    )
+    (problem,) = supply.diagnostics
+    assert (problem.code, problem.fix) == (
+        "plugin-import-timeout",
+        "do the slow work inside a tool",
+    )
+
+
+def test_a_long_and_hidden_message_is_made_fit_to_print(load):
+    (problem,) = load(tools="raise ValueError('x\\x1b[2J\\n' * 500)\n").diagnostics
+    assert len(problem.message) == 500
+    assert problem.message.isprintable()
+
+
+def test_code_that_does_not_compile_is_told_and_not_imported(load, codes):
+    assert codes(load(tools="def f(:\n")) == ["plugin-syntax"]
+
+
+CLASS = """
+from satchel import Tool
+
+class T(Tool):
+    name, description, parameters = "x", "X.", {}
+    %s
+
+    async def execute(self):
+        pass
+
+bad = T()
+"""
+FLAWS = {
+    "name": "from satchel import tool\n@tool(name='no good name')\ndef bad(): pass\n",
+    "type": "from satchel import tool\nimport io\n@tool\ndef bad(x: io.BytesIO): pass\n",
+    "no-name": CLASS % "name = None",
+    "no-description": CLASS % "description = property()",
+    "description": CLASS % "description = None",
+    "group": CLASS % "group = 7",
+    "keys": CLASS % "parameters = {1: 2, 'a': 3}",
+    "schema": CLASS % "to_schema = None",
+}
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_a_tool_that_cannot_be_described_costs_its_plugin_that_one_tool(
+    load, codes, tool_source, flaw
+):
+    supply = load(tools=tool_source + FLAWS[flaw])
+    assert names(supply) == ["hello"]
+    assert (codes(supply), supply.failed, supply.flawed) == (["plugin-tool-invalid"], False, True)
+
+
+def test_a_schema_that_leaves_the_process_fails_its_plugin(load, codes, tool_source):
+    source = tool_source + CLASS % "def to_schema(self): raise SystemExit(3)"
+    supply = load(tools=source)
+    assert (codes(supply), supply.failed, supply.code) == (["plugin-tool-invalid"], True, None)
+
+
+def test_a_schema_that_takes_forever_is_given_up(load, codes):
+    source = (
+        "from satchel import Tool\nimport threading\nclass T(Tool):\n"
+        "  name = description = 'x'\n  parameters = {}\n"
+        "  async def execute(self): pass\n"
+        "  def to_schema(self): threading.Event().wait(2)\nt = T()\n"
+    )
+    assert codes(load(limits=Limits(hook=0.1), tools=source)) == ["plugin-tool-invalid"]
+
+
+@pytest.mark.parametrize("run", [True, False])
+def test_of_two_tools_of_one_name_in_one_plugin_the_first_counts(load, codes, run):
+    source = (
+        "from satchel import tool\n"
+        "@tool(name='same')\ndef one():\n    'One.'\n"
+        "@tool(name='same')\ndef two():\n    'Two.'\n"
+    )
+    supply = load(run=run, tools=source)
+    assert [(tool.name, tool.description) for tool in supply.tools] == [("same", "One.")]
+    assert codes(supply) == ["tool-shadowed"]
+
+
+def test_what_importing_changed_in_the_process_is_told(load, codes, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    supply = load(tools="import os\nos.chdir('/')\n")
+    assert codes(supply) == ["plugin-meddled"]
+    assert not supply.failed
+
+
+def test_a_tool_is_another_version_when_its_code_or_schema_changes(load, tool_source):
+    first = load(tools=tool_source).tools[0].version
+    moved = load(tools="\n\n# a comment\n" + tool_source).tools[0].version
+    body = load(tools=tool_source.replace("Hello ", "Ahoy ")).tools[0].version
+    schema = load(tools=tool_source.replace("name: str", "name: int")).tools[0].version
+    assert first == moved
+    assert len({first, body, schema}) == 3
+
+
+# ---- the groups of a folder ---------------------------------------------------------------
+
+
+def groups_of(supply):
+    return [(group.name, group.active, group.tools) for group in supply.groups]
+
+
+def test_a_plugin_is_a_group_of_its_own_name(load, tool_source):
+    (group,) = load("description: A demo.\nnotes: Be kind.\n", tools=tool_source).groups
+    assert (group.name, group.description, group.notes) == ("demo", "A demo.", "Be kind.")
+
+
+def test_a_plugin_that_declares_groups_and_says_nothing_for_itself_has_only_those(load):
+    supply = load("active: false\ngroups:\n  maps:\n    active: true\n    tools: [hello]\n")
+    assert groups_of(supply) == [("maps", True, ("hello",))]
+
+
+@pytest.mark.parametrize("word", ["active: true\n", "active: false\nnotes: Be kind.\n"])
+def test_a_plugin_that_speaks_for_itself_has_its_own_group_first(load, word):
+    supply = load(word + "groups:\n  maps:\n")
+    assert [group.name for group in supply.groups] == ["demo", "maps"]
+
+
+def test_a_plugin_that_describes_the_group_of_its_name_has_it_once(load):
+    supply = load("active: true\ngroups:\n  maps:\n  demo:\n    description: Mine.\n")
+    assert [group.name for group in supply.groups] == ["maps", "demo"]
+
+
+def test_a_group_of_a_folder_lists_skills_and_requires_keys(load):
+    manifest = "groups:\n  maps:\n    skills: [pdf, docx]\n    requires: [TOKEN]\n"
+    (group,) = load(manifest).groups
+    assert (group.skills, group.requires) == (("pdf", "docx"), ("TOKEN",))
+
+
+@pytest.mark.parametrize("run", [True, False])
+def test_a_tool_brings_along_the_groups_that_it_names(load, tool_source, run):
+    source = tool_source.replace("@tool", "@tool(group=['maps', 'geo'])")
+    (hello,) = load("groups:\n  maps:\n  geo:\n", run=run, tools=source).tools
+    assert hello.groups == ("maps", "geo")
+
+
+def test_a_group_that_lists_a_tool_which_is_not_there_says_so(load, codes, tool_source):
+    supply = load("groups:\n  maps:\n    tools: [hello, absent]\n", tools=tool_source)
+    assert codes(supply) == ["plugin-group-unknown"]
+    assert "'absent'" in supply.diagnostics[0].message
+
+
+# ---- packages -----------------------------------------------------------------------------
+
+
+def test_a_package_that_is_only_read_is_listed_and_not_imported(package):
+    supply = package("raise SystemExit(3)", run=False)
+    assert (supply.name, supply.source, supply.version) == ("acme", "acme-tools", "1.0")
+    assert (supply.scope, supply.description) == (Precedence.PLUGIN, "Sums up.")
+    assert supply.unit == "acme-tools:acme"
+    assert (supply.tools, supply.code) == ((), None)
+    assert "acme_plugin" not in sys.modules
+
+
+def test_a_package_brings_what_its_hooks_return(package, tmp_path):
+    source = HOOKS + (
+        "from satchel import Group\n"
+        "@satchel.hookimpl\ndef satchel_groups():\n"
+        "    return [Group('maps', tools=('hello', 'absent'))]\n"
+        f"@satchel.hookimpl\ndef satchel_skill_folders():\n    return [{str(tmp_path)!r}]\n"
+    )
+    supply = package(source)
+    assert (names(supply), groups_of(supply)) == (["hello"], [("maps", False, ("hello", "absent"))])
+    assert supply.skills == (str(tmp_path),)
+    assert [item.code for item in supply.diagnostics] == ["plugin-group-unknown"]
+
+
+def test_a_package_without_groups_is_a_group_of_its_own_name(package):
+    (group,) = package(HOOKS).groups
+    assert (group.name, group.description) == ("acme", "Sums up.")
+
+
+def test_a_package_whose_import_fails_is_told(package, codes, tmp_path):
+    supply = package("raise SystemExit(3)")
+    assert (codes(supply), supply.failed) == (["plugin-import-failed"], True)
+    assert supply.diagnostics[0].where.path.startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "def satchel_tools():\n    raise SystemExit(3)",
+        "def satchel_tools():\n    return 7",
+        "def satchel_tool():\n    return []",
+        "def satchel_skill_folders():\n    return ['skills']",
+        "def satchel_groups():\n    return [satchel.Group(name=None)]",
+    ],
+    ids=["exits", "no-list", "unknown", "relative", "group"],
+)
+def test_a_package_whose_hooks_fail_is_told_and_forgotten(package, codes, hook):
+    supply = package(f"import satchel\n@satchel.hookimpl\n{hook}\n")
+    assert (codes(supply), supply.failed) == (["plugin-hook-failed"], True)
+    assert "acme_plugin" not in sys.modules
+
+
+@pytest.mark.parametrize("item", ["'text'", "7", "None", "int", "lambda x: x"])
+def test_what_cannot_be_a_tool_costs_its_package_nothing_else(package, codes, item):
+    supply = package(HOOKS.replace("[hello]", f"[{item}, hello]"))
+    assert names(supply) == ["hello"]
+    assert (codes(supply), supply.failed) == (["plugin-tool-invalid"], False)
+
+
+def test_a_package_may_bring_functions_and_tools(package):
+    items = "[hello, satchel.FunctionTool(hello, name='made'), print_]"
+    supply = package(HOOKS.replace("[hello]", items) + "def print_(text: str): pass\n")
+    assert names(supply) == ["hello", "made", "print_"]
+
+
+def test_a_hook_that_hangs_is_given_up(package, codes):
+    source = (
+        "import satchel, threading\n@satchel.hookimpl\n"
+        "def satchel_tools():\n    threading.Event().wait(2)\n"
+    )
+    supply = package(source, limits=Limits(hook=0.1))
+    assert codes(supply) == ["plugin-hook-failed"]
+    assert "longer than 0.1 seconds" in supply.diagnostics[0].message
+
+
+def test_an_entry_point_whose_name_cannot_be_used_is_not_imported(package, codes):
+    supply = package("raise SystemExit(3)", name="no good name")
+    assert (codes(supply), supply.failed) == (["plugin-name-shape"], True)
+
+
+def test_a_package_can_be_imported_anew(package):
+    first = package(HOOKS)
+    second = package(HOOKS.replace("Hello ", "Ahoy, "))
+    assert asyncio.run(first.tools[0].tool.execute(name="you")) == "Hello you"
+    assert asyncio.run(second.tools[0].tool.execute(name="you")) == "Ahoy, you"
+
+
+# ---- tools that the manifest chooses --------------------------------------------------------
+
+TWO = """
+from satchel import Tool, tool
+
+@tool(name="first", group="own")
+def one() -> str:
+    "The first."
+    return "one"
+
+@tool
+def broken(x: complex) -> str:
+    "Nobody can describe it."
+    return "broken"
+
+class Made(Tool):
+    name = "made"
+    async def execute(self) -> str:
+        return "made"
+
+thing = Made()
+"""
+MORE = """
+def plain(x: int) -> str:
+    "A plain function."
+    return f"plain {x}"
+"""
+CHOSEN = "tools:\n- first\n- made\n- {name: renamed, function: 'tools:thing'}\n"
+CHOSEN += "- {name: simple, function: 'code.more:plain'}\n"
+
+
+def test_a_manifest_chooses_tools_of_several_modules_and_names_them(load, codes, tmp_path):
+    (tmp_path / "demo/code").mkdir(parents=True)
+    (tmp_path / "demo/code/more.py").write_text(MORE)
+    supply = load(CHOSEN, tools=TWO)
+    assert codes(supply) == []
+    assert names(supply) == ["first", "made", "renamed", "simple"]
+    first, made, renamed, simple = supply.tools
+    assert first.groups == ("own",)
+    assert (made.tool.name, renamed.tool.name) == ("made", "renamed")
+    assert renamed.tool is not made.tool
+    assert simple.description == "A plain function."
+    assert simple.path == str(tmp_path / "demo/code/more.py")
+    assert list(simple.tool.parameters["properties"]) == ["x"]
+
+
+def test_a_chosen_tool_that_is_not_there_costs_only_itself(load, codes):
+    supply = load("tools: [first, gone, {function: 'tools:absent'}]\n", tools=TWO)
+    assert names(supply) == ["first"]
+    assert codes(supply) == ["plugin-group-unknown", "plugin-group-unknown"]
+    assert "'gone'" in supply.diagnostics[0].message
+
+
+def test_what_is_chosen_and_no_tool_is_told(load, codes):
+    supply = load("tools: [{name: x, function: 'tools:Made'}, first]\n", tools=TWO)
+    assert names(supply) == ["first"]
+    assert codes(supply) == ["plugin-tool-invalid"]
+
+
+def test_a_declared_configuration_is_carried_along(load):
+    for run in (True, False):
+        supply = load("config: {api_key: {type: secret}}\n", run=run)
+        assert [field.name for field in supply.config] == ["api_key"]
+
+
+def test_what_asks_for_a_process_of_its_own_is_not_run_in_this_one(load, codes, tool_source):
+    manifest = "active: true\nnotes: Mind.\nisolation: process\n"
+    supply = load(manifest, tools=tool_source + "\nraise SystemExit\n")
+    assert codes(supply) == ["plugin-not-isolated"]
+    assert (supply.tools, supply.failed, supply.code) == ((), False, None)
+    assert supply.groups[0].notes == "Mind."
+
+
+def test_what_asks_for_a_process_of_its_own_is_read_like_any_other(load, codes, tool_source):
+    supply = load("isolation: process\n", run=False, tools=tool_source)
+    assert (names(supply), codes(supply)) == (["hello"], [])

@@ -1,0 +1,128 @@
+"""The documents of a catalog: what its tools and skills are found by."""
+
+from dataclasses import replace
+
+import pytest
+
+from satchel.catalog import Catalog, GroupEntry, SkillEntry, State, ToolEntry
+from satchel.formats import read_skill
+from satchel.search import SearchDocument, SearchIndex, documents_of
+from satchel.settings import Limits
+from satchel.sources import Precedence
+from satchel.tools import FunctionTool, Tool
+
+SOURCE = {"source": "here", "scope": Precedence.EXPLICIT, "path": "", "unit": "", "rank": ()}
+
+
+def tool_entry(name, tool=None, group="maps"):
+    return ToolEntry(
+        name=name, description="Does it.", groups=(group,), version="1", tool=tool, **SOURCE
+    )
+
+
+def skill_entry(name, frontmatter=""):
+    text = f"---\nname: {name}\ndescription: Does it.\n{frontmatter}---\nBody.\n"
+    manifest = read_skill(text.encode(), name, name, Limits()).value
+    return SkillEntry(
+        name=name, description="Does it.", manifest=manifest, key=name, digest="", **SOURCE
+    )
+
+
+MAPS = GroupEntry(name="maps", description="Geocoding and routes.", **SOURCE)
+
+
+def only(*tools, skills=(), groups=(MAPS,)) -> SearchDocument:
+    (document,) = documents_of(Catalog(1, tuple(skills), tuple(tools), tuple(groups)))
+    return document
+
+
+class Own(Tool):
+    """A tool whose schema is given."""
+
+    def __init__(self, parameters):
+        self.name, self.description, self.given = "own", "Does it.", parameters
+
+    @property
+    def parameters(self):
+        if isinstance(self.given, Exception):
+            raise self.given
+        return self.given
+
+    async def execute(self): ...
+
+
+def test_a_tool_is_found_by_its_group_and_its_parameters():
+    def route(start_place: str, maxHours: int = 3):  # noqa: N803 - such names are the test
+        """Find a route.
+
+        Args:
+            start_place: Town or street.
+        """
+
+    document = only(tool_entry("route", FunctionTool(route)))
+    assert (document.kind, document.name, document.description) == ("tool", "route", "Does it.")
+    index = SearchIndex()
+    index.bring_up_to_date([document])
+    for word in ("maps", "geocoding", "start", "street", "maxhours", "hours"):
+        assert index.search(word), word
+
+
+def test_a_tool_whose_code_was_not_run_is_found_by_its_group():
+    assert only(tool_entry("route")).more == "maps Geocoding and routes."
+    assert only(tool_entry("route"), groups=()).more == "maps"
+
+
+def test_the_basic_group_says_nothing_of_its_tools():
+    assert only(tool_entry("route", group="basic")).more == ""
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *(ValueError("broken"), None, [], "text", {}, {"properties": None}, {"properties": [1]}),
+        *({"properties": {1: {}}}, {"properties": {"": None}}, {"properties": {"": {}}}),
+    ],
+    ids=repr,
+)
+def test_a_tool_whose_parameters_are_odd_is_found_by_the_rest(parameters):
+    document = only(tool_entry("own", Own(parameters)))
+    assert document.description == "Does it."
+    assert document.more.strip() == "maps Geocoding and routes."
+
+
+def test_a_property_without_a_text_counts_by_its_name():
+    schema = {"properties": {"first": True, "second": {"description": 5}}}
+    assert only(tool_entry("own", Own(schema))).more.endswith(" first second")
+
+
+@pytest.mark.parametrize(
+    ("frontmatter", "more"),
+    [
+        ("", ""),
+        ("metadata:\n  tags: maps, routes\n  author: me\n", "maps, routes"),
+        ("metadata:\n  keywords: [maps, [deep], routes]\n", "maps routes"),
+        ("metadata:\n  keywords:\n    a: b\n", ""),
+        ("tags: [maps]\nkeywords: routes\n", "routes maps"),
+    ],
+)
+def test_a_skill_is_found_by_its_keywords(frontmatter, more):
+    document = only(skills=[skill_entry("walk", frontmatter)])
+    assert document == SearchDocument(kind="skill", name="walk", description="Does it.", more=more)
+
+
+def test_a_skill_that_models_do_not_see_is_a_document_like_others():
+    assert only(skills=[skill_entry("walk", "disable-model-invocation: true\n")]).name == "walk"
+
+
+def test_what_is_not_served_is_no_document():
+    broken = replace(skill_entry("a"), manifest=None, state=State.FAILED)
+    shadowed = replace(tool_entry("b"), state=State.SHADOWED)
+    catalog = Catalog(1, (broken,), (shadowed,))
+    assert list(documents_of(catalog)) == []
+
+
+def test_an_unchanged_catalog_gives_the_same_documents():
+    catalog = Catalog(1, (skill_entry("walk"),), (tool_entry("route"),), (MAPS,))
+    index = SearchIndex()
+    assert index.bring_up_to_date(documents_of(catalog)) == 2
+    assert index.bring_up_to_date(documents_of(catalog)) == 0

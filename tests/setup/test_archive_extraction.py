@@ -1,0 +1,351 @@
+"""Archives of strangers: whatever they hold, nothing is written outside, and nothing half stays."""
+
+import gzip
+import io
+import os
+import stat
+import tarfile
+import zipfile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from satchel.errors import SatchelError
+from satchel.setup.archive_extraction import Extraction, stem_of
+from satchel.setup.folder_placement import removed
+
+Members = list[tuple[tarfile.TarInfo, bytes]]
+
+
+def file(name: str, data: bytes = b"data", mode: int = 0o644) -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(data), mode
+    return info, data
+
+
+def special(name: str, kind: bytes, link: str = "") -> tuple[tarfile.TarInfo, bytes]:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info, b""
+
+
+def symlink(name: str, link: str) -> tuple[tarfile.TarInfo, bytes]:
+    return special(name, tarfile.SYMTYPE, link)
+
+
+def hardlink(name: str, link: str) -> tuple[tarfile.TarInfo, bytes]:
+    return special(name, tarfile.LNKTYPE, link)
+
+
+def folder(name: str) -> tuple[tarfile.TarInfo, bytes]:
+    return special(name, tarfile.DIRTYPE)
+
+
+def tar(path, *members, mode="w"):
+    with tarfile.open(path, mode) as archive:
+        for info, data in members:
+            archive.addfile(info, io.BytesIO(data))
+    return path
+
+
+def zipped(path, *members):
+    """Write (name, data, mode) into a zip; a mode with a type makes links and the like."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data, mode in members:
+            info = zipfile.ZipInfo("x")
+            info.filename = info.orig_filename = name
+            info.external_attr = mode << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, data)
+    return path
+
+
+@pytest.fixture
+def world(tmp_path):
+    """A folder to extract in, beside something that must not be touched."""
+    base = tmp_path / "data"
+    base.mkdir()
+    (tmp_path / "secret").write_text("s")
+    return base
+
+
+def extract(archive, target, **limits):
+    Extraction(archive=str(archive), target=str(target), **limits).run()
+    return sorted(str(p.relative_to(target)) for p in target.rglob("*"))
+
+
+def assert_refused(archive, world, match=".", **limits):
+    """Nothing came of it: neither inside nor outside."""
+    before = sorted(world.parent.rglob("*"))
+    with pytest.raises(SatchelError, match=match):
+        Extraction(archive=str(archive), target=str(world / "out"), **limits).run()
+    assert sorted(world.parent.rglob("*")) == before
+    assert (world.parent / "secret").read_text() == "s"
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_a_tar_is_taken_apart_however_it_is_packed(world, mode):
+    members = [folder("a"), file("a/b", b"x"), file("./c/d", b"y" * 5_000_000), symlink("l", "a/b")]
+    archive = tar(world / "m.tar", *members, mode=mode)
+    assert extract(archive, world / "out") == ["a", "a/b", "c", "c/d", "l"]
+    assert (world / "out/l").read_bytes() == b"x"
+    assert (world / "out/c/d").stat().st_size == 5_000_000
+    assert sorted(os.listdir(world)) == ["m.tar", "out"]
+
+
+def test_a_zip_is_taken_apart(world):
+    members = [("a/", b"", 0), ("a/b", b"x", 0o644), ("l", b"a/b", stat.S_IFLNK | 0o777)]
+    archive = zipped(world / "m.zip", *members)
+    assert extract(archive, world / "out") == ["a", "a/b", "l"]
+    assert (world / "out/l").read_bytes() == b"x"
+
+
+def test_a_program_stays_one_and_no_other_right_is_taken_over(world):
+    archive = tar(world / "m.tar", file("run", mode=0o6777), file("text", mode=0o000))
+    extract(archive, world / "out")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE((world / "out/run").stat().st_mode) == 0o777 & ~mask
+    assert stat.S_IMODE((world / "out/text").stat().st_mode) == 0o666 & ~mask
+
+
+def test_what_was_there_is_replaced_once_all_is_extracted(world):
+    (world / "out").mkdir()
+    (world / "out/old").write_text("")
+    extract(tar(world / "m.tar", file("new")), world / "out")
+    assert os.listdir(world / "out") == ["new"]
+    with pytest.raises(SatchelError):
+        extract(tar(world / "n.tar", file("newer"), file("../x")), world / "out")
+    assert os.listdir(world / "out") == ["new"]
+    assert sorted(os.listdir(world)) == ["m.tar", "n.tar", "out"]
+
+
+BAD_NAMES = ["../x", "a/../../x", "/etc/x", "C:/x", "c:x", "a\\..\\x", "..", "a/..", "\\\\x\\y"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_a_name_that_leads_out_is_refused(world, name):
+    assert_refused(tar(world / "m.tar", file("ok"), file(name)), world)
+    assert_refused(zipped(world / "m.zip", ("ok", b"", 0), (name, b"x", 0)), world)
+
+
+BAD_LINKS = {
+    "absolute": [symlink("l", "/etc/passwd")],
+    "upwards": [symlink("l", "../secret")],
+    "deeper upwards": [symlink("a/l", "../../secret")],
+    "in between": [symlink("l", "a/../../secret")],
+    "to itself in between": [folder("d/e"), symlink("d/l", ".."), symlink("k", "d/l/../secret")],
+    "a chain": [folder("a/b"), symlink("u", "a/b"), symlink("v", "u/../../../secret")],
+    "links in links": [
+        folder("a/b/c"),
+        symlink("p", "a/b/c"),
+        symlink("a/b/c/q", "../../.."),
+        symlink("r", "p/q/../secret"),
+    ],
+    "through a link": [symlink("l", "."), file("l/x")],
+    "through a later link": [file("l/x"), symlink("l", ".")],
+    "the folder itself": [symlink(".", "a")],
+    "nowhere": [symlink("l", "")],
+    "hard and absolute": [hardlink("l", "/etc/passwd")],
+    "hard and upwards": [hardlink("l", "../secret")],
+    "hard through a link": [symlink("s", "."), hardlink("l", "s/x")],
+    "hard to what is not there": [hardlink("l", "gone")],
+    "hard to a folder": [folder("a"), hardlink("l", "a")],
+    "a drive": [symlink("l", "C:/x")],
+    "backslashes": [symlink("a/l", "..\\..\\secret")],
+}
+
+
+@pytest.mark.parametrize("members", BAD_LINKS.values(), ids=BAD_LINKS)
+def test_a_link_that_leads_out_is_refused(world, members):
+    assert_refused(tar(world / "m.tar", *members), world)
+
+
+ESCAPES = {
+    "a link through links": [symlink("a/b", ".."), symlink("l", "a/b/.."), symlink("l/x", "y")],
+    "folders through links": [symlink("a/b", ".."), symlink("l", "a/b/.."), symlink("l/d/e", "y")],
+    "a link through one inside": [folder("a"), symlink("l", "a"), symlink("l/x", "y")],
+}
+
+
+@pytest.mark.parametrize("members", ESCAPES.values(), ids=ESCAPES)
+def test_nothing_is_made_through_a_link_not_even_for_a_moment(world, members, monkeypatch):
+    made = []
+    for name, at in (("symlink", 1), ("mkdir", 0)):
+        real = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda *a, real=real, at=at, **k: (_note(a[at]), real(*a, **k))
+        )
+
+    def _note(path):
+        made.append(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
+
+    assert_refused(tar(world / "m.tar", *members), world, "lies below a link")
+    assert made
+    hidden = str(world / ".out.")
+    assert [path for path in made if not path.startswith(hidden)] == []
+
+
+@pytest.mark.parametrize("link", [b"/etc/passwd", b"../secret", b"x" * 5000, b"a\0b"])
+def test_a_link_in_a_zip_that_leads_out_is_refused(world, link):
+    archive = zipped(world / "m.zip", ("l", link, stat.S_IFLNK | 0o777))
+    assert_refused(archive, world)
+
+
+def test_hard_links_among_the_files_are_kept(world):
+    extract(tar(world / "m.tar", file("a", b"x"), hardlink("b/c", "a")), world / "out")
+    assert (world / "out/b/c").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, b"Z"])
+def test_devices_and_the_like_are_refused(world, kind):
+    assert_refused(tar(world / "m.tar", special("x", kind)), world, "neither a file")
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
+def test_devices_in_a_zip_are_refused(world, kind):
+    assert_refused(zipped(world / "m.zip", ("x", b"", kind | 0o644)), world, "neither a file")
+
+
+def test_one_name_twice_is_refused(world):
+    assert_refused(tar(world / "m.tar", file("a"), file("./a")), world, "in it twice")
+    assert_refused(tar(world / "m.tar", file("a"), symlink("a", "b")), world, "in it twice")
+
+
+def test_a_bomb_is_stopped_by_what_comes_out_of_it(world):
+    bomb = zipped(world / "m.zip", ("a", b"\0" * 3_000_000, 0o644))
+    assert bomb.stat().st_size < 10_000
+    assert_refused(bomb, world, "more than 1000000 bytes", most_bytes=1_000_000)
+    packed = tar(world / "m.tar", file("a", b"\0" * 3_000_000), mode="w:gz")
+    assert_refused(packed, world, "more than 1000000 bytes", most_bytes=1_000_000)
+    several = tar(world / "n.tar", *(file(f"f{n}", b"x" * 400) for n in range(3)))
+    assert_refused(several, world, "more than 1000 bytes", most_bytes=1000)
+
+
+def test_a_bomb_of_names_is_stopped(world):
+    many = tar(world / "m.tar", *(file(f"f{n}", b"") for n in range(11)))
+    assert_refused(many, world, "more than 10 files", most_files=10)
+    info, data = file("x")
+    info.pax_headers = {"comment": "a" * 20_000_000}
+    assert_refused(tar(world / "n.tar", (info, data), mode="w:xz"), world, "too large")
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"\x1f\x8b\x08", b"BZh9", b"no archive" * 99])
+def test_what_is_no_archive_is_told(world, data):
+    (world / "m").write_bytes(data)
+    assert_refused(world / "m", world, "cannot be extracted")
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_an_archive_that_is_cut_off_leaves_nothing(world, mode):
+    archive = tar(world / "m.tar", file("a"), file("b", os.urandom(100_000)), mode=mode)
+    archive.write_bytes(archive.read_bytes()[:60_000])
+    assert_refused(archive, world)
+
+
+def damaged(archive, *places):
+    """Turn bytes around, at places counted from the end if they are negative."""
+    data = bytearray(archive.read_bytes())
+    for at in places:
+        data[at] ^= 0xFF
+    archive.write_bytes(data)
+    return archive
+
+
+def test_a_tar_with_a_damaged_header_is_refused(world):
+    archive = tar(world / "m.tar", *(file(name, name.encode() * 1000) for name in "abc"))
+    assert_refused(damaged(archive, 1536 + 148), world, "damaged or cut off")
+
+
+@pytest.mark.parametrize("size", [1536, 1536 + 100, 3 * 1536])
+def test_a_tar_without_its_end_is_refused(world, size):
+    archive = tar(world / "m.tar", *(file(name, name.encode() * 1000) for name in "abc"))
+    archive.write_bytes(archive.read_bytes()[:size])
+    assert_refused(archive, world)
+
+
+def test_a_tar_with_one_block_of_zeros_is_whole(world):
+    archive = tar(world / "m.tar", file("a", b"x"))
+    archive.write_bytes(archive.read_bytes()[: 3 * 512])
+    assert extract(archive, world / "out") == ["a"]
+
+
+@pytest.mark.parametrize("at", [4_000_000, -6])
+def test_the_checksum_of_a_packed_tar_counts(world, at):
+    plain = tar(world / "m.tar", *(file(name, os.urandom(3_000_000)) for name in "abc"))
+    plain.write_bytes(gzip.compress(plain.read_bytes(), 0))
+    assert_refused(damaged(plain, at), world, "CRC")
+
+
+@pytest.mark.parametrize("mode", ["w:bz2", "w:xz"])
+def test_the_end_of_a_packed_tar_counts(world, mode):
+    archive = tar(world / "m.tar", file("a", b"x"), mode=mode)
+    archive.write_bytes(archive.read_bytes()[:-5])
+    assert_refused(archive, world)
+
+
+def test_what_follows_the_end_of_a_tar_is_bounded_too(world):
+    archive = tar(world / "m.tar", file("a", b"x"))
+    archive.write_bytes(gzip.compress(archive.read_bytes() + bytes(50_000_000)))
+    assert_refused(archive, world, "more bytes than are allowed", most_bytes=1000)
+
+
+def test_the_checksum_of_a_file_in_a_zip_counts(world):
+    archive = zipped(world / "m.zip", ("a", b"x" * 1000, 0))
+    data = archive.read_bytes()
+    at = data.index(b"PK\x01\x02") + 16
+    assert_refused(damaged(archive, 14, at), world, "CRC")
+
+
+def test_an_archive_never_replaces_itself(world):
+    archive = tar(world / "model", file("a"))
+    before = archive.read_bytes()
+    with pytest.raises(SatchelError, match="give to="):
+        Extraction(archive=str(archive), target=str(archive)).run()
+    with pytest.raises(SatchelError, match="give to="):
+        Extraction(archive=str(archive), target=str(world)).run()
+    assert archive.read_bytes() == before
+    assert os.listdir(world) == ["model"]
+
+
+def test_folders_in_folders_have_a_bound(world):
+    extract(tar(world / "m.tar", folder("a/" * 100)), world / "out")
+    removed(str(world / "out"))
+    assert_refused(tar(world / "n.tar", folder("a/" * 101)), world, "more than 100 folders deep")
+    assert_refused(tar(world / "o.tar", symlink("a/" * 1500, "x")), world, "folders deep")
+
+
+def test_an_archive_with_a_password_is_told(world):
+    archive = zipped(world / "m.zip", ("a", b"x", 0))
+    data = bytearray(archive.read_bytes())
+    for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + at] |= 1
+    archive.write_bytes(data)
+    assert_refused(archive, world, "password|encrypted")
+
+
+PARTS = st.sampled_from(["a", "b", "..", ".", "", "c:", "\\", "x" * 300, "l", "\u202e", "…"])
+NAMES = st.lists(PARTS, min_size=1, max_size=4).map("/".join)
+KINDS = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE])
+
+
+@given(st.lists(st.tuples(NAMES, KINDS, NAMES), max_size=6))
+def test_no_names_and_links_lead_out(tmp_path_factory, members):
+    base = tmp_path_factory.mktemp("world")
+    (base / "data").mkdir()
+    archive = tar(base / "m.tar", *(special(*member) for member in members))
+    out = base / "data/out"
+    try:
+        Extraction(archive=str(archive), target=str(out)).run()
+    except SatchelError:
+        assert not out.exists()
+    for path in out.rglob("*") if out.exists() else ():
+        assert os.path.realpath(path).startswith(os.path.realpath(out))
+    assert set(os.listdir(base / "data")) <= {"out"}
+    assert set(os.listdir(base)) == {"m.tar", "data"}
+
+
+@pytest.mark.parametrize("name", ["m.tar.gz", "m.zip", "m.tgz", "m.tar", "m.TAR.XZ", "m"])
+def test_an_archive_without_its_ending(name):
+    assert stem_of(f"/x/{name}") == "m"

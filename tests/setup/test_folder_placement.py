@@ -1,0 +1,214 @@
+"""Putting folders in place: whole, or as it was before."""
+
+import os
+import stat
+
+import pytest
+
+from satchel.errors import SatchelError
+from satchel.setup.folder_placement import Placement, removed, staged_copy, staged_link
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def source(tmp_path):
+    folder = tmp_path / "source"
+    (folder / "code").mkdir(parents=True)
+    (folder / "toolkit.yaml").write_text("new")
+    (folder / "code/run.sh").write_text("x")
+    (folder / "code/run.sh").chmod(0o755)
+    return folder
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def test_a_copy_is_whole_before_it_has_its_name(source, home):
+    staged = staged_copy(str(source), str(home / "demo"))
+    (name,) = names(home)
+    assert name.startswith(".demo.")
+    with Placement(staged, str(home / "demo")) as placing:
+        placing.keep()
+    assert names(home) == ["demo"]
+    assert names(home / "demo") == ["code", "toolkit.yaml"]
+    assert stat.S_IMODE((home / "demo/code/run.sh").stat().st_mode) == 0o755
+
+
+def test_what_belongs_to_tools_is_not_copied(source, home):
+    for name in (".git", "__pycache__", ".venv", "code/node_modules"):
+        (source / name).mkdir()
+        (source / name / "x").write_text("")
+    (source / ".hidden").write_text("")
+    copy = staged_copy(str(source), str(home / "demo"))
+    assert names(copy) == [".hidden", "code", "toolkit.yaml"]
+    assert names(f"{copy}/code") == ["run.sh"]
+
+
+def test_a_link_inside_stays_one(source, home):
+    (source / "code/up").symlink_to("../toolkit.yaml")
+    copy = staged_copy(str(source), str(home / "demo"))
+    assert os.readlink(f"{copy}/code/up") == "../toolkit.yaml"
+
+
+LEAVING = ["/etc/passwd", "../../x", "a/../../../x", "{source}/code", "../../source/toolkit.yaml"]
+
+
+@pytest.mark.parametrize("target", LEAVING)
+def test_a_link_that_leaves_is_refused_and_nothing_stays(source, home, target):
+    (source / "code/bad").symlink_to(target.replace("{source}", str(source)))
+    with pytest.raises(SatchelError, match="is a link that leaves"):
+        staged_copy(str(source), str(home / "demo"))
+    assert names(home) == []
+
+
+def test_what_is_no_file_is_refused(source, home):
+    os.mkfifo(source / "pipe")
+    with pytest.raises(SatchelError, match="is no regular file"):
+        staged_copy(str(source), str(home / "demo"))
+    assert names(home) == []
+
+
+def test_a_folder_that_holds_its_own_place_is_refused(tmp_path):
+    with pytest.raises(SatchelError, match="holds the folder"):
+        staged_copy(str(tmp_path), str(tmp_path / "a/b/demo"))
+
+
+def test_without_a_word_all_is_as_it_was(source, home):
+    (home / "demo").mkdir(parents=True)
+    (home / "demo/old").write_text("")
+    with Placement(staged_copy(str(source), str(home / "demo")), str(home / "demo")):
+        assert "toolkit.yaml" in names(home / "demo")
+    assert (names(home), names(home / "demo")) == (["demo"], ["old"])
+    with (
+        pytest.raises(ZeroDivisionError),
+        Placement(staged_copy(str(source), str(home / "demo")), str(home / "demo")),
+    ):
+        _ = 1 / 0
+    assert (names(home), names(home / "demo")) == (["demo"], ["old"])
+
+
+def test_what_cannot_take_the_place_leaves_what_was_there(home):
+    (home / "demo").mkdir(parents=True)
+    with (
+        pytest.raises(SatchelError, match="cannot be changed"),
+        Placement("gone", str(home / "demo")),
+    ):
+        pytest.fail("it took the place")
+    assert names(home) == ["demo"]
+
+
+def test_what_was_new_is_gone_without_a_word(source, home):
+    with Placement(staged_link(str(source), str(home / "demo")), str(home / "demo")):
+        assert os.path.realpath(home / "demo") == str(source)
+    assert names(home) == []
+    assert names(source) == ["code", "toolkit.yaml"]
+
+
+@pytest.mark.parametrize("before", ["link", "folder"])
+@pytest.mark.parametrize("after", ["link", "folder"])
+def test_folders_and_links_take_each_others_place(source, home, before, after):
+    for kind in (before, after):
+        stage = staged_link if kind == "link" else staged_copy
+        with Placement(stage(str(source), str(home / "demo")), str(home / "demo")) as placing:
+            placing.keep()
+    assert (home / "demo").is_symlink() is (after == "link")
+    assert names(home) == ["demo"]
+    assert names(source) == ["code", "toolkit.yaml"]
+
+
+def test_removing_a_link_leaves_what_it_leads_to(source, home):
+    home.mkdir()
+    (home / "demo").symlink_to(source)
+    assert removed(str(home / "demo"))
+    assert not removed(str(home / "demo"))
+    assert names(source) == ["code", "toolkit.yaml"]
+
+
+def test_a_folder_that_cannot_be_made_is_told(source, home):
+    home.write_text("a file")
+    for stage in (staged_copy, staged_link):
+        with pytest.raises(SatchelError, match="cannot be changed"):
+            stage(str(source), str(home / "demo"))
+
+
+def test_what_somebody_else_put_there_meanwhile_stays(source, home):
+    (home / "demo").mkdir(parents=True)
+    with Placement(staged_copy(str(source), str(home / "demo")), str(home / "demo")):
+        (home / "other").mkdir()
+        (home / "other/theirs").touch()
+        with Placement(str(home / "other"), str(home / "demo")) as theirs:
+            theirs.keep()
+    assert (names(home), names(home / "demo")) == (["demo"], ["theirs"])
+
+
+def test_who_is_interrupted_while_it_takes_the_place_gets_the_old_one_back(
+    source, home, monkeypatch
+):
+    (home / "demo").mkdir(parents=True)
+    staged = staged_copy(str(source), str(home / "demo"))
+    real, done = os.rename, []
+
+    def interrupted(here, there):
+        real(here, there)
+        done.append(there)
+        if len(done) == at:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "rename", interrupted)
+    for at in (1, 2):
+        done.clear()
+        with pytest.raises(KeyboardInterrupt), Placement(staged, str(home / "demo")):
+            pytest.fail("it took the place")
+        staged = staged if at == 1 else ""
+        assert names(home / "demo") == []
+    removed(staged)
+    assert names(home) == ["demo"]
+
+
+def test_folders_in_folders_are_copied_and_removed_however_deep_they_are(source, home):
+    home.mkdir()
+    at, here = source / "deep", os.getcwd()
+    at.mkdir()
+    try:
+        os.chdir(at)
+        for _ in range(1500):
+            os.mkdir("a")
+            os.chdir("a")
+    finally:
+        os.chdir(here)
+    copy = staged_copy(str(source), str(home / "demo"))
+    assert os.path.isdir(os.path.join(copy, "deep", *["a"] * 1500))
+    for path in (copy, str(source)):
+        assert removed(path)
+    assert names(home) == []
+    assert not source.exists()
+
+
+def test_a_folder_that_nobody_may_change_is_removed_all_the_same(home):
+    (home / "demo/a/b").mkdir(parents=True)
+    (home / "demo/a/b/c").touch()
+    for folder in ("demo/a/b", "demo/a", "demo"):
+        (home / folder).chmod(0o500)
+    assert removed(str(home / "demo"))
+    assert names(home) == []
+
+
+def test_a_file_that_cannot_be_read_is_told_as_that(source, home, monkeypatch):
+    import builtins
+
+    real = open
+
+    def guarded(path, *given, **more):
+        if str(path).endswith("run.sh"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *given, **more)
+
+    monkeypatch.setattr(builtins, "open", guarded)
+    with pytest.raises(SatchelError, match=r"run.sh: cannot be read: Permission denied"):
+        staged_copy(str(source), str(home / "demo"))
+    assert names(home) == []

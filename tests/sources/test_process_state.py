@@ -1,0 +1,207 @@
+"""What plugin code changes for everybody is put back and named."""
+
+import gc
+import importlib
+import os
+import sys
+from types import ModuleType
+
+import pytest
+
+from satchel.sources import importer
+from satchel.sources.process_state import ProcessState
+
+
+@pytest.fixture
+def before():
+    return ProcessState.now()
+
+
+def test_nothing_changed_is_nothing_to_tell(before):
+    assert before.put_back("/plugin") == ()
+
+
+def test_the_current_folder_is_put_back(before, tmp_path):
+    os.chdir(tmp_path)
+    assert before.put_back() == ("the current folder",)
+    assert os.getcwd() == before.folder
+
+
+def test_a_folder_plugin_may_not_add_to_the_import_path_and_a_package_may(before, monkeypatch):
+    monkeypatch.syspath_prepend("/plugin/lib")
+    monkeypatch.syspath_prepend("/somebody/elses")
+    assert before.put_back() == ()
+    assert "/plugin/lib" in sys.path
+    assert before.put_back("/plugin") == ("sys.path",)
+    assert "/plugin/lib" not in sys.path
+    assert "/somebody/elses" in sys.path, "the host may have added it meanwhile"
+
+
+def test_finders_that_vanish_are_put_back(before):
+    finders = list(sys.meta_path)
+    sys.meta_path.clear()
+    try:
+        assert before.put_back() == ("sys.meta_path",)
+        assert sys.meta_path == finders
+    finally:
+        sys.meta_path[:] = finders
+
+
+def test_a_module_that_was_replaced_is_the_old_one_again(monkeypatch):
+    wave = importlib.import_module("wave")
+    before = ProcessState.now()
+    monkeypatch.setitem(sys.modules, "wave", ModuleType("wave"))
+    assert before.put_back() == ("the module 'wave'",)
+    assert sys.modules["wave"] is wave
+
+
+def test_a_module_imported_by_a_public_name_from_the_plugin_is_forgotten(before, monkeypatch):
+    stray, other = ModuleType("stray"), ModuleType("other")
+    stray.__file__, other.__file__ = "/plugin/stray.py", "/plugin-2/other.py"
+    monkeypatch.setitem(sys.modules, "stray", stray)
+    monkeypatch.setitem(sys.modules, "other", other)
+    assert before.put_back("/plugin") == ("the module 'stray'",)
+    assert "stray" not in sys.modules
+    assert "other" in sys.modules
+    monkeypatch.setitem(sys.modules, "stray", stray)
+    assert before.put_back() == (), "a package's own modules are there to be imported"
+
+
+def test_a_current_folder_that_is_gone_cannot_be_put_back(before, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    os.chdir(inside)
+    gone = ProcessState.now()
+    os.chdir(tmp_path)
+    inside.rmdir()
+    assert gone.put_back() == ("the current folder",)
+    assert os.getcwd() == str(tmp_path)
+
+
+def test_beside_others_only_what_is_plainly_the_plugins_doing_is_undone(
+    before, tmp_path, monkeypatch
+):
+    """The host and other imports go on meanwhile; what they do is theirs."""
+    own, others = ModuleType("json"), ModuleType("csv")
+    own.__file__, others.__file__ = "/plugin/json.py", "/upgraded/csv.py"
+    import csv
+    import json
+
+    before = ProcessState.now()
+    monkeypatch.setitem(sys.modules, "json", own)
+    monkeypatch.setitem(sys.modules, "csv", others)
+    monkeypatch.setattr(sys, "path", [*sys.path[1:], "/plugin"])
+    monkeypatch.chdir(tmp_path)
+    assert before.put_back("/plugin", alone=False) == ("sys.path", "the module 'json'")
+    assert sys.modules["json"] is json
+    assert sys.modules["csv"] is others is not csv
+    assert "/plugin" not in sys.path
+    assert os.getcwd() == str(tmp_path)
+
+
+class Churning:
+    """Garbage that changes `sys.modules` whenever it is collected, as an old version does."""
+
+    rounds = 0
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        cls = type(self)
+        if sys.modules.pop("churning", None) is None:
+            sys.modules["churning"] = ModuleType("churning")
+        cls.rounds -= 1
+        if cls.rounds > 0:
+            cls()
+
+
+def test_modules_may_go_while_they_are_looked_at():
+    """A collection may begin at any allocation, and purge an old version of a plugin."""
+    thresholds = gc.get_threshold()
+    try:
+        gc.collect()
+        Churning.rounds = 2_000
+        Churning()
+        gc.set_threshold(1, 1, 1)
+        for _ in range(20):
+            ProcessState.now().put_back("/plugin")
+            importer._forget(lambda name: name == "nobody")
+    finally:
+        gc.set_threshold(*thresholds)
+        Churning.rounds = 0
+        gc.collect()
+        sys.modules.pop("churning", None)
+
+
+def test_what_nobody_could_go_on_with_is_put_back_even_beside_others(monkeypatch):
+    path, finders = list(sys.path), list(sys.meta_path)
+    before = ProcessState.now()
+    try:
+        sys.path.clear()
+        sys.meta_path.clear()
+        assert before.put_back("/plugin", alone=False) == ("sys.path", "sys.meta_path")
+        assert (sys.path, sys.meta_path) == (path, finders)
+    finally:
+        sys.path[:], sys.meta_path[:] = path, finders
+
+
+def test_beside_others_what_the_host_may_have_set_stays(monkeypatch):
+    before = ProcessState.now()
+    gc.disable()
+    try:
+        monkeypatch.delenv("PATH")
+        monkeypatch.setattr(sys, "displayhook", print)
+        assert before.put_back("/plugin", alone=False) == ()
+        assert "PATH" not in os.environ
+        told = before.put_back("/plugin")
+        assert set(told) == {"sys.displayhook", "the collection of garbage", "the environment"}
+        assert gc.isenabled()
+        assert "PATH" in os.environ
+    finally:
+        gc.enable()
+
+
+def test_a_recursion_limit_too_low_to_go_on_is_put_back_even_beside_others():
+    limit = sys.getrecursionlimit()
+    before = ProcessState.now()
+    try:
+        sys.setrecursionlimit(limit + 1)
+        assert before.put_back(alone=False) == ()
+        sys.setrecursionlimit(limit - 1)
+        assert before.put_back(alone=False) == ("the recursion limit",)
+        assert sys.getrecursionlimit() == limit
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def test_what_the_environment_gained_is_there_for_others(before, monkeypatch):
+    monkeypatch.setenv("A_SWITCH_OF_A_LIBRARY", "1")
+    assert before.put_back() == ()
+    assert os.environ["A_SWITCH_OF_A_LIBRARY"] == "1"
+
+
+def test_a_name_added_to_the_built_in_ones_stays(before, monkeypatch):
+    monkeypatch.setattr("builtins.translated", str, raising=False)
+    assert before.put_back() == ()
+
+
+def test_a_finder_of_a_package_stays(before):
+    class Finder: ...
+
+    finder = Finder()
+    sys.meta_path.append(finder)
+    try:
+        assert before.put_back("/plugin") == ()
+        assert finder in sys.meta_path
+    finally:
+        sys.meta_path.remove(finder)
+
+
+def test_a_package_that_was_purged_meanwhile_is_not_brought_back(monkeypatch):
+    monkeypatch.setitem(sys.modules, "purged_package", ModuleType("purged_package"))
+    before = ProcessState.now()
+    monkeypatch.delitem(sys.modules, "purged_package")
+    assert before.put_back() == ()
+    assert "purged_package" not in sys.modules

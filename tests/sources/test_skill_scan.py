@@ -1,0 +1,444 @@
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from satchel.sources import scan_skills
+
+GOOD = "---\nname: {}\ndescription: Does a thing.\n---\nDo it.\n"
+
+
+def odd(scan):
+    return [item.code for item in scan.diagnostics]
+
+
+def problems(scan):
+    return [item.code for found in scan.findings.values() for item in found.diagnostics]
+
+
+# ---- what is found ------------------------------------------------------------------------
+
+
+def test_each_folder_with_a_skill_file_is_a_skill(tmp_path, scan, write_skill):
+    write_skill(tmp_path, "b")
+    write_skill(tmp_path / "area", "a")
+    found = scan(tmp_path).findings
+    assert list(found) == ["area/a", "b"]
+    assert [item.manifest.name for item in found.values()] == ["a", "b"]
+    assert found["area/a"].path == str(tmp_path / "area/a")
+    assert found["area/a"].folder_name == "a"
+    assert found["b"].path == str(tmp_path / "b")
+
+
+def test_a_place_can_be_the_skill_itself(tmp_path, scan, write_skill):
+    folder = write_skill(tmp_path, "a")
+    (found,) = scan(folder).findings.values()
+    assert (found.key, found.path, found.folder_name) == ("", str(folder), "a")
+
+
+def test_skills_inside_a_skill_are_its_files_and_no_skills(tmp_path, scan, write_skill):
+    write_skill(write_skill(tmp_path, "a") / "examples", "inner")
+    (found,) = scan(tmp_path).findings.values()
+    assert [file.name for file in found.files] == ["SKILL.md", "examples/inner/SKILL.md"]
+    assert found.digest == found.folder.digest
+
+
+def test_folders_of_tools_are_not_looked_into(tmp_path, scan, write_skill):
+    for name in (".git", "node_modules", ".venv", "__pycache__"):
+        write_skill(tmp_path / name, "a")
+    write_skill(tmp_path / ".hidden", "b")
+    assert list(scan(tmp_path).findings) == [".hidden/b"]
+
+
+def test_a_root_may_itself_lie_in_such_a_folder(tmp_path, scan, write_skill):
+    write_skill(tmp_path / "node_modules/pack/skills", "a")
+    assert list(scan(tmp_path / "node_modules/pack/skills").findings) == ["a"]
+
+
+def test_skills_are_found_six_folders_deep_and_no_deeper(tmp_path, scan, write_skill):
+    write_skill(tmp_path / "1/2/3/4/5", "six")
+    write_skill(tmp_path / "a/2/3/4/5/6", "seven")
+    result = scan(tmp_path)
+    assert list(result.findings) == ["1/2/3/4/5/six"]
+    assert odd(result) == ["source-too-deep"]
+    assert "6 levels" in result.diagnostics[0].message
+
+
+def test_more_folders_than_the_limit_are_left_out_with_a_word(tmp_path, scan, write_skill):
+    for name in "abcd":
+        write_skill(tmp_path, name)
+    result = scan(tmp_path, find_folders=4)
+    assert (list(result.findings), odd(result)) == (list("abc"), ["source-too-many"])
+    assert "find_folders" in result.diagnostics[0].message
+    assert odd(scan(tmp_path, find_folders=5)) == []
+
+
+def test_a_missing_place_is_told_unless_it_may_be_missing(tmp_path, scan, limits):
+    from satchel.sources import Precedence, RootKind, SearchRoot
+
+    assert odd(scan(tmp_path / "absent")) == ["source-missing"]
+    (tmp_path / "file").write_text("")
+    (problem,) = scan(tmp_path / "file").diagnostics
+    assert problem.message == "is not a folder"
+    optional = SearchRoot(
+        path=str(tmp_path / "absent"),
+        holds=RootKind.SKILLS,
+        scope=Precedence.USER,
+        source="~/x",
+        optional=True,
+    )
+    assert odd(scan_skills(optional, limits)) == []
+
+
+@pytest.mark.parametrize("name", ["skill.md", "Skill.md", "SKILL.MD"])
+def test_a_file_that_is_nearly_named_right_is_told(tmp_path, scan, name):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / name).write_text(GOOD.format("a"))
+    result = scan(tmp_path)
+    assert (dict(result.findings), odd(result)) == ({}, ["skill-file-case"])
+    assert result.diagnostics[0].where.path == str(tmp_path / "a" / name)
+
+
+# ---- what is in the way -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("folder", "is a folder"),
+        ("fifo", "is no regular file; it is never read"),
+        ("zero", "is a link that leaves the folder you named; it is not followed"),
+        ("environ", "is a link that leaves the folder you named; it is not followed"),
+        ("dangling", "cannot be read: No such file or directory"),
+    ],
+)
+def test_a_skill_file_that_is_no_file_is_told_and_never_read(
+    tmp_path, scan, write_skill, kind, why
+):
+    path = tmp_path / "bad/SKILL.md"
+    path.parent.mkdir()
+    {
+        "folder": path.mkdir,
+        "fifo": lambda: os.mkfifo(path),
+        "zero": lambda: path.symlink_to("/dev/zero"),
+        "environ": lambda: path.symlink_to("/proc/self/environ"),
+        "dangling": lambda: path.symlink_to("nowhere"),
+    }[kind]()
+    write_skill(tmp_path, "good")
+    caught = []
+    thread = threading.Thread(target=lambda: caught.append(scan(tmp_path)), daemon=True)
+    thread.start()
+    thread.join(10)
+    (result,) = caught
+    (problem,) = result.findings["bad"].diagnostics
+    assert (problem.code, problem.message) == ("skill-unreadable", why)
+    assert result.findings["bad"].manifest is None
+    assert result.findings["good"].manifest is not None
+
+
+def test_a_skill_file_that_cannot_be_used_says_why(tmp_path, scan, write_skill):
+    write_skill(tmp_path, "a", text="no frontmatter")
+    result = scan(tmp_path)
+    assert problems(result) == ["skill-no-frontmatter"]
+
+
+def test_a_skill_file_is_judged_by_its_own_limit(tmp_path, scan, write_skill):
+    write_skill(tmp_path, "a", body="x" * 1_000)
+    assert problems(scan(tmp_path, resource=10)) == []
+    assert problems(scan(tmp_path, resource=10, skill_file=500)) == ["skill-too-large"]
+
+
+def test_more_files_than_the_limit_cost_the_skill_nothing_else(tmp_path, scan, write_skill):
+    folder = write_skill(tmp_path, "a")
+    for at in range(5):
+        (folder / f"file-{at}").write_text("")
+    (found,) = scan(tmp_path, files_per_skill=3).findings.values()
+    assert found.manifest is not None
+    assert [item.code for item in found.folder.diagnostics] == ["source-too-many"]
+
+
+def test_a_name_that_is_not_utf8_is_told(tmp_path, scan, write_skill):
+    folder = write_skill(tmp_path, "a")
+    os.mkdir(os.fsencode(tmp_path) + b"/bad\xff")
+    (folder / os.fsdecode(b"file\xff")).write_text("")
+    result = scan(tmp_path)
+    assert odd(result) == ["source-name-not-utf8"]
+    assert r"bad\\xff" in result.diagnostics[0].message
+    assert [file.name for file in result.findings["a"].files] == ["SKILL.md"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_folder_that_may_not_be_listed_is_told(tmp_path, scan, write_skill):
+    write_skill(tmp_path, "good")
+    (tmp_path / "closed").mkdir(mode=0)
+    result = scan(tmp_path)
+    assert (list(result.findings), odd(result)) == (["good"], ["source-unreadable"])
+
+
+# ---- links --------------------------------------------------------------------------------
+
+
+def test_a_folder_link_that_stays_inside_is_followed(tmp_path, scan, write_skill):
+    write_skill(tmp_path / "area", "a")
+    (tmp_path / "link").symlink_to("area/a")
+    result = scan(tmp_path)
+    assert list(result.findings) == ["area/a", "link"]
+    assert result.findings["link"].manifest.name == "a"
+    assert result.links == {(str(tmp_path / "link"), str((tmp_path / "area/a").resolve()))}
+
+
+def test_a_folder_link_that_leaves_the_place_is_not_followed(tmp_path, scan, write_skill):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root/link").symlink_to(write_skill(tmp_path, "a"))
+    result = scan(tmp_path / "root")
+    assert (dict(result.findings), odd(result)) == ({}, ["source-link-outside"])
+
+
+def test_loops_of_links_end(tmp_path, scan, write_skill):
+    write_skill(tmp_path / "x", "a")
+    (tmp_path / "x/up").symlink_to("..")
+    (tmp_path / "y").mkdir()
+    (tmp_path / "y/x").symlink_to("../x")
+    (tmp_path / "self").symlink_to("self")
+    result = scan(tmp_path)
+    assert list(result.findings) == ["x/a", "y/x/a"]
+    assert set(odd(result)) == {"source-link-loop"}
+
+
+def test_a_root_that_is_a_link_is_searched(tmp_path, scan, write_skill):
+    write_skill(tmp_path / "real", "a")
+    (tmp_path / "root").symlink_to("real")
+    (found,) = scan(tmp_path / "root").findings.values()
+    assert found.path == str(tmp_path / "root/a")
+
+
+@pytest.mark.parametrize("inside", [".", "area"])
+def test_mounted_configuration_is_read_through_its_links_once(tmp_path, scan, inside):
+    """
+    Kubernetes mounts `..2026_01/`, `..data -> ..2026_01`, and a link for each name below it.
+    """
+    root = tmp_path / inside
+    (root / "..2026_01/a").mkdir(parents=True)
+    (root / "..2026_01/a/SKILL.md").write_text(GOOD.format("a"))
+    (root / "..data").symlink_to("..2026_01")
+    (root / "a").symlink_to("..data/a")
+    first = scan(tmp_path)
+    assert [found.manifest.name for found in first.findings.values()] == ["a"]
+
+    (root / "..2026_02/a").mkdir(parents=True)
+    (root / "..2026_02/a/SKILL.md").write_text(GOOD.format("a").replace("thing", "new thing"))
+    (root / "..new").symlink_to("..2026_02")
+    (root / "..new").replace(root / "..data")
+    second = scan(tmp_path, first, {str(root / "..data")})
+    (found,) = second.findings.values()
+    assert found.manifest.description == "Does a new thing."
+    assert first.links != second.links
+
+
+def test_a_skill_that_is_mounted_file_by_file_holds_each_file_once(tmp_path, scan):
+    folder = tmp_path / "a"
+    (folder / "..2026_01").mkdir(parents=True)
+    (folder / "..2026_01/SKILL.md").write_text(GOOD.format("a"))
+    (folder / "..data").symlink_to("..2026_01")
+    (folder / "SKILL.md").symlink_to("..data/SKILL.md")
+    result = scan(tmp_path)
+    (found,) = result.findings.values()
+    assert [file.name for file in found.files] == ["SKILL.md"]
+    assert [link for link, _ in result.links] == [str(folder / "SKILL.md")]
+
+
+# ---- looking again ------------------------------------------------------------------------
+
+
+def test_a_skill_that_did_not_change_is_neither_read_nor_judged_again(
+    tmp_path, scan, write_skill, later, reads
+):
+    write_skill(tmp_path, "a")
+    later(3)
+    first = scan(tmp_path)
+    second = scan(tmp_path, first)
+    assert reads == ["SKILL.md"]
+    assert second.findings["a"] is first.findings["a"]
+
+
+def test_another_file_of_a_skill_is_no_reason_to_judge_its_text_again(tmp_path, scan, write_skill):
+    folder = write_skill(tmp_path, "a")
+    first = scan(tmp_path)
+    (folder / "more.txt").write_text("x")
+    second = scan(tmp_path, first, {str(folder / "more.txt")})
+    assert second.findings["a"].manifest is first.findings["a"].manifest
+    assert second.findings["a"].digest != first.findings["a"].digest
+
+
+def test_only_what_is_dirty_is_looked_at(tmp_path, scan, write_skill, reads):
+    for name in ("a", "b"):
+        write_skill(tmp_path, name)
+    first = scan(tmp_path)
+    reads.clear()
+    scan(tmp_path, first, {str(tmp_path / "b/SKILL.md")})
+    assert reads == ["SKILL.md"]
+
+
+def test_what_is_dirty_elsewhere_is_none_of_this_place(tmp_path, scan, write_skill):
+    write_skill(tmp_path / "root", "a")
+    first = scan(tmp_path / "root")
+    assert scan(tmp_path / "root", first, {str(tmp_path / "root-2/a"), "/x"}) is first
+
+
+@pytest.mark.parametrize("above", [".", ".."])
+def test_a_dirty_folder_above_means_everything(tmp_path, scan, write_skill, above):
+    root = tmp_path / "root"
+    write_skill(root, "a")
+    first = scan(root)
+    write_skill(root, "b")
+    second = scan(root, first, {os.path.normpath(root / above)})
+    assert list(second.findings) == ["a", "b"]
+
+
+def test_a_scan_that_was_cut_short_is_taken_anew(tmp_path, scan, write_skill):
+    for name in "abc":
+        write_skill(tmp_path, name)
+    first = scan(tmp_path, find_folders=3)
+    shutil.rmtree(tmp_path / "a")
+    second = scan(tmp_path, first, {str(tmp_path / "a")}, find_folders=3)
+    assert (list(second.findings), odd(second)) == (["b", "c"], [])
+
+
+def test_a_place_that_grows_beyond_the_limit_is_cut_like_a_fresh_one(tmp_path, scan, write_skill):
+    write_skill(tmp_path, "b")
+    first = scan(tmp_path, find_folders=2)
+    write_skill(tmp_path, "a")
+    second = scan(tmp_path, first, {str(tmp_path / "a")}, find_folders=2)
+    assert seen(second) == seen(scan(tmp_path, find_folders=2))
+    assert odd(second) == ["source-too-many"]
+
+
+def test_an_unreadable_skill_that_is_unreadable_in_another_way_says_so(tmp_path, scan):
+    path = tmp_path / "a/SKILL.md"
+    path.parent.mkdir()
+    os.mkfifo(path)
+    first = scan(tmp_path)
+    path.unlink()
+    path.mkdir()
+    assert seen(scan(tmp_path, first, {str(path)})) == seen(scan(tmp_path))
+
+
+def test_a_change_behind_a_link_is_a_change_of_the_skill(tmp_path, scan):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/text.md").write_text(GOOD.format("a"))
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/SKILL.md").symlink_to("../shared/text.md")
+    first = scan(tmp_path)
+    (tmp_path / "shared/text.md").write_text("broken")
+    second = scan(tmp_path, first, {str(tmp_path / "shared/text.md")})
+    assert problems(second) == ["skill-no-frontmatter"]
+
+
+def test_what_a_dangling_link_was_waiting_for_is_found(tmp_path, scan, write_skill):
+    (tmp_path / "link").symlink_to("later")
+    first = scan(tmp_path)
+    write_skill(tmp_path, "later")
+    second = scan(tmp_path, first, {str(tmp_path / "later")})
+    assert list(second.findings) == ["later", "link"]
+
+
+# ---- a partial look equals a whole one ----------------------------------------------------
+
+NAMES = ["a", "b", "SKILL.md", "skill.md", "node_modules", "..data"]
+PATHS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join)
+STEPS = st.one_of(
+    st.tuples(st.just("write"), PATHS, st.sampled_from(["good", "broken", ""])),
+    st.tuples(st.just("skill"), PATHS, st.sampled_from(["good", "other", "broken"])),
+    st.tuples(st.just("folder"), PATHS, st.just("")),
+    st.tuples(st.just("fifo"), PATHS, st.just("")),
+    st.tuples(st.just("link"), PATHS, PATHS),
+    st.tuples(st.just("move"), PATHS, PATHS),
+    st.tuples(st.just("remove"), PATHS, st.just("")),
+)
+TEXTS = {"good": GOOD.format("a"), "other": GOOD.format("b"), "broken": "---\nname: [", "": ""}
+
+
+def take(root: Path, step) -> set[str]:
+    """Change the tree, and return the paths that an honest watcher would tell of."""
+    kind, name, more = step
+    path = root / name
+    dirty = {str(path)}
+    try:
+        if kind == "skill":
+            # Only the topmost new folder is told of: events inside it may be lost.
+            top = next((part for part in reversed(path.parents) if not part.exists()), path)
+            is_new = not path.exists()
+            path.mkdir(parents=True, exist_ok=True)
+            written = write(path / "SKILL.md", TEXTS[more])
+            dirty = {str(top) if is_new else written}
+        elif kind == "write":
+            dirty.add(write(path, TEXTS[more]))
+        elif kind == "folder":
+            path.mkdir()
+        elif kind == "fifo":
+            os.mkfifo(path)
+        elif kind == "link":
+            path.symlink_to(os.path.relpath(root / more, path.parent))
+        elif kind == "move":
+            path.rename(root / more)
+            dirty.add(str(root / more))
+        elif path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except OSError:
+        pass  # Such a step cannot be taken here; that it was told of must do no harm.
+    # What happens behind a link is told of by its real path alone.
+    return {
+        os.path.join(os.path.realpath(os.path.dirname(item)), os.path.basename(item))
+        for item in dirty
+    }
+
+
+def write(path: Path, text: str) -> str:
+    """Write a file, through a link if there is one, and return where it really is."""
+    # O_NONBLOCK: a pipe without a reader is an error, not a wait.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK
+    with open(os.open(path, flags, 0o644), "w") as file:
+        file.write(text)
+    return os.path.realpath(path)
+
+
+def seen(scan):
+    findings = {
+        key: (found.manifest, found.diagnostics, found.folder.diagnostics, found.digest)
+        for key, found in scan.findings.items()
+    }
+    return findings, scan.diagnostics, scan.walked, scan.links, scan.cut
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(STEPS, max_size=8),
+    st.lists(st.lists(STEPS, min_size=1, max_size=3), max_size=5),
+    st.booleans(),
+)
+def test_a_look_at_what_is_dirty_finds_what_a_fresh_look_finds(
+    tmp_path_factory, scan, start, batches, linked
+):
+    """
+    Places without links are half of the cases: with one, every look is a whole one.
+    """
+
+    def taken(steps):
+        return set().union(*(take(root, step) for step in steps if linked or step[0] != "link"))
+
+    root = tmp_path_factory.mktemp("tree").resolve()
+    limits = {"find_depth": 3, "find_folders": 6}
+    try:
+        taken(start)
+        live = scan(root, **limits)
+        for batch in batches:
+            live = scan(root, live, taken(batch), **limits)
+            assert seen(live) == seen(scan(root, **limits))
+    finally:
+        shutil.rmtree(root)
