@@ -4,6 +4,7 @@
 #   make run ARGS="prompt"         any other command; the bundled folders are named for it
 #   make test                      every test;   make test ARGS="-k skills"   some of them
 #   make check                     format, lint, types and the laws
+#   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
 # Needed: make, python3 (3.11 or newer) and a package index. uv is used when it is there.
@@ -21,7 +22,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test check conformance format clean
+.PHONY: help run test check snapshots conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -53,6 +54,9 @@ check: $(DEVELOPING)
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest --quiet tests/laws
+
+snapshots: $(DEVELOPING)
+	SATCHEL_SNAPSHOTS=write $(BIN)/python -m pytest --quiet tests/messages
 
 conformance: $(DEVELOPING)
 	$(BIN)/python tests/conformance/run.py docs/reference/mcp-conformance.md

@@ -1,0 +1,35 @@
+"""Snapshots of messages: text files that a person reviews; `make snapshots` writes them again."""
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+
+
+@pytest.fixture(scope="session")
+def snapshot():
+    """Compare entries with those of a snapshot, in any order, or write them."""
+
+    def compare(name: str, entries: list[str]) -> None:
+        path = SNAPSHOTS / f"{name}.txt"
+        text = "\n".join(entries) + "\n"
+        if os.environ.get("SATCHEL_SNAPSHOTS") == "write":
+            path.write_text(text, encoding="utf-8")
+        kept = path.read_text(encoding="utf-8") if path.exists() else ""
+        now, before = Counter(text.splitlines()), Counter(kept.splitlines())
+        changes = [f"- {line}" for line in before - now] + [f"+ {line}" for line in now - before]
+        if changes:
+            told = "\n".join(changes)
+            pytest.fail(f"messages changed; review them, then run 'make snapshots'\n{told}")
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def snapshot_names():
+    return {path.stem for path in SNAPSHOTS.glob("*.txt")}
