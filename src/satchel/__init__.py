@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ToolError,
     )
     from satchel.formats import ConfigField
+    from satchel.formats.skill_handler import SkillHandler
     from satchel.mcp_servers import HttpServer, RemoteClient, SseServer, StdioServer
     from satchel.plugins import hookimpl
     from satchel.prompt import SkillPrompt, about_tokens
@@ -87,6 +88,7 @@ _HOMES = {
     "SatchelError": "satchel.errors",
     "ToolError": "satchel.errors",
     "ConfigField": "satchel.formats",
+    "SkillHandler": "satchel.formats.skill_handler",
     "hookimpl": "satchel.plugins",
     "SkillPrompt": "satchel.prompt",
     "about_tokens": "satchel.prompt",
@@ -159,6 +161,7 @@ __all__ = [
     "Settings",
     "Severity",
     "SkillContent",
+    "SkillHandler",
     "SkillPrompt",
     "SseServer",
     "State",

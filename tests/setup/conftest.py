@@ -66,7 +66,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.body, self.tag = b"", '"one"'
+        self.body = b""
         self.script: list[str] = []
         self.requests: list[dict[str, str]] = []
         self.url = f"http://127.0.0.1:{self.server_port}/files/model.bin"
@@ -95,30 +95,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._file(step)
 
     def _file(self, step: str):
-        server, start = self.server, 0
-        wanted = self.headers.get("Range", "")
-        is_same = self.headers.get("If-Range") == server.tag or step == "no condition"
-        if wanted and step != "ignore" and is_same:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
-        if start >= len(server.body) > 0:
-            self._answer(416, b"", Content_Range=f"bytes */{len(server.body)}")
-            return
-        given = {"ETag": server.tag} if server.tag else {}
-        if start:
-            told = 1 if step == "wrong range" else start
-            size = "*" if step == "no size" else len(server.body)
-            given["Content_Range"] = f"bytes {told}-{len(server.body) - 1}/{size}"
-        part = server.body[start:]
-        if step == "no size":
-            part = part[:10]
-        if step == "more" and start:
-            given["Content_Length"], part = "", part + b"more"
+        body, headers = self.server.body, {}
         if step.startswith("break after "):
-            given["Content_Length"] = str(len(part))
-            part = part[: int(step.removeprefix("break after "))]
+            headers["Content_Length"] = str(len(body))
+            body = body[: int(step.removeprefix("break after "))]
         if step == "endless":
-            given["Content_Length"] = ""
-        self._answer(206 if start else 200, part, **given)
+            headers["Content_Length"] = ""
+        if step == "packed":
+            headers["Content_Encoding"] = "gzip"
+        self._answer(200, body, **headers)
 
     def _answer(self, status: int, body: bytes, **headers: str):
         self.send_response(status)

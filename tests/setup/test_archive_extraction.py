@@ -86,28 +86,41 @@ def assert_refused(archive, world, match=".", **limits):
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
 def test_a_tar_is_taken_apart_however_it_is_packed(world, mode):
-    members = [folder("a"), file("a/b", b"x"), file("./c/d", b"y" * 5_000_000), symlink("l", "a/b")]
+    members = [folder("a"), file("a/b", b"x"), file("./c/d", b"y" * 5_000_000)]
     archive = tar(world / "m.tar", *members, mode=mode)
-    assert extract(archive, world / "out") == ["a", "a/b", "c", "c/d", "l"]
-    assert (world / "out/l").read_bytes() == b"x"
+    assert extract(archive, world / "out") == ["a", "a/b", "c", "c/d"]
+    assert (world / "out/a/b").read_bytes() == b"x"
     assert (world / "out/c/d").stat().st_size == 5_000_000
     assert sorted(os.listdir(world)) == ["m.tar", "out"]
 
 
 def test_a_zip_is_taken_apart(world):
-    members = [("a/", b"", 0), ("a/b", b"x", 0o644), ("l", b"a/b", stat.S_IFLNK | 0o777)]
-    archive = zipped(world / "m.zip", *members)
-    assert extract(archive, world / "out") == ["a", "a/b", "l"]
-    assert (world / "out/l").read_bytes() == b"x"
+    archive = zipped(world / "m.zip", ("a/", b"", 0), ("a/b", b"x", 0o644))
+    assert extract(archive, world / "out") == ["a", "a/b"]
+    assert (world / "out/a/b").read_bytes() == b"x"
 
 
-def test_a_program_stays_one_and_no_other_right_is_taken_over(world):
-    archive = tar(world / "m.tar", file("run", mode=0o6777), file("text", mode=0o000))
-    extract(archive, world / "out")
+@pytest.mark.parametrize("has_filter", [True, False])
+def test_a_program_stays_one_and_no_other_right_is_taken_over(world, has_filter, monkeypatch):
+    if not has_filter:  # as in Python 3.11.0 to 3.11.3
+        monkeypatch.delattr(tarfile, "data_filter")
+        extract_member = tarfile.TarFile.extract
+        monkeypatch.setattr(
+            tarfile.TarFile,
+            "extract",
+            lambda self, info, path="", set_attrs=True: extract_member(
+                self, info, path, set_attrs, filter="fully_trusted"
+            ),
+        )
+    members = [folder("d"), file("run", mode=0o6777), file("text", mode=0o000)]
+    extract(tar(world / "m.tar", *members), world / "out")
+    extract(zipped(world / "m.zip", ("run", b"", 0o6777), ("text", b"", 0)), world / "zip")
     mask = os.umask(0)
     os.umask(mask)
-    assert stat.S_IMODE((world / "out/run").stat().st_mode) == 0o777 & ~mask
-    assert stat.S_IMODE((world / "out/text").stat().st_mode) == 0o666 & ~mask
+    assert stat.S_IMODE((world / "out/d").stat().st_mode) == 0o777 & ~mask
+    for out in ("out", "zip"):
+        assert stat.S_IMODE((world / out / "run").stat().st_mode) == 0o777 & ~mask
+        assert stat.S_IMODE((world / out / "text").stat().st_mode) == 0o666 & ~mask
 
 
 def test_what_was_there_is_replaced_once_all_is_extracted(world):
@@ -130,87 +143,45 @@ def test_a_name_that_leads_out_is_refused(world, name):
     assert_refused(zipped(world / "m.zip", ("ok", b"", 0), (name, b"x", 0)), world)
 
 
-BAD_LINKS = {
-    "absolute": [symlink("l", "/etc/passwd")],
-    "upwards": [symlink("l", "../secret")],
-    "deeper upwards": [symlink("a/l", "../../secret")],
-    "in between": [symlink("l", "a/../../secret")],
-    "to itself in between": [folder("d/e"), symlink("d/l", ".."), symlink("k", "d/l/../secret")],
-    "a chain": [folder("a/b"), symlink("u", "a/b"), symlink("v", "u/../../../secret")],
-    "links in links": [
-        folder("a/b/c"),
-        symlink("p", "a/b/c"),
-        symlink("a/b/c/q", "../../.."),
-        symlink("r", "p/q/../secret"),
-    ],
-    "through a link": [symlink("l", "."), file("l/x")],
-    "through a later link": [file("l/x"), symlink("l", ".")],
-    "the folder itself": [symlink(".", "a")],
-    "nowhere": [symlink("l", "")],
-    "hard and absolute": [hardlink("l", "/etc/passwd")],
-    "hard and upwards": [hardlink("l", "../secret")],
-    "hard through a link": [symlink("s", "."), hardlink("l", "s/x")],
-    "hard to what is not there": [hardlink("l", "gone")],
-    "hard to a folder": [folder("a"), hardlink("l", "a")],
-    "a drive": [symlink("l", "C:/x")],
-    "backslashes": [symlink("a/l", "..\\..\\secret")],
-}
+@pytest.mark.parametrize("link", [symlink("l", "a"), symlink("l", "/x"), hardlink("l", "a")])
+def test_a_link_in_a_tar_is_refused(world, link):
+    assert_refused(tar(world / "m.tar", file("a"), link), world, "links are not extracted")
 
 
-@pytest.mark.parametrize("members", BAD_LINKS.values(), ids=BAD_LINKS)
-def test_a_link_that_leads_out_is_refused(world, members):
-    assert_refused(tar(world / "m.tar", *members), world)
+def test_a_link_in_a_zip_is_refused(world):
+    archive = zipped(world / "m.zip", ("a", b"", 0), ("l", b"a", stat.S_IFLNK | 0o777))
+    assert_refused(archive, world, "links are not extracted")
 
 
-ESCAPES = {
-    "a link through links": [symlink("a/b", ".."), symlink("l", "a/b/.."), symlink("l/x", "y")],
-    "folders through links": [symlink("a/b", ".."), symlink("l", "a/b/.."), symlink("l/d/e", "y")],
-    "a link through one inside": [folder("a"), symlink("l", "a"), symlink("l/x", "y")],
-}
+def test_a_name_that_is_hidden_behind_a_nul_is_refused(world):
+    assert_refused(zipped(world / "m.zip", ("a\0/../../x", b"", 0)), world, "not every system")
 
 
-@pytest.mark.parametrize("members", ESCAPES.values(), ids=ESCAPES)
-def test_nothing_is_made_through_a_link_not_even_for_a_moment(world, members, monkeypatch):
-    made = []
-    for name, at in (("symlink", 1), ("mkdir", 0)):
-        real = getattr(os, name)
-        monkeypatch.setattr(
-            os, name, lambda *a, real=real, at=at, **k: (_note(a[at]), real(*a, **k))
-        )
-
-    def _note(path):
-        made.append(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)))
-
-    assert_refused(tar(world / "m.tar", *members), world, "lies below a link")
-    assert made
-    hidden = str(world / ".out.")
-    assert [path for path in made if not path.startswith(hidden)] == []
-
-
-@pytest.mark.parametrize("link", [b"/etc/passwd", b"../secret", b"x" * 5000, b"a\0b"])
-def test_a_link_in_a_zip_that_leads_out_is_refused(world, link):
-    archive = zipped(world / "m.zip", ("l", link, stat.S_IFLNK | 0o777))
-    assert_refused(archive, world)
-
-
-def test_hard_links_among_the_files_are_kept(world):
-    extract(tar(world / "m.tar", file("a", b"x"), hardlink("b/c", "a")), world / "out")
-    assert (world / "out/b/c").read_bytes() == b"x"
+def test_a_file_in_a_zip_that_claims_more_than_it_holds_is_refused(world):
+    archive = zipped(world / "m.zip", ("a", b"", 0))
+    data = bytearray(archive.read_bytes())
+    at = data.index(b"PK\x01\x02") + 24
+    data[at : at + 4] = (100).to_bytes(4, "little")
+    archive.write_bytes(data)
+    assert_refused(archive, world, "cut off|cannot be extracted")
 
 
 @pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, b"Z"])
 def test_devices_and_the_like_are_refused(world, kind):
-    assert_refused(tar(world / "m.tar", special("x", kind)), world, "neither a file")
+    assert_refused(tar(world / "m.tar", special("x", kind)), world, "neither a file nor a folder")
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFSOCK])
 def test_devices_in_a_zip_are_refused(world, kind):
-    assert_refused(zipped(world / "m.zip", ("x", b"", kind | 0o644)), world, "neither a file")
+    assert_refused(
+        zipped(world / "m.zip", ("x", b"", kind | 0o644)), world, "neither a file nor a folder"
+    )
 
 
 def test_one_name_twice_is_refused(world):
     assert_refused(tar(world / "m.tar", file("a"), file("./a")), world, "in it twice")
-    assert_refused(tar(world / "m.tar", file("a"), symlink("a", "b")), world, "in it twice")
+    assert_refused(tar(world / "m.tar", file("a"), folder("a")), world)
+    assert_refused(zipped(world / "m.zip", ("a", b"", 0), ("./a", b"", 0)), world, "in it twice")
 
 
 def test_a_bomb_is_stopped_by_what_comes_out_of_it(world):

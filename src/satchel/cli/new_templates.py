@@ -13,10 +13,6 @@ from satchel.sources import normalized
 _YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 _SKILL = """\
----
-name: {name}
-description: {description}
----
 
 # {title}
 
@@ -152,9 +148,13 @@ $ satchel schema --entry-points {name}
 
 def skill_files(name: str, description: str) -> dict[str, str]:
     """Return the files of a skill, by their paths inside its folder."""
-    title = name.replace("-", " ").capitalize()
-    text = _SKILL.format(name=_in_yaml(name), description=_quoted(description), title=title)
-    return {"SKILL.md": text}
+    import frontmatter  # lazy: most commands write no skill
+
+    from satchel.formats.skill_handler import SkillHandler
+
+    body = _SKILL.format(title=name.replace("-", " ").capitalize())
+    post = frontmatter.Post(body, name=name, description=description)
+    return {"SKILL.md": frontmatter.dumps(post, handler=SkillHandler())}
 
 
 def plugin_files(name: str, description: str, skill_description: str) -> dict[str, str]:

@@ -1,15 +1,17 @@
-"""Where the frontmatter of a SKILL.md begins and ends."""
+"""Split and load the front matter of a SKILL.md with the `SkillHandler`."""
 
-import re
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from satchel.diagnostics import Diagnostic
 from satchel.formats.read_result import DiagnosticCollector, ReadResult
 from satchel.formats.utf8_text import decode
+from satchel.formats.yaml_reader import YamlMap
 from satchel.settings import Limits
 
-# Some editors leave a blank line or two on top; a page of them is no longer a slip.
-_OPENING = re.compile(r"(?:[ \t]*\n){0,8}---[ \t]*(?:\n|\Z)")
-_CLOSING = re.compile(r"^---[ \t]*$", re.MULTILINE)
+if TYPE_CHECKING:
+    from satchel.formats.skill_handler import SkillHandler
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +24,18 @@ class FrontMatter:
     """The line of the file, counted from 1, on which `text` begins."""
 
 
+class FrontmatterError(ValueError):
+    """A front matter that cannot be read; `diagnostics` say why."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__("\n".join(map(str, diagnostics)))
+        self.diagnostics = diagnostics
+
+
 def split_front_matter(data: bytes, path: str, limits: Limits) -> ReadResult[FrontMatter]:
     """Decode a SKILL.md and split it at its fences, lines that are only `---`."""
-    problems = DiagnosticCollector(path)
     if len(data) > limits.skill_file:
+        problems = DiagnosticCollector(path)
         problems.add(
             "skill-too-large",
             f"it has {len(data):,} bytes, more than {limits.skill_file:,} (limit skill_file)",
@@ -35,28 +45,25 @@ def split_front_matter(data: bytes, path: str, limits: Limits) -> ReadResult[Fro
     decoded = decode(data, path, "skill-not-utf8")
     if decoded.value is None:
         return ReadResult(None, decoded.diagnostics)
-    return _split(decoded.value, problems)
+    handler = _handler(path, limits)
+    try:
+        text, body = handler.split(decoded.value)
+    except FrontmatterError as error:
+        return ReadResult(None, error.diagnostics)
+    return ReadResult(FrontMatter(text, body, handler.first_line), ())
 
 
-def _split(text: str, problems: DiagnosticCollector) -> ReadResult[FrontMatter]:
-    opening = _OPENING.match(text)
-    if opening is None:
-        problems.add(
-            "skill-no-frontmatter",
-            "it does not begin with a line '---'",
-            "Begin with a line '---', then 'name:' and 'description:', then a line '---'.",
-            line=1,
-        )
-        return ReadResult(None, problems.found)
-    first_line = text.count("\n", 0, opening.end()) + 1
-    closing = _CLOSING.search(text, opening.end())
-    if closing is None:
-        problems.add(
-            "skill-frontmatter-open",
-            "no second line '---' ends the frontmatter",
-            "Put a line '---' below the last field.",
-            line=first_line - 1 or 1,
-        )
-        return ReadResult(None, problems.found)
-    body = text[closing.end() :].removeprefix("\n")
-    return ReadResult(FrontMatter(text[opening.end() : closing.start()], body, first_line), ())
+def load_frontmatter(front: FrontMatter, path: str, limits: Limits) -> ReadResult[YamlMap]:
+    """Read the fields of a front matter, with the lines of their keys."""
+    handler = _handler(path, limits)
+    handler.first_line = front.first_line
+    with suppress(FrontmatterError):  # the reading has its diagnostics
+        handler.load(front.text)
+    return handler.reading
+
+
+def _handler(path: str, limits: Limits) -> "SkillHandler":
+    # Lazy: it loads python-frontmatter and YAML, which nobody needs who has no skills.
+    from satchel.formats.skill_handler import SkillHandler
+
+    return SkillHandler(path, limits)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from satchel.diagnostics import Where
-from satchel.formats.front_matter import FrontMatter, split_front_matter
+from satchel.formats.front_matter import FrontMatter, load_frontmatter, split_front_matter
 from satchel.formats.frozen_values import frozen
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.formats.yaml_builder import YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
-from satchel.formats.yaml_repair import read_repairing
 from satchel.names import composed, near_misses, skill_name_fault, tidy_name, unsafe_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden
@@ -23,7 +22,6 @@ COMPATIBILITY_LENGTH = 500
 KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 """The fields of the Agent Skills format."""
 
-_STRUCTURED = frozenset({"allowed-tools", "metadata", "hooks"})
 _FALSE = frozenset({"false", "no", "off", "0", ""})
 _DOUBTFUL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _ELSEWHERE = "The instructions are at the server."
@@ -114,7 +112,7 @@ def read_listed_skill(
 
 def _read(front: FrontMatter, folder: str, path: str, limits: Limits) -> ReadResult[SkillManifest]:
     problems = DiagnosticCollector(path)
-    reading = read_repairing(front.text, path, limits, _STRUCTURED, front.first_line)
+    reading = load_frontmatter(front, path, limits)
     problems.extend(reading.diagnostics)
     body = _body(front.body, problems)
     if reading.value is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.errors import SatchelError
 from satchel.mcp_servers.connection_errors import first_error
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer
-from satchel.mcp_servers.server_process import too_long
+from satchel.mcp_servers.server_process import message_of, too_long
 
 if TYPE_CHECKING:
     import httpx2
@@ -63,9 +63,11 @@ async def over_http(
 
 @asynccontextmanager
 async def over_sse(server: SseServer, longest: int) -> "AsyncIterator[TransportStreams]":
-    """Connect by server-sent events: one stream of them is heard, and messages are posted.
+    """Connect by server-sent events: read one stream of them, and post our messages.
 
-    Not the client of the SDK: its events have 1 MiB, and it logs addresses with what is secret.
+    Not the client of the SDK: it limits events to 1 MiB whatever `mcp_message` says, logs
+    addresses with their secrets, does not report a failed post, and waits for each post to end
+    before the next, so a server that asks something before it answers is never answered.
     """
     import anyio
     import httpx2
@@ -101,8 +103,6 @@ async def _hear(
 ) -> None:
     """Hand on the messages of a server; the first event tells where it hears ours."""
     import httpx2
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
 
     events.response.raise_for_status()
     if not _is_stream(events.response):
@@ -113,12 +113,7 @@ async def _hear(
                 if event.event == "endpoint":
                     task_status.started(event.data)
                 elif event.event == "message" and event.data:
-                    try:
-                        message = jsonrpc_message_adapter.validate_json(event.data, by_name=False)
-                    except ValueError:
-                        await heard.send(ValueError("an event that is no message"))
-                    else:
-                        await heard.send(SessionMessage(message))
+                    await heard.send(message_of(event.data))
         except httpx2.SSEError:
             raise too_long(longest) from None
 

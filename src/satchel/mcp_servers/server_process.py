@@ -18,6 +18,7 @@ from satchel.settings import KIB
 if TYPE_CHECKING:
     from anyio.abc import Process
     from mcp.client._transport import TransportStreams
+    from mcp.shared.message import SessionMessage
 
 _PATIENCE = 2.0
 """Seconds that a process has to end by itself, and then to end when it is told to."""
@@ -52,17 +53,16 @@ async def running(
     heard, read = anyio.create_memory_object_stream[Any](0)
     write, to_send = anyio.create_memory_object_stream[Any](0)
     try:
-        async with anyio.create_task_group() as pipes:
-            pipes.start_soon(_hear, process, heard, longest)
-            pipes.start_soon(_say, process, to_send, greeting)
-            pipes.start_soon(_watch, process, heard)
-            try:
-                yield read, write
-            finally:
-                pipes.cancel_scope.cancel()
+        with heard, read, write, to_send:
+            async with anyio.create_task_group() as pipes:
+                pipes.start_soon(_hear, process, heard, longest)
+                pipes.start_soon(_say, process, to_send, greeting)
+                pipes.start_soon(_watch, process, heard)
+                try:
+                    yield read, write
+                finally:
+                    pipes.cancel_scope.cancel()
     finally:
-        for stream in (heard, read, write, to_send):
-            stream.close()
         with anyio.CancelScope(shield=True):
             await _end(process, patience)
 
@@ -71,8 +71,6 @@ async def _hear(process: "Process", heard: Any, longest: int) -> None:
     """Hand on the messages of a process, each a line; nonsense is handed on as what it is."""
     import anyio
     from anyio.streams.buffered import BufferedByteReceiveStream
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
 
     assert process.stdout is not None
     lines = BufferedByteReceiveStream(process.stdout)
@@ -84,12 +82,18 @@ async def _hear(process: "Process", heard: Any, longest: int) -> None:
                 return
             except anyio.DelimiterNotFound:
                 raise too_long(longest) from None
-            try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValueError:
-                await heard.send(ValueError("a line that is no message"))
-            else:
-                await heard.send(SessionMessage(message))
+            await heard.send(message_of(line))
+
+
+def message_of(data: bytes | str) -> "SessionMessage | ValueError":
+    """Return a message of the protocol, or the error that the SDK expects in its place."""
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
+    except ValueError:  # its text would quote the server
+        return ValueError("invalid message")
 
 
 def too_long(longest: int) -> SatchelError:

@@ -141,18 +141,19 @@ class SetupContext:
         """Fetch a file, and return its path once it is whole.
 
         `to` is a path below `data` or `folder`, by default the last part of the address below
-        `data`. With `sha256` a file
-        that is there already is not fetched again, and another one never gets the name. What broke
-        off goes on where it ended, also at the next installation. Raises `SatchelError`.
+        `data`. With `sha256` a file that is there already is not fetched again, and one with
+        another checksum never gets the name. Raises `SatchelError`.
         """
         name = os.fspath(to) or last_part(url)
         target = self._own(name)
         what = os.path.basename(target)
 
-        def told(done: int, total: int | None) -> None:
+        def progress(done: int, total: int | None) -> None:
             self.person.progress(what, done, total)
 
-        Download(url=url, target=target, told=told, sha256=sha256, most_bytes=most_bytes).run()
+        Download(
+            url=url, target=target, progress=progress, sha256=sha256, most_bytes=most_bytes
+        ).run()
         return Path(target)
 
     def extract(

@@ -6,17 +6,12 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import yaml
+import frontmatter
+
+from satchel.formats.skill_handler import SkillHandler
 
 Files = Mapping[str, str | bytes]
 """What is in files, by their paths inside the folder."""
-
-
-class _Plain(yaml.SafeDumper):
-    """Writes no anchors, which the formats do not allow."""
-
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - pyyaml's signature
-        return True
 
 
 def write_skill(
@@ -32,9 +27,9 @@ def write_skill(
 
     `fields` are further ones of the frontmatter, with `_` for `-`: `allowed_tools="Read"`.
     """
-    front = {"name": name, "description": description}
-    front |= {key.replace("_", "-"): value for key, value in fields.items()}
-    text = f"---\n{_yaml(front)}---\n{dedent(body)}"
+    post = frontmatter.Post(dedent(body), name=name, description=description)
+    post.metadata |= {key.replace("_", "-"): value for key, value in fields.items()}
+    text = frontmatter.dumps(post, handler=SkillHandler())
     return _write(Path(folder, name), {"SKILL.md": text, **(files or {})})
 
 
@@ -57,7 +52,7 @@ def write_plugin(
     path = _write(
         Path(folder, name),
         {
-            "toolkit.yaml": _yaml(fields),
+            "toolkit.yaml": SkillHandler().export(fields),
             **({"tools.py": dedent(tools)} if tools else {}),
             **(files or {}),
         },
@@ -65,11 +60,6 @@ def write_plugin(
     for skill in skills:
         write_skill(path / "skills", skill)
     return path
-
-
-def _yaml(fields: Mapping[str, Any]) -> str:
-    text: str = yaml.dump(dict(fields), Dumper=_Plain, sort_keys=False, allow_unicode=True)
-    return text
 
 
 def _write(folder: Path, files: Files) -> Path:

@@ -1,5 +1,7 @@
 """The rules of two providers, written from their documentation and not from our code."""
 
+from satchel.tools.dialects.schema_walk import schemas_in
+
 STRICT_FORMATS = {"date-time", "time", "date", "duration", "email", "hostname"} | {
     *("ipv4", "ipv6", "uuid"),
 }
@@ -63,44 +65,14 @@ def _strict_object(schema, keys, root, where):
     return faults
 
 
-GEMINI_FIELDS = {"type", "format", "title", "description", "nullable", "enum", "maxItems"} | {
-    *("minItems", "properties", "required", "minProperties", "maxProperties", "minLength"),
-    *("maxLength", "pattern", "example", "anyOf", "propertyOrdering", "default", "items"),
-    *("minimum", "maximum"),
-}
-GEMINI_TYPES = {"string", "number", "integer", "boolean", "array", "object"}
-GEMINI_FORMATS = {None, "date-time", "enum", "float", "double", "int32", "int64"}
-
-
-def against_gemini(schema, where="root"):
-    """Say what Gemini, or Gemini on Vertex, would refuse in the schema of a declaration."""
-    faults = [f"{where}: {key}" for key in schema.keys() - GEMINI_FIELDS]
-    if "anyOf" in schema:
-        if schema.keys() != {"anyOf"} or len(schema["anyOf"]) < 2:
-            faults.append(f"{where}: anyOf is not alone")
-        for at, item in enumerate(schema["anyOf"]):
-            faults += against_gemini(item, f"{where}|{at}")
-        return faults
-    faults += _gemini_typed(schema, where)
-    if schema.get("type") == "array":
-        faults += against_gemini(schema["items"], f"{where}[]")
-    for name, item in schema.get("properties", {}).items():
-        faults += against_gemini(item, f"{where}.{name}")
-    return faults
-
-
-def _gemini_typed(schema, where):
-    faults = []
-    if schema.get("type") not in GEMINI_TYPES:
-        faults.append(f"{where}: type {schema.get('type')!r}")
-    if schema.get("format") not in GEMINI_FORMATS:
-        faults.append(f"{where}: format {schema['format']!r}")
-    if "enum" in schema and not (
-        schema["type"] == "string" and all(isinstance(x, str) and x for x in schema["enum"])
-    ):
-        faults.append(f"{where}: an enum that is not of strings")
-    if set(schema.get("required", [])) - set(schema.get("properties", {})):
-        faults.append(f"{where}: requires what is not there")
-    if schema.get("properties") == {}:
-        faults.append(f"{where}: no properties")
+def against_gemini(root):
+    """Say for what Gemini would refuse the schema of a declaration with the whole request."""
+    faults = [] if root.get("type") == "object" and root.get("properties") else ["no object"]
+    for node in schemas_in(root):
+        if "$ref" in node:
+            name = node["$ref"].removeprefix("#/$defs/")
+            if name not in root.get("$defs", {}):
+                faults.append(f"{node['$ref']} leads nowhere")
+            if node.keys() - {"$ref", "description", "default"}:
+                faults.append(f"{sorted(node)} beside a reference")
     return faults

@@ -40,11 +40,6 @@ def steps_of(ref: str) -> list[str]:
     return [step.replace("~1", "/").replace("~0", "~") for step in steps]
 
 
-def name_of(ref: str) -> str:
-    """Return what a person would call the target of a reference."""
-    return (steps_of(ref) or [""])[-1] or "the whole"
-
-
 def _unquoted(text: str) -> str:
     """Decode `%3C`, which generators for TypeScript write into references."""
     head, *tail = text.split("%")

@@ -1,7 +1,7 @@
 """What a schema can no longer say by keywords, said in words."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,12 +10,9 @@ from satchel.text import shorten, visible
 _SENTENCES = MappingProxyType(
     {
         "default": "Default: {}.",
-        "exclusiveMaximum": "Less than {}.",
-        "exclusiveMinimum": "Greater than {}.",
         "format": "Format: {}.",
         "maxLength": "Length at most {}.",
         "minLength": "Length at least {}.",
-        "multipleOf": "A multiple of {}.",
         "pattern": "Matches the pattern {}.",
         "uniqueItems": "No duplicates.",
     }
@@ -23,22 +20,16 @@ _SENTENCES = MappingProxyType(
 _NAMES = frozenset({"format", "pattern"})
 """Keywords whose values are read as they are, not as JSON strings."""
 
-_LONGEST_VALUE, _LONGEST_LIST = 200, 1_000
+_LONGEST_VALUE = 200
 
 
 def about(schema: Mapping[str, Any], keywords: Iterable[str]) -> list[str]:
     """Say those of the keywords that a schema has and that restrict or help."""
     return [
-        _SENTENCES[key].format(_plain(schema[key]) if key in _NAMES else in_json(schema[key]))
+        _SENTENCES[key].format(_plain(schema[key]) if key in _NAMES else _in_json(schema[key]))
         for key in keywords
         if schema.get(key) is not None and (key, schema[key]) != ("uniqueItems", False)
     ]
-
-
-def one_of(values: Sequence[Any]) -> str:
-    """Say which values are allowed."""
-    listed = shorten(", ".join(in_json(value) for value in values), _LONGEST_LIST)
-    return f"One of: {listed}." if len(values) > 1 else f"Only {listed}."
 
 
 def join_texts(*texts: Any) -> str:
@@ -50,11 +41,11 @@ def join_texts(*texts: Any) -> str:
     return " ".join(said)
 
 
-def in_json(value: Any) -> str:
+def _in_json(value: Any) -> str:
     """Write a value as JSON, shortened, and fit for a prompt."""
     text = json.dumps(value, ensure_ascii=False, default=str, skipkeys=True)
     return shorten(visible(text), _LONGEST_VALUE)
 
 
 def _plain(value: Any) -> str:
-    return shorten(visible(value), _LONGEST_VALUE) if isinstance(value, str) else in_json(value)
+    return shorten(visible(value), _LONGEST_VALUE) if isinstance(value, str) else _in_json(value)

@@ -28,10 +28,6 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _SCHEMA, _MAP, _DATA = "schema", "map", "data"
 
 
-class TooManyError(Exception):
-    """A walk took more steps than it was given."""
-
-
 def shown(schema: Any) -> Any:
     """Copy a schema as the model may see it: without invisible characters in its texts.
 
@@ -64,23 +60,26 @@ def shown(schema: Any) -> Any:
 
 def references(schema: Any) -> Iterator[str]:
     """Yield what the schemas in a schema refer to; data that looks like a reference is none."""
+    for node in schemas_in(schema):
+        yield from (node[key] for key in _REFERENCES if isinstance(node.get(key), str))
+
+
+def schemas_in(schema: Any) -> Iterator[Any]:
+    """Yield a schema and each mapping in it that is a schema; it may be changed meanwhile."""
     todo: list[tuple[Any, str]] = [(schema, _SCHEMA)]
     while todo:
         value, kind = todo.pop()
         if isinstance(value, Mapping):
             if kind == _SCHEMA:
-                yield from (value[key] for key in _REFERENCES if isinstance(value.get(key), str))
+                yield value
             todo.extend((item, _kind_inside(kind, key)) for key, item in value.items())
         elif isinstance(value, list | tuple):
             todo.extend((item, kind) for item in value)
 
 
-def run_walk(walk: Walk, most: int | None = None) -> Any:
-    """Run a walk to its end without Python's own stack, which strangers' schemas overflow.
-
-    Raises `TooManyError` when it calls for more than `most` walks.
-    """
-    stack, sent, steps = [walk], None, 0
+def run_walk(walk: Walk) -> Any:
+    """Run a walk to its end without Python's own stack, which strangers' schemas overflow."""
+    stack, sent = [walk], None
     while stack:
         try:
             called = stack[-1].send(sent)
@@ -88,9 +87,6 @@ def run_walk(walk: Walk, most: int | None = None) -> Any:
             stack.pop()
             sent = end.value
             continue
-        steps += 1
-        if most is not None and steps > most:
-            raise TooManyError
         stack.append(called)
         sent = None
     return sent
