@@ -2,8 +2,9 @@
 #
 #   make run                       watch the bundled skills and plugins until Ctrl-C
 #   make run ARGS="prompt"         any other command; the bundled folders are named for it
-#   make test                      every test;   make test ARGS="-k skills"   some of them
-#   make check                     format, lint, types and the laws
+#   make test                      the tests;   make test ARGS="-k skills"   some of them
+#   make test-all                  also the slow ones, and many more generated examples
+#   make check                     format, lint, types, layers and the other rules
 #   make snapshots                 write the snapshots of all messages again, to be reviewed
 #   make conformance               the official suite, Inspector and server of MCP, which need npx
 #
@@ -22,7 +23,7 @@ endif
 INSTALLED := $(VENV)/.installed$(chosen)
 DEVELOPING := $(VENV)/.developing$(chosen)
 
-.PHONY: help run test check snapshots conformance format clean
+.PHONY: help run test test-all check snapshots conformance format clean
 .DELETE_ON_ERROR:
 
 help:
@@ -46,14 +47,20 @@ run: $(INSTALLED)
 	exec $(BIN)/satchel "$$command" "$$@"
 
 # Side by side; a file stays together as long as nobody is idle, as its tests may share what is slow.
+PYTEST = $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
+
 test: $(DEVELOPING)
-	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: $(DEVELOPING)
+	$(PYTEST) --hypothesis-profile=long $(ARGS)
 
 check: $(DEVELOPING)
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest --quiet tests/laws
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m pytest --quiet tests/rules
 
 snapshots: $(DEVELOPING)
 	SATCHEL_SNAPSHOTS=write $(BIN)/python -m pytest --quiet tests/messages
@@ -66,7 +73,7 @@ format: $(DEVELOPING)
 	$(BIN)/python -m ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist
+	rm -rf $(VENV) .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage build dist
 
 # The stamps are written last, so an interrupted installation is done again; the mark that it
 # leaves behind has it done from the start, because half a pip is worse than none.

@@ -10,8 +10,9 @@ import hypothesis
 import pytest
 
 # A busy machine is no fault of the code: time is measured in benchmarks, not here.
-hypothesis.settings.register_profile("steady", deadline=None)
-hypothesis.settings.load_profile("steady")
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
+hypothesis.settings.load_profile("quick")
 
 REPOSITORY = Path(__file__).parents[1]
 

@@ -43,7 +43,7 @@ def units(tmp_path_factory):
             *("--no-deps", "--wheel-dir", str(folder), str(UNITS)),
         ],
         check=True,
-        timeout=60,
+        timeout=120,
     )
     [wheel] = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:

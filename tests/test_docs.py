@@ -75,7 +75,7 @@ def ran(page, folder):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -178,7 +178,7 @@ class Walk:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         return done.stdout.replace(self.env["HOME"], "~")
@@ -204,7 +204,7 @@ class Walk:
         for line in shown:
             while not seen or seen[-1] != steady(line):
                 try:
-                    seen.append(steady(self.watched.get(timeout=60)))
+                    seen.append(steady(self.watched.get(timeout=120)))
                 except queue.Empty:
                     pytest.fail(f"{line!r} did not come after {seen}")
 
@@ -215,6 +215,7 @@ def steady(line):
     return re.sub(r"\(\d+ ms\)|in \d+\.\d+s", "DURATION", line).rstrip()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the page uses GNU sed")
 def test_the_plugin_is_written_in_ten_minutes_as_its_page_says(tmp_path):
     home, folder = tmp_path / "home", tmp_path / "here"

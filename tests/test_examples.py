@@ -186,7 +186,7 @@ def test_the_page_prints_what_the_script_does():
         [sys.executable, "-W", "error", str(ORCHESTRATOR), "mixed"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     assert done.stdout == printed

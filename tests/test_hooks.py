@@ -88,7 +88,7 @@ def ended(log, what, seconds=5.0) -> bool:
     return what in log
 
 
-def wait_for_ends(seconds=5.0) -> None:
+def wait_for_ends(seconds=60.0) -> None:
     last = time.monotonic() + seconds
     while any(thread.name == "satchel-plugin-end" for thread in threading.enumerate()):
         assert time.monotonic() < last
@@ -186,7 +186,7 @@ def test_without_a_close_the_shutdown_runs_when_the_interpreter_ends(tmp_path, w
         f"app = satchel.Satchel(plugins={str(tmp_path)!r})\n"
     )
     command = [sys.executable, "-W", "error", "-c", host]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (ran.stdout, ran.stderr, ran.returncode) == ("ended\n", "", 0)
 
 
@@ -379,7 +379,7 @@ def test_an_old_version_ends_at_once_after_an_import_that_was_slow(log, write, t
             changed = threading.Event()
             app.subscribe(lambda _: changed.set())
             write("import time\ntime.sleep(0.6)\n" + LIFE, "two")
-            assert changed.wait(20)
+            assert changed.wait(120)
             wait_for_ends()
         assert ("one", "shutdown") in log
     finally:
@@ -451,17 +451,17 @@ def test_a_plugin_that_looks_too_long_at_a_catalog_is_shown_no_other(log, write,
 def test_a_shutdown_that_hangs_does_not_keep_the_interpreter(tmp_path, write, log):
     host = (
         "import builtins, satchel; builtins.satchel_test_log = []\n"
-        "limits = satchel.Limits(hook=0.3)\n"
+        "limits = satchel.Limits(hook=1)\n"
         f"app = satchel.Satchel(plugins={str(tmp_path)!r}, "
         "settings=satchel.Settings(limits=limits))\n"
     )
     for kind, wait in (("", "time.sleep(600)"), ("async ", "await asyncio.sleep(600)")):
         write(f"import asyncio, time\n@hookimpl\n{kind}def satchel_shutdown():\n    {wait}\n")
         ran = subprocess.run(
-            [sys.executable, "-c", host], capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", host], capture_output=True, text=True, timeout=120, check=False
         )
         assert ran.returncode == 0
-        assert "took longer than 0.3 seconds" in ran.stderr
+        assert "took longer than 1 second" in ran.stderr
 
 
 def test_functions_that_two_modules_share_are_called_once(log, tmp_path, write_plugin):
@@ -533,5 +533,5 @@ def test_a_shutdown_runs_in_whatever_thread_lets_go_last(tmp_path, write, log):
         "threading.Thread(target=late).start()\n"
     )
     command = [sys.executable, "-W", "error", "-c", host]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (ran.stdout, ran.stderr) == ("ended\n", "")

@@ -76,13 +76,13 @@ def test_a_hostile_folder_harms_nobody(maker, tmp_path, monkeypatch, number):
     maker.md(root / "bystander", maker.fm(name="bystander", desc="Healthy."))
     build(str(root))
 
-    started = time.perf_counter()
+    started = time.process_time()
     app = Satchel(skills=[root])
     session = app.session()
     assert len(session.prompt()) <= DEFAULT_BUDGET
     session.skill_style = SkillPrompt(budget=None)
     prompt = session.prompt()
-    assert time.perf_counter() - started < 10, why
+    assert time.process_time() - started < 10, why
 
     catalog = app.catalog
     assert catalog.skills["bystander"].state == "ok"

@@ -503,7 +503,7 @@ def world(tmp_path_factory):
 
 
 @pytest.mark.parametrize("file", ["plugin.json", ".claude-plugin/plugin.json", "mcp.json"])
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary() | st.text().map(lambda text: json.dumps({"name": text}).encode()))
 def test_no_bytes_raise_and_none_take_another_plugin_along(world, file, data):
     path = world / "bad" / file

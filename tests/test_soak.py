@@ -160,6 +160,7 @@ def resident():
     return pages * resource.getpagesize()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="tells memory as Linux does")
 def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
     # Failures are logged, each with its traceback; here there are too many to keep.
@@ -182,6 +183,7 @@ def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
     assert resident() - memory < 24 * 1024 * 1024
 
 
+@pytest.mark.slow
 def test_a_session_of_many_calls_does_not_grow():
     app = Satchel()
     app.register_tool(same)

@@ -30,7 +30,7 @@ def test_after_the_time_limit_the_whole_group_is_ended(ends):
     )
     assert result["timed_out"]
     assert result["returncode"] == -15
-    assert seconds < 10
+    assert seconds < 60
     assert len(pids(result)) == 2
     assert all(ends(pid) for pid in pids(result))
 
@@ -49,7 +49,7 @@ def test_a_program_may_clean_up_before_it_ends():
 def test_who_ignores_the_request_is_ended_all_the_same(ends):
     result, seconds = timed(execute_shell_command(STUBBORN, timeout=1))
     assert (result["timed_out"], result["returncode"]) == (True, -9)
-    assert seconds < 10
+    assert seconds < 60
     assert all(ends(pid) for pid in pids(result))
 
 
@@ -73,14 +73,15 @@ def test_what_stays_in_the_background_holds_nobody_up_and_is_ended(ends, start):
 def test_a_session_of_its_own_that_keeps_the_output_open_holds_nobody_up():
     code = (
         "import os, time\n"
+        "heard, said = os.pipe()\n"
         "if os.fork() == 0:\n"
-        "    os.setsid(); print(os.getpid()); time.sleep(100)\n"
-        "time.sleep(0.2)\n"
+        "    os.setsid(); print(os.getpid(), flush=True); os.write(said, b'.'); time.sleep(100)\n"
+        "os.read(heard, 1)\n"
     )
     result, seconds = timed(execute_python_code(code))
     [pid] = pids(result)
     os.kill(pid, 9)  # nobody finds it again, so the test ends it
-    assert seconds < 5
+    assert seconds < 60
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,10 @@ def test_where_the_loop_cannot_listen_threads_do(monkeypatch, command, said):
 
 
 def test_a_fork_that_prints_after_its_parent_is_heard_for_a_moment():
-    code = "import os, time\nif os.fork() == 0:\n    time.sleep(0.02); print('late')\n"
+    code = (
+        "import os\nparent = os.getpid()\nif os.fork() == 0:\n"
+        "    while os.getppid() == parent: pass\n    print('late')\n"
+    )
     assert timed(execute_python_code(code))[0]["stdout"] == "late\n"
 
 

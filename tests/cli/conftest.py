@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from satchel.cli.main import cli
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds after which something that should come counts as never coming."""
 
 

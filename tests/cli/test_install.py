@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from satchel.cli.main import cli
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 CTRL_C = b"\x03"
 CANARY = "s3cr3t-canary"
 MANIFEST = "version: {version}\nactive: true\n"

@@ -91,11 +91,12 @@ def test_the_tests_of_a_new_package_pass_before_it_is_installed(run, here):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert "3 passed" in done.stdout, done.stdout
 
 
+@pytest.mark.slow
 def test_a_new_package_is_built_installed_and_used(run, here, execute):
     run("new", "plugin", "acme-maps", "--package")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]

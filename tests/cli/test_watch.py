@@ -101,8 +101,8 @@ def test_ctrl_c_ends_it_whatever_a_plugin_or_a_shell_did_to_the_signal(start, he
 def test_a_reader_that_goes_away_ends_it(execute, here, write_skill):
     write_skill(here / "skills", "pdf")
     done = execute(
-        script="set -o pipefail; (sleep 1; touch skills/pdf/new) &"
-        " $SATCHEL watch --skills skills | head -1; echo $?"
+        script="set -o pipefail; (while sleep 0.2; do touch skills/pdf/$RANDOM; done) &"
+        " $SATCHEL watch --skills skills | head -1; echo $?; kill %1"
     )
     assert done.stdout == "loaded 1 skill: pdf\n0\n"
 

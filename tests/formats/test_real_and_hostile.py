@@ -71,9 +71,9 @@ def test_hostile_skills_are_read_or_refused_as_they_should_be(hostile):
     built, wanted = hostile
     for case, want in wanted.items():
         for path in _regular_skills(built / case):
-            began = time.perf_counter()
+            began = time.process_time()
             reading = read(path, built)
-            assert time.perf_counter() - began < 2, path
+            assert time.process_time() - began < 2, path
             if path.parent.name == "bystander" or want == "load":
                 assert reading.value, reading.diagnostics
             elif want == "reject":

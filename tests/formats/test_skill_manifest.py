@@ -388,3 +388,59 @@ def test_a_simple_skill_comes_back_as_it_was_written(name, description, body, li
         "skill-text-hidden",
         "skill-description-long",
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "fix"),
+    [
+        (
+            "[Read, 7, [x], '']",
+            "'allowed-tools' is a list, not text; 2 items that are not text are left out",
+            "Write 'allowed-tools: Read 7'.",
+        ),
+        (
+            "[Read, Grep]",
+            "'allowed-tools' is a list, not text",
+            "Write 'allowed-tools: Read Grep'.",
+        ),
+        (
+            "{a: b}",
+            "'allowed-tools' is a mapping, not text; it is left out",
+            "Write 'allowed-tools: Read Bash(git:*)'.",
+        ),
+        (
+            "Read, Grep",
+            "'allowed-tools' is separated by commas",
+            "Write 'allowed-tools: Read Grep'.",
+        ),
+    ],
+)
+def test_the_message_shows_how_allowed_tools_are_written(value, message, fix):
+    (found,) = with_field(f"allowed-tools: {value}").diagnostics
+    assert (found.message, found.fix) == (message, fix)
+
+
+def test_a_skill_of_a_server_asks_for_no_tools():
+    skill = with_field(
+        "allowed-tools: Read\nhooks: {a: b}\ninclude_tools: maps\n"
+        "metadata: {author: me, include_tools: maps, adk_additional_tools: [x]}"
+    ).value
+    assert skill.groups
+    without = skill.without_leave
+    assert (without.allowed_tools, without.groups) == ((), ())
+    assert without.metadata == {"author": "me"}
+    assert without.fields == {
+        "name": "pdf",
+        "description": "Reads PDF.",
+        "metadata": {"author": "me"},
+    }
+    assert "metadata" not in with_field("allowed-tools: Read").value.without_leave.fields
+
+
+def test_nobody_can_change_the_fields_at_any_depth():
+    skill = with_field("metadata: {a: {b: [c]}}").value
+    for fields in (skill.fields, skill.fields["metadata"], skill.metadata, skill.metadata["a"]):
+        with pytest.raises(TypeError):
+            fields["more"] = 1
+    assert skill.metadata["a"]["b"] == ("c",)
+    assert skill.fields["metadata"]["a"]["b"] == ("c",)

@@ -134,10 +134,10 @@ def test_the_limits_of_size_depth_and_nodes_are_exact_and_named():
 def test_deep_nesting_is_refused_at_once_whatever_the_size_limit(text, loader, monkeypatch):
     if loader == "pure":
         monkeypatch.delattr(yaml, "CSafeLoader")
-    began = time.perf_counter()
+    began = time.process_time()
     reading = read(text, replace(Limits(), frontmatter=10_000_000))
     assert {item.code for item in reading.diagnostics} == {"yaml-too-large"}
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_too_many_brackets_name_the_limit_of_depth():

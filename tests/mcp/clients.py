@@ -8,7 +8,7 @@ from mcp.shared.exceptions import MCPError
 
 HANDSHAKE, STATELESS = "legacy", "auto"
 ERAS = (HANDSHAKE, STATELESS)
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds after which something that should come counts as never coming."""
 
 

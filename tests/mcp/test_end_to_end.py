@@ -100,23 +100,48 @@ async def served(world, *more):
 
 
 @asynccontextmanager
-async def connected(world, transport, era):
+async def connected(world, transport, era, address=None):
     if transport == "stdio":
         start = StdioServerParameters(
             command=sys.executable, args=command(world), env=environment(world)
         )
         async with client_of(start, era) as both:
             yield both
+    elif address:
+        async with client_of(address, era) as both:
+            yield both
     else:
         async with served(world) as url, client_of(url, era) as both:
             yield both
 
 
+@pytest.fixture(scope="module")
+def steady(tmp_path_factory, write_plugin):
+    """A folder that nobody edits, and the address of the one server that serves it over HTTP."""
+    world = tmp_path_factory.mktemp("steady")
+    write_plugin(world / "plugins", "demo", tools=NOISY.format("First."))
+    write_plugin(world / "plugins", "work", tools=WORKING)
+    (world / "skills").mkdir()
+    with subprocess.Popen(
+        [sys.executable, *command(world, "--http", "127.0.0.1:0")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env={**environment(world), "SATCHEL_CONFIG_DIR": str(world / "config")},
+    ) as process:
+        while not (found := re.search(rb"at (http://\S+),", process.stderr.readline())):
+            assert process.poll() is None
+        yield world, found[1].decode()
+        process.terminate()
+    assert process.returncode == 0
+
+
 @every_era
 @every_transport
-def test_what_plugins_print_and_read_never_reaches_the_protocol(world, transport, era):
+def test_what_plugins_print_and_read_never_reaches_the_protocol(steady, transport, era):
+    world, address = steady
+
     async def ask():
-        async with connected(world, transport, era) as (client, _):
+        async with connected(world, transport, era, address) as (client, _):
             result = await client.call_tool("noisy", {"text": "clean"})
             return await names_of(client), result.content[0].text
 
@@ -127,11 +152,11 @@ def test_what_plugins_print_and_read_never_reaches_the_protocol(world, transport
 
 @every_era
 @every_transport
-def test_the_parts_of_a_stream_arrive_as_progress(world, write_plugin, transport, era):
-    write_plugin(world / "plugins", "work", tools=WORKING)
+def test_the_parts_of_a_stream_arrive_as_progress(steady, transport, era):
+    world, address = steady
 
     async def ask():
-        async with connected(world, transport, era) as (client, told):
+        async with connected(world, transport, era, address) as (client, told):
             call = client.call_tool("counting", {"upto": 3}, progress_callback=told.step)
             return (await call).content[0].text, told.progress
 
@@ -142,8 +167,10 @@ def test_the_parts_of_a_stream_arrive_as_progress(world, write_plugin, transport
 
 @every_era
 @every_transport
-def test_a_tool_is_cancelled_when_its_client_gives_the_call_up(world, write_plugin, transport, era):
-    ended = write_plugin(world / "plugins", "work", tools=WORKING) / "ended"
+def test_a_tool_is_cancelled_when_its_client_gives_the_call_up(steady, transport, era):
+    world, address = steady
+    ended = world / "plugins/work/ended"
+    ended.unlink(missing_ok=True)
 
     async def ask():
         begun = asyncio.Event()
@@ -151,7 +178,7 @@ def test_a_tool_is_cancelled_when_its_client_gives_the_call_up(world, write_plug
         async def progress(*_):
             begun.set()
 
-        async with connected(world, transport, era) as (client, _):
+        async with connected(world, transport, era, address) as (client, _):
             call = asyncio.create_task(client.call_tool("endless", {}, progress_callback=progress))
             await begun.wait()
             call.cancel()
@@ -172,11 +199,14 @@ def edit_skill(world, number):
 
 
 async def edited_until_told(world, told, edit, kind):
-    """Edit until a client with a handshake is told: over HTTP, the stream for it comes later."""
-    for number in range(100):
+    """Edit until a client with a handshake is told: over HTTP, the stream for it comes later.
+
+    Each wait is twice as long as the last, so that a busy machine gets its time between two edits.
+    """
+    for number in range(7):
         edit(world, number)
         try:
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(2**number):
                 return await told.until(f"notifications/{kind}/list_changed")
         except TimeoutError:
             continue

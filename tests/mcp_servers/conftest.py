@@ -17,7 +17,7 @@ from satchel.mcp_servers import HttpServer, ServerPool, SseServer, StdioServer
 from satchel.settings import Limits
 
 OFFERING = str(Path(__file__).with_name("offering.py"))
-ENOUGH = 60
+ENOUGH = 120
 """Seconds after which a test gives up; nothing waits that long that goes well."""
 
 

@@ -35,7 +35,7 @@ from satchel.mcp_servers.server_connection import connect
 from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
 from satchel.settings import Limits
 
-ENOUGH = 60
+ENOUGH = 120
 HIDDEN = "\U000e0041\u202e"
 
 
@@ -387,6 +387,7 @@ def test_progress_comes_as_chunks_and_the_result_as_it_is(app, on_stdio):
     assert (result.structured, result.is_error) == ({"n": 3}, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["on_stdio", "on_http"])
 def test_a_call_that_is_interrupted_or_too_slow_ends_at_the_server(app, way, request, tmp_path):
     made = request.getfixturevalue(way)("wait")
@@ -465,7 +466,7 @@ def test_what_a_server_started_ends_with_it(plain, tmp_path):
     with satchel_of() as app:
         app.register_mcp_server(plain("echo", how=("child",), env={"HELD": str(held)}))
         assert ended.empty()
-    assert ended.get(timeout=20) == "begun\n"
+    assert ended.get(timeout=ENOUGH) == "begun\n"
 
 
 def test_a_server_over_http_is_killed_and_started_again(app, told, on_http):
@@ -716,6 +717,7 @@ def test_words_of_progress_are_cut(app, on_stdio):
     assert len(chunk.metadata["progress"]["message"]) == 500
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_try(told, plain):
     with satchel_of(mcp_connect=4) as app:
         told = Told(app)
@@ -723,6 +725,7 @@ def test_a_server_that_answers_only_the_old_handshake_is_reached_at_the_second_t
         told.until_true(lambda: "echo" in app.catalog.tools)
 
 
+@pytest.mark.slow
 def test_a_stateless_client_begins_as_the_server_understands(plain):
     server = plain("echo", how=("mute",))
     with satchel_of(mcp_connect=4) as app:
@@ -732,6 +735,7 @@ def test_a_stateless_client_begins_as_the_server_understands(plain):
         assert called(app, "echo").text == "{}"
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_list_its_tools_is_down(plain):
     with satchel_of(mcp_connect=4) as app:
         app.register_mcp_server(plain("echo", how=("hang",)), name="box")
@@ -739,6 +743,7 @@ def test_a_server_that_does_not_list_its_tools_is_down(plain):
         assert "did not list its tools within 4 s (limit mcp_connect)" in problem.message
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_in_call_after_call_is_started_anew(plain):
     with satchel_of(mcp_connect=4) as app:
         told = Told(app)
@@ -957,6 +962,7 @@ def test_servers_are_closed_in_reverse_order_of_opening(plain, tmp_path):
     assert said.read_text().split() == ["three", "two", "one"]
 
 
+@pytest.mark.slow
 def test_servers_that_do_not_end_do_not_wait_for_each_other(plain):
     with satchel_of() as app:
         for number in range(5):

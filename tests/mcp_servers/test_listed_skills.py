@@ -29,7 +29,7 @@ from satchel.mcp_servers import HttpServer, StdioServer, resource_reader
 from satchel.settings import Limits
 
 LYING = str(Path(__file__).with_name("lying.py"))
-ENOUGH = 60
+ENOUGH = 120
 
 
 def md(name="refunds", description="Give money back.", body="Read guide.md.", more=""):
@@ -597,6 +597,7 @@ def test_skills_that_cannot_be_listed_cost_no_tools(app, book, carry, said, why)
     assert why in messages(app)
 
 
+@pytest.mark.slow
 def test_a_list_that_never_comes_costs_no_tools(book):
     book.say(hang=["skills/list"])
     with satchel_of(mcp_connect=5) as app:

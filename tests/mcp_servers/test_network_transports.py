@@ -13,7 +13,7 @@ from described import described, satchel_of
 from satchel import RemoteClient
 from satchel.mcp_servers import HttpServer, SseServer, server_supervisor
 
-ENOUGH = 60
+ENOUGH = 120
 
 
 class Raw(ThreadingHTTPServer):
@@ -152,6 +152,7 @@ def test_what_is_packed_is_refused_before_it_unfolds(app, raw):
     assert len(called(app, "echo").text) > 100_000
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_let_go_is_let_go_of(raw):
     server = raw()
 
@@ -166,6 +167,7 @@ def test_a_server_that_does_not_let_go_is_let_go_of(raw):
     assert "DELETE" in server.asked
 
 
+@pytest.mark.slow
 def test_a_server_that_falls_silent_is_noticed(raw, monkeypatch):
     monkeypatch.setattr(server_supervisor, "_CHECK", 2)
     server = raw()
@@ -178,6 +180,7 @@ def test_a_server_that_falls_silent_is_noticed(raw, monkeypatch):
         until(app, lambda: "echo" in app.catalog.tools)
 
 
+@pytest.mark.slow
 def test_a_server_that_gives_no_answer_in_time_is_looked_at(raw, monkeypatch):
     monkeypatch.setattr(server_supervisor, "_CHECK", 10**6)
     server = raw()

@@ -287,7 +287,7 @@ def test_a_held_tool_is_never_called_and_takes_no_name_from_others(plain, app):
 
     asyncio.run(session.call("announce"))
     while "evil" not in states(app):
-        news.get(timeout=60)
+        news.get(timeout=120)
     assert asyncio.run(session.call("evil")).error_code == "tool_not_found"
 
 
@@ -301,7 +301,7 @@ def test_an_approval_elsewhere_is_noticed_by_a_watch(plain, app, monkeypatch):
         other.register_mcp_server(server, name="box")
         other.approve_mcp_tools("box")
         while states(app)["b"] != "ok":
-            news.get(timeout=60)
+            news.get(timeout=120)
 
 
 def test_only_what_is_there_can_be_approved(plain, app):

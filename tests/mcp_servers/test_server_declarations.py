@@ -108,7 +108,7 @@ def test_a_plugin_that_goes_takes_its_servers_and_one_that_comes_brings_them(wri
 
         def until(names):
             while [*app.catalog.tools] != names:
-                news.get(timeout=60)
+                news.get(timeout=120)
 
         app.wait_for_mcp_servers(60)
         until(["echo"])
@@ -158,10 +158,10 @@ def test_a_server_that_is_written_while_all_runs_comes_and_goes(user_file, book)
         app.subscribe(news.put)
         path = user_file(table("box", book("echo")))
         while "echo" not in app.catalog.tools:
-            news.get(timeout=60)
+            news.get(timeout=120)
         os.remove(path)
         while "echo" in app.catalog.tools:
-            news.get(timeout=60)
+            news.get(timeout=120)
 
 
 def test_a_server_that_is_removed_stays_away_though_it_is_written(user_file, book):

@@ -67,7 +67,7 @@ def acme(loaded, tmp_path, monkeypatch):
         (found,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
         if not run:
             return read_package(found, (0,))
-        loaded.append(load_package(found, (0,), Limits(hook=5)))
+        loaded.append(load_package(found, (0,), Limits(hook=60)))
         return loaded[-1]
 
     yield acme

@@ -405,3 +405,36 @@ def test_a_template_that_is_accepted_can_be_filled_in(template):
 def test_what_is_filled_in_is_never_read_as_a_template(name, description):
     (skill,) = skills_in(said([SkillLine(name=name, description=description, dir="{dir}")], BARE))
     assert (skill["name"], skill["location"]) == (name, "{dir}/SKILL.md")
+
+
+@pytest.mark.parametrize("given", [{"budget": -1}, {"description_length": -1}])
+def test_a_negative_bound_is_refused(given):
+    with pytest.raises(DefinitionError, match="cannot be negative"):
+        SkillPrompt(**given)
+
+
+LONG = [
+    SkillLine(name=f"s{number}", description="Does a thing. " * 20, dir="/s") for number in range(3)
+]
+
+
+def test_a_page_without_locations_may_show_whole_descriptions():
+    """Where the default page is too long, the one for `load_skill` says less about each skill."""
+    whole = said(LONG, UNBOUND, loader=True)
+    tight = said(LONG, SkillPrompt(instruction="", budget=len(whole) - 1), loader=True)
+    assert "<location>" not in tight
+    descriptions = [skill["description"] for skill in skills_in(tight)]
+    assert descriptions == [one_line(line.description) for line in LONG]
+
+
+def test_a_template_of_ones_own_is_kept_where_descriptions_are_shortened():
+    template = "- {name}: {description}"
+    style = SkillPrompt(instruction="", opening="", closing="", template=template, budget=300)
+    lines = said(LONG, style, loader=True).splitlines()
+    assert [line.split(": ")[0] for line in lines] == ["- s0", "- s1", "- s2"]
+    assert all(len(line) > 80 for line in lines)
+
+
+def test_a_short_template_of_ones_own_keeps_the_template_where_descriptions_are_shortened():
+    style = SkillPrompt(instruction="", short_template="{name}", budget=500)
+    assert said(LONG, style, loader=True).count("<location>") == 3

@@ -14,7 +14,7 @@ import pytest
 from satchel import Catalog, Change, Satchel, Settings, WatchTimings
 
 # Generous: it is only ever waited out when a test fails.
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 LIVELY = Settings(
     mcp_servers=False,

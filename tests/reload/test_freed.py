@@ -107,6 +107,7 @@ def grown(tmp_path: Path, write_plugin, reloads: int, *, leak: bool = False) -> 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks as Linux tells")
 
 
+@pytest.mark.slow
 @needs_proc
 def test_a_thousand_reloads_leave_one_version(tmp_path, write_plugin):
     found = grown(tmp_path, write_plugin, 1_000)
@@ -115,6 +116,7 @@ def test_a_thousand_reloads_leave_one_version(tmp_path, write_plugin):
     assert memory < 5 * 1024 * 1024
 
 
+@pytest.mark.slow
 @needs_proc
 def test_a_host_that_keeps_a_function_of_each_version_keeps_the_versions(tmp_path, write_plugin):
     """So the test above can fail."""

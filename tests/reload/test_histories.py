@@ -152,6 +152,7 @@ def history(watched, skill_text):  # noqa: C901 - a machine with many rules
     return History
 
 
+@pytest.mark.slow
 def test_after_any_history_hot_equals_cold(history):
     run_state_machine_as_test(
         history,

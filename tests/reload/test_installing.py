@@ -169,6 +169,7 @@ def scratch(tmp_path):
     return scratch
 
 
+@pytest.mark.slow
 def test_a_wheel_is_really_installed_enabled_and_removed(scratch, wheel):
     (record,) = json.loads(scratch("install", wheel, "--json", "--set", "key=v"))
     assert (record["name"], record["kind"], record["enabled"]) == ("acme", "package", True)
@@ -177,6 +178,7 @@ def test_a_wheel_is_really_installed_enabled_and_removed(scratch, wheel):
     assert "acme" not in scratch("list", "plugins")
 
 
+@pytest.mark.slow
 def test_a_wheel_whose_setup_fails_goes_again_and_an_upgrade_is_told(scratch, tmp_path):
     parts = {"toolkit.yaml": "name: acme\nactive: true\n", "__init__.py": ""}
     failing = "def setup(ctx):\n    ctx.set('key', 'v')\n    1 / 0\n"

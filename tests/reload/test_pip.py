@@ -15,7 +15,7 @@ import satchel
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "plugins" / "satchel-units"
-PATIENCE = 60
+PATIENCE = 120
 
 
 def pip(*words: str) -> None:
@@ -61,6 +61,7 @@ class Lines:
                 return found
 
 
+@pytest.mark.slow
 def test_installing_and_removing_the_bundled_package_is_noticed(wheel, environment):
     process = subprocess.Popen(
         [str(environment), "-m", "satchel", "watch", "--json", "--entry-points", "units"],

@@ -19,7 +19,7 @@ import pytest
 
 import satchel
 
-PATIENCE = 60
+PATIENCE = 120
 
 BACKEND = """
 import pathlib, zipfile
@@ -234,6 +234,7 @@ def place(tmp_path):
         process.stdin.close()
 
 
+@pytest.mark.slow
 def test_install_upgrade_edit_and_uninstall_end_in_the_catalog_of_a_cold_load(place, monkeypatch):
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     place.write("1.0", "Sunny in")

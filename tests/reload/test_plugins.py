@@ -167,7 +167,7 @@ def test_a_call_that_runs_ends_on_the_version_it_began_with(watched, plugins, wr
         def greet(name: str) -> str:
             began, go_on = builtins.satchel_gates
             began.set()
-            go_on.wait(20)
+            go_on.wait(120)
             from .words import WORD
             return WORD
     """
@@ -178,7 +178,7 @@ def test_a_call_that_runs_ends_on_the_version_it_began_with(watched, plugins, wr
         answers: list[str] = []
         caller = threading.Thread(target=lambda: answers.append(say(seen.app)))
         caller.start()
-        assert began.wait(20)
+        assert began.wait(120)
         (plugins / "slow" / "words.py").write_text("WORD = 'second'\n")
         seen.until_event("changed", "slow")
         go_on.set()

@@ -8,7 +8,7 @@ import pytest
 
 from satchel import Satchel
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 SOURCE = """
     import builtins

@@ -283,6 +283,7 @@ def git(folder, *words):
     subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True)
 
 
+@pytest.mark.slow
 def test_a_checkout_of_thousands_of_files_is_a_few_looks_and_one_result(
     watched, tmp_path, write_skill
 ):

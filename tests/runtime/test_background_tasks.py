@@ -87,7 +87,7 @@ def test_whoever_waits_gets_the_result_or_hears_that_it_still_runs():
         await desk.start(arguments={"seconds": 15})
         result = await desk.ask("wait_task")
         assert (result.metadata["status"], now()) == ("running", 10)
-        result = await desk.ask("wait_task", timeout=60)
+        result = await desk.ask("wait_task", timeout=120)
         assert (result.metadata["status"], now()) == ("done", 15)
         assert (await desk.ask("wait_task")).metadata["status"] == "done"
         assert now() == 15

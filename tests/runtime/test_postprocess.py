@@ -35,7 +35,7 @@ def test_a_plain_function_does_not_hold_up_the_loop():
     release = threading.Event()
 
     def wait(call, result):
-        return release.wait(5)
+        return release.wait(60)
 
     async def main():
         asyncio.get_running_loop().call_later(0.01, release.set)

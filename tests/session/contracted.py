@@ -5,7 +5,7 @@ from typing import Any
 
 from satchel import Satchel, ToolContract, ToolStateEffect
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 def in_time(main):

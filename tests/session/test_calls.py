@@ -24,7 +24,7 @@ from satchel import (
 )
 from satchel.tools.dialects import DIALECTS
 
-PATIENCE = 20.0
+PATIENCE = 120.0
 
 
 def in_time(main):

@@ -95,6 +95,16 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path):
 SIGNALS = [signal.SIGTERM, signal.SIGHUP]
 
 
+@pytest.fixture
+def default_handlers():
+    """Restore what `nohup` and the like take away: an ignored signal interrupts nothing."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("default_handlers")
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_that_ends_the_program_takes_everything_back(home, source, number):
     with pytest.raises(KeyboardInterrupt):
@@ -103,6 +113,7 @@ def test_a_signal_that_ends_the_program_takes_everything_back(home, source, numb
     assert signal.getsignal(number) is signal.SIG_DFL
 
 
+@pytest.mark.usefixtures("default_handlers")
 def test_a_second_signal_does_not_interrupt_the_taking_back():
     seen = []
     with pytest.raises(KeyboardInterrupt), ending_in_order():
@@ -114,6 +125,7 @@ def test_a_second_signal_does_not_interrupt_the_taking_back():
     assert seen == ["whole"]
 
 
+@pytest.mark.usefixtures("default_handlers")
 def test_a_signal_that_somebody_handles_is_left_to_them():
     seen = []
     before = signal.signal(signal.SIGTERM, lambda *_: seen.append("theirs"))
@@ -125,6 +137,7 @@ def test_a_signal_that_somebody_handles_is_left_to_them():
     assert seen == ["theirs"]
 
 
+@pytest.mark.usefixtures("default_handlers")
 def test_in_another_thread_signals_are_left_alone(home, source):
     seen = []
 

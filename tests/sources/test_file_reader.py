@@ -45,7 +45,7 @@ def test_whatever_is_no_regular_file_is_refused_at_once(tmp_path, kind):
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
-    thread.join(5)
+    thread.join(60)
     server.close()
     assert len(caught) == 1
 

@@ -81,7 +81,7 @@ class Watch:
         caught = []
         thread = threading.Thread(target=lambda: caught.append(next(self._hints)), daemon=True)
         thread.start()
-        thread.join(10)
+        thread.join(60)
         assert caught, "no hint within ten seconds"
         return caught[0]
 
@@ -370,7 +370,7 @@ def test_stopping_wakes_a_watch_that_waits_for_its_root(tmp_path):
     thread = threading.Thread(target=lambda: next(watched._hints, None), daemon=True)
     thread.start()
     watched.stop.set()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -382,7 +382,7 @@ def test_stopping_wakes_the_native_notifier(tmp_path):
     thread = threading.Thread(target=lambda: next(found, None), daemon=True)
     thread.start()
     stop.set()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 

@@ -26,7 +26,7 @@ def test_a_conftest_brings_the_fixture(tmp_path, write_plugin):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert "1 passed" in done.stdout, done.stdout
 
@@ -57,7 +57,7 @@ def test_after_it():
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert "2 passed" in done.stdout, done.stdout
 

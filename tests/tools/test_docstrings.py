@@ -2,7 +2,7 @@ import logging
 
 import griffe
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.tools.docstrings import read_docstring, short
@@ -128,7 +128,6 @@ LINES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(LINES | st.text(max_size=20)).map("\n".join))
 def test_no_docstring_ever_raises(text):
     description, parameters = read_docstring(text)

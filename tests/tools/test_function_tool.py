@@ -7,7 +7,7 @@ from datetime import date
 from functools import partial, wraps
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, create_model
 
@@ -786,7 +786,6 @@ async def typed(
 TYPED = FunctionTool(typed)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from("abcd") | st.text(), JSON))
 def test_any_json_arguments_are_either_called_with_or_refused(arguments):
     try:

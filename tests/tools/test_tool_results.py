@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pydantic
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.tools import (
@@ -292,7 +292,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_every_value_gives_a_result_that_can_be_sent(value):
     result = to_result(value)

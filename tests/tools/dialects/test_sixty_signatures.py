@@ -169,17 +169,13 @@ def test_every_signature_is_in_the_table_and_has_its_file():
 def test_a_signature_becomes_what_was_reviewed(name):
     expected = json.loads((HERE / "expected" / f"{name}.json").read_text())
     assert made_of(name) == expected
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_openai_anthropic_and_mcp_read_the_tools_own_schema(name):
     made, own = parameters_of(name), tool_of(name).parameters
     assert made["openai"] == made["anthropic"] == made["mcp"] == own
     assert json.dumps(made["openai"]) == json.dumps(own)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_strict_keeps_the_rules_of_strict_mode_or_says_that_it_is_not_strict(name):
+def test_each_dialect_keeps_the_rules_of_its_provider(name):
     made = made_of(name)["openai-strict"]["function"]
     assert made["strict"] is (name not in INEXPRESSIBLE)
     if made["strict"]:

@@ -5,7 +5,7 @@ import json
 from types import MappingProxyType
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rules import against_gemini, against_strict
 
@@ -75,7 +75,6 @@ def in_all(schema, output=None):
 
 
 @given(VALUES | SCHEMAS | ROOTS)
-@settings(max_examples=100)
 @example({"type": "object", "properties": {"a": True, "b": False}})
 @example({"required": [["a"]], "anyOf": [{"required": [{}]}], "properties": {"a": {"type": ["x"]}}})
 def test_whatever_looks_like_a_schema_is_described_and_left_as_it_was(schema):
@@ -86,7 +85,6 @@ def test_whatever_looks_like_a_schema_is_described_and_left_as_it_was(schema):
 
 
 @given(SCHEMAS | ROOTS)
-@settings(max_examples=100)
 def test_whatever_comes_out_keeps_the_rules_of_its_provider(schema):
     made = in_all(schema)
     if made["openai-strict"]["function"]["strict"]:

@@ -19,7 +19,7 @@ from satchel import Limits, Satchel, Settings, ToolCall, ToolContext
 from satchel.catalog import State
 from satchel.runtime import run_call
 
-ENOUGH = 60
+ENOUGH = 120
 """Seconds after which a test gives up; nothing waits that long that goes well."""
 
 MANIFEST = "name: demo\nactive: true\nnotes: Mind.\ngroups: {more: {}}\nisolation: process\n"
@@ -366,6 +366,7 @@ def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carrie
     assert codes(app) == []
 
 
+@pytest.mark.slow
 def test_a_broken_edit_that_ends_its_process_is_told_with_its_reason(plugin, carried):
     plugin()
     app = carried()
@@ -576,7 +577,7 @@ def test_chunks_come_while_the_tool_goes_on(plugin, carried, tmp_path):
     assert asyncio.run(asyncio.wait_for(follow(), ENOUGH)) == ["first", "last", "firstlast"]
 
 
-EXAMPLE = Path(__file__).parent.parent / "docs" / "examples"
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def test_a_contract_holds_as_it_would_in_this_process(plugin, carried):
@@ -697,7 +698,7 @@ def die() -> None:
     before = time.monotonic()
     for _ in range(5):
         assert called(app, "ruled", x=3).error_code == "rejected"
-    assert time.monotonic() - before < 2
+    assert time.monotonic() - before < ENOUGH / 3
     open(gate, "w").close()
     until(app, lambda: not called(app, "ruled", x=3).is_error)
 
@@ -710,6 +711,8 @@ def install(site, tools, *, version="1.0"):
     files = {"__init__.py": "", "toolkit.yaml": manifest, "tools.py": tools}
     for name, text in files.items():
         (folder / name).write_text(text)
+    # As installers do: a `.pyc` counts as current if second and size of its source match.
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
     for old in site.glob("*.dist-info"):
         shutil.rmtree(old)
     info = site / f"acme_tools-{version}.dist-info"
@@ -858,6 +861,7 @@ async def mark(number: int, log: str) -> list:
 EDITS = 20
 
 
+@pytest.mark.slow
 def test_no_call_is_lost_and_none_runs_twice_while_the_plugin_is_edited_again_and_again(
     plugin, carried, tmp_path
 ):
@@ -891,6 +895,7 @@ def test_no_call_is_lost_and_none_runs_twice_while_the_plugin_is_edited_again_an
     assert called(app, "mark", number=0, log=str(log)).structured == [0, EDITS]
 
 
+@pytest.mark.slow
 def test_closing_gives_the_shutdown_as_long_as_any_hook(plugin, carried, tmp_path):
     done = tmp_path / "done"
     plugin(
@@ -903,6 +908,7 @@ def test_closing_gives_the_shutdown_as_long_as_any_hook(plugin, carried, tmp_pat
     assert done.exists()
 
 
+@pytest.mark.slow
 def test_one_that_dies_in_each_call_is_started_ever_less_often(plugin, carried, tmp_path):
     starts = tmp_path / "starts"
     plugin(TOOLS + f"\nwith open({str(starts)!r}, 'a') as file:\n    file.write('x')\n")
@@ -914,6 +920,7 @@ def test_one_that_dies_in_each_call_is_started_ever_less_often(plugin, carried, 
     assert time.monotonic() - before > 0.1 / 2 * (1 + 2 + 4)
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_replaced(plugin, carried):
     plugin(
         TOOLS + "\n@tool(timeout=0.5)\nasync def spin() -> None:\n    'Spin.'\n"
@@ -999,6 +1006,7 @@ with Satchel(plugins=[sys.argv[1]], settings=Settings(config_folder=sys.argv[2])
 """
 
 
+@pytest.mark.slow
 def test_one_that_hangs_ends_although_its_host_was_killed(plugin, tmp_path):
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -1049,6 +1057,7 @@ def test_a_host_that_forks_is_told_so_at_once_and_goes_on(plugin, tmp_path):
     assert ran.stderr == ""
 
 
+@pytest.mark.slow
 def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
     plugin(
         TOOLS
@@ -1064,6 +1073,7 @@ def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
     until(app, lambda: codes(app) == [])
 
 
+@pytest.mark.slow
 def test_one_whose_memory_is_almost_full_outlives_what_its_tools_refuse(plugin, carried):
     plugin(
         TOOLS + "\nheld = []\n\n@tool\ndef hold(part: float) -> int:\n    'Hold.'\n"

@@ -1,0 +1,209 @@
+"""Changes the code in small ways and counts how many of the changes the tests notice.
+
+    python tests/mutants.py                  40 changes of each target
+    python tests/mutants.py conflicts -n 0   every possible change of one target
+
+Each change is made in a copy of the source, and the tests of its target run on that copy. What
+survives is printed: write a test for it, unless the changed code does the same as before.
+"""
+
+import argparse
+import ast
+import os
+import queue
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[1]
+
+TARGETS = {
+    "conflicts": (
+        ["src/satchel/catalog/name_conflicts.py"],
+        ["tests/catalog/test_conflicts.py", "tests/catalog/test_build.py"],
+    ),
+    "skill reader": (["src/satchel/formats/skill_manifest.py"], ["tests/formats/test_skill.py"]),
+    "reconcile": (
+        ["src/satchel/loader/reconcile.py", "src/satchel/catalog/catalog_builder.py"],
+        ["tests/catalog", "tests/loader", "tests/test_satchel.py", "tests/test_packages.py"],
+    ),
+    "group activation": (["src/satchel/groups/group_activation.py"], ["tests/groups"]),
+    "listing": (["src/satchel/prompt/skill_listing.py"], ["tests/prompt"]),
+}
+"""Each target: the modules that are changed, and the tests that should notice."""
+
+TIME_LIMIT = 300
+"""Seconds after which a change counts as noticed: it made something hang."""
+
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One change of one module."""
+
+    target: str
+    path: str
+    line: int
+    before: str
+    after: str
+    source: str
+
+
+def changes(node: ast.AST) -> Iterator[ast.AST]:  # noqa: C901, PLR0912 - a case an operator
+    """Yield what may stand in place of a node."""
+    match node:
+        case ast.Compare(left=left, ops=[operator], comparators=others):
+            yield ast.Compare(left, [COMPARISONS[type(operator)]()], others)
+        case ast.BoolOp(op=operator, values=values):
+            yield ast.BoolOp(ast.Or() if isinstance(operator, ast.And) else ast.And(), values)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield operand
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            yield ast.BinOp(left, ast.Sub(), right)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            yield ast.BinOp(left, ast.Add(), right)
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value)):
+            yield ast.Constant(value + 1)
+        case ast.IfExp(test=test, body=body, orelse=other):
+            yield ast.IfExp(test, other, body)
+        case ast.If(test=test, body=body, orelse=other):
+            yield ast.If(ast.UnaryOp(ast.Not(), test), body, other)
+        case ast.Return(value=ast.expr()):
+            yield ast.Return(ast.Constant(None))
+        case ast.Continue():
+            yield ast.Break()
+        case ast.Expr(value=ast.Call()) | ast.AugAssign():
+            yield ast.Pass()
+        case ast.comprehension(target=target, iter=items, ifs=[_, *_]):
+            yield ast.comprehension(target, items, [], node.is_async)
+        case ast.Subscript(value=value, slice=ast.Slice(lower=ast.expr() | None)):
+            yield value
+
+
+def nodes(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
+    """Yield each node that runs with its place: annotations and decorators are left alone."""
+    for field, value in ast.iter_fields(node):
+        if field in {"annotation", "returns", "decorator_list", "type_params"}:
+            continue
+        for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(child, ast.AST) and not isinstance(child, ast.Assert):
+                yield node, field, index, child
+                yield from nodes(child)
+
+
+def mutants(target: str) -> Iterator[Mutant]:
+    """Yield every change of the modules of a target."""
+    for path in TARGETS[target][0]:
+        tree = ast.parse((REPOSITORY / path).read_text(encoding="utf-8"))
+        for parent, field, index, node in list(nodes(tree)):
+            for other in changes(node):
+                put(parent, field, index, other)
+                yield Mutant(
+                    target=target,
+                    path=path,
+                    line=getattr(node, "lineno", getattr(parent, "lineno", 0)),
+                    before=ast.unparse(node).split("\n")[0],
+                    after=ast.unparse(other).split("\n")[0],
+                    source=ast.unparse(ast.fix_missing_locations(tree)),
+                )
+                put(parent, field, index, node)
+
+
+def put(parent: ast.AST, field: str, index: int | None, node: ast.AST) -> None:
+    if index is None:
+        setattr(parent, field, node)
+    else:
+        getattr(parent, field)[index] = node
+
+
+def is_noticed(copy: Path, mutant: Mutant) -> bool:
+    """Run the tests on a copy of the source with one change."""
+    changed = copy / Path(mutant.path).relative_to("src")
+    original = changed.read_text(encoding="utf-8")
+    changed.write_text(mutant.source, encoding="utf-8")
+    try:
+        return tests_on(copy, mutant.target).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        changed.write_text(original, encoding="utf-8")
+
+
+def tests_on(copy: Path, target: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow"]
+    return subprocess.run(
+        [*line, *TARGETS[target][1]],
+        cwd=REPOSITORY,
+        # Without bytecode: two changes of one length within a second would look the same.
+        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+
+
+def main() -> None:
+    """Print the survivors and, for each target, how many were noticed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("targets", nargs="*", default=list(TARGETS), metavar="target")
+    parser.add_argument("-n", "--number", type=int, default=40, help="changes a target; 0: all")
+    parser.add_argument("-j", "--jobs", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=15)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        free: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        for number in range(given.jobs):
+            shutil.copytree(REPOSITORY / "src", Path(folder, str(number)))
+            free.put(Path(folder, str(number)))
+
+        def tried(mutant: Mutant) -> bool:
+            copy = free.get()
+            try:
+                return is_noticed(copy, mutant)
+            finally:
+                free.put(copy)
+
+        for target in given.targets:
+            unchanged = tests_on(Path(folder, "0"), target)
+            if unchanged.returncode:
+                sys.exit(f"{target} fails on the unchanged source:\n{unchanged.stdout}")
+            every = list(mutants(target))
+            number = min(given.number or len(every), len(every))
+            chosen = random.Random(given.seed).sample(every, number)
+            count = 0
+            with ThreadPoolExecutor(given.jobs) as pool:
+                for mutant, was_noticed in zip(chosen, pool.map(tried, chosen), strict=True):
+                    count += was_noticed
+                    if not was_noticed:
+                        place = f"{mutant.path}:{mutant.line}"
+                        print(
+                            f"  survived: {place}: {mutant.before!r} -> {mutant.after!r}",
+                            flush=True,
+                        )
+            share = count / number
+            print(f"{target}: {count} of {number} noticed ({share:.0%})", flush=True)
+
+
+if __name__ == "__main__":
+    main()

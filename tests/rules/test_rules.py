@@ -1,0 +1,235 @@
+"""Rules that no linter checks; layers and banned modules are in `pyproject.toml`."""
+
+import ast
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+import satchel
+
+REPOSITORY = Path(__file__).parents[2]
+SOURCE = REPOSITORY / "src/satchel"
+MODULES = {
+    path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted(SOURCE.rglob("*.py"))
+}
+FACES = ("cli", "mcp", "builtin")
+"""Packages that users meet: they may use the front door, and import late what is slow."""
+
+PROCESS_WIDE = {
+    ("sources/editable_imports.py", "_fresh"): "the interpreter has one list of finders",
+    ("sources/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
+    ("sources/module_exchange.py", "_lock"): "the interpreter has one table of modules",
+    ("sources/importer.py", "_serial"): "module names must differ in the whole process",
+    ("session/search_tools.py", "search_tool"): "one tool for each kind of search",
+}
+"""Module-level values that change, each with the reason."""
+
+IMMUTABLE_CALLS = {
+    *("frozenset", "tuple", "re.compile", "MappingProxyType", "TypeVar", "ContextVar", "getattr"),
+    *("logging.getLogger", "dict.fromkeys", "str.maketrans", "json.JSONEncoder", "field"),
+    *("pluggy.HookspecMarker", "pluggy.HookimplMarker"),
+    *("click.option", "click.make_pass_decorator", "Nothing", "ToolContext"),
+}
+"""Calls whose results never change, or are constant tables."""
+
+MUTATORS = {
+    *("add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove"),
+    *("setdefault", "sort", "update"),
+}
+
+
+def package_of(path: str) -> str:
+    return path.split("/", maxsplit=1)[0].removesuffix(".py")
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
+    """Yield each import with the full name that it binds."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+# ---- imports ---------------------------------------------------------------------------------
+
+
+def test_only_faces_use_the_front_door():
+    used = [
+        f"{path}: {ast.unparse(node)}"
+        for path in MODULES
+        if package_of(path) not in FACES
+        for node, name in imports(MODULES[path])
+        if name.split(".")[0] == "satchel"
+        if isinstance(node, ast.Import) or node.module == "satchel"
+    ]
+    assert used == []
+
+
+def test_our_own_modules_are_imported_at_the_top():
+    late = [
+        f"{path}: {name}"
+        for path, tree in MODULES.items()
+        if package_of(path) not in FACES
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for _, name in imports(function)
+        if name.split(".")[0] == "satchel"
+    ]
+    assert late == []
+
+
+def loaded_after(statement: str) -> set[str]:
+    code = f"import sys\n{statement}\nprint(*sys.modules)"
+    line = [sys.executable, "-c", code]
+    return set(subprocess.run(line, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_the_public_names_loads_nothing_heavy():
+    loaded = loaded_after(f"from satchel import {', '.join(satchel.__all__)}")
+    assert "satchel.satchel" in loaded
+    assert not loaded & {"watchfiles", "rich", "mcp", "pydantic", "griffe", "yaml", "click"}
+    assert "anyio" not in loaded
+
+
+def test_the_bare_import_loads_no_module_of_ours():
+    assert not {name for name in loaded_after("import satchel") if name.startswith("satchel.")}
+
+
+def test_the_front_door_exports_what_it_lists():
+    assert satchel.__all__ == sorted(satchel.__all__, key=lambda name: (not name.isupper(), name))
+    assert set(satchel.__all__) <= set(dir(satchel))
+    assert all(getattr(satchel, name).__doc__ for name in satchel.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Satchell'"):
+        satchel.Satchell  # noqa: B018 - the access is the test
+
+
+# ---- state -----------------------------------------------------------------------------------
+
+
+def mutable_parts(value: ast.expr, *, is_constant: bool) -> Iterator[ast.expr]:
+    """Yield what can change in a value; a filled container is fine in an UPPER_CASE constant."""
+    match value:
+        case ast.Lambda() | ast.Subscript() | ast.Constant() | ast.Name():
+            return
+        case ast.Call():
+            if ast.unparse(value.func) not in IMMUTABLE_CALLS:
+                yield value
+            return
+        case ast.Dict(keys=items) | ast.List(elts=items) | ast.Set(elts=items):
+            if not (items and is_constant):
+                yield value
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            yield value
+    for child in ast.iter_child_nodes(value):
+        if isinstance(child, ast.expr):
+            yield from mutable_parts(child, is_constant=is_constant)
+
+
+def mutable_state(path: str, tree: ast.Module) -> list[str]:
+    """Return the module-level and class-level values of a module that can change."""
+    faults, classes = [], [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    for node in (statement for scope in (tree, *classes) for statement in scope.body):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            name = ast.unparse(target)
+            if name == "__all__" or (path, name) in PROCESS_WIDE:
+                continue
+            parts = mutable_parts(node.value, is_constant=name.isupper())
+            faults += [f"{path}: {name} holds {ast.unparse(part)}" for part in parts]
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(decorator_list=[*decorators], args=arguments):
+                names = {ast.unparse(item).split("(")[0] for item in decorators}
+                caches = names & {"cache", "lru_cache", "functools.cache", "functools.lru_cache"}
+                is_known = (path, node.name) in PROCESS_WIDE
+                if caches and not is_known and (arguments.args or arguments.kwonlyargs):
+                    faults.append(f"{path}: {node.name} remembers what it is called with")
+            case (
+                ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del())
+                | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=_))
+            ) if name.isupper():
+                if isinstance(node, ast.Subscript) or node.func.attr in MUTATORS:
+                    faults.append(f"{path}: {ast.unparse(node)} changes a constant")
+    return faults
+
+
+def test_no_module_and_no_class_holds_state():
+    faults = [fault for path, tree in MODULES.items() for fault in mutable_state(path, tree)]
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "_SEEN = {}",
+        "_seen = {'a': 1}",
+        "_seen = dict()",
+        "_PAIR = ({'a': []},)",
+        "class A:\n    seen: dict = {}",
+        "class Thing: ...\n_thing = Thing()",
+        "SEEN = {'a': 1}\ndef f():\n    SEEN['b'] = 2",
+        "SEEN = {'a': 1}\ndef f():\n    SEEN.update(b=2)",
+        "from functools import cache\n@cache\ndef f(x): ...",
+    ],
+)
+def test_state_in_a_module_is_refused(text):
+    assert mutable_state("prompt/group_notes.py", ast.parse(text))
+
+
+# ---- what touches the world (ruff's TID251) -----------------------------------------------------
+
+
+def banned(*arguments: str, text: str | None = None) -> list[dict]:
+    line = [sys.executable, "-m", "ruff", "check", "--select=TID251", "--output-format=json"]
+    run = subprocess.run(
+        [*line, *arguments], input=text, capture_output=True, text=True, check=False, cwd=REPOSITORY
+    )
+    assert run.returncode in {0, 1}, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("import statistics\nstatistics.mean([1])", 0),
+        ("import os\nos.path.join('a', 'b')", 0),
+        ("import time\ntime.monotonic()", 0),
+        ("import os as system\nsystem.remove('x')", 1),
+        ("from os.path import exists", 1),
+        ("def f():\n    import subprocess", 1),
+        ("from time import time", 1),
+    ],
+)
+def test_a_middleware_may_use_what_does_not_touch_the_world(text, count):
+    path = "src/satchel/runtime/middleware/added.py"
+    assert len(banned("--stdin-filename", path, "-", text=text)) == count
+
+
+def excepted() -> list[str]:
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]
+    return [path for path in settings["per-file-ignores"] if path.startswith("src/")]
+
+
+def test_every_exception_from_the_banned_modules_is_needed():
+    faults = banned("--config", "lint.per-file-ignores = {}", "src")
+    users = {Path(fault["filename"]).relative_to(REPOSITORY).as_posix() for fault in faults}
+    assert [path for path in excepted() if not any(fnmatch(user, path) for user in users)] == []
+
+
+def test_only_excepted_modules_open_files():
+    """Ruff bans no built-ins."""
+    openers = [
+        f"src/satchel/{path}"
+        for path, tree in MODULES.items()
+        if any(isinstance(node, ast.Name) and node.id == "open" for node in ast.walk(tree))
+    ]
+    assert openers
+    assert [path for path in openers if not any(fnmatch(path, it) for it in excepted())] == []
