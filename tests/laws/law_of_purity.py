@@ -54,6 +54,8 @@ PURE = {
     "catalog": {
         "satchel.sources.file_reader.UnitFile",
         "satchel.sources.search_roots.Scope",
+        "satchel.sources.plugin_formats.FormatPolicy",
+        "satchel.sources.plugin_formats.TOOLKIT",
         "satchel.sources.skill_files.LocalFiles",
         "satchel.sources.skill_files.SkillReader",
         "satchel.sources.skill_scan.SkillFinding",

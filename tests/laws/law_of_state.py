@@ -40,6 +40,7 @@ WRITTEN_INTO = {
 FROZEN = {"field", "frozenset", "tuple", "re.compile", "MappingProxyType", "TypeVar"} | {
     "logging.getLogger",
     "json.JSONEncoder",
+    "FormatPolicy",
     "Nothing",
     "ToolContext",
     "ContextVar",
