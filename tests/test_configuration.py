@@ -1,4 +1,4 @@
-"""State fields of tools, filled in from code, the environment and files."""
+"""Status fields of tools, filled in from code, the environment and files."""
 
 import asyncio
 import json

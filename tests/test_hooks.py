@@ -409,7 +409,10 @@ def test_a_value_that_is_taken_away_ends_the_version_that_used_it(
     with Satchel(plugins=tmp_path) as app:
         monkeypatch.setenv("SATCHEL_DEMO_KEY", "")
         app.refresh()
-        assert (app.catalog.plugin("demo").state, "hello" in app.catalog.tools) == ("ok", False)
+        assert (app.catalog.plugin("demo").state, "hello" in app.catalog.tools) == (
+            "degraded",
+            False,
+        )
         assert ended(log, ("one", "shutdown"))
 
 

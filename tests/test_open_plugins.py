@@ -469,7 +469,11 @@ def test_11_3_what_is_broken_in_our_part_takes_nothing_else_along(catalog, write
     (folder / NAMESPACE / file).write_text(text)
     found = catalog()
     entry = found.plugins["demo"]
-    assert (entry.state, list(found.skills), server_names(entry)) == ("ok", ["use-demo"], ["a"])
+    assert (entry.state, list(found.skills), server_names(entry)) == (
+        "degraded",
+        ["use-demo"],
+        ["a"],
+    )
     assert (found.tools, code in codes(entry)) == ({}, True)
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from satchel import Satchel
-from satchel.catalog import State
+from satchel.catalog import Status
 
 MANIFEST = "notes: Mind it.\nactive: true\ngroups: {maps: {}}\nconfig: {key: {default: a}}\n"
 TOOLS = """
@@ -85,7 +85,7 @@ def plugin(app, name="acme"):
 
 def test_a_package_that_nobody_enabled_is_known_and_not_imported(acme):
     found = plugin(Satchel())
-    assert found.state is State.DISABLED
+    assert found.state is Status.DISABLED
     assert [item.code for item in found.diagnostics] == ["plugin-not-enabled"]
     supply = found.supply
     assert [group.name for group in supply.groups] == ["acme", "maps"]
@@ -99,7 +99,7 @@ def test_what_is_wrong_with_a_package_that_nobody_enabled_troubles_nobody(site, 
     assert [item.code for item in plugin(Satchel()).diagnostics] == ["plugin-not-enabled"]
     broken = plugin(Satchel(entry_points=["acme"]))
     assert (broken.state, [item.code for item in broken.diagnostics]) == (
-        State.FAILED,
+        Status.FAILED,
         ["plugin-field-type"],
     )
 
@@ -121,7 +121,7 @@ def test_skills_of_a_package_that_is_no_plugin_have_to_be_enabled(site, enabled)
         files=["acme_pack/.agents/skills/plan-a-trip/SKILL.md"],
     )
     app = Satchel()
-    assert (plugin(app, "acme-skills").state, [*app.catalog.skills]) == (State.DISABLED, [])
+    assert (plugin(app, "acme-skills").state, [*app.catalog.skills]) == (Status.DISABLED, [])
     app = Satchel(entry_points=[enabled])
     assert [(s.name, s.source) for s in app.catalog.skills.values()] == [
         ("plan-a-trip", "acme-skills")
@@ -133,7 +133,7 @@ def test_two_distributions_that_offer_one_name_are_both_named_and_not_used(site,
     install(site, "other", points="acme = other", files=["other.py"])
     found = Satchel(entry_points=["all"]).catalog.all_plugins
     contested = [item for item in found if item.name == "acme"]
-    assert [item.state for item in contested] == [State.FAILED] * 2
+    assert [item.state for item in contested] == [Status.REVOKED] * 2
     assert {str(item.diagnostics[0].code) for item in contested} == {"plugin-contested"}
     assert all("acme-tools and other" in item.diagnostics[0].message for item in contested)
 
@@ -210,7 +210,7 @@ def test_a_startup_that_fails_leaves_what_the_version_before_it_opened(
         tools = sys.modules["acme.tools"]
         values.write_text("KEY=bad\n")
         app.refresh()
-        assert plugin(app).state is State.STALE
+        assert plugin(app).state is Status.STALE
         assert (say(app), sys.modules["acme.tools"]) == ("one is open", tools)
         values.write_text("KEY=two\n")
         app.refresh()

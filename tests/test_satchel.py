@@ -13,7 +13,7 @@ from satchel import (
     Satchel,
     Settings,
     SkillPrompt,
-    State,
+    Status,
     Tool,
     conventional_roots,
     tool,
@@ -214,7 +214,7 @@ def test_the_host_wins_over_a_plugin_and_the_loser_stays_reachable(tmp_path, wri
     app.register_tool(shout)
     assert call(app, "shout", text="a").text == "A!"
     loser = app.catalog.tool("loud:shout")
-    assert loser.state is State.SHADOWED
+    assert loser.state is Status.SHADOWED
     assert [item.code for item in loser.diagnostics] == ["tool-shadowed"]
     app.remove_tool("shout")
     assert call(app, "shout", text="a").text == "plugin"
@@ -562,7 +562,7 @@ def test_the_code_of_a_shadowed_plugin_does_not_run(tmp_path, write_plugin):
     write_plugin(tmp_path / "far", "demo", tools="raise AssertionError('it ran')\n")
     app = Satchel(plugins=[tmp_path / "near", tmp_path / "far"])
     assert call(app, "say").text == "near"
-    (loser,) = [entry for entry in app.catalog.all_plugins if entry.state is State.SHADOWED]
+    (loser,) = [entry for entry in app.catalog.all_plugins if entry.state is Status.SHADOWED]
     assert [item.code for item in loser.diagnostics] == ["plugin-shadowed"]
 
 
@@ -745,7 +745,7 @@ def test_every_real_skill_loads_or_says_why_not(shared):
         nested = any(str(parent) in found for parent in file.parent.parents)
         assert nested or str(file.parent) in found, file
     for entry in catalog.all_skills:
-        if entry.state is State.FAILED:
+        if entry.state is Status.FAILED:
             assert "quirks" in entry.path
             assert any(item.severity == "error" for item in entry.diagnostics)
     whole = SkillPrompt(budget=None)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Change, Event, Group, State
+    from satchel.catalog import Catalog, Change, Event, Group, Status
     from satchel.contracts import (
         DROP_STEP,
         ContractError,
@@ -66,7 +66,7 @@ _HOMES = {
     "Change": "satchel.catalog",
     "Event": "satchel.catalog",
     "Group": "satchel.catalog",
-    "State": "satchel.catalog",
+    "Status": "satchel.catalog",
     "DROP_STEP": "satchel.contracts",
     "ContractError": "satchel.contracts",
     "Contracts": "satchel.contracts",
@@ -164,7 +164,7 @@ __all__ = [
     "SkillHandler",
     "SkillPrompt",
     "SseServer",
-    "State",
+    "Status",
     "StdioServer",
     "Step",
     "StepChanges",

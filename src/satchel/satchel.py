@@ -238,7 +238,7 @@ class Satchel:
         """Bind the state fields of a tool of the host's own."""
         if not isinstance(made, FunctionTool) or not made.state:
             return made
-        config = self._wanted.configuration(HOST, (), self._look.choices)
+        config = self._wanted.configuration(HOST, (), self._look.scan.choices)
         keys = f'give presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
         return bind_state(made, config.values, keys)
 

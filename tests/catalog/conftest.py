@@ -8,6 +8,7 @@ from satchel.catalog import (
     Catalog,
     PluginContribution,
     RankedSkill,
+    Status,
     ToolContribution,
     build,
     build_plugins,
@@ -80,7 +81,7 @@ class Makers:
     def plugin(self, name: str, *tools: Any, order: int = 0, **parts: Any) -> PluginContribution:
         """One plugin; a tool given by its name alone is a simple one."""
         source = parts.pop("source", "plugins")
-        failed = parts.get("failed", False)
+        failed = parts.get("state") is Status.FAILED
         problem = make_diagnostic(
             "plugin-syntax", Where(f"/{source}/{name}/tools.py", 3), "is broken"
         )

@@ -2,7 +2,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from satchel.catalog import Catalog, State
+from satchel.catalog import Catalog, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import NotFoundError
 
@@ -47,8 +47,8 @@ def test_a_name_means_what_is_served(make):
 def test_an_address_reaches_what_is_shadowed(make):
     catalog = make.catalog([make.skill("a", source="one"), make.skill("a", source="two", order=1)])
     found = catalog.skill("two:a")
-    assert (found.source, found.state) == ("two", State.SHADOWED)
-    assert catalog.skill("one:a").state is State.OK
+    assert (found.source, found.state) == ("two", Status.SHADOWED)
+    assert catalog.skill("one:a").state is Status.OK
 
 
 def test_a_folder_tells_two_skills_of_one_name_in_one_place_apart(make):
@@ -59,7 +59,7 @@ def test_a_folder_tells_two_skills_of_one_name_in_one_place_apart(make):
 
 def test_a_name_that_only_something_broken_bears_finds_that(make):
     catalog = make.catalog([make.skill("a", broken=True)])
-    assert catalog.skill("a").state is State.FAILED
+    assert catalog.skill("a").state is Status.FAILED
 
 
 @pytest.mark.parametrize("kind", ["skill", "tool", "group", "plugin"])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import HOST, Catalog, Group, State, build, build_plugins
+from satchel.catalog import HOST, Catalog, Group, Status, build, build_plugins
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import BASIC_GROUP
 from satchel.sources import Precedence
@@ -30,7 +30,7 @@ def test_of_nothing_comes_a_catalog_with_only_the_basic_group(make):
 
 def test_unchanged_input_returns_the_previous_catalog_itself(make):
     skills = [make.skill("a"), make.skill("b", broken=True)]
-    plugins = [make.plugin("p", "t"), make.plugin("q", failed=True)]
+    plugins = [make.plugin("p", "t"), make.plugin("q", state=Status.FAILED)]
     odd = [make_diagnostic("source-missing", Where("/x"), "does not exist")]
     first = make.catalog(skills, plugins, diagnostics=odd)
     assert make.catalog(skills, plugins, first, diagnostics=odd) is first
@@ -78,7 +78,14 @@ def test_the_catalog_does_not_depend_on_the_order_of_the_findings(make, describe
         for at, (name, scope, bad, text) in enumerate(described)
     ]
     plugins = [
-        make.plugin(name, "t", scope=scope, failed=bad, unit=f"u{at}", order=at)
+        make.plugin(
+            name,
+            "t",
+            scope=scope,
+            state=Status.FAILED if bad else Status.OK,
+            unit=f"u{at}",
+            order=at,
+        )
         for at, (name, scope, bad, _) in enumerate(described)
     ]
     expected = make.catalog(skills, plugins)
@@ -91,7 +98,7 @@ def test_the_catalog_does_not_depend_on_the_order_of_the_findings(make, describe
 
 def test_a_good_skill_is_served_as_its_manifest_says(make):
     skill = make.catalog([make.skill("pdf", text="Reads PDFs.", key="area/pdf")]).skills["pdf"]
-    assert (skill.state, skill.description) == (State.OK, "Reads PDFs.")
+    assert (skill.state, skill.description) == (Status.OK, "Reads PDFs.")
     assert (skill.source, skill.path) == ("skills", "/skills/area/pdf")
 
 
@@ -100,7 +107,7 @@ def test_a_skill_that_never_was_good_is_listed_under_its_folder_name(make):
     (skill,) = catalog.all_skills
     assert (skill.name, skill.state, codes(skill)) == (
         "folder",
-        State.FAILED,
+        Status.FAILED,
         ["skill-no-frontmatter"],
     )
     assert not catalog.skills
@@ -110,7 +117,7 @@ def test_a_broken_edit_keeps_the_last_good_skill_and_says_so(make):
     first = make.catalog([make.skill("a", text="good")])
     second = make.catalog([make.skill("a", text="bad", broken=True)], previous=first)
     skill = second.skills["a"]
-    assert (skill.state, skill.description) == (State.STALE, "good")
+    assert (skill.state, skill.description) == (Status.STALE, "good")
     assert codes(skill) == ["skill-no-frontmatter", "last-good"]
     assert skill.digest != first.skills["a"].digest
 
@@ -119,9 +126,9 @@ def test_a_stale_skill_stays_stale_through_another_broken_edit_and_then_recovers
     first = make.catalog([make.skill("a", text="good")])
     second = make.catalog([make.skill("a", text="bad", broken=True)], previous=first)
     third = make.catalog([make.skill("a", text="worse", broken=True)], previous=second)
-    assert (third.skills["a"].state, third.skills["a"].description) == (State.STALE, "good")
+    assert (third.skills["a"].state, third.skills["a"].description) == (Status.STALE, "good")
     mended = make.catalog([make.skill("a", text="mended")], previous=third).skills["a"]
-    assert (mended.state, mended.description, mended.diagnostics) == (State.OK, "mended", ())
+    assert (mended.state, mended.description, mended.diagnostics) == (Status.OK, "mended", ())
 
 
 def test_a_deleted_skill_goes_even_if_it_was_stale(make):
@@ -158,7 +165,7 @@ def test_a_stale_skill_that_was_shadowed_is_stale_again_when_it_wins(make):
     torn = make.skill("a", text="torn", broken=True, unsettled=True, **far)
     third = make.catalog([torn], previous=second)
     assert (third.skills["a"].state, codes(third.skills["a"])) == (
-        State.STALE,
+        Status.STALE,
         ["skill-no-frontmatter", "last-good"],
     )
 
@@ -180,7 +187,7 @@ def test_a_broken_skill_keeps_up_with_the_order_of_the_places(make, unsettled):
 def test_a_plugin_is_listed_with_its_tools(make):
     catalog = make.catalog(plugins=[make.plugin("p", "b", "a", version="2", description="d")])
     plugin = catalog.plugins["p"]
-    assert (plugin.version, plugin.description, plugin.state) == ("2", "d", State.OK)
+    assert (plugin.version, plugin.description, plugin.state) == ("2", "d", Status.OK)
     assert [(tool.name, tool.source, tool.group) for tool in catalog.all_tools] == [
         ("a", "p", BASIC_GROUP),
         ("b", "p", BASIC_GROUP),
@@ -188,54 +195,71 @@ def test_a_plugin_is_listed_with_its_tools(make):
 
 
 def test_a_plugin_that_never_was_good_brings_nothing(make):
-    catalog = make.catalog(plugins=[make.plugin("p", "t", failed=True)])
-    assert catalog.all_plugins[0].state is State.FAILED
+    catalog = make.catalog(plugins=[make.plugin("p", "t", state=Status.FAILED)])
+    assert catalog.all_plugins[0].state is Status.FAILED
     assert (dict(catalog.tools), dict(catalog.plugins)) == ({}, {})
 
 
 def test_a_disabled_plugin_brings_nothing(make):
-    catalog = make.catalog(plugins=[make.plugin("p", "t", disabled=True)])
-    assert catalog.all_plugins[0].state is State.DISABLED
+    catalog = make.catalog(plugins=[make.plugin("p", "t", state=Status.DISABLED)])
+    assert catalog.all_plugins[0].state is Status.DISABLED
     assert not catalog.tools
 
 
 def test_a_broken_plugin_serves_its_last_good_version(make):
     first = make.catalog(plugins=[make.plugin("p", "t", version="1")])
-    broken = make.plugin("p", version="2", failed=True, digest="2")
+    broken = make.plugin("p", version="2", state=Status.FAILED, digest="2")
     second = make.catalog(plugins=[broken], previous=first)
     plugin = second.plugins["p"]
-    assert (plugin.state, plugin.version, plugin.digest) == (State.STALE, "1", "2")
+    assert (plugin.state, plugin.version, plugin.digest) == (Status.STALE, "1", "2")
     assert codes(plugin) == ["plugin-syntax", "last-good"]
-    assert second.tools["t"].state is State.STALE
+    assert second.tools["t"].state is Status.STALE
     third = make.catalog(plugins=[replace(broken, digest="3")], previous=second)
-    assert third.tools["t"].state is State.STALE
+    assert third.tools["t"].state is Status.STALE
 
 
-def test_a_flawed_plugin_serves_what_is_sound_unless_an_earlier_version_had_no_flaw(make):
-    flawed = make.plugin("p", "t", digest="2", flawed=True)
+@pytest.mark.parametrize("state", [Status.REVOKED, Status.DISABLED])
+def test_what_must_not_be_used_has_no_last_good_version(make, state):
+    first = make.catalog(plugins=[make.plugin("p", "t")])
+    second = make.catalog(plugins=[make.plugin("p", "t", state=state)], previous=first)
+    assert [entry.state for entry in second.all_plugins] == [state]
+    assert dict(second.plugins) == dict(second.tools) == {}
+
+
+def test_a_plugin_whose_tools_wait_for_a_value_serves_the_rest(make):
+    first = make.catalog(plugins=[make.plugin("p", "t")])
+    waiting = make.plugin("p", state=Status.HELD, groups=(Group(name="maps"),), digest="2")
+    second = make.catalog(plugins=[waiting], previous=first)
+    assert (second.plugins["p"].state, list(second.tools)) == (Status.DEGRADED, [])
+    assert second.groups["maps"].state is Status.OK
+
+
+def test_a_degraded_plugin_serves_its_good_tools_unless_there_is_a_last_good_version(make):
+    flawed = make.plugin("p", "t", digest="2", state=Status.DEGRADED)
     cold = make.catalog(plugins=[flawed])
-    assert (cold.plugins["p"].state, list(cold.tools)) == (State.OK, ["t"])
+    assert (cold.plugins["p"].state, list(cold.tools)) == (Status.DEGRADED, ["t"])
+    assert cold.tools["t"].state is Status.OK
     first = make.catalog(plugins=[make.plugin("p", "t", "u")])
     hot = make.catalog(plugins=[flawed], previous=first)
-    assert (hot.plugins["p"].state, list(hot.tools)) == (State.STALE, ["t", "u"])
+    assert (hot.plugins["p"].state, list(hot.tools)) == (Status.STALE, ["t", "u"])
     mended = make.catalog(plugins=[make.plugin("p", "t")], previous=hot)
-    assert (mended.plugins["p"].state, list(mended.tools)) == (State.OK, ["t"])
+    assert (mended.plugins["p"].state, list(mended.tools)) == (Status.OK, ["t"])
 
 
 def test_a_flawed_version_is_no_last_good_one(make):
-    first = make.catalog(plugins=[make.plugin("p", "t", flawed=True)])
-    second = make.catalog(plugins=[make.plugin("p", failed=True)], previous=first)
-    assert second.all_plugins[0].state is State.FAILED
+    first = make.catalog(plugins=[make.plugin("p", "t", state=Status.DEGRADED)])
+    second = make.catalog(plugins=[make.plugin("p", state=Status.FAILED)], previous=first)
+    assert second.all_plugins[0].state is Status.FAILED
 
 
 def test_a_plugin_that_was_disabled_has_no_last_good_version(make):
-    first = make.catalog(plugins=[make.plugin("p", "t", disabled=True)])
-    second = make.catalog(plugins=[make.plugin("p", "t", failed=True)], previous=first)
-    assert second.all_plugins[0].state is State.FAILED
+    first = make.catalog(plugins=[make.plugin("p", "t", state=Status.DISABLED)])
+    second = make.catalog(plugins=[make.plugin("p", "t", state=Status.FAILED)], previous=first)
+    assert second.all_plugins[0].state is Status.FAILED
 
 
 def test_an_unsettled_plugin_stays_as_it_was_or_is_not_listed_yet(make):
-    torn = make.plugin("p", failed=True, unsettled=True, digest="torn")
+    torn = make.plugin("p", state=Status.SETTLING, digest="torn")
     assert make.catalog(plugins=[torn]).all_plugins == ()
     first = make.catalog(plugins=[make.plugin("p", "t")])
     assert make.catalog(plugins=[torn], previous=first) is first
@@ -257,8 +281,8 @@ def test_of_two_tools_of_one_name_the_nearer_is_served_and_the_other_is_listed(m
     catalog = make.catalog(plugins=[make.plugin("b", "t"), make.plugin("a", "t")])
     assert catalog.tools["t"].source == "a"
     assert [(tool.source, tool.state) for tool in catalog.all_tools] == [
-        ("a", State.OK),
-        ("b", State.SHADOWED),
+        ("a", Status.OK),
+        ("b", Status.SHADOWED),
     ]
 
 
@@ -437,7 +461,7 @@ def test_a_skill_that_is_not_served_names_no_group_and_is_in_none(make):
 
 
 def test_a_plugin_that_brings_nothing_claims_no_skill(make):
-    off = make.plugin("p", groups=(Group(name="maps", skills=("a",)),), disabled=True)
+    off = make.plugin("p", groups=(Group(name="maps", skills=("a",)),), state=Status.DISABLED)
     catalog = make.catalog([make.skill("a", source="p")], [off])
     assert (catalog.skills["a"].groups, list(catalog.groups)) == ((), [BASIC_GROUP])
 
@@ -483,7 +507,7 @@ def test_a_live_catalog_equals_a_fresh_one_but_for_last_good_versions(make, hist
                 f"p{at}",
                 make.tool("t", *(["named"] if state == "good" else []), version=state),
                 digest=state,
-                failed=state == "broken",
+                state=Status.FAILED if state == "broken" else Status.OK,
                 groups=(Group(name="shared", skills=("a",) if state == "good" else ()),),
             )
             for at, state in enumerate(moment)
@@ -496,7 +520,7 @@ def test_a_live_catalog_equals_a_fresh_one_but_for_last_good_versions(make, hist
                 undated(entry) for entry in fresh.entries
             ]
         for skill in live.all_skills:
-            assert (skill.digest == fresh_digest(fresh, skill)) or skill.state is State.SHADOWED
+            assert (skill.digest == fresh_digest(fresh, skill)) or skill.state is Status.SHADOWED
 
 
 def undated(entry):

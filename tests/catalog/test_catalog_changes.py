@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import Catalog, Event, State, diff, entry_kind, loaded_events
+from satchel.catalog import Catalog, Event, Status, diff, entry_kind, loaded_events
 from satchel.formats import DeclaredContract, DeclaredRule
 from satchel.sources import Precedence
 
@@ -122,16 +122,16 @@ def test_a_change_of_a_tool_says_only_that_it_changed(make):
 
 
 def test_a_state_without_a_diagnostic_is_told_by_its_name(make):
-    catalog = make.catalog(plugins=[make.plugin("p", disabled=True)])
+    catalog = make.catalog(plugins=[make.plugin("p", state=Status.DISABLED)])
     assert loaded_events(catalog)[0].message == "disabled"
 
 
 def test_the_worst_diagnostic_is_the_one_that_is_told(make):
     first = make.catalog(plugins=[make.plugin("p")])
-    broken = make.plugin("p", failed=True, digest="2")
+    broken = make.plugin("p", state=Status.FAILED, digest="2")
     second = make.catalog(plugins=[broken], previous=first)
     plugin = second.all_plugins[0]
-    assert plugin.state is State.STALE
+    assert plugin.state is Status.STALE
     turned = replace(second, all_plugins=(replace(plugin, diagnostics=plugin.diagnostics[::-1]),))
     assert diff(first, turned)[0].message == "stale: /plugins/p/tools.py:3: is broken"
 
@@ -160,7 +160,15 @@ def test_the_events_replayed_over_the_old_entries_give_the_new_ones(make, histor
             broken = state == "broken"
             parts = {"source": f"s{at}", "order": at}
             skills.append(make.skill(name, key="k", text=state, broken=broken, **parts))
-            plugins.append(make.plugin(name, f"t-{state}", digest=state, failed=broken, **parts))
+            plugins.append(
+                make.plugin(
+                    name,
+                    f"t-{state}",
+                    digest=state,
+                    state=Status.FAILED if broken else Status.OK,
+                    **parts,
+                )
+            )
         new = make.catalog(skills, plugins, catalog)
         assert replayed(catalog, new) == {dated(entry) for entry in new.entries}
         catalog = new

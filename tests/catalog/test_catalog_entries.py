@@ -2,13 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from satchel.catalog import State
+from satchel.catalog import Status
 
 
-@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("state", list(Status))
 def test_only_what_is_ok_or_stale_reaches_the_model(make, state):
     skill = replace(make.catalog([make.skill("a")]).skills["a"], state=state)
-    assert skill.is_served is (state in {State.OK, State.STALE})
+    assert skill.is_served is (state in {Status.OK, Status.STALE, Status.DEGRADED})
 
 
 def test_an_address_is_the_source_and_the_name(make):
@@ -35,3 +35,8 @@ def test_a_place_in_the_order_is_no_part_of_what_an_entry_is(make):
     first = make.catalog([make.skill("a", order=0)], [make.plugin("p", "t", order=0)])
     moved = [make.skill("a", order=5)], [make.plugin("p", "t", order=5)]
     assert make.catalog(*moved, previous=first) is first
+
+
+@pytest.mark.parametrize("state", list(Status))
+def test_only_what_is_broken_now_falls_back_to_its_last_good_version(state):
+    assert state.falls_back is (state in {Status.DEGRADED, Status.SETTLING, Status.FAILED})

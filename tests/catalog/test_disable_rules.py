@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import Catalog, Group, State, ToolContribution, build, build_plugins
+from satchel.catalog import Catalog, Group, Status, ToolContribution, build, build_plugins
 from satchel.diagnostics import Where, make_diagnostic
 
 
@@ -41,7 +41,7 @@ def states(entries):
 def test_what_is_off_says_why_and_nothing_else(make):
     catalog = built(skills=[make.skill("a", broken=True), make.skill("b")], off=switched_off("a"))
     entry = catalog.skill("a")
-    assert entry.state is State.DISABLED
+    assert entry.state is Status.DISABLED
     assert [item.message for item in entry.diagnostics] == ["off by a"]
     assert list(catalog.skills) == ["b"]
 
@@ -73,7 +73,7 @@ def test_a_skill_goes_with_its_groups_too(make):
     group = Group(name="g", skills=("s",))
     skills = [make.skill("s", source="p")]
     catalog = built([make.plugin("p", groups=(group,))], skills, off=switched_off("group:g"))
-    assert catalog.skill("s").state is State.DISABLED
+    assert catalog.skill("s").state is Status.DISABLED
 
 
 def test_a_group_is_off_when_all_its_descriptions_are(make):
@@ -119,6 +119,6 @@ def test_however_it_came_about_a_catalog_is_as_a_cold_one_but_for_what_is_stale(
         is_off = bool({"name", "skills"}.intersection(words))
         has_good = not is_off and (has_good or not broken)
         (entry,), (fresh,) = live.all_skills, cold.all_skills
-        assert (entry.state is State.STALE) is (has_good and broken)
-        if entry.state is not State.STALE:
+        assert (entry.state is Status.STALE) is (has_good and broken)
+        if entry.state is not Status.STALE:
             assert replace(entry, generation=1) == fresh

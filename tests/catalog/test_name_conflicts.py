@@ -3,7 +3,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import SkillEntry, State
+from satchel.catalog import SkillEntry, Status
 from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
 from satchel.sources import Precedence
 
@@ -18,7 +18,7 @@ def skill(name="a", *, source="s", key="", rank=(0,), digest="x", **parts):
         path=path,
         unit=path,
         rank=rank,
-        state=parts.get("state", State.OK),
+        state=parts.get("state", Status.OK),
         manifest=None,
         key=key or name,
         digest=digest,
@@ -29,7 +29,7 @@ ENTRIES = st.lists(
     st.tuples(
         st.sampled_from("abc"),
         st.sampled_from(list(Precedence)),
-        st.sampled_from(list(State)),
+        st.sampled_from(list(Status)),
         st.sampled_from("xy"),
     ),
     max_size=8,
@@ -64,7 +64,7 @@ def test_the_loser_names_the_winner_and_stays_reachable():
     )
     assert winner.diagnostics == ()
     (problem,) = loser.diagnostics
-    assert (loser.state, problem.code) == (State.SHADOWED, "skill-shadowed")
+    assert (loser.state, problem.code) == (Status.SHADOWED, "skill-shadowed")
     assert "'one'" in problem.message
     assert "two:a" in problem.fix
 
@@ -76,22 +76,22 @@ def test_a_loser_in_the_same_place_is_reachable_by_its_folder():
 
 def test_a_loser_that_no_address_tells_apart_is_only_to_be_renamed(make):
     plugins = [make.plugin("p", "t"), make.plugin("p", "t", source="other", order=1)]
-    loser = make.catalog(plugins=[*plugins, make.plugin("q", disabled=True)]).all_plugins[1]
-    assert loser.state is State.SHADOWED
-    twin = resolve_plugins([replace(loser, state=State.OK), replace(loser, state=State.OK)])[1]
+    loser = make.catalog(plugins=[*plugins, make.plugin("q", state=Status.DISABLED)]).all_plugins[1]
+    assert loser.state is Status.SHADOWED
+    twin = resolve_plugins([replace(loser, state=Status.OK), replace(loser, state=Status.OK)])[1]
     assert twin.diagnostics[-1].fix == "rename one of the two"
 
 
 def test_identical_bytes_count_once_without_a_warning():
     _, loser = resolve_skills([skill(source="one"), skill(source="two", rank=(1,))])
-    assert (loser.state, loser.diagnostics[0].code) == (State.SHADOWED, "skill-duplicate")
+    assert (loser.state, loser.diagnostics[0].code) == (Status.SHADOWED, "skill-duplicate")
 
 
 def test_a_stale_winner_is_no_duplicate_of_what_it_shadows():
     """
     Its digest names the broken bytes, not those that are served.
     """
-    _, loser = resolve_skills([skill(state=State.STALE), skill(source="two", rank=(1,))])
+    _, loser = resolve_skills([skill(state=Status.STALE), skill(source="two", rank=(1,))])
     assert loser.diagnostics[0].code == "skill-shadowed"
 
 
@@ -133,9 +133,9 @@ def test_the_winner_does_not_depend_on_the_order_of_the_input(entries, random):
 def test_no_good_entry_is_shadowed_by_a_farther_one(entries):
     settled = resolve_skills(entries)
     served = {entry.name: entry for entry in settled if entry.is_served}
-    was_stale = {entry.source: entry.state is State.STALE for entry in entries}
+    was_stale = {entry.source: entry.state is Status.STALE for entry in entries}
     for entry in settled:
-        if entry.state is State.SHADOWED and entry.diagnostics:
+        if entry.state is Status.SHADOWED and entry.diagnostics:
             winner = served[entry.name]
             assert (was_stale[winner.source], winner.scope, winner.rank) < (
                 was_stale[entry.source],

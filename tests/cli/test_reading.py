@@ -6,7 +6,7 @@ import os
 import pytest
 
 from satchel import Satchel
-from satchel.catalog import State
+from satchel.catalog import Status
 from satchel.prompt import about_tokens
 
 
@@ -38,9 +38,9 @@ def test_a_list_holds_also_what_failed_and_what_is_shadowed(run, skills):
     result = run("list", "skills", "--json", "--skills", "skills", "--skills", "more")
     states = {(item["name"], item["source"]): item["state"] for item in json.loads(result.stdout)}
     assert states == {
-        ("bad", "skills"): State.FAILED,
-        ("pdf", "more"): State.SHADOWED,
-        ("pdf", "skills"): State.OK,
+        ("bad", "skills"): Status.FAILED,
+        ("pdf", "more"): Status.SHADOWED,
+        ("pdf", "skills"): Status.OK,
     }
     assert "1 error and 1 warning; 'satchel doctor'" in result.stderr
 

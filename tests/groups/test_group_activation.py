@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.catalog import Catalog, SkillEntry, State
+from satchel.catalog import Catalog, SkillEntry, Status
 from satchel.errors import ConflictError
 from satchel.formats import SkillManifest
 from satchel.groups import Activation, stable_order, view_of
@@ -116,7 +116,7 @@ def test_a_skill_is_seen_while_one_of_its_groups_is_active_or_if_it_has_none(cat
 
 def test_a_skill_that_is_off_does_not_shadow_one_that_is_on(catalog):
     winner = replace(_skill(), source="near", groups=("maps",))
-    loser = replace(_skill(), source="far", state=State.SHADOWED)
+    loser = replace(_skill(), source="far", state=Status.SHADOWED)
     both = replace(catalog, all_skills=(winner, loser))
     assert view_of(both, Activation()).skills == (loser,)
     assert view_of(both, Activation().activate("maps")).skills == (winner,)
@@ -125,14 +125,14 @@ def test_a_skill_that_is_off_does_not_shadow_one_that_is_on(catalog):
 def test_of_what_is_active_the_served_one_is_seen_in_whatever_order(catalog):
     say = catalog.tools["say"]
     served = replace(say, source="good")
-    first, second = (replace(say, source=f"s{at}", state=State.SHADOWED) for at in range(2))
+    first, second = (replace(say, source=f"s{at}", state=Status.SHADOWED) for at in range(2))
     for tools in ((first, served, second), (served, first), (second, first, served)):
         assert view_of(replace(catalog, all_tools=tools), Activation()).tools == (served,)
     losers = replace(catalog, all_tools=(first, second))
     assert view_of(losers, Activation()).tools == (first,), "the nearest"
 
 
-@pytest.mark.parametrize("state", [State.FAILED, State.DISABLED, State.HELD])
+@pytest.mark.parametrize("state", [Status.FAILED, Status.DISABLED, Status.HELD])
 def test_what_is_neither_served_nor_shadowed_is_not_seen(catalog, state):
     say = replace(catalog.tools["say"], state=state)
     assert view_of(replace(catalog, all_tools=(say,)), Activation()).tools == ()
@@ -203,7 +203,7 @@ def test_a_tool_is_seen_exactly_when_one_of_its_groups_is(catalog, steps):
 def test_what_is_shadowed_by_a_tool_of_a_group_that_is_off_is_seen_itself(catalog):
     say = catalog.tools["say"]
     winner = replace(say, groups=("maps",), rank=(-1,), source="nearer")
-    loser = replace(say, state=State.SHADOWED)
+    loser = replace(say, state=Status.SHADOWED)
     both = replace(catalog, all_tools=(winner, loser))
     assert view_of(both, Activation()).tools == (loser,)
     assert view_of(both, Activation().activate("maps")).tools == (winner,)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel import Satchel
-from satchel.catalog import Change, Event, SkillEntry, State
+from satchel.catalog import Change, Event, SkillEntry, Status
 from satchel.formats import SkillManifest
 from satchel.groups import Activation, changes_between, digest_view, view_of
 from satchel.sources import Precedence
@@ -159,7 +159,7 @@ def test_what_the_model_would_notice_is_a_change(runnable, kind, name, parts, wo
     [
         ("all_tools", "say", {"generation": 7, "path": "/moved"}),
         ("all_skills", "pdf", {"generation": 7}),
-        ("all_skills", "pdf", {"digest": "of a broken edit", "state": State.STALE}),
+        ("all_skills", "pdf", {"digest": "of a broken edit", "state": Status.STALE}),
         ("all_groups", "maps", {"generation": 7, "path": "/moved"}),
     ],
 )

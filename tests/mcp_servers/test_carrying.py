@@ -20,7 +20,7 @@ from satchel import (
     ToolError,
     tool,
 )
-from satchel.catalog import Event, State
+from satchel.catalog import Event, Status
 from satchel.mcp_servers import (
     HttpServer,
     SseServer,
@@ -442,7 +442,7 @@ def test_while_a_server_is_down_its_diagnostic_says_why(app, told, plain):
     told.until_true(lambda: "mcp:box" not in app.catalog.plugins)
     assert not app.catalog.tools
     entry = app.catalog.plugin("mcp:box")
-    assert entry.state is State.FAILED
+    assert entry.state is Status.REVOKED
     told.until_true(lambda: "FileNotFoundError" in str(app.catalog.diagnostics))
     with open(book, "w") as file:
         json.dump([described("new")], file)
@@ -1033,4 +1033,4 @@ def test_the_user_may_switch_a_server_off(plain, a_config_folder_of_its_own):
     with satchel_of() as app:
         app.register_mcp_server(plain("echo"), name="box")
         assert not app.catalog.tools
-        assert app.catalog.plugin("mcp:box").state is State.DISABLED
+        assert app.catalog.plugin("mcp:box").state is Status.DISABLED

@@ -22,7 +22,7 @@ from satchel import (
     Settings,
     ToolError,
 )
-from satchel.catalog import State
+from satchel.catalog import Status
 from satchel.groups import Activation, view_of
 from satchel.mcp.skill_resources import SkillEntryCache, find_target, read_target
 from satchel.mcp_servers import HttpServer, StdioServer, resource_reader
@@ -305,7 +305,7 @@ def test_a_local_skill_keeps_its_name_whatever_came_first(app, book, carry, tmp_
     app.register_skill(write_skill(tmp_path / "skills", "pdf"))
     skills = app.catalog.skills
     assert (skills["pdf"].server, skills["docs-pdf"].server) == ("", "docs")
-    assert skills["pdf"].state is State.OK
+    assert skills["pdf"].state is Status.OK
     assert codes(app) == ["mcp-skill-renamed"]
     session = app.session()
     assert "Read guide.md." in call(session, "load_skill", name="docs-pdf").text
@@ -330,7 +330,7 @@ def test_one_that_is_switched_off_is_not_served(book, tmp_path, write_skill):
     settings = Settings(limits=Limits(mcp_connect=60), config_folder=str(config))
     with Satchel(settings=settings) as own:
         own.register_mcp_server(book.server, name="docs")
-        assert own.catalog.skill("pdf").state is State.DISABLED
+        assert own.catalog.skill("pdf").state is Status.DISABLED
         with pytest.raises(SatchelError, match="disabled"):
             own.session().load_skill("pdf")
         own.register_skill(write_skill(tmp_path / "skills", "pdf"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from described import described, satchel_of
 
-from satchel import ConflictError, NotFoundError, State
+from satchel import ConflictError, NotFoundError, Status
 from satchel.mcp_servers import HttpServer
 from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
@@ -252,7 +252,7 @@ def test_a_changed_or_new_tool_is_held_until_it_is_approved(plain, app):
     assert states(app) == {"a": "held", "b": "ok", "c": "held"}
     assert [*app.catalog.tools] == ["b"]
     entry = app.catalog.tool("a")
-    assert entry.state is State.HELD
+    assert entry.state is Status.HELD
     (problem,) = entry.diagnostics
     assert problem.code == "mcp-tool-held"
     assert "Evil." in problem.message

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, BaseModel
 
-from satchel.catalog import Group, PluginContribution, ToolContribution
+from satchel.catalog import Group, PluginContribution, Status, ToolContribution
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
 from satchel.plugins import bind_config
@@ -457,6 +457,6 @@ def test_a_required_field_is_told_once_by_the_tool_that_needs_it_or_else_by_itse
 
 def test_of_a_plugin_that_is_switched_off_nothing_is_told():
     off = replace(
-        supply(groups=(Group(name="web", requires=("KEY",)),)), config=(KEY,), disabled=True
+        supply(groups=(Group(name="web", requires=("KEY",)),)), config=(KEY,), state=Status.DISABLED
     )
     assert bind_config(off, never, {}, None).supply is off

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from satchel import ToolContext
+from satchel.catalog import Status
 from satchel.plugins import read_folder
 
 TOOLS = '''
@@ -122,13 +123,13 @@ def test_tools_without_a_contract_are_as_they_were(contracted):
 def test_a_name_that_is_no_contract_fails_the_plugin(contracted, codes, name):
     supply = contracted(f"contract: contracts:{name}\n")
     assert "contract-invalid" in codes(supply)
-    assert supply.failed or supply.flawed
-    assert not supply.is_sound
+    assert supply.state in {Status.FAILED, Status.DEGRADED}
+    assert supply.state is not Status.OK
 
 
 def test_a_module_of_contracts_that_raises_is_told_with_its_place(contracted, tmp_path):
     supply = contracted("contract: contracts:SAY\n", contracts=CONTRACTS + "\n1/0\n")
-    assert supply.failed
+    assert supply.state is Status.FAILED
     problem = supply.diagnostics[-1]
     assert problem.code == "plugin-import-failed"
     assert "contracts.py" in str(problem.where)
@@ -140,7 +141,7 @@ def test_a_contract_that_cannot_be_made_fails_the_plugin_in_its_words(contracted
         "contract: contracts:BAD\n",
         contracts="from satchel import ToolContract\nBAD = ToolContract(name='say', schema={}, description='')\n",
     )
-    assert not supply.is_sound
+    assert supply.state is not Status.OK
     assert any("description" in item.message for item in supply.diagnostics)
 
 
@@ -150,7 +151,9 @@ def test_a_contract_without_a_tool_is_told_once_with_the_near_misses(contracted,
         assert codes(supply) == ["contract-tool-unknown"]
         assert "say" in supply.diagnostics[0].fix
         assert told(supply) == {"say": "Say it.", "other": "The other."}
-        assert supply.is_broken, "a typo must not switch rules off: the last good version goes on"
+        assert supply.state.falls_back, (
+            "a typo must not switch rules off: the last good version goes on"
+        )
 
 
 def test_of_two_contracts_of_one_tool_the_first_counts_and_that_is_told_once(contracted, codes):
@@ -170,8 +173,8 @@ def test_a_contract_that_does_not_fit_costs_its_tool_and_flaws_the_plugin(contra
     supply = contracted("contract: contracts:UNFIT\n")
     assert codes(supply) == ["contract-unfit"]
     assert list(tools(supply)) == ["other"]
-    assert supply.flawed
-    assert not supply.failed
+    assert supply.state is Status.DEGRADED
+    assert supply.state is not Status.FAILED
     assert supply.diagnostics[0].fix
 
 
@@ -241,4 +244,4 @@ def test_a_package_whose_contract_does_not_fit_is_flawed(package, codes):
     supply = package(PACKAGE.replace('"word": "str - w"', '"wrd": "str - w"'))
     assert codes(supply) == ["contract-unfit"]
     assert supply.tools == ()
-    assert supply.flawed
+    assert supply.state is Status.DEGRADED

@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+from satchel.catalog import Status
 from satchel.settings import Limits
 from satchel.sources import Precedence
 
@@ -34,7 +35,7 @@ def test_a_folder_that_is_only_read_is_described_and_not_run(load, tmp_path, too
         tools=tool_source + "\nraise SystemExit(3)",
     )
     assert (supply.name, supply.version, supply.description) == ("demo", "1.2.0", "A demo.")
-    assert (supply.failed, supply.code, supply.rank) == (False, None, (0,))
+    assert (supply.state, supply.code, supply.rank) == (Status.OK, None, (0,))
     assert supply.path == supply.unit == str(tmp_path / "demo")
     assert supply.skills == (str(tmp_path / "demo/skills"),)
     (tool,) = supply.tools
@@ -44,7 +45,7 @@ def test_a_folder_that_is_only_read_is_described_and_not_run(load, tmp_path, too
 
 def test_a_folder_without_a_usable_manifest_is_listed_by_its_folder_name(load, codes):
     supply = load("groups: 7\n")
-    assert (supply.name, supply.failed, supply.groups) == ("demo", True, ())
+    assert (supply.name, supply.state, supply.groups) == ("demo", Status.FAILED, ())
     assert codes(supply) == ["plugin-field-type"]
 
 
@@ -60,7 +61,7 @@ def test_an_imported_tool_can_be_called(load, tool_source):
 
 def test_a_folder_without_tools_brings_its_skills_alone(load, tmp_path):
     supply = load()
-    assert (supply.tools, supply.failed, supply.code) == ((), False, None)
+    assert (supply.tools, supply.state, supply.code) == ((), Status.OK, None)
     assert supply.skills == (str(tmp_path / "demo/skills"),)
 
 
@@ -76,7 +77,7 @@ def test_the_manifest_names_the_module_of_the_tools(load, tmp_path, tool_source,
 def test_an_import_that_fails_is_told_with_its_place(load, codes, tmp_path):
     supply = load(tools="\n1/0\n")
     (problem,) = supply.diagnostics
-    assert (supply.failed, supply.tools, supply.code) == (True, (), None)
+    assert (supply.state, supply.tools, supply.code) == (Status.FAILED, (), None)
     assert problem.code == "plugin-import-failed"
     assert str(problem.where) == f"{tmp_path / 'demo/tools.py'}:2"
     assert "ZeroDivisionError" in problem.message
@@ -133,13 +134,17 @@ def test_a_tool_that_cannot_be_described_costs_its_plugin_that_one_tool(
 ):
     supply = load(tools=tool_source + FLAWS[flaw])
     assert names(supply) == ["hello"]
-    assert (codes(supply), supply.failed, supply.flawed) == (["plugin-tool-invalid"], False, True)
+    assert (codes(supply), supply.state) == (["plugin-tool-invalid"], Status.DEGRADED)
 
 
 def test_a_schema_that_leaves_the_process_fails_its_plugin(load, codes, tool_source):
     source = tool_source + CLASS % "def to_schema(self): raise SystemExit(3)"
     supply = load(tools=source)
-    assert (codes(supply), supply.failed, supply.code) == (["plugin-tool-invalid"], True, None)
+    assert (codes(supply), supply.state, supply.code) == (
+        ["plugin-tool-invalid"],
+        Status.FAILED,
+        None,
+    )
 
 
 def test_a_schema_that_takes_forever_is_given_up(load, codes):
@@ -168,7 +173,7 @@ def test_what_importing_changed_in_the_process_is_told(load, codes, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     supply = load(tools="import os\nos.chdir('/')\n")
     assert codes(supply) == ["plugin-meddled"]
-    assert not supply.failed
+    assert supply.state is not Status.FAILED
 
 
 def test_a_tool_is_another_version_when_its_code_or_schema_changes(load, tool_source):
@@ -259,7 +264,7 @@ def test_a_package_without_groups_is_a_group_of_its_own_name(package):
 
 def test_a_package_whose_import_fails_is_told(package, codes, tmp_path):
     supply = package("raise SystemExit(3)")
-    assert (codes(supply), supply.failed) == (["plugin-import-failed"], True)
+    assert (codes(supply), supply.state) == (["plugin-import-failed"], Status.FAILED)
     assert supply.diagnostics[0].where.path.startswith(str(tmp_path))
 
 
@@ -276,7 +281,7 @@ def test_a_package_whose_import_fails_is_told(package, codes, tmp_path):
 )
 def test_a_package_whose_hooks_fail_is_told_and_forgotten(package, codes, hook):
     supply = package(f"import satchel\n@satchel.hookimpl\n{hook}\n")
-    assert (codes(supply), supply.failed) == (["plugin-hook-failed"], True)
+    assert (codes(supply), supply.state) == (["plugin-hook-failed"], Status.FAILED)
     assert "acme_plugin" not in sys.modules
 
 
@@ -284,7 +289,7 @@ def test_a_package_whose_hooks_fail_is_told_and_forgotten(package, codes, hook):
 def test_what_cannot_be_a_tool_costs_its_package_nothing_else(package, codes, item):
     supply = package(HOOKS.replace("[hello]", f"[{item}, hello]"))
     assert names(supply) == ["hello"]
-    assert (codes(supply), supply.failed) == (["plugin-tool-invalid"], False)
+    assert (codes(supply), supply.state) == (["plugin-tool-invalid"], Status.DEGRADED)
 
 
 def test_a_package_may_bring_functions_and_tools(package):
@@ -305,7 +310,7 @@ def test_a_hook_that_hangs_is_given_up(package, codes):
 
 def test_an_entry_point_whose_name_cannot_be_used_is_not_imported(package, codes):
     supply = package("raise SystemExit(3)", name="no good name")
-    assert (codes(supply), supply.failed) == (["plugin-name-shape"], True)
+    assert (codes(supply), supply.state) == (["plugin-name-shape"], Status.FAILED)
 
 
 def test_a_package_can_be_imported_anew(package):
@@ -384,7 +389,7 @@ def test_what_asks_for_a_process_of_its_own_is_not_run_in_this_one(load, codes, 
     manifest = "active: true\nnotes: Mind.\nisolation: process\n"
     supply = load(manifest, tools=tool_source + "\nraise SystemExit\n")
     assert codes(supply) == ["plugin-not-isolated"]
-    assert (supply.tools, supply.failed, supply.code) == ((), False, None)
+    assert (supply.tools, supply.state, supply.code) == ((), Status.OK, None)
     assert supply.groups[0].notes == "Mind."
 
 

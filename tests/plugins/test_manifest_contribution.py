@@ -5,6 +5,7 @@ from textwrap import dedent
 
 import pytest
 
+from satchel.catalog import Status
 from satchel.plugins import load_package, read_package
 from satchel.settings import Limits
 from satchel.sources import scan_distributions, scan_packages
@@ -87,7 +88,7 @@ def test_a_tool_that_is_only_read_has_the_contract_that_was_read(load):
 def test_what_is_wrong_with_a_contract_fails_the_plugin(load, codes):
     bad = READ.replace('"look"', '"look up"')
     supply = load("contract: rules:LOOK\n", tools=TOOLS, rules=bad)
-    assert (supply.failed, codes(supply)[0]) == (True, "contract-invalid")
+    assert (supply.state, codes(supply)[0]) == (Status.FAILED, "contract-invalid")
 
 
 def test_a_module_of_contracts_is_imported_and_brings_nothing_else(load):
@@ -111,7 +112,7 @@ def test_a_module_may_hold_both_tools_and_contracts(load):
 
 def test_a_module_of_contracts_that_raises_fails_the_plugin(load, codes):
     supply = load("contract: rules:LOOK\n", tools=TOOLS, rules="LOOK = 1 / 0\n")
-    assert (supply.failed, supply.tools) == (True, ())
+    assert (supply.state, supply.tools) == (Status.FAILED, ())
     assert codes(supply) == ["plugin-import-failed"]
 
 
@@ -155,4 +156,4 @@ def test_a_package_names_contracts_and_returns_others_by_its_hook(acme):
 def test_a_package_whose_contract_is_none_fails(acme, codes):
     supply = acme("contract: rules:LOOK\n", run=True, tools=TOOLS, rules="LOOK = 7\n")
     assert "contract-invalid" in codes(supply)
-    assert not supply.is_sound
+    assert supply.state is not Status.OK

@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from satchel.catalog import Status
 from satchel.plugins import load_package, read_package
 from satchel.settings import Limits
 from satchel.sources import scan_distributions, scan_packages
@@ -105,7 +106,7 @@ def test_reading_a_package_tells_all_that_its_manifest_does(acme):
     assert (supply.name, supply.version, supply.description) == ("acme", "1.0", "Sums up.")
     assert (names(supply.groups), names(supply.tools)) == (["maps"], ["hello"])
     assert (names(supply.config), supply.skills[0][-12:]) == (["key"], "/acme/skills")
-    assert (imported(), supply.failed) == ([], False)
+    assert (imported(), supply.state) == ([], Status.OK)
 
 
 def test_a_manifest_may_have_its_own_version_and_description(acme):
@@ -122,7 +123,7 @@ def test_the_tools_of_the_manifest_are_imported_and_a_module_without_hooks_is_no
 
 def test_a_package_with_skills_and_notes_alone_is_never_imported(acme):
     supply = acme(**parts("notes: Mind it.\n", tools=None, plugin="raise SystemExit"))
-    assert (imported(), supply.code, supply.failed) == ([], None, False)
+    assert (imported(), supply.code, supply.state) == ([], None, Status.OK)
     assert (supply.groups[0].notes, supply.tools) == ("Mind it.", ())
 
 
@@ -185,14 +186,14 @@ def test_folders_of_skills_of_both_are_searched_each_once(acme, tmp_path):
 
 def test_a_broken_manifest_fails_the_plugin_without_importing_it(acme):
     supply = acme(**parts("groups: 7\n", plugin="raise SystemExit"))
-    assert (supply.failed, imported()) == (True, [])
+    assert (supply.state, imported()) == (Status.FAILED, [])
     assert supply.diagnostics[0].where.path.endswith("acme/toolkit.yaml")
 
 
 def test_a_tools_module_that_fails_fails_the_plugin(acme):
     supply = acme(**parts("active: true\n", tools="raise SystemExit(3)"))
     assert [item.code for item in supply.diagnostics] == ["plugin-import-failed"]
-    assert (supply.failed, imported()) == (True, [])
+    assert (supply.state, imported()) == (Status.FAILED, [])
 
 
 def test_an_edit_of_a_helper_is_imported_anew_beside_the_old_version(acme):
@@ -211,7 +212,9 @@ def test_an_edit_of_the_manifest_alone_shares_the_modules(acme):
 def test_a_failed_edit_leaves_the_version_that_worked(acme):
     old = acme(editable=True, **parts("active: true\n"))
     modules = {name: sys.modules[name] for name in imported()}
-    assert acme(editable=True, **parts("active: true\n", **{"helper.py": "("})).failed
+    assert (
+        acme(editable=True, **parts("active: true\n", **{"helper.py": "("})).state is Status.FAILED
+    )
     assert {name: sys.modules[name] for name in imported()} == modules
     assert say(old) == "Hello Ada"
 
@@ -271,5 +274,8 @@ def test_a_version_whose_hook_fails_leaves_the_one_before_its_modules(acme):
     bad = acme(
         **files | {"plugin.py": source + "def satchel_tools(): 1/0\n", "helper.py": "WORD = 2"}
     )
-    assert ([item.code for item in bad.diagnostics], bad.failed) == (["plugin-hook-failed"], True)
+    assert ([item.code for item in bad.diagnostics], bad.state) == (
+        ["plugin-hook-failed"],
+        Status.FAILED,
+    )
     assert asyncio.run(old.tools[0].tool.execute()) == "Hello"

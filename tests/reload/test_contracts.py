@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from satchel import State, ToolContract
+from satchel import Status, ToolContract
 
 TOOLS = """
     from satchel import tool
@@ -122,7 +122,7 @@ def test_the_last_good_version_goes_on_while_a_contract_is_broken_and_recovers(
     with watched(plugins=[plugins]) as seen:
         (plugins / "demo/contracts.py").write_text(dedent(source))
         seen.until_event("stale", "demo")
-        assert seen.app.catalog.plugins["demo"].state is State.STALE
+        assert seen.app.catalog.plugins["demo"].state is Status.STALE
         assert code is None or code in codes(seen.app)
         assert greet(seen.app).text == "Hi Ada"
         assert greet(seen.app, "x" * 9).error_code == "rejected"

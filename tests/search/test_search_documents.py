@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from satchel.catalog import Catalog, GroupEntry, SkillEntry, State, ToolEntry
+from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status, ToolEntry
 from satchel.formats import read_skill
 from satchel.search import SearchDocument, SearchIndex, documents_of
 from satchel.settings import Limits
@@ -115,8 +115,8 @@ def test_a_skill_that_models_do_not_see_is_a_document_like_others():
 
 
 def test_what_is_not_served_is_no_document():
-    broken = replace(skill_entry("a"), manifest=None, state=State.FAILED)
-    shadowed = replace(tool_entry("b"), state=State.SHADOWED)
+    broken = replace(skill_entry("a"), manifest=None, state=Status.FAILED)
+    shadowed = replace(tool_entry("b"), state=Status.SHADOWED)
     catalog = Catalog(1, (broken,), (shadowed,))
     assert list(documents_of(catalog)) == []
 

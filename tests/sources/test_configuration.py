@@ -3,8 +3,8 @@ import os
 import pytest
 
 from satchel.formats import ConfigField
-from satchel.sources import ProjectLayer, configuration_path, read_configuration
-from satchel.sources.configuration import config_folder, fixed_folder
+from satchel.sources import ProjectLayer, read_configuration
+from satchel.sources.configuration import config_folder, configuration_path, fixed_folder
 
 CANARY = "s3cr3t-canary"
 

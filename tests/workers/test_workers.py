@@ -16,7 +16,7 @@ from zipfile import ZipFile
 import pytest
 
 from satchel import Limits, Satchel, Settings, ToolCall, ToolContext
-from satchel.catalog import State
+from satchel.catalog import Status
 from satchel.runtime import run_call
 
 ENOUGH = 120
@@ -138,7 +138,7 @@ def test_a_plugin_that_asks_for_it_runs_in_a_process_of_its_own(plugin, carried)
         assert called(app, "greet", name=odd).is_error
     assert called(app, "pid").structured == process
     assert codes(app) == []
-    assert app.catalog.plugins["demo"].state is State.OK
+    assert app.catalog.plugins["demo"].state is Status.OK
 
 
 def test_its_tools_are_what_they_would_be_in_this_process(plugin, carried):
@@ -353,7 +353,7 @@ def test_a_broken_edit_leaves_the_old_process_even_when_that_dies(plugin, carrie
     old = called(app, "pid").structured
     plugin(TOOLS.replace("VERSION = 1", "VERSION = 1 / 0"))
     app.refresh()
-    assert app.catalog.plugins["demo"].state is State.STALE
+    assert app.catalog.plugins["demo"].state is Status.STALE
     assert "plugin-import-failed" in codes(app)
     assert called(app, "pid").structured == old
     os.kill(old, signal.SIGKILL)
@@ -374,7 +374,7 @@ def test_a_broken_edit_that_ends_its_process_is_told_with_its_reason(plugin, car
     plugin("import os, sys\nsys.stderr.write('no licence')\nos._exit(4)\n" + TOOLS)
     for _ in range(2):
         app.refresh()
-        assert app.catalog.plugins["demo"].state is State.STALE
+        assert app.catalog.plugins["demo"].state is Status.STALE
         (told,) = (i for i in app.catalog.diagnostics if i.code == "plugin-worker-down")
         assert "no licence" in told.message
     assert called(app, "pid").structured == old
@@ -391,7 +391,7 @@ def test_one_that_cannot_run_at_all_is_told(plugin, carried):
     app = carried()
     assert codes(app) == ["plugin-worker-down"]
     states = {entry.name: entry.state for entry in app.catalog.all_plugins}
-    assert states["demo"] is State.FAILED
+    assert states["demo"] is Status.FAILED
 
 
 def test_what_it_takes_more_than_its_memory_harms_nobody(plugin, carried):

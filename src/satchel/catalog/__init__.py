@@ -11,7 +11,7 @@ from satchel.catalog.catalog_entries import (
     PluginContribution,
     PluginEntry,
     SkillEntry,
-    State,
+    Status,
     ToolContribution,
     ToolEntry,
 )
@@ -30,7 +30,7 @@ __all__ = [
     "PluginEntry",
     "RankedSkill",
     "SkillEntry",
-    "State",
+    "Status",
     "PluginContribution",
     "ToolEntry",
     "ToolContribution",

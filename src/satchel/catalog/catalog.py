@@ -7,12 +7,11 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from satchel.catalog.catalog_entries import (
-    SERVED,
     Entry,
     GroupEntry,
     PluginEntry,
     SkillEntry,
-    State,
+    Status,
     ToolEntry,
 )
 from satchel.contracts import Contracts
@@ -56,9 +55,10 @@ class Catalog:
     @cached_property
     def skills_by_folder(self) -> Mapping[str, SkillEntry]:
         """Return all skills that can be used, also by a long name only, by their folders."""
-        usable = (*SERVED, State.SHADOWED)
-        found = {entry.path: entry for entry in self.all_skills if entry.state in usable}
-        return MappingProxyType(found)
+        usable = (
+            entry for entry in self.all_skills if entry.is_served or entry.state is Status.SHADOWED
+        )
+        return MappingProxyType({entry.path: entry for entry in usable})
 
     @cached_property
     def groups_of_skills(self) -> frozenset[str]:

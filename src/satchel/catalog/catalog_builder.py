@@ -13,7 +13,7 @@ from satchel.catalog.catalog_entries import (
     PluginContribution,
     PluginEntry,
     SkillEntry,
-    State,
+    Status,
     ToolContribution,
     ToolEntry,
 )
@@ -45,7 +45,7 @@ def build_plugins(
     entries = []
     for supply in supplies:
         old = before.get((supply.scope, supply.source, supply.unit))
-        if not supply.unsettled:
+        if supply.state is not Status.SETTLING:
             entries.append(_plugin(supply, old))
         elif old is not None:
             entries.append(replace(_unshadowed(old), rank=supply.rank))
@@ -103,7 +103,7 @@ def _skills(
     for ranked in found:
         place = ranked.finding.place
         old = before.get((place.scope, place.source, ranked.finding.path))
-        if old is not None and old.state is State.DISABLED:
+        if old is not None and old.state is Status.DISABLED:
             # What was switched off begins anew, without a last good version, as in a cold load.
             yield ranked, _skill(ranked, None)
         elif not ranked.unsettled:
@@ -114,11 +114,11 @@ def _skills(
 
 def _unshadowed(entry: E) -> E:
     """Return an entry of the last generation as it was before its conflicts were settled."""
-    if entry.state is not State.SHADOWED:
+    if entry.state is not Status.SHADOWED:
         return entry
     kept = entry.diagnostics[:-1]
     stale = any(item.code == "last-good" for item in kept)
-    return replace(entry, state=State.STALE if stale else State.OK, diagnostics=kept)
+    return replace(entry, state=Status.STALE if stale else Status.OK, diagnostics=kept)
 
 
 def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
@@ -131,7 +131,7 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
         return replace(
             old,
             rank=ranked.rank,
-            state=State.STALE,
+            state=Status.STALE,
             digest=finding.digest,
             finding=finding,
             diagnostics=(*problems, _last_good("skill", old)),
@@ -144,7 +144,7 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
         path=finding.path,
         unit=finding.path,
         rank=ranked.rank,
-        state=State.OK if manifest else State.FAILED,
+        state=Status.OK if manifest else Status.FAILED,
         diagnostics=problems,
         manifest=manifest,
         key=finding.key,
@@ -156,14 +156,13 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
 
 
 def _plugin(supply: PluginContribution, old: PluginEntry | None) -> PluginEntry:
-    served, state, problems = supply, State.OK, supply.diagnostics
-    if supply.disabled:
-        state = State.DISABLED
-    elif supply.is_broken and old is not None and old.supply.is_sound:
-        served, state = _last_good_of(supply, old.supply), State.STALE
+    served, state, problems = supply, supply.state, supply.diagnostics
+    if state.falls_back and old is not None and old.supply.state is Status.OK:
+        served, state = _last_good_of(supply, old.supply), Status.STALE
         problems = (*problems, _last_good("plugin", old))
-    elif supply.failed:
-        state = State.FAILED
+    elif state is Status.HELD:
+        # Only its tools wait; its skills and notes are served.
+        state = Status.DEGRADED
     return PluginEntry(
         name=served.name,
         description=served.description,
@@ -185,7 +184,7 @@ def _last_good_of(supply: PluginContribution, old: PluginContribution) -> Plugin
 
     Of an open plugin only the part that is written for us may be broken; the rest is that of now.
     """
-    if supply.failed or not supply.is_open:
+    if supply.state is Status.FAILED or not supply.policy.has_extension:
         return old
     return replace(
         old,
@@ -216,6 +215,11 @@ def _tools(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[ToolEn
                 yield _tool(plugin, tool, position, groups, before.get(id(tool)))
 
 
+def _state_of_part(plugin: PluginEntry) -> Status:
+    """Return the state of what a served plugin brings: what is left of a degraded one is good."""
+    return Status.OK if plugin.state is Status.DEGRADED else plugin.state
+
+
 def _tool(
     plugin: PluginEntry,
     tool: ToolContribution,
@@ -223,7 +227,8 @@ def _tool(
     groups: tuple[str, ...],
     old: ToolEntry | None,
 ) -> ToolEntry:
-    rank, state = (*plugin.rank, position), State.HELD if tool.held else plugin.state
+    rank = (*plugin.rank, position)
+    state = tool.state if tool.state is Status.HELD else _state_of_part(plugin)
     whence = (plugin.name, plugin.unit, rank, state, groups)
     if old is not None and whence == (old.source, old.unit, old.rank, old.state, old.groups):
         return old
@@ -384,7 +389,7 @@ def _group(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]) -> G
         path=plugin.path,
         unit=plugin.unit,
         rank=plugin.rank,
-        state=plugin.state,
+        state=_state_of_part(plugin),
         notes=group.notes,
         active=group.active,
         missing=group.missing,

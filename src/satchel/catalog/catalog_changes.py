@@ -11,7 +11,7 @@ from satchel.catalog.catalog_entries import (
     GroupEntry,
     PluginEntry,
     SkillEntry,
-    State,
+    Status,
     ToolEntry,
 )
 from satchel.diagnostics import Severity
@@ -58,7 +58,7 @@ _KINDS: dict[type[Entry], str] = {
     SkillEntry: "skill",
     ToolEntry: "tool",
 }
-_BROKEN = {State.STALE, State.FAILED}
+_BROKEN = {Status.STALE, Status.FAILED, Status.REVOKED}
 
 
 def entry_kind(entry: Entry) -> str:
@@ -114,9 +114,9 @@ def _compare(old: Entry | None, new: Entry, catalog: Catalog) -> Change | None:
         return _change(Event.ADDED, new, catalog, _why(new))
     if old is new or (old.unit, old.generation) == (new.unit, new.generation):
         return None
-    if new.state is State.STALE and old.state is not State.STALE:
+    if new.state is Status.STALE and old.state is not Status.STALE:
         return _change(Event.STALE, new, catalog, _why(new))
-    if old.state in _BROKEN and new.state is State.OK:
+    if old.state in _BROKEN and new.state in {Status.OK, Status.DEGRADED}:
         return _change(Event.RECOVERED, new, catalog, _why(new))
     moved = f"now {new.path}" if old.unit != new.unit else ""
     return _change(Event.CHANGED, new, catalog, _why(new) or moved or _what(old, new))
@@ -136,7 +136,7 @@ def _change(event: Event, entry: Entry, catalog: Catalog, message: str = "") -> 
 
 def _why(entry: Entry) -> str:
     """Say why an entry is not simply served: its state and its worst diagnostic."""
-    if entry.state is State.OK:
+    if entry.state is Status.OK:
         return ""
     order = list(Severity)
     worst = min(entry.diagnostics, key=lambda item: order.index(item.severity), default=None)

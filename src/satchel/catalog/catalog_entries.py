@@ -8,6 +8,7 @@ from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic
 from satchel.formats import ConfigField, DeclaredContract, McpServerManifest, SkillManifest
 from satchel.sources.file_reader import UnitFile
+from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
 from satchel.sources.search_roots import Precedence
 from satchel.sources.skill_files import LocalSkillReader, SkillReader
 from satchel.sources.skill_scan import SkillFinding
@@ -17,24 +18,42 @@ HOST = "host"
 """The source of everything that the host adds in code."""
 
 
-class State(StrEnum):
-    """What became of an entry."""
+class Status(StrEnum):
+    """The status of an entry, and of the contribution that it is built from."""
 
     OK = "ok"
     STALE = "stale"
-    """Serves its last good version, because the newest one is broken."""
+    """The newest version is broken or degraded, and the last good one is served. Entries only."""
+    DEGRADED = "degraded"
+    """Some of its tools are refused; the rest is served unless a last good version is."""
+    SETTLING = "settling"
+    """It may be half written or is still being imported; the catalog keeps what it served before.
+
+    Contributions only.
+    """
+    REVOKED = "revoked"
+    """It must not be used, whatever its content; no last good version is served."""
     FAILED = "failed"
-    """Broken, and there never was a good version."""
-    HELD = "held"
-    """Waits for somebody's approval."""
+    """Broken. The last good version is served, if there is one."""
     SHADOWED = "shadowed"
-    """Another entry of the same name is served; this one is reachable as `source:name`."""
+    """Another entry of the same name is served; this one is reachable as `source:name`.
+
+    Entries only.
+    """
     DISABLED = "disabled"
-    """Present, but not switched on."""
+    """Present, but not enabled."""
+    HELD = "held"
+    """It waits: a tool for approval, the tools of a plugin for a missing configuration value."""
 
+    @property
+    def is_served(self) -> bool:
+        """Tell whether an entry of this status reaches the model."""
+        return self in {Status.OK, Status.STALE, Status.DEGRADED}
 
-SERVED = frozenset({State.OK, State.STALE})
-"""The states in which an entry reaches the model."""
+    @property
+    def falls_back(self) -> bool:
+        """Tell whether the last good version is served in place of such a contribution."""
+        return self in {Status.DEGRADED, Status.SETTLING, Status.FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +74,7 @@ class Entry:
     """What it is a part of, in every generation: a folder, or an entry point's full name."""
     rank: tuple[Any, ...] = field(compare=False)
     """Its place in the order of precedence within its scope."""
-    state: State = State.OK
+    state: Status = Status.OK
     generation: int = 0
     """The generation in which it became what it is."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -73,7 +92,7 @@ class Entry:
     @property
     def is_served(self) -> bool:
         """Tell whether the model gets to see it, once its group is active."""
-        return self.state in SERVED
+        return self.state.is_served
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -201,31 +220,12 @@ class PluginContribution:
     """Its startup and shutdown, if it has any."""
     started_with: str = ""
     """Names the values that its startup got."""
-    is_contained: bool = False
-    """Whether links among its skills must stay inside its folder."""
-    is_open: bool = False
-    """Whether it is an open plugin: its skills are held to the letter, and need no code."""
+    policy: FormatPolicy = TOOLKIT
+    """What its format does differently."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    failed: bool = False
-    flawed: bool = False
-    """Whether some of its tools are refused; the others serve unless a flawless version does."""
-    disabled: bool = False
-    withdrawn: bool = False
-    """Whether it is refused for another reason than its content: no older version goes on."""
-    unsettled: bool = False
-    """Whether it is broken but may be half written: what was served before stays as it was."""
+    state: Status = Status.OK
     code: Any = field(default=None, compare=False)
     """A handle to the imported version; the catalog only carries it."""
-
-    @property
-    def is_broken(self) -> bool:
-        """Tell whether its last good version is better, if there is one."""
-        return (self.failed or self.flawed) and not self.withdrawn
-
-    @property
-    def is_sound(self) -> bool:
-        """Tell whether it is good enough to serve on while a later version is not."""
-        return not (self.failed or self.flawed or self.disabled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,8 +262,8 @@ class ToolContribution:
     """What the tool is bound to."""
     declared: DeclaredContract | None = None
     """What that says, also where it was read but not run."""
-    held: bool = False
-    """Whether it waits for somebody's approval."""
+    state: Status = Status.OK
+    """`ok`, or `held` while it waits for approval."""
     diagnostics: tuple[Diagnostic, ...] = ()
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from satchel.catalog.catalog_changes import entry_kind
-from satchel.catalog.catalog_entries import Entry, SkillEntry, State, ToolEntry
+from satchel.catalog.catalog_entries import Entry, SkillEntry, Status, ToolEntry
 from satchel.diagnostics import Diagnostic, make_diagnostic
 
 E = TypeVar("E", bound=Entry)
@@ -45,7 +45,7 @@ def disable_entry(entry: E, problem: Diagnostic | None) -> E:
     """Disable an entry if there is a reason; nothing else is then said of it."""
     if problem is None:
         return entry
-    return replace(entry, state=State.DISABLED, diagnostics=(problem,))
+    return replace(entry, state=Status.DISABLED, diagnostics=(problem,))
 
 
 def disable_rules(

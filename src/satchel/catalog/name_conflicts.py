@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from satchel.catalog.catalog_entries import Entry, PluginEntry, SkillEntry, State, ToolEntry
+from satchel.catalog.catalog_entries import Entry, PluginEntry, SkillEntry, Status, ToolEntry
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 
 E = TypeVar("E", bound=Entry)
@@ -31,14 +31,14 @@ def _settle(entries: Iterable[E], lost: Callable[[E, E], Diagnostic]) -> list[E]
     What is broken, disabled or held does not compete, and a last good version only where there is
     no good one: so a broken copy never shadows a good one.
     """
-    ordered = sorted(entries, key=lambda e: (e.state is State.STALE, e.scope, e.rank))
+    ordered = sorted(entries, key=lambda e: (e.state is Status.STALE, e.scope, e.rank))
     winners: dict[str, E] = {}
     settled = []
     for entry in ordered:
         if entry.is_served and winners.setdefault(entry.name, entry) is not entry:
             problem = lost(winners[entry.name], entry)
             entry = replace(  # noqa: PLW2901 - the entry as it leaves the contest
-                entry, state=State.SHADOWED, diagnostics=(*entry.diagnostics, problem)
+                entry, state=Status.SHADOWED, diagnostics=(*entry.diagnostics, problem)
             )
         settled.append(entry)
     return settled
@@ -46,7 +46,7 @@ def _settle(entries: Iterable[E], lost: Callable[[E, E], Diagnostic]) -> list[E]
 
 def _skill_lost(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
     # The digest of a stale one names the broken bytes, not those that would be served.
-    if winner.digest == loser.digest and winner.state is loser.state is State.OK:
+    if winner.digest == loser.digest and winner.state is loser.state is Status.OK:
         return make_diagnostic(
             "skill-duplicate",
             Where(loser.path),

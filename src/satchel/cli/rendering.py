@@ -15,6 +15,8 @@ if TYPE_CHECKING:  # The command line stays light: whoever has an entry has load
 COLOURS = {
     "ok": "green",
     "stale": "yellow",
+    "degraded": "yellow",
+    "revoked": "red",
     "failed": "red",
     "held": "yellow",
     "shadowed": "cyan",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeVar
 
-from satchel.catalog import Catalog, GroupEntry, SkillEntry, State, ToolEntry
+from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status, ToolEntry
 from satchel.errors import ConflictError
 from satchel.names import BASIC_GROUP
 
@@ -100,7 +100,7 @@ def _seen(entries: Iterable[M], is_active: Callable[[M], bool]) -> tuple[M, ...]
             continue
         if entry.is_served:
             found[entry.name] = entry
-        elif entry.state is State.SHADOWED:
+        elif entry.state is Status.SHADOWED:
             found.setdefault(entry.name, entry)
     return tuple(found.values())
 

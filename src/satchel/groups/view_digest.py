@@ -10,7 +10,7 @@ from satchel.catalog import (
     Event,
     GroupEntry,
     SkillEntry,
-    State,
+    Status,
     ToolEntry,
 )
 from satchel.groups.group_activation import View
@@ -165,7 +165,7 @@ def _things(catalog: Catalog) -> Iterator[tuple[Key, Entry]]:
         if entry.is_served:
             yield (kind, entry.name), entry
     for kind, entry in members:
-        if entry.state is State.SHADOWED:
+        if entry.state is Status.SHADOWED:
             yield (kind, entry.name), entry
     for name, group in catalog.groups.items():
         if name != BASIC_GROUP:

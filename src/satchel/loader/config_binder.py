@@ -1,95 +1,72 @@
-"""Fitting every plugin to the host, also those of a last good version."""
+"""Binding the configuration to every plugin, also to those of a last good version."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from satchel.catalog import Catalog, PluginContribution
-from satchel.formats import ConfigField
-from satchel.loader.loader_config import LoaderConfig, Unit, unit_of
-from satchel.loader.scan_cache import ScanCache
-from satchel.plugins import (
-    BoundPlugin,
-    bind_config,
-)
-from satchel.sources import (
-    Configuration,
-    Selection,
-    configuration_path,
-    folder_stamps,
-)
+from satchel.catalog import Catalog, PluginContribution, Status
+from satchel.loader.loader_config import Unit, unit_of
+from satchel.loader.scan_cache import Bound, Pass
+from satchel.plugins import BoundPlugin, bind_config
+from satchel.sources import Selection
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigBinder:
-    """Fits every plugin's tools to the host, also those of a last good version."""
-
-    wanted: LoaderConfig
-    before: ScanCache
-    supplies: tuple[PluginContribution, ...]
-    choices: Selection
-    sound: dict[Unit, PluginContribution] = field(default_factory=dict)
-    files: list[tuple[str, tuple[int, int, int]]] = field(default_factory=list)
-    """The files that were looked for, with their stamps."""
-
-    def all(self) -> tuple[dict[Unit, BoundPlugin], dict[Unit, PluginContribution]]:
-        """Return each plugin fitted; and the last good versions of those that are broken now."""
-        fitted: dict[Unit, BoundPlugin] = {}
-        last_good: dict[Unit, PluginContribution] = {}
-        for supply in self.supplies:
-            unit = unit_of(supply)
-            last = self._last_good(supply)
-            fitted[unit] = self._fitted(last or supply)
-            if last is not None:
-                self.sound[unit] = last
-            if last is not None and last is not supply:
-                # What is served is configured anew, though it is not what stands on disk.
-                last_good[unit] = fitted[unit].supply
-                told = (*supply.diagnostics, *fitted[unit].problems)
-                fitted[unit] = replace(fitted[unit], supply=replace(supply, diagnostics=told))
-        return fitted, last_good
-
-    def _last_good(self, supply: PluginContribution) -> PluginContribution | None:
-        if supply.disabled or supply.withdrawn:
-            return None
-        is_good = supply.is_sound and not supply.unsettled
-        return supply if is_good else self.before.sound.get(unit_of(supply))
-
-    def _fitted(self, supply: PluginContribution) -> BoundPlugin:
-        known = self.before.fitted.get(unit_of(supply))
-        wanted = self.wanted
-        return bind_config(
-            self._without_off(supply), self._configured, wanted.models, known, wanted.contracts
-        )
-
-    def _without_off(self, supply: PluginContribution) -> PluginContribution:
-        """Take the code from tools that the user switched off: they need no values."""
-        if not self.choices.chooses:
-            return supply
-        off = {tool.name for tool in supply.tools if self._is_off(supply, tool.name)}
-        if not off:
-            return supply
-        tools = (replace(t, tool=None) if t.name in off else t for t in supply.tools)
-        return replace(supply, tools=tuple(tools))
-
-    def _is_off(self, supply: PluginContribution, tool: str) -> bool:
-        texts = (f"{supply.name}:{tool}", supply.name)
-        return self.choices.disabled("tool", tool, texts) is not None
-
-    def _configured(self, plugin: str, fields: tuple[ConfigField, ...]) -> Configuration:
-        # Stamped first: what changes while it is read is read again.
-        path = configuration_path(plugin, self.wanted.settings.config_folder)
-        self.files.extend(folder_stamps([path]))
-        return self.wanted.configuration(plugin, fields, self.choices)
+def bind(given: Pass, supplies: Iterable[PluginContribution]) -> Bound:
+    """Return each plugin with its configuration, and the last good version of each."""
+    fitted: dict[Unit, BoundPlugin] = {}
+    last_good: dict[Unit, PluginContribution] = {}
+    served_instead: dict[Unit, PluginContribution] = {}
+    for supply in supplies:
+        unit, last = unit_of(supply), _last_good(given, supply)
+        fitted[unit] = _bind(given, last or supply)
+        if last is not None:
+            last_good[unit] = last
+        if last is not None and last is not supply:
+            # What is served gets the configuration of now, though it is not what is on disk.
+            served_instead[unit] = fitted[unit].supply
+            diagnostics = (*supply.diagnostics, *fitted[unit].problems)
+            broken = replace(supply, diagnostics=diagnostics)
+            fitted[unit] = replace(fitted[unit], supply=broken)
+    return Bound(fitted=fitted, last_good=last_good, served_instead=served_instead)
 
 
-def rebind_config(previous: Catalog, last_good: Mapping[Unit, PluginContribution]) -> Catalog:
+def with_last_good(previous: Catalog, served_instead: Mapping[Unit, PluginContribution]) -> Catalog:
     """Return the last generation with its good versions as they are configured now."""
-    if not last_good:
+    if not served_instead:
         return previous
-    entries = (
-        replace(entry, supply=last_good.get((entry.scope, entry.source, entry.unit), entry.supply))
-        if entry.supply.is_sound
-        else entry
-        for entry in previous.all_plugins
+    plugins = []
+    for entry in previous.all_plugins:
+        supply = served_instead.get((entry.scope, entry.source, entry.unit))
+        is_good = supply is not None and entry.supply.state is Status.OK
+        plugins.append(replace(entry, supply=supply) if is_good and supply else entry)
+    return replace(previous, all_plugins=tuple(plugins))
+
+
+def _last_good(given: Pass, supply: PluginContribution) -> PluginContribution | None:
+    if supply.state is Status.OK:
+        return supply
+    return given.last_good(supply) if supply.state.falls_back else None
+
+
+def _bind(given: Pass, supply: PluginContribution) -> BoundPlugin:
+    return bind_config(
+        _without_disabled_tools(supply, given.choices),
+        lambda plugin, fields: given.wanted.configuration(plugin, fields, given.choices),
+        given.wanted.models,
+        given.before.bound.fitted.get(unit_of(supply)),
+        given.wanted.contracts,
     )
-    return replace(previous, all_plugins=tuple(entries))
+
+
+def _without_disabled_tools(supply: PluginContribution, choices: Selection) -> PluginContribution:
+    """Take the code from the tools that the user disabled: they need no values."""
+    if not choices.chooses:
+        return supply
+    disabled = {
+        tool.name
+        for tool in supply.tools
+        if choices.disabled("tool", tool.name, (f"{supply.name}:{tool.name}", supply.name))
+    }
+    if not disabled:
+        return supply
+    tools = (replace(tool, tool=None) if tool.name in disabled else tool for tool in supply.tools)
+    return replace(supply, tools=tuple(tools))

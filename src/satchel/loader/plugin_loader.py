@@ -1,22 +1,15 @@
-"""Loading the plugins that a look found, or what the last look made of them."""
+"""Loading the plugins that a scan found, or reusing what the last pass made of them."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
-from satchel.catalog import Catalog, PluginContribution, PluginEntry, RankedSkill
+from satchel.catalog import PluginContribution, Status
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit, unit_of
-from satchel.loader.scan_cache import PendingImport, ScanCache
-from satchel.mcp_servers import (
-    ServerContribution,
-    ServerSkills,
-    collect_server_skills,
-    server_contributions,
-)
+from satchel.loader.loader_config import Unit, unit_of
+from satchel.loader.scan_cache import Imported, Pass, PendingImport, Scan
+from satchel.loader.wanted_servers import with_servers
 from satchel.plugins import (
-    BoundPlugin,
     fingerprint,
     is_isolated,
     load_folder,
@@ -25,225 +18,193 @@ from satchel.plugins import (
     read_package,
     started,
 )
-from satchel.settings import Limits
 from satchel.sources import (
-    Configuration,
     DistributionFinding,
     GuardedWork,
     PackageFinding,
     PluginFinding,
     PluginScan,
     Precedence,
-    SearchRoot,
-    Selection,
-    SkillScan,
     normalized,
 )
 from satchel.workers import load_worker, with_health
 
-_LAST = 1_000_000_000
-"""The rank of servers: after all folders and packages, however many come later."""
+_NEVER_IMPORTED = {Status.DISABLED, Status.SETTLING, Status.REVOKED}
+"""The states of contributions whose code was not imported to the end."""
+
+Read = dict[int, tuple[PluginFinding, PluginContribution]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PluginLoader:
-    """What the steps of one look share."""
+class Candidate:
+    """A plugin that was read; its state says whether its code may be imported."""
 
-    wanted: LoaderConfig
-    before: ScanCache
-    asked: ReconcileOptions
-    something_installed: bool
-    choices: Selection
-    loading: dict[Unit, PendingImport] = field(default_factory=dict)
-    taken: dict[str, Precedence] = field(default_factory=dict)
-    """The names of the folders that are served, with their scopes."""
-    read: dict[int, tuple[PluginFinding, PluginContribution]] = field(default_factory=dict)
-    """What each folder declares, by the identity of its finding."""
+    supply: PluginContribution
+    finding: PluginFinding | PackageFinding
 
-    def folders(self, scans: Iterable[PluginScan]) -> Iterable[PluginContribution]:
-        """Load the plugin folders; of two of one name only the first sound one is imported."""
-        read = [
-            (self._read(found, (order, found.key)), found)
-            for order, scan in enumerate(scans)
-            for found in scan.findings.values()
-        ]
-        limits = self.wanted.settings.limits
-        for supply, found in sorted(read, key=lambda pair: (pair[0].scope, pair[0].rank)):
-            texts = (f"{supply.source}:{supply.name}", supply.source)
-            if (off := self.choices.disabled("plugin", supply.name, texts)) is not None:
-                yield _switched_off(supply, off)
-            elif self._may_be_half_read(supply, found):
-                yield replace(supply, unsettled=True)
-            elif not self.wanted.run_code or supply.failed or supply.name in self.taken:
-                yield supply
-            else:
-                load = partial(self._folder, supply, found, limits)
-                last_good = self.before.sound.get(unit_of(supply))
-                loaded = with_health(self._loaded(supply, load), last_good)
-                if not loaded.failed:
-                    self.taken.setdefault(loaded.name, loaded.scope)
-                yield loaded
+    @property
+    def part(self) -> PluginFinding | None:
+        """Return the folder that holds the manifest."""
+        found = self.finding
+        return found.part if isinstance(found, PackageFinding) else found
 
-    def _read(self, found: PluginFinding, rank: tuple[object, ...]) -> PluginContribution:
-        """Return what a folder declares; one that did not change is the same finding."""
-        known = self.before.read.get(id(found))
-        supply = known[1] if known else read_folder(found, rank)
-        self.read[id(found)] = (found, supply)
-        return _ranked(supply, rank)
 
-    def _folder(
-        self, supply: PluginContribution, found: PluginFinding, limits: Limits
-    ) -> PluginContribution:
-        """Import a plugin folder, or start the process that it asks for."""
-        workers = self.wanted.workers
-        if is_isolated(found) and workers is not None and found.sources and not supply.flawed:
-            return load_worker(supply, found, self._configuration, workers)
-        return load_folder(found, supply.rank, limits, alone=not self.asked.aside)
+def import_plugins(given: Pass, scan: Scan) -> Imported:
+    """Import the plugins that are wanted; of two of one name only the first good one."""
+    read = _read_folders(given, scan.folders.values())
+    candidates = [
+        *(_folder(given, found, supply) for found, supply in read.values()),
+        *_packages(given, scan.packages.values()),
+    ]
+    # What was installed may be what a broken plugin was missing.
+    is_installed = scan.distributions.stamps != given.before.scan.distributions.stamps
+    supplies: dict[Unit, PluginContribution] = {unit_of(given.wanted.host): given.wanted.host}
+    loading: dict[Unit, PendingImport] = {}
+    served: set[str] = set()
+    for candidate in sorted(candidates, key=lambda it: (it.supply.scope, it.supply.rank)):
+        supply, unit = candidate.supply, unit_of(candidate.supply)
+        is_good = supply.state in {Status.OK, Status.DEGRADED}
+        if given.wanted.run_code and is_good and supply.name not in served:
+            supply, pending = _imported(given, candidate, may_heal=is_installed)
+            if pending is not None:
+                loading[unit] = pending
+            if supply.state is not Status.FAILED:
+                served.add(supply.name)
+        if given.wanted.run_code:
+            supply = with_health(supply, given.last_good(supply))
+        supplies[unit] = with_servers(supply, given.wanted)
+    return Imported(supplies=supplies, loading=loading, read=read)
 
-    def _package(
-        self, supply: PluginContribution, found: PackageFinding, limits: Limits
-    ) -> PluginContribution:
-        """Import what an installed plugin needs, or start the process that it asks for."""
-        workers = self.wanted.workers
-        if is_isolated(found.part) and workers is not None and not supply.failed:
-            return load_worker(supply, found, self._configuration, workers)
-        return load_package(found, supply.rank, limits, alone=not self.asked.aside)
 
-    def packages(self, packages: Iterable[PackageFinding]) -> Iterable[PluginContribution]:
-        """Load the installed plugins that somebody asked for; list the others."""
-        packages = tuple(packages)
-        findings = [package.installed for package in packages]
-        for package in packages:
-            found = package.installed
-            rank = (len(self.wanted.places), found.name, found.distribution)
-            supply = read_package(package, rank)
-            # Only what somebody asked for competes: a stranger's package cannot switch one off.
-            rivals = [o for o in findings if o.name == found.name and self.enables(o)]
-            off = self.choices.disabled("plugin", found.name, _names_of(found))
-            if off is not None:
-                yield _switched_off(supply, off)
-            elif not self.enables(found):
-                is_unique = [other.name for other in findings].count(found.name) == 1
-                told = _not_enabled(found, found.name if is_unique else found.distribution)
-                yield _switched_off(supply, told)
-            elif len(rivals) > 1:
-                told = _contested(found, rivals)
-                yield replace(supply, failed=True, withdrawn=True, diagnostics=(told,))
-            elif package.part and self._may_be_half_read(supply, package.part):
-                yield replace(supply, unsettled=True)
-            elif not self.wanted.run_code or self._is_shadowed(supply):
-                yield supply
-            else:
-                load = partial(self._package, supply, package, self.wanted.settings.limits)
-                last_good = self.before.sound.get(unit_of(supply))
-                yield with_health(self._loaded(supply, load), last_good)
+def enables(given: Pass, found: DistributionFinding) -> bool:
+    """Tell whether an installed plugin is used: the user's choice comes first."""
+    verdict = given.choices.verdict("plugin", (found.name, *_names_of(found)))
+    return verdict.is_on if verdict else given.wanted.enables(found)
 
-    def servers(self, fitted: Iterable[BoundPlugin]) -> dict[str, ServerContribution]:
-        """Return what the remote servers bring; a tool of anybody else keeps its name."""
-        taken = {tool.name for item in fitted for tool in item.supply.tools}
-        return server_contributions(self.wanted.servers, taken, self.before.servers, _LAST)
 
-    def carried(self, servers: Mapping[str, ServerContribution]) -> tuple[PluginContribution, ...]:
-        """Return what of that the user did not switch off."""
-        off = (self.choices.disabled("plugin", made.supply.name) for made in servers.values())
-        return tuple(
-            _switched_off(made.supply, reason) if reason else made.supply
-            for made, reason in zip(servers.values(), off, strict=True)
-        )
+def switched_off(supply: PluginContribution, reason: Diagnostic) -> PluginContribution:
+    """Disable a plugin; its own diagnostics do not matter then."""
+    return replace(supply, state=Status.DISABLED, diagnostics=(reason,))
 
-    def remote_skills(
-        self,
-        ranked: Iterable[RankedSkill],
-        plugins: Iterable[PluginEntry],
-        previous: Catalog,
-    ) -> ServerSkills:
-        """Return the skills of the remote servers that are served; all others keep their names."""
-        found = [item.finding for item in ranked]
-        taken = {item.manifest.name if item.manifest else item.folder_name for item in found}
-        # What is broken now may be served as it was, under another name than its folder's.
-        broken = {item.path for item in found if item.manifest is None}
-        taken |= {entry.name for entry in previous.all_skills if entry.path in broken}
-        served = {entry.name for entry in plugins if entry.is_served}
-        carried = (item for item in self.wanted.servers if item.source in served)
-        return collect_server_skills(carried, taken)
 
-    def _is_shadowed(self, supply: PluginContribution) -> bool:
-        return supply.name in self.taken and self.taken[supply.name] < supply.scope
+# ---- which plugins there are, and which may be imported -----------------------------------------
 
-    def enables(self, found: DistributionFinding) -> bool:
-        """Tell whether an installed plugin is to be used: the user's choice counts first."""
-        verdict = self.choices.verdict("plugin", (found.name, *_names_of(found)))
-        return verdict.is_on if verdict else self.wanted.enables(found)
 
-    def ranked(self, scans: Mapping[SearchRoot, SkillScan]) -> Iterable[RankedSkill]:
-        """Give each skill its rank, and spare those that may be half written."""
-        for order, scan in enumerate(scans.values()):
-            for found in scan.findings.values():
-                unsettled = (
-                    self.asked.patient
-                    and found.manifest is None
-                    and self._may_be_half_written(found.folder)
-                )
-                yield RankedSkill(found, (order, found.key), unsettled)
+def _read_folders(given: Pass, scans: Iterable[PluginScan]) -> Read:
+    """Return what each folder declares; one that did not change is the same finding."""
+    read: Read = {}
+    for order, scan in enumerate(scans):
+        for found in scan.findings.values():
+            rank = (order, found.key)
+            known = given.before.imported.read.get(id(found))
+            supply = known[1] if known else read_folder(found, rank)
+            read[id(found)] = (found, _ranked(supply, rank))
+    return read
 
-    def _may_be_half_read(self, supply: PluginContribution, found: PluginFinding) -> bool:
-        is_broken = supply.failed or supply.flawed
-        return self.asked.patient and is_broken and self._may_be_half_written(found.folder)
 
-    def _may_be_half_written(self, folder: Any) -> bool:
-        return bool(folder.is_younger_than(self.wanted.settings.pace.settle))
+def _folder(given: Pass, found: PluginFinding, supply: PluginContribution) -> Candidate:
+    texts = (f"{supply.source}:{supply.name}", supply.source)
+    if (reason := given.choices.disabled("plugin", supply.name, texts)) is not None:
+        supply = switched_off(supply, reason)
+    return Candidate(supply=_settling(given, supply, found), finding=found)
 
-    def _loaded(
-        self, supply: PluginContribution, load: Callable[[], PluginContribution]
-    ) -> PluginContribution:
-        """Import a plugin; one that takes long is left aside, if it may be."""
-        if (known := self._known(supply)) is not None:
-            return known
-        loading, wait = self.before.loading.get(unit_of(supply)), 0.0
-        if not self.asked.aside:
-            # Whoever began it may have stopped watching; twice it must not start.
-            if loading is not None and loading.ended_with(supply.digest):
-                return loading.work.result()
-            return self._started(load)
-        # A folder that was edited meanwhile begins anew at once; the modules of a package have
-        # public names, so there one import has to end before the next begins.
-        is_folder = supply.scope is not Precedence.PLUGIN
-        if loading is None or (is_folder and loading.digest != supply.digest):
-            loading = PendingImport(supply.digest, GuardedWork(partial(self._started, load)))
-            wait = self.wanted.settings.pace.settle
-        if not loading.work.is_done_within(wait):
-            self.loading[unit_of(supply)] = loading
-        elif loading.digest == supply.digest:
-            return loading.work.result()
-        return replace(supply, unsettled=True)
 
-    def _started(self, load: Callable[[], PluginContribution]) -> PluginContribution:
-        """Import a plugin and run its startup with the values that it is configured with."""
-        supply = load()
-        if supply.life is None:
-            return supply
-        return started(supply, self._configuration(supply), alone=not self.asked.aside)
+def _packages(given: Pass, packages: Iterable[PackageFinding]) -> Iterable[Candidate]:
+    packages = tuple(packages)
+    findings = [package.installed for package in packages]
+    for package in packages:
+        found = package.installed
+        rank = (len(given.wanted.places), found.name, found.distribution)
+        supply = read_package(package, rank)
+        same_name = [other for other in findings if other.name == found.name]
+        # Only what somebody asked for competes: a stranger's package cannot disable one.
+        rivals = [other for other in same_name if enables(given, other)]
+        if (reason := given.choices.disabled("plugin", found.name, _names_of(found))) is not None:
+            supply = switched_off(supply, reason)
+        elif not enables(given, found):
+            name = found.name if len(same_name) == 1 else found.distribution
+            supply = switched_off(supply, _not_enabled(found, name))
+        elif len(rivals) > 1:
+            problem = _contested(found, rivals)
+            supply = replace(supply, state=Status.REVOKED, diagnostics=(problem,))
+        elif package.part is not None:
+            supply = _settling(given, supply, package.part)
+        yield Candidate(supply=supply, finding=package)
 
-    def _configuration(self, supply: PluginContribution) -> Configuration:
-        return self.wanted.configuration(supply.name, supply.config, self.choices)
 
-    def _known(self, supply: PluginContribution) -> PluginContribution | None:
-        """Return what the last look made of the same content: broken code is not tried twice."""
-        known = self.before.supplies.get(unit_of(supply))
-        if known is None or known.digest != supply.digest or known.disabled or known.unsettled:
-            return None
-        may_heal = self.something_installed and _lacks_a_module(known)
-        if not known.is_sound and (self.asked.retry or may_heal):
-            return None
-        if known.started_with and known.started_with != fingerprint(
-            self._configuration(known).values
-        ):
-            return None  # What it opened, or could not open, was opened with other values.
-        if known.withdrawn and not known.started_with:
-            return None  # It was contested, and not imported for that.
-        if not known.failed and known.code is None and known.tools:
-            return None  # It was shadowed, so it was only read.
-        return _ranked(known, supply.rank)
+def _settling(given: Pass, supply: PluginContribution, found: PluginFinding) -> PluginContribution:
+    """Mark a broken plugin that may be half written."""
+    is_broken = supply.state in {Status.FAILED, Status.DEGRADED}
+    if is_broken and given.may_be_half_written(found.folder):
+        return replace(supply, state=Status.SETTLING)
+    return supply
+
+
+# ---- importing one --------------------------------------------------------------------------
+
+
+def _imported(
+    given: Pass, candidate: Candidate, *, may_heal: bool
+) -> tuple[PluginContribution, PendingImport | None]:
+    """Import a plugin; one that takes long goes on in the background, if it may."""
+    supply, load = candidate.supply, partial(_start, given, candidate)
+    if (known := _reusable(given, supply, may_heal=may_heal)) is not None:
+        return known, None
+    loading, wait = given.before.imported.loading.get(unit_of(supply)), 0.0
+    if not given.asked.aside:
+        # A watch may have begun it and stopped; it must not start twice.
+        if loading is not None and loading.ended_with(supply.digest):
+            return loading.work.result(), None
+        return load(), None
+    # A folder that was edited meanwhile is imported again at once. The modules of a package have
+    # public names, so there one import has to end before the next begins.
+    is_folder = supply.scope is not Precedence.PLUGIN
+    if loading is None or (is_folder and loading.digest != supply.digest):
+        loading = PendingImport(supply.digest, GuardedWork(load))
+        wait = given.wanted.settings.pace.settle
+    if not loading.work.is_done_within(wait):
+        return replace(supply, state=Status.SETTLING), loading
+    if loading.digest == supply.digest:
+        return loading.work.result(), None
+    return replace(supply, state=Status.SETTLING), None
+
+
+def _start(given: Pass, candidate: Candidate) -> PluginContribution:
+    """Import a plugin and run its startup with its configuration."""
+    supply = _load(given, candidate)
+    if supply.life is None:
+        return supply
+    return started(supply, given.configuration(supply), alone=not given.asked.aside)
+
+
+def _load(given: Pass, candidate: Candidate) -> PluginContribution:
+    """Import a plugin, or start the process that it asks for."""
+    supply, found, workers = candidate.supply, candidate.finding, given.wanted.workers
+    limits, alone = given.wanted.settings.limits, not given.asked.aside
+    has_code = isinstance(found, PackageFinding) or bool(found.sources)
+    is_process = is_isolated(candidate.part) and supply.state is Status.OK and has_code
+    if is_process and workers is not None:
+        return load_worker(supply, found, given.configuration, workers)
+    if isinstance(found, PackageFinding):
+        return load_package(found, supply.rank, limits, alone=alone)
+    return load_folder(found, supply.rank, limits, alone=alone)
+
+
+def _reusable(
+    given: Pass, supply: PluginContribution, *, may_heal: bool
+) -> PluginContribution | None:
+    """Return what the last pass made of the same content: broken code is not tried twice."""
+    known = given.before.imported.supplies.get(unit_of(supply))
+    if known is None or known.digest != supply.digest or known.state in _NEVER_IMPORTED:
+        return None
+    may_heal = may_heal and _lacks_a_module(known)
+    if known.state is not Status.OK and (given.asked.retry or may_heal):
+        return None
+    if known.started_with and known.started_with != fingerprint(given.configuration(known).values):
+        return None  # What it opened, or could not open, was opened with other values.
+    if known.state is not Status.FAILED and known.code is None and known.tools:
+        return None  # It was shadowed, so it was only read.
+    return _ranked(known, supply.rank)
 
 
 def _ranked(supply: PluginContribution, rank: tuple[object, ...]) -> PluginContribution:
@@ -263,11 +224,6 @@ def _names_of(found: DistributionFinding) -> tuple[str, ...]:
     """Return what an installed plugin answers to beside its name."""
     owner = found.distribution
     return (f"{owner}:{found.name}", owner, normalized(owner))
-
-
-def _switched_off(supply: PluginContribution, off: Diagnostic) -> PluginContribution:
-    """Disable a plugin that nobody wants; what is wrong with it troubles nobody then."""
-    return replace(supply, disabled=True, failed=False, diagnostics=(off,))
 
 
 def _not_enabled(found: DistributionFinding, enabled_by: str) -> Diagnostic:

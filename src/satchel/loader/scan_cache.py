@@ -1,15 +1,15 @@
-"""What one look found."""
+"""What one pass over the sources found; the next one reuses it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from satchel.catalog import PluginContribution
-from satchel.loader.loader_config import Unit
+from satchel.catalog import PluginContribution, Status
+from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit
 from satchel.mcp_servers import DeclaredServer, ServerContribution
-from satchel.plugins import (
-    BoundPlugin,
-)
+from satchel.plugins import BoundPlugin
 from satchel.sources import (
+    Configuration,
     DistributionScan,
     GuardedWork,
     PackageFinding,
@@ -25,7 +25,7 @@ from satchel.sources import (
 
 @dataclass(frozen=True, slots=True)
 class PendingImport:
-    """A plugin whose code is being imported while everything else goes on."""
+    """A plugin whose code is imported in the background."""
 
     digest: str
     work: GuardedWork[PluginContribution]
@@ -36,58 +36,85 @@ class PendingImport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScanCache:
-    """What one look found, so that the next has less to do."""
+class Scan:
+    """What is on disk: plugin folders, installed packages, and the user's choices."""
 
-    plugins: Mapping[SearchRoot, PluginScan] = field(default_factory=dict)
-    skills: Mapping[SearchRoot, SkillScan] = field(default_factory=dict)
+    folders: Mapping[SearchRoot, PluginScan] = field(default_factory=dict)
     distributions: DistributionScan = field(default_factory=lambda: DistributionScan({}))
     packages: Mapping[tuple[str, str], PackageFinding] = field(default_factory=dict)
+    choices: Selection = field(default_factory=Selection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What the plugins contribute, with the imports that have not ended."""
+
     supplies: Mapping[Unit, PluginContribution] = field(default_factory=dict)
     loading: Mapping[Unit, PendingImport] = field(default_factory=dict)
-    unsettled: frozenset[str] = frozenset()
-    fitted: Mapping[Unit, BoundPlugin] = field(default_factory=dict)
-    sound: Mapping[Unit, PluginContribution] = field(default_factory=dict)
-    """The newest good version of each plugin, before it was fitted."""
-    config_files: tuple[tuple[str, tuple[int, int, int]], ...] = ()
-    """Configuration files that were looked for, with the stamps they had."""
-    choices: Selection = field(default_factory=Selection)
-    servers: Mapping[str, ServerContribution] = field(default_factory=dict)
-    """The part of the catalog that each remote server brings, before it was fitted."""
-    declared: tuple[DeclaredServer, ...] = ()
-    """The remote servers that somebody wrote down."""
     read: Mapping[int, tuple[PluginFinding, PluginContribution]] = field(default_factory=dict)
     """What each plugin folder declares, by the identity of its finding."""
-    frozen: frozenset[SearchRoot] = frozenset()
-    """Places whose skills are those of the last look, because their plugin was rejected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """The contributions with their configuration."""
+
+    fitted: Mapping[Unit, BoundPlugin] = field(default_factory=dict)
+    last_good: Mapping[Unit, PluginContribution] = field(default_factory=dict)
+    """The newest good version of each plugin, without its configuration."""
+    served_instead: Mapping[Unit, PluginContribution] = field(default_factory=dict)
+    """Those of them that are served in place of a broken version, with their configuration."""
+
+    def joined(self, other: "Bound") -> "Bound":
+        """Return these contributions and those of another."""
+        return Bound(
+            fitted={**self.fitted, **other.fitted},
+            last_good={**self.last_good, **other.last_good},
+            served_instead={**self.served_instead, **other.served_instead},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanCache:
+    """The results of one pass, reused by the next."""
+
+    scan: Scan = field(default_factory=Scan)
+    imported: Imported = field(default_factory=Imported)
+    bound: Bound = field(default_factory=Bound)
+    skills: Mapping[SearchRoot, SkillScan] = field(default_factory=dict)
+    servers: Mapping[str, ServerContribution] = field(default_factory=dict)
+    """What each remote server contributes, before it was bound."""
+    declared: tuple[DeclaredServer, ...] = ()
+    """The remote servers that users and plugins configured."""
+    rejected: frozenset[SearchRoot] = frozenset()
+    """Places whose skills are those of an earlier pass, because their plugin was rejected."""
+    settling: frozenset[str] = frozenset()
+    """The paths of what may be half written or is still being imported."""
 
     def watched(self) -> WatchTargets:
-        """Return what a watch has to keep an eye on from now on."""
-        scans: list[PluginScan | SkillScan] = [*self.plugins.values(), *self.skills.values()]
-        edited = [package for package in self.packages.values() if self._uses(package)]
+        """Return what a watch has to observe until the next pass."""
+        scans: list[PluginScan | SkillScan] = [*self.scan.folders.values(), *self.skills.values()]
+        edited = [package for package in self.scan.packages.values() if self._uses(package)]
         roots = {scan.place.path for scan in scans}.union(*(item.roots for item in edited))
+        unreadable = {
+            item.where.path
+            for scan in scans
+            for item in scan.diagnostics
+            if item.code == "source-unreadable"
+        }
         return WatchTargets(
             roots=tuple(sorted(roots)),
             links=frozenset().union(*(item.links for item in (*scans, *edited))),
             installed=(
-                *self.distributions.stamps,
-                *self.config_files,
-                *self.choices.stamps,
+                *self.scan.distributions.stamps,
+                *(stamp for item in self.bound.fitted.values() for stamp in item.config_stamps),
+                *self.scan.choices.stamps,
                 *self._pins(),
                 *(stamp for item in edited for stamp in item.stamps),
             ),
-            awaited=self.distributions.awaited,
-            unsettled=self.unsettled,
-            unreadable=tuple(
-                sorted(
-                    {
-                        item.where.path
-                        for scan in scans
-                        for item in scan.diagnostics
-                        if item.code == "source-unreadable"
-                    }
-                )
-            ),
+            awaited=self.scan.distributions.awaited,
+            unsettled=self.settling,
+            unreadable=tuple(sorted(unreadable)),
         )
 
     def _pins(self) -> Iterable[tuple[str, tuple[int, int, int]]]:
@@ -97,5 +124,29 @@ class ScanCache:
     def _uses(self, package: PackageFinding) -> bool:
         installed = package.installed
         name = f"{installed.distribution}:{installed.name}"
-        supply = self.supplies.get((Precedence.PLUGIN, installed.distribution, name))
-        return supply is not None and not supply.disabled
+        supply = self.imported.supplies.get((Precedence.PLUGIN, installed.distribution, name))
+        return supply is not None and supply.state is not Status.DISABLED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """The input of one pass: what is wanted, how, and the results of the last one."""
+
+    wanted: LoaderConfig
+    asked: ReconcileOptions
+    before: ScanCache
+    choices: Selection = field(default_factory=Selection)
+
+    def configuration(self, supply: PluginContribution) -> Configuration:
+        """Return the configuration of a plugin."""
+        return self.wanted.configuration(supply.name, supply.config, self.choices)
+
+    def last_good(self, supply: PluginContribution) -> PluginContribution | None:
+        """Return the last good version of a plugin from the pass before."""
+        units = self.before.bound.last_good
+        return units.get((supply.scope, supply.source, supply.unit))
+
+    def may_be_half_written(self, folder: Any) -> bool:
+        """Tell whether a broken folder is so young that its files may still be written."""
+        pace = self.wanted.settings.pace
+        return self.asked.patient and bool(folder.is_younger_than(pace.settle))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from satchel.catalog import PluginContribution, ToolContribution
+from satchel.catalog import PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.plugins import bind_config, load_folder, load_package, started
@@ -44,11 +44,12 @@ def load_plugin(
     fitted = bind_config(supply, lambda _name, fields: replace(config, fields=fields), {}, None)
     fittings = fitted.fittings.values()
     tools, told, problems = _told_tools(fitted.supply.tools, versions)
+    # With other values it may serve what it cannot serve now.
+    is_lacking = supply.state is Status.OK and (problems or any(it.invalid for it in fittings))
     supply = replace(
         supply,
         tools=tuple(tools.values()),
-        # With other values it may serve what it cannot serve now.
-        flawed=supply.flawed or bool(problems) or any(item.invalid for item in fittings),
+        state=Status.DEGRADED if is_lacking else supply.state,
         diagnostics=(
             *supply.diagnostics,
             *(item.problem for item in fittings if item.problem),
@@ -63,9 +64,7 @@ def load_plugin(
         "groups": [asdict(group) for group in supply.groups],
         "skills": supply.skills,
         "sections": supply.sections,
-        "failed": supply.failed,
-        "flawed": supply.flawed,
-        "withdrawn": supply.withdrawn,
+        "state": supply.state,
         "diagnostics": [item.as_dict() for item in supply.diagnostics],
     }
     return LoadedWorker(supply=supply, tools=tools, offers=offers, about=about)

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from shlex import quote
 from typing import Any, Literal
 
-from satchel.catalog import Group, PluginContribution, ToolContribution
+from satchel.catalog import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
@@ -168,9 +168,8 @@ def _supply(
         groups=() if carried.groups else (own,),
         tools=tuple(tools),
         diagnostics=tuple(problems),
-        failed=not offer.is_up,
-        # What cannot be called must not be shown: no older version goes on.
-        withdrawn=not offer.is_up,
+        # What cannot be called must not be shown, so no last good version is served.
+        state=Status.OK if offer.is_up else Status.REVOKED,
     )
 
 
@@ -192,7 +191,7 @@ def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContr
         version=f"{carried.serial}.{definition.digest}",
         groups=carried.groups,
         tool=tool,
-        held=odd is not None and carried.pin == "hold",
+        state=Status.HELD if odd is not None and carried.pin == "hold" else Status.OK,
         diagnostics=(_odd(item, definition, odd),) if odd else (),
     )
 

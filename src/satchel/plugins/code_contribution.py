@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
-from satchel.catalog import Group, PluginContribution, ToolContribution
+from satchel.catalog import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import PluginManifest, ToolReference
@@ -66,7 +66,8 @@ def contributed_tools(things: Iterable[Any], path: str, digests: Mapping[str, st
 def with_offered(supply: PluginContribution, offer: Offer) -> PluginContribution:
     """Let a plugin bring what it offers, and say what is wrong with the rest."""
     tools, problems = offer
-    noted = replace(supply, flawed=bool(problems), diagnostics=(*supply.diagnostics, *problems))
+    state = Status.DEGRADED if problems else supply.state
+    noted = replace(supply, state=state, diagnostics=(*supply.diagnostics, *problems))
     return with_tools(noted, tools)
 
 

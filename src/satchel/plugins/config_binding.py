@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from satchel.catalog import Group, PluginContribution, ToolContribution
+from satchel.catalog import Group, PluginContribution, Status, ToolContribution
 from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
 from satchel.plugins.contract_attachment import contract_mismatch, contracted
 from satchel.plugins.lifecycle import fingerprint
-from satchel.sources import Configuration
+from satchel.sources import Configuration, FolderStamp
 from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 from satchel.tools.empty_mapping import NOTHING
 
@@ -39,7 +39,7 @@ class BoundTool:
     """Its state fields whose values the manifest does not allow."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BoundPlugin:
     """One plugin's part of the catalog as it is served."""
 
@@ -48,6 +48,8 @@ class BoundPlugin:
     """The tools that needed something, by name."""
     problems: tuple[Diagnostic, ...] = ()
     """What was wrong with the fitting; the supply has it, too."""
+    config_stamps: tuple[FolderStamp, ...] = ()
+    """The stamps of the configuration file, taken before it was read."""
 
 
 def bind_config(
@@ -64,8 +66,8 @@ def bind_config(
     that of `before`. A group whose required keys have no value is told so, and what is wrong with
     a value that the manifest declares. Of a plugin that is switched off nothing is told.
     """
-    if supply.disabled:
-        return BoundPlugin(supply)
+    if supply.state is Status.DISABLED:
+        return BoundPlugin(supply=supply)
     if before is not None and before.supply is supply and not (models or contracts):
         return before  # it needed nothing, and still does not
     wanted = {tool.name: models.get(f"{supply.name}:{tool.name}") for tool in supply.tools}
@@ -74,7 +76,7 @@ def bind_config(
     needs_config = has_state or requires or bool(supply.config or supply.started_with)
     has_wishes = any(model is not None or name in contracts for name, model in wanted.items())
     if not (needs_config or has_wishes):
-        return BoundPlugin(supply)
+        return BoundPlugin(supply=supply)
     config = configured(supply.name, supply.config) if needs_config else None
     groups = tuple(_checked(group, config) for group in supply.groups)
     known = before.fittings if before else {}
@@ -97,7 +99,12 @@ def bind_config(
         tools=tuple(item.served for item in fittings.values() if item.served),
         diagnostics=(*supply.diagnostics, *problems),
     )
-    return BoundPlugin(served, fittings, problems)
+    return BoundPlugin(
+        supply=served,
+        fittings=fittings,
+        problems=problems,
+        config_stamps=config.stamps if config else (),
+    )
 
 
 def bind_state(tool: FunctionTool, values: Mapping[str, Any], keys: str = "") -> FunctionTool:

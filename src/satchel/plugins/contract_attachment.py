@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from satchel.catalog import PluginContribution, ToolContribution
+from satchel.catalog import PluginContribution, Status, ToolContribution
 from satchel.contracts import ToolContract, bind_contract, declared_of, fingerprint_of
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
@@ -54,7 +54,7 @@ def with_contracts(
     return replace(
         supply,
         tools=tuple(tools.values()),
-        flawed=supply.flawed or is_lost or bool(misfits),
+        state=Status.DEGRADED if is_lost or misfits else supply.state,
         diagnostics=(*diagnostics, *problems, *misfits),
     )
 

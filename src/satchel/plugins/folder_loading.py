@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from satchel.catalog import PluginContribution
+from satchel.catalog import PluginContribution, Status
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.plugins.code_contribution import contributed_by_modules, with_answers, with_offered
 from satchel.plugins.contract_attachment import with_contracts
@@ -27,7 +27,6 @@ from satchel.sources import (
     ImportedCode,
     PluginCodeError,
     PluginFinding,
-    PluginFormat,
     guarded,
     import_folder,
 )
@@ -49,8 +48,7 @@ def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
         unit=found.path,
         rank=rank,
         digest=found.digest,
-        is_contained=found.format is not PluginFormat.TOOLKIT,
-        is_open=found.format is PluginFormat.OPEN,
+        policy=found.policy,
     )
     return with_manifest(supply, found)
 
@@ -61,7 +59,7 @@ def load_folder(
     """Import a plugin folder's code and tell what it brings; whatever it does is a diagnostic."""
     supply = read_folder(found, rank)
     file = code_path(found)
-    if supply.failed or supply.flawed or not file:
+    if supply.state is not Status.OK or not file:
         return supply
     if is_isolated(found):
         return not_isolated(supply, found, "this is another's")
@@ -128,14 +126,21 @@ def started(
     rest serves. Only where the value is not allowed, an older version goes on.
     """
     life = supply.life
-    if life is None or supply.failed:
+    if life is None or supply.state is Status.FAILED:
         return supply
     supply = replace(supply, started_with=fingerprint(config.values) if life.has_startup else "")
     if life.has_startup and (problem := _not_ready(config)):
         supply.code.undo()  # A version that goes on keeps its own modules.
-        bare = replace(supply, tools=(), layers=(), commands=(), life=None, code=None, flawed=True)
-        diagnostics = (*supply.diagnostics, problem)
-        return replace(bare, withdrawn=bool(config.missing), diagnostics=diagnostics)
+        return replace(
+            supply,
+            tools=(),
+            layers=(),
+            commands=(),
+            life=None,
+            code=None,
+            state=Status.HELD if config.missing else Status.DEGRADED,
+            diagnostics=(*supply.diagnostics, problem),
+        )
     supply.code.claim()
     try:
         changed = life.begin(config.values, alone=alone)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 
-from satchel.catalog import Group, PluginContribution, ToolContribution
+from satchel.catalog import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.formats import DeclaredContract, DeclaredTool, PluginManifest
 from satchel.sources import MANIFEST_FILE, PluginFinding
@@ -17,8 +17,7 @@ def with_manifest(supply: PluginContribution, found: PluginFinding) -> PluginCon
     supply = replace(
         supply,
         diagnostics=(*found.diagnostics, *found.folder.diagnostics),
-        failed=not found.is_sound,
-        flawed=found.is_flawed,
+        state=_state_of(found),
     )
     if manifest is None:
         return supply
@@ -39,6 +38,12 @@ def with_manifest(supply: PluginContribution, found: PluginFinding) -> PluginCon
         supply,
         [_tool(tool, contracts.get(tool.name), tool.path or path) for tool in found.declared],
     )
+
+
+def _state_of(found: PluginFinding) -> Status:
+    if not found.is_sound:
+        return Status.FAILED
+    return Status.DEGRADED if found.is_flawed else Status.OK
 
 
 def _tool(tool: DeclaredTool, contract: DeclaredContract | None, path: str) -> ToolContribution:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from satchel.catalog import PluginContribution
+from satchel.catalog import PluginContribution, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import plugin_name_fault
 from satchel.plugins.code_contribution import (
@@ -64,7 +64,7 @@ def load_package(
 ) -> PluginContribution:
     """Import what an installed plugin needs, and tell what it brings."""
     supply = read_package(found, rank)
-    if supply.failed:
+    if supply.state is Status.FAILED:
         return supply
     if found.part is not None and is_isolated(found.part):
         return not_isolated(supply, found.part, "this is another's")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from satchel.catalog import PluginContribution
+from satchel.catalog import PluginContribution, Status
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.runtime.redaction import redacted
 from satchel.sources import PluginCodeError, PluginTimeoutError
@@ -18,8 +18,8 @@ _PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
 
 def failed_contribution(supply: PluginContribution, problem: Diagnostic) -> PluginContribution:
     """Take the tools from a plugin, and all else from one that is not made of parts."""
-    told = replace(supply, tools=(), diagnostics=(*supply.diagnostics, problem))
-    return replace(told, flawed=True) if supply.is_open else replace(told, failed=True)
+    state = Status.DEGRADED if supply.policy.has_extension else Status.FAILED
+    return replace(supply, tools=(), state=state, diagnostics=(*supply.diagnostics, problem))
 
 
 def import_failed(problem: PluginCodeError, path: str) -> Diagnostic:

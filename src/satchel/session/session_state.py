@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from satchel.catalog import Catalog, GroupEntry, SkillEntry, State
+from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status
 from satchel.contracts import PlanPolicy, fill_variables, values_of, variables_in
 from satchel.errors import ConflictError, NotFoundError
 from satchel.formats import SkillManifest
@@ -201,7 +201,7 @@ class SessionState:
 
 def is_disabled(entry: SkillEntry) -> bool:
     """Tell whether a skill is there, but not to be used by anybody."""
-    return entry.state in {State.DISABLED, State.HELD}
+    return entry.state in {Status.DISABLED, Status.HELD}
 
 
 def require_usable_skill(entry: SkillEntry) -> SkillManifest:

@@ -4,13 +4,12 @@ from satchel.sources.code_guard import GuardedWork, PluginCodeError, PluginTimeo
 from satchel.sources.configuration import (
     Configuration,
     ProjectLayer,
-    configuration_path,
     read_configuration,
 )
 from satchel.sources.distributions import (
     DistributionFinding,
     DistributionScan,
-    folder_stamps,
+    FolderStamp,
     installed_folders,
     normalized,
     scan_distributions,
@@ -18,11 +17,11 @@ from satchel.sources.distributions import (
 from satchel.sources.file_reader import UnitFile
 from satchel.sources.importer import ImportedCode, import_distribution, import_folder
 from satchel.sources.package_scan import PackageFinding, scan_packages
-from satchel.sources.plugin_findings import (
+from satchel.sources.plugin_findings import PluginFinding
+from satchel.sources.plugin_formats import (
     MANIFEST_FILE,
     NAMESPACE,
-    PluginFinding,
-    PluginFormat,
+    FormatPolicy,
     format_of,
 )
 from satchel.sources.plugin_scan import PluginScan, scan_plugins
@@ -33,6 +32,7 @@ from satchel.sources.search_roots import (
     conventional_roots,
     own_plugins,
     search_root,
+    skills_of_plugin,
 )
 from satchel.sources.selection import (
     Selection,
@@ -58,7 +58,8 @@ __all__ = [
     "Configuration",
     "DistributionFinding",
     "DistributionScan",
-    "PluginFormat",
+    "FolderStamp",
+    "FormatPolicy",
     "ChangeEvent",
     "RootKind",
     "ImportedCode",
@@ -76,8 +77,6 @@ __all__ = [
     "UnitFile",
     "WatchTargets",
     "selection_path",
-    "configuration_path",
-    "folder_stamps",
     "format_of",
     "guarded",
     "change_events",
@@ -95,5 +94,6 @@ __all__ = [
     "scan_packages",
     "scan_plugins",
     "scan_skills",
+    "skills_of_plugin",
     "conventional_roots",
 ]

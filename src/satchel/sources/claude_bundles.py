@@ -15,7 +15,8 @@ from satchel.formats import (
 )
 from satchel.formats.read_result import quoted
 from satchel.settings import Limits
-from satchel.sources.plugin_findings import CodeParts, PluginFinding, PluginFormat, unreadable
+from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
+from satchel.sources.plugin_formats import PluginFormat
 from satchel.text import one_line, shorten
 
 CLAUDE_MCP_FILE = ".mcp.json"

@@ -14,6 +14,7 @@ from typing import Any
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
+from satchel.sources.distributions import FolderStamp, folder_stamps
 from satchel.sources.env_file import read_env
 
 FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"
@@ -48,6 +49,8 @@ class Configuration:
     """Where each value comes from: code, environment, file, project or default."""
     invalid: Mapping[str, str] = field(default_factory=dict)
     """The keys whose values are not allowed, each with what is wrong with it."""
+    stamps: tuple[FolderStamp, ...] = ()
+    """The stamps of the file, taken before it was read."""
 
     @property
     def missing(self) -> tuple[ConfigField, ...]:
@@ -107,6 +110,8 @@ def read_configuration(
     out, with a diagnostic. The others are as they were given.
     """
     path = configuration_path(plugin, folder)
+    # Stamped first: what changes while it is read is read again.
+    stamps = folder_stamps([path])
     in_file, problems = read_env(path)
     is_unreadable = any(not item.where.line for item in problems)
     fields, project = tuple(fields), project or ProjectLayer()
@@ -137,6 +142,7 @@ def read_configuration(
         written=written,
         origins=origins,
         invalid=invalid,
+        stamps=stamps,
     )
     odd = (_invalid(config, item, project) for item in fields if item.key in invalid)
     diagnostics = (*problems, *(_secret(config, item, project) for item in refused), *odd)

@@ -21,7 +21,8 @@ from satchel.formats import (
 )
 from satchel.formats.read_result import quoted
 from satchel.names import near_misses
-from satchel.sources.plugin_findings import MANIFEST_FILE, PluginFinding
+from satchel.sources.plugin_findings import PluginFinding
+from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.tools.schema_validator import SchemaValidator
 
 _RECORD = b"ToolContract"

@@ -122,7 +122,11 @@ def normalized(name: str) -> str:
     return "-".join(part for part in parts if part)
 
 
-def folder_stamps(folders: Iterable[str]) -> tuple[tuple[str, tuple[int, int, int]], ...]:
+FolderStamp = tuple[str, tuple[int, int, int]]
+"""A path with its time of change, inode and device."""
+
+
+def folder_stamps(folders: Iterable[str]) -> tuple[FolderStamp, ...]:
     """Return a cheap mark of each folder that changes when something is installed there."""
     return tuple((folder, _stamp(folder)) for folder in folders)
 

@@ -25,22 +25,13 @@ from satchel.formats.read_result import quoted
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside
-from satchel.sources.plugin_findings import (
-    MANIFEST_FILE,
-    NAMESPACE,
-    CodeParts,
-    PluginFinding,
-    PluginFormat,
-    unreadable,
-)
+from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
+from satchel.sources.plugin_formats import MANIFEST_FILE, NAMESPACE, PluginFormat
 from satchel.sources.toolkit_parts import parts_of, too_large, with_part
 
 MCP_FILE = "mcp.json"
 
 _TOOLS_FILE = f"{DEFAULT_TOOLS}.py"
-
-ALWAYS_READ = frozenset({PluginFormat.OPEN, MCP_FILE, _TOOLS_FILE})
-"""The files that are looked for beside our own folder."""
 
 # Nobody made the folder for data yet; what matters is only that it is not inside the plugin.
 _DATA = f"{os.sep}plugin-data"
@@ -124,7 +115,7 @@ def _extension(
     elif MANIFEST_FILE in _names_in(found.code_path):
         problems.append(unreadable(found, f"{NAMESPACE}/{MANIFEST_FILE}"))
     if written is not None:
-        named = parts_of(found.prefix, written).named | ALWAYS_READ
+        named = parts_of(found.prefix, written).named | found.policy.files
         found = replace(found, parts=CodeParts(named))
     problems += _unfit_name(found, core)
     manifest = _with_core(written or PluginManifest(name=core.name), core)

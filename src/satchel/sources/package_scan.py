@@ -15,7 +15,8 @@ from satchel.sources.distributions import DistributionFinding, folder_stamps
 from satchel.sources.file_reader import UnreadableFileError, digest_of, is_inside, read_regular
 from satchel.sources.folder_reader import FolderContent, FolderReader, is_folder, list_folder
 from satchel.sources.module_paths import LocatedModule, ModuleBase, edited_bases, locate, parents
-from satchel.sources.plugin_findings import MANIFEST_FILE, PluginFinding
+from satchel.sources.plugin_findings import PluginFinding
+from satchel.sources.plugin_formats import MANIFEST_FILE
 from satchel.sources.plugin_scan import read_toolkit
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 from satchel.sources.shipped_skills import SHIPPED_SKILLS

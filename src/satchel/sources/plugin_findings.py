@@ -3,38 +3,14 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic
 from satchel.formats import DeclaredContract, DeclaredTool, McpServerManifest, PluginManifest
 from satchel.sources.file_reader import UnitFile, digest_of, is_inside
 from satchel.sources.folder_reader import FolderContent
+from satchel.sources.plugin_formats import FormatPolicy, PluginFormat, policy_of
 from satchel.sources.search_roots import SearchRoot
-
-MANIFEST_FILE = "toolkit.yaml"
-
-NAMESPACE = "dev.satchel"
-"""The name of our extensions to open plugins, and of the folder in which they are."""
-
-
-class PluginFormat(StrEnum):
-    """What makes a folder a plugin: its manifest, by its path inside the folder."""
-
-    OPEN = "plugin.json"
-    TOOLKIT = MANIFEST_FILE
-    CLAUDE = ".claude-plugin/plugin.json"
-
-
-def format_of(folder: str) -> PluginFormat | None:
-    """Return the format of a plugin folder, `None` for a folder that is no plugin.
-
-    The open format comes first: beside plugin.json no other manifest may have a say.
-    """
-    for known in PluginFormat:
-        if os.path.lexists(os.path.join(folder, *known.split("/"))):
-            return known
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +67,21 @@ class PluginFinding:
         return digest_of("\0".join(found).encode("utf-8", "surrogatepass"))
 
     @property
+    def policy(self) -> FormatPolicy:
+        """Return what its format does differently."""
+        return policy_of(self.format)
+
+    @property
     def prefix(self) -> str:
         """Return what the path of a file begins with that is written for us."""
-        return "" if self.format is PluginFormat.TOOLKIT else f"{NAMESPACE}/"
+        folder = self.policy.code_folder
+        return f"{folder}/" if folder else ""
 
     @property
     def code_path(self) -> str:
         """Return the folder that the Python files lie in."""
-        return (
-            self.path if self.format is PluginFormat.TOOLKIT else os.path.join(self.path, NAMESPACE)
-        )
+        folder = self.policy.code_folder
+        return os.path.join(self.path, folder) if folder else self.path
 
     @cached_property
     def code(self) -> Mapping[str, UnitFile]:
@@ -143,8 +124,8 @@ class PluginFinding:
     def is_flawed(self) -> bool:
         """Tell whether only the part that is written for us cannot be used."""
         # Whatever else an open plugin brings does not depend on what a client adds.
-        is_open = self.format is PluginFormat.OPEN and self.manifest is not None
-        return is_open and has_error(self.diagnostics)
+        is_extended = self.policy.has_extension and self.manifest is not None
+        return is_extended and has_error(self.diagnostics)
 
 
 def files_of(module: str) -> tuple[str, ...]:

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.formats import PluginManifest, read_plugin
 from satchel.formats.read_result import quoted
 from satchel.settings import Limits
-from satchel.sources.claude_bundles import CLAUDE_MCP_FILE, read_claude_bundle
+from satchel.sources.claude_bundles import read_claude_bundle
 from satchel.sources.file_reader import is_inside, is_utf8
 from satchel.sources.folder_reader import (
     FolderContent,
@@ -20,17 +21,9 @@ from satchel.sources.folder_reader import (
     missing,
     not_utf8,
 )
-from satchel.sources.open_plugins import ALWAYS_READ, read_open_plugin_folder
-from satchel.sources.plugin_findings import (
-    MANIFEST_FILE,
-    NAMESPACE,
-    CodeParts,
-    PluginFinding,
-    PluginFormat,
-    format_of,
-    not_there,
-    unreadable,
-)
+from satchel.sources.open_plugins import read_open_plugin_folder
+from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
+from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of
 from satchel.sources.search_roots import SearchRoot
 from satchel.sources.toolkit_parts import parts_of, too_large, with_part
 
@@ -154,14 +147,10 @@ class _Search:
             format=form,
         )
         inside = os.path.realpath(found.path)
-        match form:
-            case PluginFormat.OPEN:
-                return _read(found, inside, self._limits, before, read_open_plugin_folder)
-            case PluginFormat.CLAUDE:
-                return _read(found, inside, self._limits, before, read_claude_bundle)
         # What a link out of the place leads to is bounded by itself.
-        root = self._root if is_inside(inside, self._root) else inside
-        return read_toolkit(found, root, self._limits, before)
+        is_bound = found.policy.is_contained or not is_inside(inside, self._root)
+        root = inside if is_bound else self._root
+        return _read(found, root, self._limits, before)
 
 
 def read_toolkit(
@@ -171,33 +160,33 @@ def read_toolkit(
 
     Links are followed inside the resolved folder `root`.
     """
-    return _read(found, root, limits, before, _judge)
+    return _read(found, root, limits, before)
 
 
 def _read(
-    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None, judge: _Judge
+    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None
 ) -> PluginFinding:
     """Read a folder, and once more if its manifest names other files than were looked for."""
     parts = before.parts if before else _usual_parts(found)
-    read = _read_parts(replace(found, parts=parts), root, limits, before, judge)
+    read = _read_parts(replace(found, parts=parts), root, limits, before)
     if read.parts == parts:
         return read
-    return _read_parts(replace(found, parts=read.parts), root, limits, read, judge)
+    return _read_parts(replace(found, parts=read.parts), root, limits, read)
 
 
 def _usual_parts(found: PluginFinding) -> CodeParts:
     """Return what is read of a plugin whose manifest nobody knows yet."""
-    usual = parts_of(found.prefix, PluginManifest(name=""))
-    match found.format:
-        case PluginFormat.OPEN:
-            return CodeParts(usual.named | ALWAYS_READ)
-        case PluginFormat.CLAUDE:
-            return CodeParts(frozenset({PluginFormat.CLAUDE, CLAUDE_MCP_FILE}))
-    return usual
+    policy = found.policy
+    usual = (
+        parts_of(found.prefix, PluginManifest(name=""))
+        if policy.has_code
+        else CodeParts(frozenset())
+    )
+    return CodeParts(usual.named | policy.files) if policy.files else usual
 
 
 def _read_parts(
-    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None, judge: _Judge
+    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None
 ) -> PluginFinding:
     names = frozenset(entry.name for entry in list_folder(found.path, []))
     reader = FolderReader(
@@ -210,13 +199,10 @@ def _read_parts(
         named=found.parts.named,
     )
     folder = reader.read(found.path, before.folder if before else None)
-    if (
-        before is not None
-        and found.format is PluginFormat.TOOLKIT
-        and _is_same(before, found, folder)
-    ):
+    is_reusable = before is not None and found.policy.is_judged_by_content
+    if before is not None and is_reusable and _is_same(before, found, folder):
         return replace(before, folder=folder, names=names)
-    return judge(replace(found, folder=folder, names=names), limits)
+    return _JUDGES[found.format](replace(found, folder=folder, names=names), limits)
 
 
 def _is_python(name: str) -> bool:
@@ -228,9 +214,10 @@ def _foreign(found: PluginFinding, names: frozenset[str]) -> frozenset[str]:
 
     It may be large, and links in it are nobody's trouble.
     """
-    if found.format is PluginFormat.OPEN:
-        return names - {NAMESPACE}
-    return frozenset() if found.format is PluginFormat.TOOLKIT and found.is_edited else names
+    policy = found.policy
+    if not (policy.has_code and found.is_edited):
+        return names
+    return names - {policy.code_folder} if policy.code_folder else frozenset()
 
 
 def _is_same(before: PluginFinding, found: PluginFinding, folder: FolderContent) -> bool:
@@ -263,6 +250,15 @@ def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
     if reading.value is None:
         return replace(found, diagnostics=problems)
     return replace(full, skills=skills, missing=missing, diagnostics=problems)
+
+
+_JUDGES: Mapping[PluginFormat, _Judge] = MappingProxyType(
+    {
+        PluginFormat.OPEN: read_open_plugin_folder,
+        PluginFormat.TOOLKIT: _judge,
+        PluginFormat.CLAUDE: read_claude_bundle,
+    }
+)
 
 
 def _no_skills(path: str, manifest: PluginManifest, missing: tuple[str, ...]) -> list[Diagnostic]:

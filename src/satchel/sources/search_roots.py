@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from satchel.errors import DefinitionError
+from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
 
 _OWN_PLUGINS = ".satchel/plugins"
 
@@ -45,11 +46,8 @@ class SearchRoot:
     """The groups that the skills found there belong to."""
     within: str = ""
     """The plugin that it is a part of: links may lead anywhere in it, and nowhere else."""
-    is_open: bool = False
-    """Whether it is the `skills` of an open plugin, held to the letter.
-
-    Only folders directly in it are skills, and none that breaks the format.
-    """
+    policy: FormatPolicy = TOOLKIT
+    """That of the plugin that it is a part of."""
     follows_links_out: bool = False
     """Whether links that lie directly in it may lead anywhere: its owner made them."""
 
@@ -68,6 +66,21 @@ def search_root(
     path = _absolute(os.path.expanduser(written))
     return SearchRoot(
         path=path, holds=holds, scope=scope, source=tidy, follows_links_out=path == own_plugins()
+    )
+
+
+def skills_of_plugin(
+    folder: str, plugin: str, policy: FormatPolicy, source: str = ""
+) -> SearchRoot:
+    """Return a folder with skills of the plugin whose folder is `plugin`."""
+    return SearchRoot(
+        path=folder,
+        holds=RootKind.SKILLS,
+        scope=Precedence.PLUGIN,
+        source=source,
+        optional=True,
+        within=plugin if policy.is_contained else "",
+        policy=policy,
     )
 
 

@@ -244,7 +244,7 @@ class _Walk:
         self._note(key, problems)
         if problems and os.path.isdir(path):
             self._keep_what_was_below(key, problems[0])
-        may_be_skill = bool(key) or not self._place.is_open
+        may_be_skill = bool(key) or not self._place.policy.has_strict_skills
         if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
             self._findings[key] = self._skill(key, path)
             return
@@ -274,7 +274,7 @@ class _Walk:
 
     def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
         """Go into a folder unless it may not be entered."""
-        if self._place.is_open and "/" in key:
+        if self._place.policy.has_strict_skills and "/" in key:
             return
         problems: list[Diagnostic] = []
         if not is_utf8(entry.name):
@@ -317,7 +317,7 @@ def _read(found: SkillFinding, before: SkillFinding | None, limits: Limits) -> S
     if before is not None and known is not None and known.digest == file.digest:
         return replace(found, manifest=before.manifest, diagnostics=before.diagnostics)
     reading = read_skill(file.data, found.folder_name, path, limits)
-    if found.place.is_open:
+    if found.place.policy.has_strict_skills:
         reading = _to_the_letter(reading)
     return replace(found, manifest=reading.value, diagnostics=reading.diagnostics)
 

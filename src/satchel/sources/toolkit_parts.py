@@ -17,7 +17,8 @@ from satchel.formats.read_result import quoted
 from satchel.formats.utf8_text import decode
 from satchel.settings import Limits
 from satchel.sources.contract_sources import contracts_of
-from satchel.sources.plugin_findings import MANIFEST_FILE, CodeParts, PluginFinding, files_of
+from satchel.sources.plugin_findings import CodeParts, PluginFinding, files_of
+from satchel.sources.plugin_formats import MANIFEST_FILE
 
 DEFAULT_SETUP = "setup"
 

@@ -12,7 +12,7 @@ from pickle import Pickler
 from types import MappingProxyType
 from typing import Any
 
-from satchel.catalog import Group, PluginContribution, ToolContribution
+from satchel.catalog import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import RULES, Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
@@ -110,7 +110,7 @@ def with_health(
     supply: PluginContribution, last_good: PluginContribution | None
 ) -> PluginContribution:
     """Say of a plugin whether the process that serves it runs now."""
-    served = last_good if supply.is_broken and last_good else supply
+    served = last_good if supply.state.falls_back and last_good else supply
     if not isinstance(served.code, WorkerHandle):
         return supply
     trouble = served.code.trouble
@@ -123,7 +123,8 @@ def with_health(
 
 def _failed(supply: PluginContribution, problem: Diagnostic) -> PluginContribution:
     told = (*supply.diagnostics, problem)
-    return replace(supply, failed=not supply.is_open, flawed=True, diagnostics=told)
+    state = Status.DEGRADED if supply.policy.has_extension else Status.FAILED
+    return replace(supply, state=state, diagnostics=told)
 
 
 def _part(found: Found) -> PluginFinding | None:
@@ -226,12 +227,10 @@ def _with_about(
     )
     supply = replace(
         supply,
-        failed=about["failed"],
-        flawed=about["flawed"],
-        withdrawn=about["withdrawn"],
+        state=Status(about["state"]),
         diagnostics=tuple(dict.fromkeys((*supply.diagnostics, *problems))),
     )
-    if supply.failed:
+    if supply.state is Status.FAILED:
         return supply
     return replace(
         supply,

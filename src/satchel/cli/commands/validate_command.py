@@ -56,7 +56,7 @@ def command(console: Console, ctx: click.Context, paths: tuple[str, ...], form: 
 def check(path: str) -> tuple[int, list[Diagnostic]]:
     """Return how many skills and plugins a path holds, and what was found, not yet strict."""
     # Lazy: the rooms that read manifests are not needed for `--help`.
-    from satchel.sources import NAMESPACE, PluginFormat, RootKind, scan_skills, search_root
+    from satchel.sources import NAMESPACE, RootKind, scan_skills, search_root
     from satchel.sources.file_reader import is_inside
 
     # A manifest in one of these is a part of the plugin around it.
@@ -76,7 +76,7 @@ def check(path: str) -> tuple[int, list[Diagnostic]]:
     problems = list(scan.diagnostics)
     for plugin in plugins:
         problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
-    closed = [plugin.path for plugin in plugins if plugin.format is PluginFormat.OPEN]
+    closed = [plugin.path for plugin in plugins if plugin.policy.has_strict_skills]
     skills = {
         skill.path: skill
         for skill in scan.findings.values()
@@ -110,28 +110,21 @@ def _plugins(scan: "SkillScan", parts: tuple[str, ...], limits: Limits) -> "list
 
 def _skills_of(plugin: "PluginFinding", limits: Limits) -> "Iterable[SkillScan]":
     """Look for the skills of a plugin where loading it looks, and by the same rules."""
-    from satchel.sources import PluginFormat, Precedence, RootKind, SearchRoot, scan_skills
+    from satchel.sources import scan_skills, skills_of_plugin
 
     for folder in plugin.skills:
-        there = SearchRoot(
-            path=folder,
-            holds=RootKind.SKILLS,
-            scope=Precedence.PLUGIN,
-            source="",
-            optional=True,
-            within="" if plugin.format is PluginFormat.TOOLKIT else plugin.path,
-            is_open=plugin.format is PluginFormat.OPEN,
-        )
-        yield scan_skills(there, limits)
+        yield scan_skills(skills_of_plugin(folder, plugin.path, plugin.policy), limits)
 
 
 def _never_loaded(scan: "SkillScan", limits: Limits) -> Iterable[Diagnostic]:
     """Report the skills of an open plugin that do not lie where the format looks for them."""
     from satchel.sources import SKILL_FILE, scan_skills
 
-    for key in sorted(scan.walked) if scan.place.is_open else ():
+    lenient = replace(scan.place.policy, has_strict_skills=False)
+    for key in sorted(scan.walked) if scan.place.policy.has_strict_skills else ():
         folder = os.path.join(scan.place.path, key) if key else scan.place.path
-        for skill in scan_skills(replace(scan.place, path=folder, is_open=False), limits).findings:
+        there = replace(scan.place, path=folder, policy=lenient)
+        for skill in scan_skills(there, limits).findings:
             if key or not skill:
                 yield make_diagnostic(
                     "source-too-deep",

@@ -1,0 +1,46 @@
+"""The input of one pass, made by hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from satchel.catalog import HOST, PluginContribution
+from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
+from satchel.loader.scan_cache import Pass, ScanCache
+from satchel.settings import Settings
+from satchel.sources import Precedence
+
+
+@pytest.fixture
+def given(tmp_path):
+    """Return a pass over no sources, with other parts by keyword."""
+
+    def given(before: ScanCache | None = None, **parts: Any) -> Pass:
+        host = PluginContribution(
+            name=HOST,
+            source=HOST,
+            scope=Precedence.EXPLICIT,
+            path="",
+            unit=HOST,
+            rank=(),
+            digest="",
+        )
+        wanted = LoaderConfig(
+            places=(),
+            entry_points=frozenset(),
+            host=host,
+            run_code=True,
+            settings=Settings(config_folder=str(tmp_path / "c")),
+        )
+        names = {"run_code", "config", "places", "entry_points", "settings", "workers"}
+        of_wanted = {key: parts.pop(key) for key in names & parts.keys()}
+        choices = {"choices": parts.pop("choices")} if "choices" in parts else {}
+        return Pass(
+            wanted=replace(wanted, **of_wanted),
+            asked=ReconcileOptions(**parts),
+            before=before or ScanCache(),
+            **choices,
+        )
+
+    return given

@@ -1,0 +1,118 @@
+"""Binding the plugins of one pass: configuration, and which version is served."""
+
+import pytest
+
+from satchel.catalog import Catalog, PluginContribution, PluginEntry, Status, ToolContribution
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.loader.config_binder import bind, with_last_good
+from satchel.loader.loader_config import unit_of
+from satchel.loader.scan_cache import Bound, ScanCache
+from satchel.sources import Precedence, Selection
+from satchel.tools import FunctionTool
+
+
+def needs_key(api_key: str) -> str:
+    return api_key
+
+
+def supply(state=Status.OK, digest="1", *tools, **parts):
+    parts.setdefault("tools", tuple(tools))
+    scope = Precedence.EXPLICIT
+    return PluginContribution(
+        name="demo",
+        source="plugins",
+        scope=scope,
+        path="/p",
+        unit="/p",
+        rank=(),
+        digest=digest,
+        state=state,
+        **parts,
+    )
+
+
+def tool(function=needs_key, *state):
+    made = FunctionTool(function, state=list(state))
+    return ToolContribution(name=made.name, description="", path="tools.py", version="1", tool=made)
+
+
+UNIT = unit_of(supply())
+
+
+def test_a_good_version_is_served_and_remembered(given):
+    good = supply()
+    bound = bind(given(), [good])
+    assert bound.fitted[UNIT].supply is good
+    assert (bound.last_good, bound.served_instead) == ({UNIT: good}, {})
+
+
+@pytest.mark.parametrize("state", [Status.FAILED, Status.DEGRADED, Status.SETTLING])
+def test_a_broken_version_leaves_the_last_good_one_in_place(given, state):
+    good, broken = supply(), supply(state, "2")
+    before = ScanCache(bound=bind(given(), [good]))
+    bound = bind(given(before), [broken])
+    assert bound.fitted[UNIT].supply.digest == "2"
+    assert bound.last_good[UNIT] is good
+    assert bound.served_instead[UNIT].digest == "1"
+    again = bind(given(ScanCache(bound=bound)), [broken])
+    assert again.last_good[UNIT] is good
+
+
+@pytest.mark.parametrize("state", [Status.DISABLED, Status.REVOKED, Status.HELD])
+def test_what_must_not_be_used_ends_its_last_good_version(given, state):
+    before = ScanCache(bound=bind(given(), [supply()]))
+    bound = bind(given(before), [supply(state, "2")])
+    assert (bound.last_good, bound.served_instead) == ({}, {})
+
+
+def test_the_last_good_version_gets_the_configuration_of_now(given):
+    good = supply(Status.OK, "1", tool(needs_key, "api_key"))
+    before = ScanCache(bound=bind(given(config={"demo": {"api_key": "old"}}), [good]))
+    now = given(before, config={"demo": {"api_key": "new"}})
+    served = bind(now, [supply(Status.FAILED, "2")]).served_instead[UNIT]
+    assert served.tools[0].tool.injected == {"api_key": "new"}
+
+
+def test_the_file_of_a_configuration_is_stamped_only_where_it_is_needed(given, tmp_path):
+    plain, configured = supply(), supply(Status.OK, "1", tool(needs_key, "api_key"))
+    assert bind(given(), [plain]).fitted[UNIT].config_stamps == ()
+    ((path, stamp),) = bind(given(), [configured]).fitted[UNIT].config_stamps
+    assert (path, stamp) == (str(tmp_path / "c" / "plugins" / "demo.env"), (0, 0, 0))
+
+
+def test_a_disabled_tool_needs_no_values(given):
+    off = make_diagnostic("disabled", Where("x"), "off")
+
+    class Off(Selection):
+        chooses = True
+
+        def disabled(self, kind, name, texts=()):
+            return off if (kind, name) == ("tool", "needs_key") else None
+
+    configured = supply(Status.OK, "1", tool(needs_key, "api_key"))
+    served = bind(given(choices=Off()), [configured]).fitted[UNIT].supply
+    assert [(item.name, item.tool) for item in served.tools] == [("needs_key", None)]
+    assert served.diagnostics == ()
+
+
+def test_two_results_are_joined():
+    one = Bound(fitted={"a": 1}, last_good={"a": 2}, served_instead={"a": 3})
+    two = Bound(fitted={"b": 4}, last_good={"b": 5}, served_instead={"b": 6})
+    assert one.joined(two) == Bound(
+        fitted={"a": 1, "b": 4}, last_good={"a": 2, "b": 5}, served_instead={"a": 3, "b": 6}
+    )
+
+
+def test_the_generation_before_gets_good_versions_as_they_are_configured_now():
+    def entry(served, state=Status.OK):
+        return PluginEntry(
+            name="demo", description="", source="plugins", scope=Precedence.EXPLICIT, path="/p",
+            unit="/p", rank=(), state=state, version="", digest="", supply=served,
+        )  # fmt: skip
+
+    old, new = supply(), supply(digest="configured")
+    catalog = Catalog(1, all_plugins=(entry(old),))
+    assert with_last_good(catalog, {}) is catalog
+    assert with_last_good(catalog, {UNIT: new}).all_plugins[0].supply is new
+    degraded = Catalog(1, all_plugins=(entry(supply(Status.DEGRADED)),))
+    assert with_last_good(degraded, {UNIT: new}) == degraded

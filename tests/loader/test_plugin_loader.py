@@ -1,0 +1,381 @@
+"""Which plugins one pass imports, and what it reuses; nothing is really imported."""
+
+import os
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from satchel.catalog import Status
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.loader import plugin_loader
+from satchel.loader.plugin_loader import import_plugins
+from satchel.loader.scan_cache import Imported, Scan, ScanCache
+from satchel.settings import Limits
+from satchel.sources import (
+    DistributionFinding,
+    PackageFinding,
+    RootKind,
+    Selection,
+    scan_plugins,
+    search_root,
+)
+
+
+class Importer:
+    """Stands in for the import of folders: counts, and gives the state it is told to give."""
+
+    def __init__(self):
+        self.imported = []
+        self.parts = {}
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, found, rank, limits, *, alone):
+        self.imported.append(found.path)
+        assert self.gate.wait(10)
+        supply = plugin_loader.read_folder(found, rank)
+        return replace(supply, code=object(), **self.parts.get(found.path, {}))
+
+    @property
+    def names(self):
+        return ["/".join(path.split("/")[-2:]) for path in self.imported]
+
+
+@pytest.fixture
+def importer(monkeypatch):
+    importer = Importer()
+    monkeypatch.setattr(plugin_loader, "load_folder", importer)
+    yield importer
+    importer.gate.set()
+
+
+@pytest.fixture
+def write(tmp_path, write_plugin):
+    """Write a plugin that is old enough to be whole."""
+
+    def write(root, name="demo", source="X = 1\n", manifest="active: true\n"):
+        folder = write_plugin(tmp_path / root, name, manifest, tools=source)
+        for file in folder.iterdir():
+            os.utime(file, (1, 1))
+        return str(folder)
+
+    return write
+
+
+@pytest.fixture
+def scan(tmp_path):
+    def scan(*roots):
+        places = [search_root(tmp_path / root, RootKind.PLUGINS) for root in roots]
+        found = {item: scan_plugins(item, Limits()) for item in places}
+        return Scan(folders=found)
+
+    return scan
+
+
+def only(imported: Imported):
+    (supply,) = [item for item in imported.supplies.values() if item.name != "host"]
+    return supply
+
+
+def states(imported: Imported):
+    return {
+        os.path.basename(os.path.dirname(item.path)): item.state
+        for item in imported.supplies.values()
+        if item.name != "host"
+    }
+
+
+def after(imported: Imported, scan: Scan) -> ScanCache:
+    return ScanCache(imported=imported, scan=scan)
+
+
+def test_of_two_of_one_name_only_the_first_is_imported(given, importer, write, scan):
+    write("near"), write("far")
+    found = import_plugins(given(), scan("near", "far"))
+    assert importer.names == ["near/demo"]
+    assert states(found) == {"near": Status.OK, "far": Status.OK}
+
+
+def test_the_second_is_imported_when_the_first_fails(given, importer, write, scan):
+    importer.parts[write("near")] = {"state": Status.FAILED}
+    write("far")
+    found = import_plugins(given(), scan("near", "far"))
+    assert importer.names == ["near/demo", "far/demo"]
+    assert states(found) == {"near": Status.FAILED, "far": Status.OK}
+
+
+def test_the_second_is_not_imported_when_the_first_lacks_some_tools(given, importer, write, scan):
+    importer.parts[write("near")] = {"state": Status.DEGRADED}
+    write("far")
+    import_plugins(given(), scan("near", "far"))
+    assert importer.names == ["near/demo"]
+
+
+def test_nothing_is_imported_by_who_only_reads(given, importer, write, scan):
+    write("near")
+    assert only(import_plugins(given(run_code=False), scan("near"))).code is None
+    assert importer.imported == []
+
+
+def test_what_cannot_be_read_is_not_imported(given, importer, write, scan):
+    write("near", source="def (")
+    assert only(import_plugins(given(), scan("near"))).state is Status.FAILED
+    assert importer.imported == []
+
+
+def test_a_disabled_plugin_is_not_imported_and_takes_no_name(
+    given, importer, write, scan, tmp_path
+):
+    write("near"), write("far")
+    off = make_diagnostic("disabled", Where("x"), "off")
+
+    class Off(Selection):
+        def disabled(self, kind, name, texts=()):
+            return off if any("near" in text for text in texts) else None
+
+    found = import_plugins(given(choices=Off()), scan("near", "far"))
+    assert states(found) == {"near": Status.DISABLED, "far": Status.OK}
+    assert importer.names == ["far/demo"]
+
+
+def test_the_same_content_is_imported_once(given, importer, write, scan):
+    write("near")
+    found = scan("near")
+    first = import_plugins(given(), found)
+    second = import_plugins(given(after(first, found)), found)
+    assert only(second) is only(first)
+    assert len(importer.imported) == 1
+
+
+def test_other_content_is_imported_again(given, importer, write, scan):
+    write("near")
+    found = scan("near")
+    first = import_plugins(given(), found)
+    write("near", source="X = 2\n")
+    import_plugins(given(after(first, found)), scan("near"))
+    assert len(importer.imported) == 2
+
+
+@pytest.mark.parametrize("state", [Status.FAILED, Status.DEGRADED, Status.HELD])
+def test_broken_code_is_tried_again_only_when_asked_to(given, importer, write, scan, state):
+    importer.parts[write("near")] = {"state": state}
+    found = scan("near")
+    first = after(import_plugins(given(), found), found)
+    import_plugins(given(first), found)
+    assert len(importer.imported) == 1
+    import_plugins(given(first, retry=True), found)
+    assert len(importer.imported) == 2
+
+
+@pytest.mark.parametrize("message", ["ModuleNotFoundError: acme", "ValueError: no"])
+def test_an_installation_may_heal_what_lacks_a_module(given, importer, write, scan, message):
+    problem = make_diagnostic("plugin-import-failed", Where("x"), message)
+    importer.parts[write("near")] = {"state": Status.FAILED, "diagnostics": (problem,)}
+    found = scan("near")
+    first = after(import_plugins(given(), found), found)
+    import_plugins(given(first), replace(found, distributions=Stamped()))
+    assert len(importer.imported) == (2 if "Module" in message else 1)
+
+
+class Stamped:
+    stamps = (("/site", (1, 1, 1)),)
+
+
+def test_a_version_that_was_started_with_other_values_is_imported_again(
+    given, importer, write, scan
+):
+    importer.parts[write("near")] = {"started_with": "other values"}
+    found = scan("near")
+    first = after(import_plugins(given(), found), found)
+    import_plugins(given(first), found)
+    assert len(importer.imported) == 2
+
+
+def test_what_was_only_read_is_imported_once_it_is_first(given, importer, write, scan):
+    tool = "from satchel import tool\n@tool\ndef f() -> str:\n    return ''\n"
+    write("near"), write("far", source=tool)
+    both = scan("near", "far")
+    first = import_plugins(given(), both)
+    import_plugins(given(after(first, both)), scan("far"))
+    assert importer.names == ["near/demo", "far/demo"]
+
+
+def test_what_is_broken_and_young_settles_without_an_import(given, importer, write, scan):
+    folder = write("near", source="def (")
+    now = time.time()
+    os.utime(os.path.join(folder, "tools.py"), (now, now))
+    found = scan("near")
+    assert only(import_plugins(given(patient=True), found)).state is Status.SETTLING
+    assert only(import_plugins(given(), found)).state is Status.FAILED
+
+
+def test_a_slow_import_goes_on_aside_and_is_taken_over_once(given, importer, write, scan):
+    write("near")
+    importer.gate.clear()
+    found = scan("near")
+    first = import_plugins(given(aside=True), found)
+    assert (only(first).state, len(first.loading)) == (Status.SETTLING, 1)
+    second = import_plugins(given(after(first, found), aside=True), found)
+    assert only(second).state is Status.SETTLING
+    importer.gate.set()
+    third = import_plugins(given(after(second, found)), found)
+    assert (only(third).state, third.loading) == (Status.OK, {})
+    assert len(importer.imported) == 1
+
+
+def test_an_edit_during_a_slow_import_begins_another(given, importer, write, scan):
+    write("near")
+    importer.gate.clear()
+    found = scan("near")
+    first = import_plugins(given(aside=True), found)
+    write("near", source="X = 2\n")
+    edited = scan("near")
+    second = import_plugins(given(after(first, found), aside=True), edited)
+    assert only(second).state is Status.SETTLING
+    importer.gate.set()
+    third = import_plugins(given(after(second, edited)), edited)
+    assert only(third).digest == only(second).digest != only(first).digest
+    assert len(importer.imported) == 2
+
+
+# ---- installed packages ------------------------------------------------------------------------
+
+
+def package(name="acme", owner="acme-tools", digest="1"):
+    installed = DistributionFinding(
+        name=name,
+        value="acme",
+        distribution=owner,
+        version="1.0",
+        summary="",
+        path=f"/site/{owner}-1.0.dist-info",
+        digest=digest,
+        files=(),
+    )
+    return PackageFinding(installed=installed)
+
+
+def installed(*packages, folders=None):
+    found = {(item.installed.distribution, item.installed.name): item for item in packages}
+    return Scan(packages=found, folders=folders.folders if folders else {})
+
+
+@pytest.fixture
+def packages(monkeypatch, importer):
+    """Let the import of packages be the same stand-in."""
+
+    def load_package(found, rank, limits, *, alone):
+        importer.imported.append(found.installed.distribution)
+        assert importer.gate.wait(10)
+        return replace(plugin_loader.read_package(found, rank), code=object())
+
+    monkeypatch.setattr(plugin_loader, "load_package", load_package)
+    return importer
+
+
+ACME = frozenset({"acme"})
+
+
+@pytest.mark.parametrize("asked", ["all", "acme", "acme-tools"])
+def test_only_packages_that_were_asked_for_are_imported(given, packages, asked):
+    names, there = frozenset({asked}), installed(package())
+    assert only(import_plugins(given(entry_points=names), there)).state is Status.OK
+    assert len(packages.imported) == 1
+    off = only(import_plugins(given(), there))
+    assert (off.state, [item.code for item in off.diagnostics]) == (
+        Status.DISABLED,
+        ["plugin-not-enabled"],
+    )
+    assert len(packages.imported) == 1
+
+
+def test_the_fix_of_one_that_is_not_enabled_names_it_without_doubt(given, packages):
+    alone = import_plugins(given(), installed(package()))
+    assert only(alone).diagnostics[0].fix == "--entry-points acme"
+    two = installed(package(), package(owner="other"), package("else", "else"))
+    fixes = {item.diagnostics[0].fix for item in import_plugins(given(), two).supplies.values()
+             if item.name != "host"}  # fmt: skip
+    assert fixes == {f"--entry-points {name}" for name in ("acme-tools", "other", "else")}
+
+
+def test_two_packages_that_offer_one_name_are_revoked_unless_only_one_is_enabled(given, packages):
+    two = installed(package(), package(owner="other"))
+    both = import_plugins(given(entry_points=ACME), two)
+    codes = {item.diagnostics[0].code for item in both.supplies.values() if item.name != "host"}
+    assert codes == {"plugin-contested"}
+    assert packages.imported == []
+    before = after(both, two)
+    one = import_plugins(given(before, entry_points=frozenset({"other"})), two)
+    assert packages.imported == ["other"]
+    found = sorted(str(item.state) for item in one.supplies.values() if item.name != "host")
+    assert found == ["disabled", "ok"]
+
+
+def test_a_folder_comes_before_a_package_of_its_name(given, packages, write, scan):
+    write("near", "acme")
+    there = installed(package(), folders=scan("near"))
+    found = import_plugins(given(entry_points=ACME), there)
+    assert packages.names == ["near/acme"]
+    assert sorted(item.code is None for item in found.supplies.values()) == [False, True, True]
+
+
+def test_a_package_is_imported_again_only_when_its_import_has_ended(given, packages):
+    packages.gate.clear()
+    old, new = installed(package()), installed(package(digest="2"))
+    first = import_plugins(given(aside=True, entry_points=ACME), old)
+    second = import_plugins(given(after(first, old), aside=True, entry_points=ACME), new)
+    assert (only(second).state, len(packages.imported)) == (Status.SETTLING, 1)
+    (pending,) = second.loading.values()
+    packages.gate.set()
+    assert pending.work.is_done_within(10)
+    third = import_plugins(given(after(second, new), aside=True, entry_points=ACME), new)
+    assert (only(third).state, third.loading) == (Status.SETTLING, {})
+    fourth = import_plugins(given(after(third, new), entry_points=ACME), new)
+    assert (only(fourth).state, len(packages.imported)) == (Status.OK, 2)
+
+
+def test_a_package_that_is_broken_and_young_settles(given, packages, write, scan):
+    write("near", "acme", "def (")
+    ((part,),) = [item.findings.values() for item in scan("near").folders.values()]
+    there = installed(replace(package(), part=part))
+    settling = import_plugins(given(patient=True, entry_points=ACME), there)
+    assert (only(settling).state, packages.imported) == (Status.SETTLING, [])
+    assert only(import_plugins(given(entry_points=ACME), there)).state is Status.FAILED
+
+
+# ---- startup and processes ---------------------------------------------------------------------
+
+
+def test_a_version_with_a_life_is_started_with_its_configuration(
+    given, importer, write, scan, monkeypatch
+):
+    importer.parts[write("near")] = {"life": object()}
+    seen = []
+
+    def start(supply, config, *, alone):
+        seen.append((dict(config.values), alone))
+        return supply
+
+    monkeypatch.setattr(plugin_loader, "started", start)
+    values = {"demo": {"size": 3}}
+    import_plugins(given(config=values), scan("near"))
+    import_plugins(given(config=values, aside=True), scan("near"))
+    assert seen == [({"size": 3}, True), ({"size": 3}, False)]
+
+
+def test_a_plugin_that_asks_for_a_process_gets_one(given, importer, write, scan, monkeypatch):
+    write("near", manifest="isolation: process\n")
+    started = []
+
+    def load_worker(supply, found, configured, workers):
+        started.append(workers)
+        return replace(supply, code=object())
+
+    monkeypatch.setattr(plugin_loader, "load_worker", load_worker)
+    processes = object()
+    import_plugins(given(workers=processes), scan("near"))
+    assert (started, importer.imported) == ([processes], [])
+    import_plugins(given(), scan("near"))
+    assert (len(started), len(importer.imported)) == (1, 1)

@@ -1,0 +1,172 @@
+"""One whole pass over folders, without a satchel, a watch or a thread."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from satchel.catalog import Catalog, Status
+from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
+from satchel.loader import ScanCache, reconcile
+from satchel.loader.loader_config import ReconcileOptions, unit_of
+from satchel.loader.scan_cache import Imported, Scan
+from satchel.plugins import read_package
+from satchel.settings import Settings, WatchTimings
+from satchel.sources import DistributionFinding, PackageFinding, RootKind, search_root
+from satchel.sources.module_paths import LocatedModule
+
+OPEN = json.dumps({"$schema": next(iter(PLUGIN_SCHEMAS)), "name": "demo"})
+
+
+@pytest.fixture
+def run(given, tmp_path):
+    """Look at `tmp_path/skills` and `tmp_path/plugins`."""
+    places = (
+        search_root(tmp_path / "skills", RootKind.SKILLS),
+        search_root(tmp_path / "plugins", RootKind.PLUGINS),
+    )
+
+    def run(before=None, settle=60.0, **asked):
+        settings = Settings(pace=WatchTimings(settle=settle))
+        wanted = given(run_code=False, places=places, settings=settings).wanted
+        return reconcile(wanted, *(before or (ScanCache(), Catalog())), ReconcileOptions(**asked))
+
+    (tmp_path / "skills").mkdir()
+    (tmp_path / "plugins").mkdir()
+    return run
+
+
+@pytest.fixture
+def write_open(tmp_path, write_skill):
+    """Write an open plugin with these skills."""
+
+    def write_open(*skills, text=OPEN):
+        folder = tmp_path / "plugins" / "demo"
+        folder.mkdir(exist_ok=True)
+        (folder / "plugin.json").write_text(text)
+        for name in skills:
+            write_skill(folder / "skills", name)
+
+    return write_open
+
+
+def test_a_pass_that_finds_nothing_new_returns_the_generation_before(
+    run, write_skill, write_plugin, tmp_path
+):
+    write_skill(tmp_path / "skills", "pdf")
+    write_plugin(tmp_path / "plugins", "demo")
+    first = run()
+    assert [*first[1].skills, *first[1].plugins] == ["pdf", "demo"]
+    second = run(first)
+    assert second[1] is first[1]
+    assert run(second, dirty=frozenset())[1] is first[1]
+
+
+def test_only_what_is_dirty_is_read_again(run, write_skill, tmp_path):
+    write_skill(tmp_path / "skills", "one")
+    write_skill(tmp_path / "skills", "two")
+    first = run()
+    for name in ("one", "two"):
+        write_skill(tmp_path / "skills", name, description="Other.")
+    dirty = frozenset({str(tmp_path / "skills" / "one" / "SKILL.md")})
+    _, catalog = run(first, dirty=dirty)
+    assert [entry.description for entry in catalog.all_skills] == ["Other.", "Does a thing."]
+    assert (catalog.generation, catalog.skills["two"].generation) == (2, 1)
+
+
+def test_a_broken_edit_settles_before_it_counts(run, write_skill, tmp_path):
+    write_skill(tmp_path / "skills", "pdf")
+    first = run()
+    folder = write_skill(tmp_path / "skills", "pdf", text="torn")
+    settling, catalog = run(first, patient=True)
+    assert catalog is first[1]
+    assert settling.watched().unsettled == {str(folder)}
+    settled, catalog = run((settling, catalog), settle=0.0, patient=True)
+    assert (catalog.skills["pdf"].state, settled.settling) == (Status.STALE, frozenset())
+
+
+def test_of_a_rejected_open_plugin_nothing_more_is_discovered(run, write_open):
+    write_open("one")
+    first = run()
+    write_open("one", "two", text="{")
+    rejected, catalog = run(first)
+    assert catalog.plugins["demo"].state is Status.STALE
+    assert list(catalog.skills) == ["one"]
+    write_open("one", "two")
+    _, catalog = run((rejected, catalog), dirty=frozenset({catalog.plugins["demo"].path}))
+    assert list(catalog.skills) == ["one", "two"]
+
+
+def test_while_an_open_plugin_settles_nothing_more_is_discovered_either(run, write_open):
+    write_open("one")
+    first = run()
+    write_open("one", "two", text="{")
+    settling, catalog = run(first, patient=True)
+    assert (list(catalog.skills), catalog.plugins["demo"].state) == (["one"], Status.OK)
+    assert settling.watched().unsettled
+
+
+def test_what_is_wrong_with_the_sources_is_in_the_catalog(given, tmp_path):
+    there = tuple(search_root(tmp_path / str(holds), holds) for holds in RootKind)
+    wanted = given(places=there, entry_points=frozenset({"nothing-of-that-name"})).wanted
+    _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    codes = [item.code for item in catalog.source_diagnostics]
+    assert codes == ["source-missing", "source-missing", "plugin-not-installed"]
+
+
+def test_a_watch_observes_the_skills_of_plugins_that_are_served(run, write_open, tmp_path):
+    write_open("one")
+    now, _ = run()
+    roots = {str(tmp_path / name) for name in ("skills", "plugins", "plugins/demo/skills")}
+    assert set(now.watched().roots) == roots
+
+
+def test_what_the_user_disables_is_not_served(given, write_skill, tmp_path):
+    write_skill(tmp_path / "skills", "pdf")
+    write_skill(tmp_path / "skills", "xlsx")
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "satchel.toml").write_text('disable = ["pdf"]\n')
+    places = (search_root(tmp_path / "skills", RootKind.SKILLS),)
+    now, catalog = reconcile(
+        given(places=places).wanted, ScanCache(), Catalog(), ReconcileOptions()
+    )
+    assert [str(entry.state) for entry in catalog.all_skills] == ["disabled", "ok"]
+    assert str(tmp_path / "c" / "satchel.toml") in [path for path, _ in now.watched().installed]
+
+
+def test_a_package_that_is_not_installed_is_reported_with_its_near_misses(given, monkeypatch):
+    scan = SimpleNamespace(findings=(package(),), diagnostics=(), stamps=(), awaited=())
+    monkeypatch.setattr(reconcile, "scan_distributions", lambda _folders, _before: scan)
+    monkeypatch.setattr(reconcile, "scan_packages", lambda *_: {})
+    wanted = given(run_code=False, entry_points=frozenset({"acme", "acmi", "zzz"})).wanted
+    _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
+    assert [(item.where.path, item.fix) for item in catalog.source_diagnostics] == [
+        ("entry point acmi", "did you mean acme?"),
+        ("entry point zzz", "pip install the package that has it"),
+    ]
+
+
+@pytest.mark.parametrize("state", [Status.OK, Status.DISABLED])
+def test_a_watch_observes_an_edited_package_only_while_it_is_used(tmp_path, state):
+    found = PackageFinding(installed=package(), edited=LocatedModule("acme", str(tmp_path)))
+    supply = replace(read_package(found, (0,)), state=state)
+    now = ScanCache(
+        scan=Scan(packages={("acme-tools", "acme"): found}),
+        imported=Imported(supplies={unit_of(supply): supply}),
+    )
+    assert now.watched().roots == ((str(tmp_path),) if state is Status.OK else ())
+
+
+def package():
+    path = "/site/acme_tools-1.0.dist-info"
+    return DistributionFinding(
+        name="acme",
+        value="acme",
+        distribution="acme-tools",
+        version="1.0",
+        summary="",
+        path=path,
+        digest="1",
+        files=(),
+    )

@@ -1,0 +1,172 @@
+"""What becomes of a plugin whose process says what it brings; no process is started."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from satchel.catalog import PluginContribution, Status
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.formats import ConfigField
+from satchel.settings import Limits
+from satchel.sources import (
+    Configuration,
+    PluginFinding,
+    Precedence,
+    RootKind,
+    scan_plugins,
+    search_root,
+)
+from satchel.sources.plugin_formats import PluginFormat, policy_of
+from satchel.workers import WorkerHandle, load_worker, with_health
+
+TOOL = {
+    "call": "act", "name": "act", "description": "Act.", "parameters": {"type": "object"},
+    "output": None, "annotations": {}, "examples": (), "timeout": None, "idempotent": False,
+    "background": False, "groups": (), "takes_context": False,
+    "version": "1", "path": "tools.py", "contract": None,
+}  # fmt: skip
+ABOUT = {
+    "tools": [TOOL], "offers": [], "groups": [], "skills": (), "sections": (), "state": "ok",
+    "diagnostics": [],
+}  # fmt: skip
+DOWN = make_diagnostic("plugin-worker-down", Where("/p"), "it ended with token-1", "wait")
+
+
+class Processes:
+    """Stands in for `WorkerPool`: each start takes the next of what processes say."""
+
+    limits = Limits()
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.started = []
+
+    def start(self, name, server, values):
+        self.started.append(dict(values))
+        answer = self.answers.pop(0)
+        trouble = answer if not isinstance(answer, dict) else None
+        about = answer if isinstance(answer, dict) else {}
+        listing = SimpleNamespace(about=about, diagnostics=())
+        offer = SimpleNamespace(trouble=trouble, listing=listing, is_up=trouble is None)
+        return WorkerHandle(SimpleNamespace(offer=offer), values)
+
+
+@pytest.fixture
+def found(tmp_path, write_plugin) -> PluginFinding:
+    write_plugin(tmp_path, "demo", "isolation: process\n", tools="X = 1\n")
+    (finding,) = scan_plugins(search_root(tmp_path, RootKind.PLUGINS), Limits()).findings.values()
+    return finding
+
+
+@pytest.fixture
+def load(found):
+    def load(processes, read=None, **values):
+        read = read or supply()
+
+        def configured(of):
+            given = {item.key: item.default for item in of.config} | values
+            return Configuration(plugin="demo", path="/c/demo.env", values=given, fields=of.config)
+
+        return load_worker(read, found, configured, processes)
+
+    return load
+
+
+def supply(**parts) -> PluginContribution:
+    return PluginContribution(
+        name="demo",
+        source="plugins",
+        scope=Precedence.EXPLICIT,
+        path="/p",
+        unit="/p",
+        rank=(),
+        digest="1",
+        **parts,
+    )
+
+
+def test_what_the_process_says_is_what_the_plugin_brings(load):
+    made = load(Processes(ABOUT))
+    assert (made.state, [tool.name for tool in made.tools]) == (Status.OK, ["act"])
+    assert isinstance(made.code, WorkerHandle)
+
+
+@pytest.mark.parametrize("state", [Status.DEGRADED, Status.HELD])
+def test_the_state_that_the_process_finds_is_kept_with_what_it_serves(load, state):
+    made = load(Processes(ABOUT | {"state": str(state)}))
+    assert (made.state, len(made.tools)) == (state, 1)
+
+
+def test_of_what_failed_there_nothing_is_taken(load):
+    problem = make_diagnostic(
+        "plugin-import-failed", Where("/p/tools.py", 3), "ValueError: no"
+    ).as_dict()
+    made = load(Processes(ABOUT | {"state": "failed", "diagnostics": [problem]}))
+    assert (made.state, made.tools, made.code) == (Status.FAILED, (), None)
+    assert [(item.code, item.where.line) for item in made.diagnostics] == [
+        ("plugin-import-failed", 3)
+    ]
+
+
+def test_a_process_that_does_not_come_up_fails_its_plugin_without_its_secrets(load):
+    made = load(Processes(DOWN), token="token-1")
+    (problem,) = made.diagnostics
+    assert (made.state, problem.code) == (Status.FAILED, "plugin-worker-down")
+    assert "token-1" not in problem.message
+    assert "when it changes" in problem.fix
+
+
+def test_of_an_open_plugin_only_the_extension_fails(load):
+    made = load(Processes(DOWN), supply(policy=policy_of(PluginFormat.OPEN)))
+    assert made.state is Status.DEGRADED
+
+
+@pytest.mark.parametrize("state", ["fine", None, 3])
+def test_a_process_that_talks_nonsense_fails_its_plugin(load, state):
+    made = load(Processes(ABOUT | {"state": state}))
+    assert (made.state, [item.code for item in made.diagnostics]) == (
+        Status.FAILED,
+        ["plugin-worker-down"],
+    )
+
+
+def test_a_process_whose_code_declares_fields_is_started_with_their_values(load):
+    declared = {"name": "LEVEL", "default": "high", "options": ()}
+    processes = Processes({"fields": [declared]}, ABOUT)
+    made = load(processes)
+    assert processes.started == [{}, {"level": "high"}]
+    assert ([item.key for item in made.config], made.state) == (["level"], Status.OK)
+
+
+def test_a_field_that_is_known_does_not_start_it_again(load):
+    known = (ConfigField(name="LEVEL", default="low"),)
+    declared = {"name": "LEVEL", "default": "high", "options": ()}
+    processes = Processes(ABOUT | {"fields": [declared]})
+    load(processes, supply(config=known))
+    assert processes.started == [{"level": "low"}]
+
+
+def test_a_value_that_json_would_change_is_not_sent(load):
+    processes = Processes(ABOUT)
+    made = load(processes, level=1, thing=object())
+    assert processes.started == [{"level": 1}]
+    assert [(item.code, "'thing'" in item.message) for item in made.diagnostics] == [
+        ("plugin-not-isolated", True)
+    ]
+
+
+def test_health_is_that_of_the_process_which_serves(load):
+    good = load(Processes(ABOUT))
+    assert with_health(good, None) is good
+    good.code.offer.trouble = DOWN
+    sick = with_health(good, None)
+    assert [item.code for item in sick.diagnostics] == ["plugin-worker-down"]
+    assert with_health(sick, None) is sick
+    broken = supply(state=Status.FAILED)
+    assert [item.code for item in with_health(broken, good).diagnostics] == ["plugin-worker-down"]
+    for state in (Status.DISABLED, Status.REVOKED, Status.HELD):
+        off = replace(broken, state=state)
+        assert with_health(off, good) is off
+    good.code.offer.trouble = None
+    assert with_health(sick, None).diagnostics == ()
