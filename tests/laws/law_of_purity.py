@@ -62,7 +62,7 @@ PURE = {
     "prompt": {"re.IGNORECASE", "re.compile", "string.Formatter"},
     "runtime": {
         *("inspect.isawaitable", "inspect.iscoroutinefunction", "inspect.signature"),
-        *("json.dumps", "fnmatch.fnmatchcase", "math.ceil"),
+        *("json.dumps", "math.ceil"),
         *("itertools.dropwhile", "heapq.heappop", "heapq.heappush", "collections.deque"),
     },
     "search": {"itertools.pairwise", "re.compile", "unicodedata.normalize"},
@@ -137,6 +137,13 @@ EXCEPTIONS = {
         "one class is made when pydantic is first needed, and is then always the same",
         {"functools.cache"},
     ),
+    "runtime.event_loop_thread": (
+        "it is the thread",
+        {
+            *("asyncio", "concurrent.futures.Future", "os.getpid"),
+            *("threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"),
+        },
+    ),
     "runtime.drive": (
         "it waits in place of a task, with a time limit",
         {
@@ -148,10 +155,8 @@ EXCEPTIONS = {
     "plugins.life": (
         "startup and shutdown are told with a time limit; coroutines get a loop of their own",
         {
-            *("asyncio.all_tasks", "asyncio.gather", "asyncio.new_event_loop"),
-            *("asyncio.run_coroutine_threadsafe", "asyncio.set_event_loop"),
-            *("contextlib.suppress", "inspect.isawaitable", "logging.getLogger"),
-            *("threading.Lock", "threading.Thread", "threading.main_thread", "pluggy"),
+            *("inspect.isawaitable", "logging.getLogger", "pluggy"),
+            *("threading.Lock", "threading.main_thread"),
             "threading.current_thread",
             "signal",
             "satchel.sources",
@@ -194,11 +199,15 @@ EXCEPTIONS = {
     "runtime.processes": (
         "it runs a program to its end, in time",
         {
-            *("asyncio.Event", "asyncio.get_running_loop", "asyncio.sleep", "asyncio.timeout"),
+            *("asyncio.Event", "asyncio.get_running_loop", "asyncio.timeout"),
             *("codecs.getincrementaldecoder", "contextlib", "errno.E2BIG", "sys.platform"),
-            *("os.environ.items", "os.killpg", "os.read", "os.set_blocking"),
+            *("os.environ.items", "os.read", "os.set_blocking"),
             *("subprocess.DEVNULL", "subprocess.PIPE", "subprocess.Popen", "threading.Thread"),
         },
+    ),
+    "runtime.process_group": (
+        "it ends processes, and waits for that",
+        {"asyncio.get_running_loop", "asyncio.sleep", "os.killpg", "sys.platform"},
     ),
     "runtime.scripts": (
         "it looks at a script, and for the program that runs it",
@@ -304,13 +313,6 @@ EXCEPTIONS = {
         {"itertools.chain", "itertools.islice", "re.compile"},
     ),
     "remote.fleet": ("files of skills come as from a folder", {"satchel.sources"}),
-    "remote.loop": (
-        "it is the thread",
-        {
-            *("threading.Event", "threading.Lock", "threading.Thread", "threading.current_thread"),
-            "os.getpid",
-        },
-    ),
     "remote.opening": (
         "it opens the ways to servers, and hears what processes say",
         {
@@ -329,10 +331,6 @@ EXCEPTIONS = {
         "it remembers what servers said first",
         {"json.loads", "satchel.sources"},
     ),
-    "remote.process": (
-        "it runs a program to speak with it",
-        {"os.killpg", "signal.SIGKILL", "signal.SIGTERM", "sys.platform"},
-    ),
     "remote.reading": (
         "it takes files out of messages, and keeps some",
         {
@@ -349,8 +347,8 @@ EXCEPTIONS = {
         },
     ),
     "remote.supplying": (
-        "tools are chosen by patterns",
-        {"fnmatch.fnmatchcase", "satchel.sources", "shlex.quote"},
+        "pins are files, and a fix is a command",
+        {"satchel.sources", "shlex.quote"},
     ),
     "remote.skills": (
         "it judges what strangers list as what is found in a folder",
@@ -467,7 +465,7 @@ EXCEPTIONS = {
     "mcp": (
         "it is a face, and the room of the protocol's SDK",
         {
-            *("asyncio", "anyio", "contextlib", "fnmatch.fnmatchcase", "functools.partial"),
+            *("asyncio", "anyio", "contextlib", "functools.partial"),
             *("hashlib", "importlib.metadata.version", "json", "mcp", "mcp_types", "pydantic"),
             *("re.compile", "satchel.sources", "urllib.parse", "base64.b64encode", "yaml"),
         },

@@ -14,8 +14,9 @@ from satchel.plugins import (
 from satchel.sources import (
     Configuration,
     Selection,
+    Stamp,
+    StampedPath,
     configuration_path,
-    folder_stamps,
 )
 
 
@@ -28,7 +29,7 @@ class ConfigBinder:
     supplies: tuple[PluginContribution, ...]
     choices: Selection
     sound: dict[Unit, PluginContribution] = field(default_factory=dict)
-    files: list[tuple[str, tuple[int, int, int]]] = field(default_factory=list)
+    files: list[StampedPath] = field(default_factory=list)
     """The files that were looked for, with their stamps."""
 
     def all(self) -> tuple[dict[Unit, BoundPlugin], dict[Unit, PluginContribution]]:
@@ -78,7 +79,7 @@ class ConfigBinder:
     def _configured(self, plugin: str, fields: tuple[ConfigField, ...]) -> Configuration:
         # Stamped first: what changes while it is read is read again.
         path = configuration_path(plugin, self.wanted.settings.config_folder)
-        self.files.extend(folder_stamps([path]))
+        self.files.append((path, Stamp.at(path)))
         return self.wanted.configuration(plugin, fields, self.choices)
 
 

@@ -19,6 +19,7 @@ from satchel.sources import (
     SearchRoot,
     Selection,
     SkillScan,
+    StampedPath,
     WatchTargets,
 )
 
@@ -49,7 +50,7 @@ class ScanCache:
     fitted: Mapping[Unit, BoundPlugin] = field(default_factory=dict)
     sound: Mapping[Unit, PluginContribution] = field(default_factory=dict)
     """The newest good version of each plugin, before it was fitted."""
-    config_files: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    config_files: tuple[StampedPath, ...] = ()
     """Configuration files that were looked for, with the stamps they had."""
     choices: Selection = field(default_factory=Selection)
     servers: Mapping[str, ServerContribution] = field(default_factory=dict)
@@ -90,7 +91,7 @@ class ScanCache:
             ),
         )
 
-    def _pins(self) -> Iterable[tuple[str, tuple[int, int, int]]]:
+    def _pins(self) -> Iterable[StampedPath]:
         stamps = (made.offered.verdict.stamp for made in self.servers.values())
         return (stamp for stamp in stamps if stamp is not None)
 

@@ -10,12 +10,11 @@ from satchel.sources.configuration import (
 from satchel.sources.distributions import (
     DistributionFinding,
     DistributionScan,
-    folder_stamps,
     installed_folders,
     normalized,
     scan_distributions,
 )
-from satchel.sources.file_reader import UnitFile
+from satchel.sources.file_reader import Stamp, StampedPath, UnitFile
 from satchel.sources.importer import ImportedCode, import_distribution, import_folder
 from satchel.sources.package_scan import PackageFinding, scan_packages
 from satchel.sources.plugin_findings import (
@@ -73,11 +72,12 @@ __all__ = [
     "Precedence",
     "SkillFinding",
     "SkillScan",
+    "Stamp",
+    "StampedPath",
     "UnitFile",
     "WatchTargets",
     "selection_path",
     "configuration_path",
-    "folder_stamps",
     "format_of",
     "guarded",
     "change_events",
