@@ -11,9 +11,10 @@ import pytest
 from satchel import FunctionTool, Satchel, Tool
 from satchel.catalog import Catalog, CatalogStore
 from satchel.groups import Activation, view_of
+from satchel.names import NamePatterns
 from satchel.prompt import SkillPrompt
 from satchel.settings import Limits
-from satchel.shared import PackedValue, SharedState, SharedView, packed
+from satchel.shared import Memo, PackedValue, SharedState
 
 MAPS = Activation(on=frozenset({"maps"}))
 
@@ -54,12 +55,16 @@ def with_groups(shared: SharedState, *names: str) -> None:
     shared.publish(app.catalog)
 
 
-def test_sessions_with_the_same_groups_active_share_a_scene(shared):
+def test_sessions_with_the_same_groups_active_share_a_view(shared):
     with_groups(shared, "maps", "web")
-    assert shared.scene(Activation()) is shared.scene(Activation())
-    assert shared.scene(MAPS) is shared.scene(Activation().activate("maps"))
-    assert shared.scene(MAPS) is shared.scene(MAPS.deactivate("web"))
-    assert shared.scene(MAPS) is not shared.scene(Activation())
+
+    def view(activation):
+        return shared.scene(activation).view
+
+    assert view(Activation()) is view(Activation())
+    assert view(MAPS) is view(Activation().activate("maps"))
+    assert view(MAPS) is view(MAPS.deactivate("web"))
+    assert view(MAPS) is not view(Activation())
 
 
 def test_scenes_in_which_no_skill_comes_or_goes_share_their_skills(shared, tmp_path, write_skill):
@@ -121,7 +126,7 @@ def test_a_scene_that_somebody_holds_stays_as_it_was(shared):
     before = held.catalog
     shared.publish(Catalog(7))
     assert held.catalog is before
-    assert shared.scene(MAPS) is not held
+    assert shared.scene(MAPS).catalog.generation == 7
 
 
 def test_a_generation_is_let_go_when_the_next_is_published(shared):
@@ -149,57 +154,64 @@ def test_a_session_that_idles_holds_no_generation():
     assert "count" not in str(session.schemas())
 
 
-def test_there_is_a_most_of_scenes_that_are_kept(shared, monkeypatch):
-    monkeypatch.setattr("satchel.shared._MOST", 16)
-    with_groups(shared, "maps", *(f"g{number}" for number in range(30)))
-    first = ref(shared.scene(MAPS).once("key", Held))
-    for number in range(30):
-        shared.scene(Activation(on=frozenset({f"g{number}"})))
-    gc.collect()
-    assert first() is None
-    scene = shared.scene(MAPS)
-    assert shared.scene(MAPS) is scene
+def test_what_is_made_of_a_scene_is_for_those_who_see_the_same(shared):
+    with_groups(shared, "maps", "web")
+    assert shared.scene(MAPS).once("key", lambda: 1) == 1
+    assert shared.scene(MAPS.deactivate("web")).once("key", lambda: 2) == 1
+    assert shared.scene(Activation()).once("key", lambda: 3) == 3
+    assert shared.newest.once("key", lambda: 4) == 4
+
+
+def test_sessions_that_see_a_part_of_the_tools_share_the_schemas_of_all(shared):
+    app, made = Satchel(), Counting()
+    app.register_tool(made)
+    shared.publish(app.catalog)
+    made.asked.clear()
+    part = shared.scene(Activation(), NamePatterns(enable=("c*",)))
+    assert part.view.by_name.keys() == {"count"}
+    part.generation.schema(made, "openai")
+    shared.newest.schema(made, "openai")
+    assert made.asked == ["openai"]
 
 
 # ---- what is made once --------------------------------------------------------------------
 
 
-def test_what_is_made_of_a_scene_is_made_once_for_each_key():
-    scene, made = SharedView(Catalog(), view_of(Catalog(), Activation())), []
+def test_what_is_asked_for_is_made_once_for_each_key():
+    known, made = Memo(), []
 
     def make() -> int:
         made.append(1)
         return len(made)
 
-    assert [scene.once(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
+    assert [known.once(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
 
 
 def test_an_answer_of_none_is_an_answer():
-    scene, made = SharedView(Catalog(), view_of(Catalog(), Activation())), []
+    known, made = Memo(), []
     for _ in range(2):
-        assert scene.once("key", lambda: made.append(1)) is None
+        assert known.once("key", lambda: made.append(1)) is None
     assert made == [1]
 
 
 def test_a_make_that_fails_is_tried_again():
-    scene = SharedView(Catalog(), view_of(Catalog(), Activation()))
+    known = Memo()
     with pytest.raises(ZeroDivisionError):
-        scene.once("key", lambda: 1 // 0)
-    assert scene.once("key", lambda: 7) == 7
+        known.once("key", lambda: 1 // 0)
+    assert known.once("key", lambda: 7) == 7
 
 
-def test_a_make_may_ask_the_same_scene():
-    scene = SharedView(Catalog(), view_of(Catalog(), Activation()))
-    assert scene.once("outer", lambda: scene.once("inner", lambda: 1) + 1) == 2
-    assert scene.once("inner", lambda: 9) == 1
+def test_a_make_may_ask_for_another():
+    known = Memo()
+    assert known.once("outer", lambda: known.once("inner", lambda: 1) + 1) == 2
+    assert known.once("inner", lambda: 9) == 1
 
 
-def test_there_is_a_most_of_answers_that_are_kept(monkeypatch):
-    monkeypatch.setattr("satchel.shared._MOST", 256)
-    scene = SharedView(Catalog(), view_of(Catalog(), Activation()))
-    first = ref(scene.once(0, Held))
+def test_there_is_a_most_of_answers_that_are_kept():
+    known = Memo(256)
+    first = ref(known.once(0, Held))
     for key in range(1, 300):
-        scene.once(key, Held)
+        known.once(key, Held)
     gc.collect()
     assert first() is None
 
@@ -232,7 +244,7 @@ def test_the_schema_of_a_tool_that_went_is_let_go(shared):
     app = Satchel()
     app.register_tool(Counting())
     shared.publish(app.catalog)
-    shared.schema(app.catalog.tools["count"].tool, "openai")
+    shared.newest.schema(app.catalog.tools["count"].tool, "openai")
     gone = ref(app.catalog.tools["count"].tool)
     app.remove_tool("count")
     shared.publish(app.catalog)
@@ -242,9 +254,9 @@ def test_the_schema_of_a_tool_that_went_is_let_go(shared):
 
 def test_whoever_gets_a_schema_may_change_it(shared):
     made = Counting()
-    first = shared.schema(made, "openai")
+    first = shared.newest.schema(made, "openai")
     first["function"]["parameters"]["properties"]["mine"] = {}
-    assert shared.schema(made, "openai") == made.to_schema("openai") != first
+    assert shared.newest.schema(made, "openai") == made.to_schema("openai") != first
 
 
 def test_no_two_sessions_share_a_list_of_schemas():
@@ -302,10 +314,6 @@ def test_what_cannot_be_pickled_is_copied_all_the_same():
 def test_what_can_neither_be_pickled_nor_copied_says_so():
     with pytest.raises(TypeError, match="lock"):
         PackedValue(threading.Lock()).unpacked()
-
-
-def test_several_values_are_packed_into_one_list():
-    assert packed(iter([1, [2]])).unpacked() == [1, [2]]
 
 
 # ---- the rest -----------------------------------------------------------------------------

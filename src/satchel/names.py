@@ -36,23 +36,29 @@ SESSION_TOOLS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NamePatterns:
-    """Names that are chosen by patterns such as `read_*`."""
+    """Names that are enabled or disabled by patterns.
 
-    enable: tuple[str, ...] = ()
-    """If there are any, only what fits one of them is chosen."""
+    A pattern is a name, or a glob such as `read_*` with `*`, `?` and `[...]`. Case matters.
+    """
+
+    enable: tuple[str, ...] | None = None
+    """Only what fits one of these is enabled; `None` enables every name."""
     disable: tuple[str, ...] = ()
-    """What fits one of these is not."""
+    """What fits one of these is disabled, whatever `enable` says."""
 
     @property
     def let_all(self) -> bool:
-        """Tell whether every name is chosen."""
-        return not (self.enable or self.disable)
+        """Tell whether every name is enabled."""
+        return self.enable is None and not self.disable
 
     def lets(self, name: str) -> bool:
-        """Tell whether a name is chosen."""
-        if any(fnmatchcase(name, pattern) for pattern in self.disable):
-            return False
-        return not self.enable or any(fnmatchcase(name, pattern) for pattern in self.enable)
+        """Tell whether a name is enabled."""
+        return not fits(name, self.disable) and (self.enable is None or fits(name, self.enable))
+
+
+def fits(name: str, patterns: Iterable[str]) -> bool:
+    """Tell whether a name fits one of some patterns; see `NamePatterns`."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def skill_name_fault(name: str) -> str:

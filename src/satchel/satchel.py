@@ -34,7 +34,7 @@ from satchel.runtime import Middleware, ScopedMiddleware
 from satchel.server_registry import ServerRegistry
 from satchel.session import Session, SessionOptions
 from satchel.settings import Settings
-from satchel.shared import SharedState
+from satchel.shared import Generation, SharedState
 from satchel.sources import (
     ChangeEvent,
     Precedence,
@@ -47,7 +47,6 @@ from satchel.sources import (
 )
 from satchel.sources.configuration import fixed_folder
 from satchel.tool_registration import (
-    FunctionOptions,
     OnConflict,
     make_tool,
     registered,
@@ -55,7 +54,7 @@ from satchel.tool_registration import (
     supply_of,
 )
 from satchel.tool_registry import ToolRegistry
-from satchel.tools import FunctionTool, Tool, set_extended_model
+from satchel.tools import FunctionTool, Tool, ToolOptions, set_extended_model
 from satchel.watch_thread import Changes, WatchThread
 from satchel.workers import WorkerPool
 
@@ -129,6 +128,11 @@ class Satchel:
         """Return the newest generation; it never changes, a newer one takes its place."""
         return self._shared.catalog
 
+    @property
+    def catalog_cache(self) -> Generation:
+        """Return the newest catalog with the values derived from it, for code that serves it."""
+        return self._shared.newest
+
     def session(
         self,
         *,
@@ -150,7 +154,7 @@ class Satchel:
         the catalog that fit none of the first, if there are any, or one of the second, are not
         there for this conversation. `plan_policy` is `Session.plan_policy`.
         """
-        tools = NamePatterns(_several(enable), _several(disable))
+        tools = NamePatterns(_several(enable) or None, _several(disable))
         options = SessionOptions(
             meta_tool=meta_tool,
             skill_tools=skill_tools,
@@ -200,16 +204,13 @@ class Satchel:
         self,
         tool: Tool | Callable[..., Any],
         *,
-        group: str | Iterable[str] | None = None,
-        name: str | None = None,
-        presets: Mapping[str, Any] | None = None,
         on_conflict: OnConflict = "raise",
-        **options: Unpack[FunctionOptions],
+        **options: Unpack[ToolOptions],
     ) -> Tool:
-        """Add a tool of the host's own; `presets` are values that the model neither sees nor sets.
+        """Add a tool of the host's own.
 
-        Its group, or groups, are `group`, or what `@tool` says, or `basic`. `options` are those of
-        `FunctionTool`. If the host already added a tool of that name, `on_conflict` says what
+        Its group, or groups, are `group`, or what `@tool` says, or `basic`. The other options are
+        for functions. If the host already added a tool of that name, `on_conflict` says what
         happens: `raise` a `ConflictError`, `override` it, `skip` this one, or `rename` this one
         to `name_2`, `name_3` and so on. A plugin's tool of that name is shadowed, but for `skip`
         and `rename`, which mind every tool.
@@ -217,7 +218,8 @@ class Satchel:
         Returns the tool that has the name now. Raises `NotFoundError` for a group that nobody
         described, and `DefinitionError` for what cannot be a tool.
         """
-        made = make_tool(tool, name=name, presets=presets, **options)
+        group = options.pop("group", None)
+        made = make_tool(tool, **options)
         with self._lock:
             made = self._with_state(made)
             where = group_names(group or made.group)

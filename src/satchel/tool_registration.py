@@ -1,35 +1,18 @@
 """What becomes of a tool that the host registers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from copy import copy
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Unpack
 
 from satchel.catalog import HOST, ToolContribution
 from satchel.errors import ConflictError, DefinitionError
-from satchel.tools import FunctionTool, Tool, as_tool
+from satchel.tools import FunctionTool, Tool, ToolOptions, as_tool
 
 OnConflict = Literal["raise", "override", "skip", "rename"]
 """What happens when the host already added a tool of that name."""
 
 
-class FunctionOptions(TypedDict, total=False):
-    """What can be said of a function that becomes a tool; see `FunctionTool`."""
-
-    description: str | None
-    state: Iterable[str] | None
-    timeout: float | None
-    idempotent: bool | None
-    background: bool | None
-    annotations: Mapping[str, Any] | None
-    examples: Sequence[Mapping[str, Any]] | None
-    parameters: Mapping[str, Any] | None
-    postprocess: Callable[..., Any] | None
-    include_long_description: bool
-    include_var_positional: bool
-    include_var_keyword: bool
-
-
-def make_tool(tool: Tool | Callable[..., Any], **options: Any) -> Tool:
+def make_tool(tool: Tool | Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
     """Make a tool of a function. Raises `DefinitionError`, also for options of an object."""
     if not isinstance(tool, Tool):
         return FunctionTool(tool, **options)

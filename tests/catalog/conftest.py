@@ -42,9 +42,9 @@ class Makers:
         place = SearchRoot(
             path=f"/{source}", holds=RootKind.SKILLS, scope=scope, source=source, groups=groups
         )
-        stamp = Stamp(size=1, modified=1, changed=1, inode=1, device=1, settled=True)
+        stamp = Stamp(1, 1, 1, 1, 1)
         read = tuple(
-            UnitFile(name=file, size=len(text), digest=text, stamp=stamp)
+            UnitFile(name=file, size=len(text), digest=text, stamp=stamp, settled=True)
             for file in sorted(("SKILL.md", *files))
         )
         manifest = SkillManifest(

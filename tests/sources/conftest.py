@@ -1,4 +1,4 @@
-"""Folders as strangers leave them, and short ways to age and scan them."""
+"""Folders as strangers leave them, and short ways to scan them."""
 
 import os
 import sys
@@ -36,12 +36,6 @@ def scan(skill_place) -> Callable[..., SkillScan]:
         return scan_skills(skill_place(folder), Limits(**limits), before, dirty)
 
     return scan
-
-
-@pytest.fixture(scope="session")
-def age() -> Callable[[Path], None]:
-    """Give a file or folder an old date of its content; the date of its status stays new."""
-    return lambda path: os.utime(path, (1_000_000_000, 1_000_000_000))
 
 
 @pytest.fixture

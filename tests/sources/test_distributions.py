@@ -5,11 +5,11 @@ import pytest
 
 from satchel.sources import distributions
 from satchel.sources.distributions import (
-    folder_stamps,
     installed_folders,
     normalized,
     scan_distributions,
 )
+from satchel.sources.file_reader import Stamp, stamped
 
 
 @pytest.fixture
@@ -129,9 +129,9 @@ def test_a_metadata_folder_that_vanishes_while_it_is_looked_at_is_nothing(tmp_pa
     assert not distributions._is_installing(str(tmp_path / "gone.dist-info"))
 
 
-def test_a_folder_that_did_not_change_is_not_listed_again(install, site, age, parsed):
+def test_a_folder_that_did_not_change_is_not_listed_again(install, site, later, parsed):
     install(site)
-    age(site)
+    later(3)
     first = scan_distributions([str(site)])
     second = scan_distributions([str(site)], first)
     assert parsed == ["acme-1.0.dist-info"]
@@ -148,11 +148,11 @@ def test_a_folder_that_changed_just_now_is_listed_again(install, site, parsed):
     assert parsed == ["acme-1.0.dist-info"] * 2
 
 
-def test_only_the_folder_that_changed_is_listed_again(install, tmp_path, age, parsed):
+def test_only_the_folder_that_changed_is_listed_again(install, tmp_path, later, parsed):
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         install(folder, folder.name, f"[satchel.plugins]\n{folder.name} = x\n")
-        age(folder)
+    later(3)
     first = scan_distributions(map(str, folders))
     parsed.clear()
     install(folders[1], "three", "[satchel.plugins]\nthree = x\n")
@@ -161,9 +161,9 @@ def test_only_the_folder_that_changed_is_listed_again(install, tmp_path, age, pa
     assert [item.name for item in second.findings] == ["one", "three", "two"]
 
 
-def test_what_was_uninstalled_is_gone(install, site, age):
+def test_what_was_uninstalled_is_gone(install, site, later):
     info = install(site)
-    age(site)
+    later(3)
     first = scan_distributions([str(site)])
     for path in info.iterdir():
         path.unlink()
@@ -231,14 +231,14 @@ def test_the_digest_changes_with_the_metadata_and_the_record(install, site):
 def test_a_folder_that_is_missing_holds_nothing_and_has_a_stamp(tmp_path):
     folder = str(tmp_path / "absent")
     scan = scan_distributions([folder])
-    assert (scan.findings, scan.stamps) == ((), ((folder, (0, 0, 0)),))
+    assert (scan.findings, scan.stamps) == ((), ((folder, Stamp()),))
 
 
 def test_stamps_say_whether_something_was_installed(install, site):
     scan = scan_distributions([str(site)])
-    assert folder_stamps([str(site)]) == scan.stamps
+    assert stamped([str(site)]) == scan.stamps
     os.utime(site, (1, 1))
-    assert folder_stamps([str(site)]) != scan.stamps
+    assert stamped([str(site)]) != scan.stamps
 
 
 def test_only_folders_of_the_module_path_are_searched_each_once(tmp_path, monkeypatch):

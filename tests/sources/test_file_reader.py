@@ -1,11 +1,13 @@
 import os
 import socket
 import threading
+from dataclasses import replace
 
 import pytest
 
 from satchel.sources.file_reader import (
     Stamp,
+    UnitFile,
     UnreadableFileError,
     digest_of,
     is_inside,
@@ -82,12 +84,15 @@ def test_a_name_is_utf8_or_not():
 # ---- stamps -------------------------------------------------------------------------------
 
 
-def test_a_stamp_vouches_only_for_a_file_that_was_settled(tmp_path, later):
+def test_a_file_is_unchanged_only_if_it_was_settled_when_it_was_read(tmp_path, later):
     path = tmp_path / "f"
     path.write_text("x")
-    assert not Stamp.of(path.stat()).vouches_for(path.stat())
+    stamp = Stamp.of(path.stat())
+    young = UnitFile(name="f", size=1, digest="", stamp=stamp, settled=stamp.is_settled())
     later(3)
-    assert Stamp.of(path.stat()).vouches_for(path.stat())
+    old = replace(young, settled=stamp.is_settled())
+    assert not young.is_unchanged(path.stat())
+    assert old.is_unchanged(path.stat())
 
 
 def test_a_file_from_the_future_is_never_settled(tmp_path, later):
@@ -95,11 +100,11 @@ def test_a_file_from_the_future_is_never_settled(tmp_path, later):
     path.write_text("x")
     os.utime(path, (9_000_000_000, 9_000_000_000))
     later(100)
-    assert not Stamp.of(path.stat()).settled
+    assert not Stamp.of(path.stat()).is_settled()
 
 
 @pytest.mark.parametrize("change", ["size", "time", "inode"])
-def test_a_stamp_does_not_vouch_for_another_content(tmp_path, later, change):
+def test_another_content_has_another_stamp(tmp_path, later, change):
     later(3)
     path = tmp_path / "f"
     path.write_text("x")
@@ -112,4 +117,8 @@ def test_a_stamp_does_not_vouch_for_another_content(tmp_path, later, change):
         (tmp_path / "g").write_text("y")
         os.utime(tmp_path / "g", ns=(stamp.modified, stamp.modified))
         (tmp_path / "g").replace(path)
-    assert not stamp.vouches_for(path.stat())
+    assert Stamp.at(str(path)) != stamp
+
+
+def test_what_is_missing_has_the_stamp_of_nothing(tmp_path):
+    assert Stamp.at(str(tmp_path / "f")) == Stamp()

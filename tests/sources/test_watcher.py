@@ -10,7 +10,7 @@ import pytest
 
 from satchel.settings import WatchTimings
 from satchel.sources import WatchTargets, change_events, watcher
-from satchel.sources.distributions import folder_stamps
+from satchel.sources.file_reader import stamped
 
 # Nothing happens by itself within a test, unless the test asks for it.
 CALM = WatchTimings(
@@ -316,7 +316,7 @@ def test_a_package_that_is_installed_is_noticed(watch, tmp_path):
     site.mkdir()
     os.utime(site, (1, 1))
     watched = watch()
-    watched.watched = replace(watched.watched, installed=folder_stamps([str(site)]))
+    watched.watched = replace(watched.watched, installed=stamped([str(site)]))
     watched.next()
     (site / "acme.dist-info").mkdir()
     assert watched.next().paths is None

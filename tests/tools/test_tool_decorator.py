@@ -4,7 +4,7 @@ from functools import partial, wraps
 import pytest
 
 from satchel.errors import DefinitionError
-from satchel.tools import ToolOptions, tool
+from satchel.tools import tool
 from satchel.tools.tool_decorator import options_of
 
 
@@ -30,16 +30,19 @@ def test_the_options_are_remembered():
     @tool(name="plus", description="Adds.", group="maths", timeout=2)
     def add(): ...
 
-    assert options_of(add) == ToolOptions(
-        name="plus", description="Adds.", group="maths", timeout=2
-    )
+    assert options_of(add) == {
+        "name": "plus",
+        "description": "Adds.",
+        "group": "maths",
+        "timeout": 2,
+    }
 
 
 def test_a_bare_decorator_leaves_every_choice_to_the_function():
     @tool
     def add(): ...
 
-    assert options_of(add) == ToolOptions()
+    assert options_of(add) == {}
 
 
 def test_an_unmarked_thing_has_no_options():
@@ -65,15 +68,15 @@ def test_marking_a_wrapper_again_leaves_the_wrapped_function_alone():
     @wraps(add)
     def slowly(): ...
 
-    assert options_of(slowly) == ToolOptions(name="slow_plus")
-    assert options_of(add) == ToolOptions(name="plus")
+    assert options_of(slowly) == {"name": "slow_plus"}
+    assert options_of(add) == {"name": "plus"}
 
 
 def test_a_partial_carries_the_mark_of_its_function():
     @tool(name="plus")
     def add(a): ...
 
-    assert options_of(partial(add, a=1)) == ToolOptions(name="plus")
+    assert options_of(partial(add, a=1)) == {"name": "plus"}
 
 
 def test_static_and_class_methods_are_marked_where_the_class_finds_the_mark():
@@ -86,8 +89,8 @@ def test_static_and_class_methods_are_marked_where_the_class_finds_the_mark():
         @classmethod
         def subtract(cls): ...
 
-    assert options_of(Maths.add) == ToolOptions(name="plus")
-    assert options_of(Maths.subtract) == ToolOptions(name="minus")
+    assert options_of(Maths.add) == {"name": "plus"}
+    assert options_of(Maths.subtract) == {"name": "minus"}
 
 
 class Proxy:
@@ -115,7 +118,7 @@ def test_a_bad_name_is_no_error_yet_so_that_the_module_can_be_imported():
     @tool(name="no good")
     def add(): ...
 
-    assert options_of(add) == ToolOptions(name="no good")
+    assert options_of(add) == {"name": "no good"}
 
 
 def test_every_option_is_remembered():
@@ -133,23 +136,28 @@ def test_every_option_is_remembered():
     )
     def add(key): ...
 
-    assert options_of(add) == ToolOptions(
-        name="plus",
-        description="Adds.",
-        group="maths",
-        timeout=2,
-        state=("key",),
-        idempotent=True,
-        background=True,
-        annotations=hints,
-    )
+    assert options_of(add) == {
+        "name": "plus",
+        "description": "Adds.",
+        "state": ("key",),
+        "idempotent": True,
+        "group": "maths",
+        "timeout": 2,
+        "annotations": hints,
+        "background": True,
+    }
+
+
+def test_an_unknown_option_is_refused_like_an_unknown_keyword():
+    with pytest.raises(TypeError, match="unknown options of a tool: nmae"):
+        tool(nmae="plus")
 
 
 def test_a_single_state_name_may_be_given_as_text():
     @tool(state="key")
     def add(key): ...
 
-    assert options_of(add).state == ("key",)
+    assert options_of(add)["state"] == ("key",)
 
 
 def test_a_state_name_that_is_no_parameter_is_refused_with_the_likely_one():
@@ -172,7 +180,7 @@ def test_a_state_name_may_go_into_the_further_arguments():
     @tool(state=["key"])
     def add(**more): ...
 
-    assert options_of(add).state == ("key",)
+    assert options_of(add)["state"] == ("key",)
 
 
 def test_the_state_of_static_and_class_methods_is_that_of_the_function():
@@ -185,7 +193,7 @@ def test_the_state_of_static_and_class_methods_is_that_of_the_function():
         @classmethod
         def subtract(cls, key): ...
 
-    assert options_of(Maths.add).state == options_of(Maths().subtract).state == ("key",)
+    assert options_of(Maths.add)["state"] == options_of(Maths().subtract)["state"] == ("key",)
 
 
 class Callable:
@@ -195,5 +203,5 @@ class Callable:
 def test_a_callable_object_is_marked_itself():
     one, other = Callable(), Callable()
     assert tool(name="plus")(one) is one
-    assert options_of(one) == ToolOptions(name="plus")
+    assert options_of(one) == {"name": "plus"}
     assert options_of(other) is None

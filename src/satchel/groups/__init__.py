@@ -18,14 +18,14 @@ from satchel.groups.view_digest import (
 
 __all__ = [
     "Activation",
-    "ViewDigest",
     "CatalogDigest",
     "View",
+    "ViewDigest",
     "active_in",
     "changes_between",
-    "stable_order",
-    "visible_skills",
-    "digest_view",
     "digest_catalog",
+    "digest_view",
+    "stable_order",
     "view_of",
+    "visible_skills",
 ]

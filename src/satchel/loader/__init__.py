@@ -8,4 +8,4 @@ from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
 from satchel.loader.reconcile import reconcile
 from satchel.loader.scan_cache import ScanCache
 
-__all__ = ["ReconcileOptions", "ScanCache", "LoaderConfig", "reconcile"]
+__all__ = ["LoaderConfig", "ReconcileOptions", "ScanCache", "reconcile"]

@@ -19,6 +19,7 @@ from satchel.sources import (
     SearchRoot,
     Selection,
     SkillScan,
+    StampedPath,
     WatchTargets,
 )
 
@@ -117,7 +118,7 @@ class ScanCache:
             unreadable=tuple(sorted(unreadable)),
         )
 
-    def _pins(self) -> Iterable[tuple[str, tuple[int, int, int]]]:
+    def _pins(self) -> Iterable[StampedPath]:
         stamps = (made.offered.verdict.stamp for made in self.servers.values())
         return (stamp for stamp in stamps if stamp is not None)
 

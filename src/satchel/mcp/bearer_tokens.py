@@ -11,6 +11,7 @@ import stat
 from dataclasses import dataclass
 
 from satchel.errors import SatchelError
+from satchel.sources.file_reader import Stamp
 
 SHORTEST = 16
 """Characters of the shortest token that is taken: a shorter one could be guessed."""
@@ -58,13 +59,13 @@ class BearerTokens:
 
     def _refresh(self) -> None:
         try:
-            if _stamp(os.stat(self._path)) != self._stamp:
+            if Stamp.of(os.stat(self._path)) != self._stamp:
                 self._stamp, self._credentials = _read(self._path)
         except (OSError, SatchelError):
-            self._stamp, self._credentials = (), ()
+            self._stamp, self._credentials = Stamp(), ()
 
 
-def _read(path: str) -> tuple[tuple[int, ...], tuple[Credential, ...]]:
+def _read(path: str) -> tuple[Stamp, tuple[Credential, ...]]:
     try:
         with open(os.open(path, os.O_RDONLY | _CAREFULLY), "rb") as file:
             status = os.fstat(file.fileno())
@@ -79,7 +80,7 @@ def _read(path: str) -> tuple[tuple[int, ...], tuple[Credential, ...]]:
         raise SatchelError(
             "the token file holds no token", where=path, fix="openssl rand -hex 32 makes one"
         )
-    return _stamp(status), credentials
+    return Stamp.of(status), credentials
 
 
 def _require_usable(path: str, status: os.stat_result) -> None:
@@ -103,7 +104,3 @@ def _credential(path: str, token: str, *groups: str) -> Credential:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-
-
-def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode)

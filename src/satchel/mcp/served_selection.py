@@ -35,7 +35,7 @@ class ServedSelection:
 
     def lets(self, tool: str) -> bool:
         """Tell whether a tool of that name is served if its group is active."""
-        return NamePatterns(self.enable, self.disable).lets(tool)
+        return NamePatterns(self.enable or None, self.disable).lets(tool)
 
     def active_in(self, catalog: Catalog) -> frozenset[str]:
         """Return the groups that are active to begin with."""

@@ -19,6 +19,7 @@ from satchel.names import BASIC_GROUP
 from satchel.prompt.skill_listing import DEFAULT_TEMPLATE, LOADER_TIGHT_TEMPLATE
 from satchel.satchel import Satchel
 from satchel.session import Session, Step
+from satchel.shared import Memo
 from satchel.tools import McpPrompt, McpResource
 
 _TASK_TOOLS = frozenset({"view_task", "wait_task", "cancel_task"})
@@ -69,7 +70,7 @@ Key = tuple[frozenset[str], ClientMode]
 
 
 class ViewCache:
-    """Makes what is shown, and keeps it while the generation is the newest.
+    """Makes what is shown, and keeps it beside the catalog that it is made of.
 
     Clients that are not `local` are not told where skills lie on this machine.
     """
@@ -84,12 +85,10 @@ class ViewCache:
     ) -> None:
         self._app, self.choice, self._is_local = app, choice, local
         self._manifests = manifests
-        self._catalog = app.catalog
-        self._made: dict[Key, ClientView] = {}
         self._lists: dict[Key, Mapping[str, PagedList]] = {}
-        """What was listed of the generation before."""
-        self._first: dict[ClientMode, frozenset[str]] = {}
+        """What was last listed, whatever the generation."""
         self._fitting = DescriptionCache()
+        self._key = object()
 
     def session(self, manner: ClientMode) -> Session:
         """Begin a session with what is active to begin with."""
@@ -110,13 +109,15 @@ class ViewCache:
 
     def first(self, manner: ClientMode) -> frozenset[str]:
         """Return the groups that are active to begin with."""
-        catalog = self._newest()
-        if (active := self._first.get(manner)) is None:
-            active = self.choice.active_in(catalog)
+        cache = self._app.catalog_cache
+
+        def active() -> frozenset[str]:
+            active = self.choice.active_in(cache.catalog)
             if not (manner.can_switch or self.choice.is_fixed):
-                active = with_those_of_skills(catalog, active)
-            self._first[manner] = active
-        return active
+                active = with_those_of_skills(cache.catalog, active)
+            return active
+
+        return cache.once((self._key, manner), active)
 
     def settle(self, session: Session, active: frozenset[str]) -> None:
         """Have exactly these groups active."""
@@ -127,12 +128,10 @@ class ViewCache:
 
     def shown(self, active: Iterable[str], manner: ClientMode) -> ClientView:
         """Return what is shown of the newest generation while these groups are active."""
-        catalog, key = self._newest(), (frozenset(active), manner)
-        made = self._made.pop(key, None) or self._make(catalog, *key)
-        self._made[key] = made  # the last one now
-        if len(self._made) > _MOST:
-            del self._made[next(iter(self._made))]
-        return made
+        cache, key = self._app.catalog_cache, (frozenset(active), manner)
+        # With a bound of its own: what is shown is large, and clients choose the groups.
+        made = cache.once(self._key, lambda: self._begun(cache.catalog))
+        return made.once(key, lambda: self._make(cache.catalog, *key))
 
     def hider(self, catalog: Catalog) -> Callable[[str], str] | None:
         """Return what takes out of a text what is not for the clients, if anything is not."""
@@ -140,14 +139,11 @@ class ViewCache:
             return None
         return lambda text: without_folders(text, catalog.all_skills)
 
-    def _newest(self) -> Catalog:
-        """Return the newest generation, and forget what was made of another."""
-        if (catalog := self._app.catalog) is not self._catalog:
-            self._lists = {key: shown.lists for key, shown in self._made.items()} or self._lists
-            self._catalog, self._made, self._first = catalog, {}, {}
-            offers = (one for plugin in catalog.plugins.values() for one in plugin.supply.offers)
-            self._fitting.forget_all_but([*catalog.all_tools, *offers])
-        return self._catalog
+    def _begun(self, catalog: Catalog) -> Memo:
+        """Return the memo for what is shown of a catalog; forget what was described before."""
+        offers = (one for plugin in catalog.plugins.values() for one in plugin.supply.offers)
+        self._fitting.forget_all_but([*catalog.all_tools, *offers])
+        return Memo(_MOST)
 
     def _make(self, catalog: Catalog, active: frozenset[str], manner: ClientMode) -> ClientView:
         session = self.session(manner)
@@ -171,11 +167,14 @@ class ViewCache:
             ),
         }
         # What says the same is the same list, with the answers that were made of it.
-        before = self._lists.get((active, manner), {})
+        before = self._lists.pop((active, manner), {})
         lists = {
             key: known if (known := before.get(key)) == made else made
             for key, made in lists.items()
         }
+        self._lists[active, manner] = lists  # the last one now
+        if len(self._lists) > _MOST:
+            del self._lists[next(iter(self._lists))]
         instructions = hide(step.prompt())
         return ClientView(
             catalog=catalog,

@@ -16,8 +16,8 @@ from satchel.errors import ConflictError, SatchelError
 from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
 from satchel.mcp_servers.tool_definitions import ToolDefinition
-from satchel.sources.file_reader import UnreadableFileError
-from satchel.sources.state_files import Stamp, StateFile
+from satchel.sources.file_reader import StampedPath, UnreadableFileError
+from satchel.sources.state_files import StateFile
 from satchel.text import one_line, shorten
 from satchel.tools.empty_mapping import NOTHING
 
@@ -54,7 +54,7 @@ class PinVerdict:
 
     odd: Mapping[str, ToolDrift] = NOTHING
     problem: Diagnostic | None = None
-    stamp: Stamp | None = None
+    stamp: StampedPath | None = None
     """That of the file in which the pins stand."""
 
 
@@ -83,7 +83,7 @@ class PinStore:
         self._name, self._way = name, _digest(origin.reached)
         mark = f"-{_digest(origin.source)}" if origin.source else ""
         self._file = StateFile(folder, "mcp-pins", f"{origin.name or name}{mark}.json")
-        self._known: tuple[Stamp, tuple[ToolDefinition, ...], PinVerdict] | None = None
+        self._known: tuple[StampedPath, tuple[ToolDefinition, ...], PinVerdict] | None = None
         self._unkept: PinRecord | None = None
         """What was said at first sight, while it cannot be written down."""
 

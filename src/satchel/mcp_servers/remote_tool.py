@@ -79,12 +79,7 @@ class RemoteTool(Tool):
     async def start(self, arguments: Mapping[str, Any], _context: ToolContext) -> Any:
         """Call the tool with arguments that were checked; while it tells of progress, stream."""
         call = RunningCall(self._begin, self.definition, {**arguments, **self._presets})
-        try:
-            first = await call.next()
-        except BaseException:
-            call.cancel()
-            raise
-        return first if isinstance(first, ToolResult) else call.items(first)
+        return await call.outcome()
 
     async def execute(self, /, **arguments: Any) -> ToolResult:
         """Check the arguments, and return the result. Raises `ArgumentError` and `ToolError`."""
@@ -122,6 +117,15 @@ class RunningCall:
             progress, self._progress = self._progress, None
             if progress is not None:  # not taken already, before the news of it came
                 return ToolChunk(metadata={"progress": dict(progress)})
+
+    async def outcome(self) -> ToolResult | AsyncIterator[ToolChunk | ToolResult]:
+        """Return the result if it comes first, else all that comes."""
+        try:
+            first = await self.next()
+        except BaseException:
+            self.cancel()
+            raise
+        return first if isinstance(first, ToolResult) else self.items(first)
 
     async def items(self, first: ToolChunk | ToolResult) -> AsyncIterator[ToolChunk | ToolResult]:
         """Yield all, and last the result; closing it cancels the call."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from hashlib import blake2b
 from shlex import quote
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from satchel.mcp_servers.server_addresses import RemoteServer
 from satchel.mcp_servers.server_supervisor import ServerSnapshot
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.mcp_servers.tool_naming import fit_tool_name, names_for
-from satchel.names import near_misses
+from satchel.names import NamePatterns, fits, near_misses
 from satchel.sources import Precedence
 from satchel.text import one_line, shorten
 from satchel.tools.empty_mapping import NOTHING
@@ -54,8 +53,7 @@ class ServerConfig:
 
     def wants(self, tool: str) -> bool:
         """Tell whether a tool is wanted."""
-        is_enabled = self.enable is None or _matches(tool, self.enable)
-        return is_enabled and not _matches(tool, self.disable) and tool not in self.removed
+        return tool not in self.removed and NamePatterns(self.enable, self.disable).lets(tool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +215,7 @@ def _unmatched(item: ServerOffer) -> Iterator[Diagnostic]:
     chosen["presets"] = tuple(name for name in carried.presets if name != ALL)
     for what, given in chosen.items():
         for name in given:
-            found = name in names if what == "presets" else any(_matches(n, (name,)) for n in names)
+            found = name in names if what == "presets" else any(fits(n, (name,)) for n in names)
             if not found:
                 yield _unknown(
                     carried, f"{what} names {name!r}, which is no tool of it", name, names
@@ -256,10 +254,6 @@ def _presets(carried: ServerConfig, definition: ToolDefinition) -> dict[str, Any
 def _digest(tools: Iterable[ToolContribution]) -> str:
     text = "\n".join(f"{tool.name} {tool.version}" for tool in tools)
     return blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _matches(tool: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(tool, pattern) for pattern in patterns)
 
 
 def _renamed(item: ServerOffer, definition: ToolDefinition, name: str) -> Diagnostic:

@@ -9,9 +9,9 @@ from typing import Any
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
-from satchel.mcp_servers.server_loop import LoopThread
 from satchel.mcp_servers.server_supervisor import ELSEWHERE, ServerSnapshot, ServerSupervisor
 from satchel.mcp_servers.tool_definitions import ToolDefinition
+from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
 from satchel.tools import ToolResult
@@ -29,7 +29,7 @@ _MOMENT = 0.5
 class ServerHandle:
     """One server of a fleet, for those on other threads."""
 
-    def __init__(self, supervised: ServerSupervisor, thread: LoopThread) -> None:
+    def __init__(self, supervised: ServerSupervisor, thread: EventLoopThread) -> None:
         self._supervised, self._thread = supervised, thread
         self._task: asyncio.Task[None] | None = None
         self._was_awaited = False
@@ -113,7 +113,7 @@ class ServerPool:
 
     def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
         self._limits, self._on_news = limits, on_news
-        self._thread: LoopThread | None = None
+        self._thread: EventLoopThread | None = None
         self._members: list[ServerHandle] = []
         self._leaving: list[ServerHandle] = []
         self._news: asyncio.Event | None = None
@@ -121,7 +121,7 @@ class ServerPool:
 
     def add(self, name: str, server: RemoteServer, *, stateless: bool = False) -> ServerHandle:
         """Take a server under supervision; it is connected to from now on."""
-        thread = self._thread = self._thread or LoopThread()
+        thread = self._thread = self._thread or EventLoopThread("satchel-mcp", _load_sdk)
         supervised = ServerSupervisor(name, server, self._limits, self._note, stateless=stateless)
         member = ServerHandle(supervised, thread)
         self._members.append(member)
@@ -189,3 +189,8 @@ class ServerPool:
                 await in_thread(self._on_news)
             except Exception:
                 _log.exception("news of servers could not be told")
+
+
+def _load_sdk() -> None:
+    """Load the SDK before any time limit runs: it takes a second, or more."""
+    import mcp.client.streamable_http  # noqa: F401

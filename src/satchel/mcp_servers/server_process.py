@@ -4,15 +4,13 @@ Not the client of the SDK: that puts a line together until it ends, so a server 
 its line fills the memory of the host, and holds up all other servers with it.
 """
 
-import os
-import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
 from satchel.mcp_servers.server_addresses import CARRIED, StdioServer, WorkerServer
+from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
 
 if TYPE_CHECKING:
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 _PATIENCE = 2.0
 """Seconds that a process has to end by itself, and then to end when it is told to."""
-
-_STEP = 0.01
 
 _LOOK = 0.1
 """Seconds between two looks at whether a process still runs."""
@@ -120,7 +116,7 @@ async def _watch(process: "Process", heard: Any) -> None:
     while process.returncode is None:  # noqa: ASYNC110 - nothing else tells of it
         await anyio.sleep(_LOOK)
     # What is left of it ends, too, so that all it said is heard.
-    _signal(process, signal.SIGKILL)
+    ProcessGroup(process).kill()
     await anyio.sleep(_PATIENCE)
     heard.close()
 
@@ -130,34 +126,16 @@ async def _end(process: "Process", patience: float) -> None:
     import anyio
 
     assert process.stdin is not None
+    group = ProcessGroup(process)
     try:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             await process.stdin.aclose()
-        if not await _has_ended(process, patience):
-            _signal(process, signal.SIGTERM)
-            await _has_ended(process)
-    finally:  # also for those who do not wait so long
-        _signal(process, signal.SIGKILL)
-        await _has_ended(process)
+        await group.has_exited(patience)
+    except BaseException:  # cancelled: no more time is given
+        group.kill()
+        raise
+    finally:
+        await group.end(_PATIENCE)
         # What it started in a group of its own may hold its pipes open.
         with anyio.move_on_after(_PATIENCE):
             await process.aclose()
-
-
-def _signal(process: "Process", number: int) -> None:
-    """Signal a process and all that it started; its id is that of their group."""
-    with suppress(ProcessLookupError, PermissionError):
-        if sys.platform == "win32":
-            process.kill()
-        else:
-            os.killpg(process.pid, number)
-
-
-async def _has_ended(process: "Process", patience: float = _PATIENCE) -> bool:
-    """Wait for the end; `wait` would wait for those who inherited its pipes, too."""
-    import anyio
-
-    with anyio.move_on_after(patience):
-        while process.returncode is None:  # noqa: ASYNC110 - nothing else tells of it
-            await anyio.sleep(_STEP)
-    return process.returncode is not None

@@ -67,10 +67,7 @@ def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
     )
     files = tuple(
         UnitFile(
-            name=file.name,
-            size=file.size,
-            digest=file.digest,
-            stamp=Stamp(size=file.size, modified=0, changed=0, inode=0, device=0, settled=True),
+            name=file.name, size=file.size, digest=file.digest, stamp=Stamp(file.size), settled=True
         )
         for file in skill.files
     )

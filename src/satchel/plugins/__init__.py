@@ -11,16 +11,16 @@ from satchel.plugins.package_loading import load_package, read_package
 __all__ = [
     "BoundPlugin",
     "HostContract",
+    "bind_config",
     "contract_without_tool",
     "fingerprint",
-    "bind_config",
     "hookimpl",
     "is_isolated",
     "load_folder",
     "load_package",
     "not_isolated",
+    "notify_catalog_built",
     "read_folder",
     "read_package",
-    "notify_catalog_built",
     "started",
 ]

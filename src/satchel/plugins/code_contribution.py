@@ -111,8 +111,7 @@ def _chosen(wanted: ToolReference, namespace: Mapping[str, Any]) -> Tool | None:
 def _named(name: str, namespace: Mapping[str, Any]) -> Iterable[Any]:
     """Yield what is a tool of this name, without judging the other tools of the module."""
     for thing in tools_in(namespace):
-        options = options_of(thing)
-        own = thing.name if isinstance(thing, Tool) else options and options.name
+        own = thing.name if isinstance(thing, Tool) else (options_of(thing) or {}).get("name")
         if (own or getattr(thing, "__name__", "")) == name:
             yield thing
 

@@ -11,7 +11,7 @@ from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
 from satchel.plugins.contract_attachment import contract_mismatch, contracted
 from satchel.plugins.lifecycle import fingerprint
-from satchel.sources import Configuration, FolderStamp
+from satchel.sources import Configuration, StampedPath
 from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 from satchel.tools.empty_mapping import NOTHING
 
@@ -48,7 +48,7 @@ class BoundPlugin:
     """The tools that needed something, by name."""
     problems: tuple[Diagnostic, ...] = ()
     """What was wrong with the fitting; the supply has it, too."""
-    config_stamps: tuple[FolderStamp, ...] = ()
+    config_stamps: tuple[StampedPath, ...] = ()
     """The stamps of the configuration file, taken before it was read."""
 
 

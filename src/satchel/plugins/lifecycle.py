@@ -1,12 +1,10 @@
 """The life of one version of a plugin: its startup, what it is told meanwhile, its shutdown."""
 
-import asyncio
 import inspect
 import logging
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +12,14 @@ import pluggy
 
 from satchel.catalog import Catalog, PluginEntry
 from satchel.plugins.plugin_diagnostics import without_secrets
+from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.sources import PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.code_guard import describe_error
 
 _log = logging.getLogger("satchel")
+
+_LINGER = 1.0
+"""Seconds that the end waits for tasks that do not end when they are cancelled."""
 
 
 class Lifecycle:
@@ -28,7 +30,7 @@ class Lifecycle:
 
     def __init__(self, name: str, hooks: pluggy.HookRelay, limit: float) -> None:
         self._name, self._hooks, self._limit = name, hooks, limit
-        self._loop: _Loop | None = None
+        self._loop: EventLoopThread | None = None
         self._has_begun = self._is_deaf = False
         self._values: Mapping[str, Any] = {}
         self._lock = threading.Lock()
@@ -109,13 +111,14 @@ class Lifecycle:
         for answer in answers:
             if inspect.isawaitable(answer):
                 if self._loop is None:
-                    self._loop = _Loop(self._name)
-                self._loop.run(_outcome(answer))
+                    self._loop = EventLoopThread(f"satchel-plugin-{self._name}")
+                if problem := self._loop.begin(_outcome(answer)).result():
+                    raise problem
 
     def _stop_loop(self) -> None:
         loop, self._loop = self._loop, None
         if loop is not None:
-            loop.stop()
+            loop.stop(_LINGER)
 
 
 def notify_catalog_built(catalog: Catalog) -> None:
@@ -179,41 +182,3 @@ async def _outcome(answer: Any) -> BaseException | None:
     except BaseException as problem:
         return problem
     return None
-
-
-class _Loop:
-    """An event loop in a thread of its own, for hooks that are coroutines."""
-
-    def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._run, name=f"satchel-plugin-{name}", daemon=True
-        )
-        self._thread.start()
-
-    def run(self, work: Coroutine[Any, Any, BaseException | None]) -> None:
-        """Wait for a coroutine, and raise what it returns."""
-        if problem := asyncio.run_coroutine_threadsafe(work, self._loop).result():
-            raise problem
-
-    def stop(self) -> None:
-        """Cancel what still runs, and end the thread."""
-        with suppress(RuntimeError):  # it is closed already
-            self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(1)
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-            self._cancel_all()
-        finally:
-            self._loop.close()
-
-    def _cancel_all(self) -> None:
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())

@@ -15,10 +15,10 @@ from satchel.prompt.tool_guide import ToolGuideEntry, render_guide
 
 __all__ = [
     "DEFAULT_BUDGET",
-    "ToolGuideEntry",
     "RenderedListing",
     "SkillLine",
     "SkillPrompt",
+    "ToolGuideEntry",
     "about_tokens",
     "render_changes",
     "render_content",

@@ -7,11 +7,11 @@ from satchel.runtime.run import Run
 from satchel.tools.argument_reading import read_arguments
 
 __all__ = [
+    "BackgroundTasks",
     "Handler",
-    "ScopedMiddleware",
     "Middleware",
     "Run",
-    "BackgroundTasks",
+    "ScopedMiddleware",
     "begin",
     "layers_for",
     "read_arguments",

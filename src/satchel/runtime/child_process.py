@@ -1,7 +1,6 @@
 """Running one program to its end: in bounded time, with bounded output, leaving nothing behind.
 
-The program leads a process group of its own, and the group ends with it. What makes itself a new
-session (`setsid`) leaves the group and is not found again.
+The program leads a process group of its own, and the group ends with it.
 """
 
 import codecs
@@ -14,6 +13,7 @@ from threading import Thread
 from typing import IO, TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
+from satchel.runtime.process_group import ProcessGroup
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,20 +24,12 @@ STREAM_LIMIT = 30 * 1024
 
 _GRACE = 0.5  # and all that follows is done within the time that a call has to end
 """Seconds from asking a program to end to ending it."""
-_LEFTOVER_GRACE = 0.2
-"""The same for what a program leaves running in the background."""
 _DRAIN = 0.2
 """Seconds to wait for the rest of the output after the end."""
-_REAP = 5.0
-"""Seconds that the system may take for ending a program; one that hangs in a driver never does."""
-_LOOK = 0.01
 _CHUNK = 64 * 1024
 
 _CAN_LISTEN = sys.platform != "win32"
 """Whether the event loop can listen to a pipe."""
-
-# Numbers, because `signal` has no SIGKILL on Windows; they are the same wherever there are groups.
-_NONE, _KILL, _TERM = 0, 9, 15
 
 _ENVIRONMENT = frozenset(
     {
@@ -125,18 +117,6 @@ class _Child:
         self._listen(self.process.stdout, self.stdout)
         self._listen(self.process.stderr, self.stderr)
 
-    def signal(self, number: int) -> bool:
-        """Send a signal to its group, and tell whether there was anybody to get it."""
-        if sys.platform == "win32":
-            if number == _KILL and not self.exited.is_set():
-                self.process.kill()
-            return False
-        try:
-            os.killpg(self.process.pid, number)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
-
     def let_go(self) -> None:
         """Stop listening, whoever still has the output open."""
         for stream in tuple(self._open):
@@ -203,30 +183,10 @@ def _started(
 async def _end(child: _Child) -> None:
     """End the whole group, and let go of its output even if somebody outside it holds that."""
     try:
-        grace = _LEFTOVER_GRACE if child.exited.is_set() else _GRACE
-        if not (child.signal(_TERM) and await _is_emptied(child, grace)):
-            child.signal(_KILL)
-        await _happens(child.exited, _REAP)
+        await ProcessGroup(child.process).end(_GRACE)
         await _happens(child.silent, _DRAIN)
-    except BaseException:
-        # Cancelled again: no more time is given.
-        child.signal(_KILL)
-        raise
     finally:
         child.let_go()
-
-
-async def _is_emptied(child: _Child, seconds: float) -> bool:
-    """Tell whether nobody is left in the group in time."""
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    limit = loop.time() + seconds
-    while child.signal(_NONE):
-        if loop.time() >= limit:
-            return False
-        await asyncio.sleep(_LOOK)  # nobody tells when a group has become empty
-    return True
 
 
 async def _happens(event: "asyncio.Event", seconds: float) -> bool:

@@ -1,7 +1,7 @@
 """A showing: all that a model is shown of one generation, worked out once for many sessions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from satchel.catalog import Catalog, SkillEntry
@@ -16,7 +16,7 @@ from satchel.session.search_tools import search_tool
 from satchel.session.session_options import SessionOptions
 from satchel.session.session_state import SessionState
 from satchel.session.skill_tools import loader_tool, reader_tool, script_tool
-from satchel.shared import Memo, SharedState, SharedView, packed
+from satchel.shared import PackedValue, SharedView
 from satchel.tools import FunctionTool
 from satchel.tools.dialects import DIALECTS
 
@@ -27,12 +27,9 @@ _MANY = 30
 OwnTool = GroupTool | FunctionTool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RenderedStep:
-    """The prompt, the notes and the tools that belong together.
-
-    The scene holds it, so it does not hold the scene.
-    """
+    """The prompt, the notes and the tools that belong together."""
 
     view: View
     own_tools: Mapping[str, OwnTool]
@@ -46,8 +43,6 @@ class RenderedStep:
     variables: tuple[str, ...]
     """The variables that notes and sections have places for."""
     sight: ViewDigest
-    schemas: Memo = field(default_factory=Memo)
-    """The schemas that were asked for, packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +65,7 @@ def render_step(scene: SharedView, conversation: SessionState, has_tasks: bool) 
 
 
 def schemas(
-    shared: SharedState, showing: RenderedStep, dialect: str, names: tuple[str, ...]
+    scene: SharedView, showing: RenderedStep, dialect: str, names: tuple[str, ...]
 ) -> list[dict[str, Any]]:
     """Return the schemas of the tools of those names, in that order, as a copy for the caller.
 
@@ -78,20 +73,20 @@ def schemas(
     """
     if dialect not in DIALECTS:
         raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))
+    generation, by_name = scene.generation, showing.view.by_name
 
-    def made() -> Any:
-        return packed(_schema(shared, showing, name, dialect) for name in names)
+    def schema(name: str) -> Any:
+        """Return the schema of one tool; one of the catalog wins over the session's own."""
+        entry = by_name.get(name)
+        if entry and entry.tool:
+            return generation.schema(entry.tool, dialect)
+        return showing.own_tools[name].to_schema(dialect)
 
-    found: list[dict[str, Any]] = showing.schemas.once((dialect, names), made).unpacked()
+    packed = generation.once(
+        (showing, dialect, names), lambda: PackedValue([schema(name) for name in names])
+    )
+    found: list[dict[str, Any]] = packed.unpacked()
     return found
-
-
-def _schema(shared: SharedState, showing: RenderedStep, name: str, dialect: str) -> Any:
-    """Return the schema of one tool; one of the catalog wins over the session's own."""
-    entry = showing.view.by_name.get(name)
-    if entry and entry.tool:
-        return shared.schema(entry.tool, dialect)
-    return showing.own_tools[name].to_schema(dialect)
 
 
 def _shown(

@@ -134,8 +134,9 @@ class Session(CallApi):
         `NotFoundError` for any other. Tools that are new to the session come last, so that what
         a provider cached stays valid.
         """
-        handout, _ = self._begun(self._scene())
-        return schemas(self._conversation.shared, handout.showing, dialect, handout.names)
+        scene = self._scene()
+        handout, _ = self._begun(scene)
+        return schemas(scene, handout.showing, dialect, handout.names)
 
     # ---- what host and model choose -------------------------------------------------------
 

@@ -102,7 +102,7 @@ class Step(CallApi):
         The next step gives that list again if nothing changed and this step is still held, so
         what you change in it stays; copy it if that is not what you want.
         """
-        return self._handout.schemas(self._conversation.shared, dialect)
+        return self._handout.schemas(self._shown, dialect)
 
     def _scene(self) -> SharedView:
         return self._shown

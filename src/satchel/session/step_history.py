@@ -6,7 +6,7 @@ from weakref import ref
 
 from satchel.groups import ViewDigest, stable_order
 from satchel.session.rendered_step import RenderedStep, schemas
-from satchel.shared import SharedState
+from satchel.shared import SharedView
 
 
 class StepContent:
@@ -18,10 +18,10 @@ class StepContent:
         self.showing, self.names = showing, names
         self._schemas: dict[str, list[dict[str, Any]]] = {}
 
-    def schemas(self, shared: SharedState, dialect: str) -> list[dict[str, Any]]:
+    def schemas(self, scene: SharedView, dialect: str) -> list[dict[str, Any]]:
         """Return the schemas of the tools, each time the same list: copying takes long."""
         if (made := self._schemas.get(dialect)) is None:
-            fresh = schemas(shared, self.showing, dialect, self.names)
+            fresh = schemas(scene, self.showing, dialect, self.names)
             # The first counts: threads that ask at once get the same.
             made = self._schemas.setdefault(dialect, fresh)
         return made

@@ -14,8 +14,8 @@ from typing import Any
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
-from satchel.sources.distributions import FolderStamp, folder_stamps
 from satchel.sources.env_file import read_env
+from satchel.sources.file_reader import StampedPath, stamped
 
 FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"
 DATA_VARIABLE = "SATCHEL_DATA_DIR"
@@ -49,7 +49,7 @@ class Configuration:
     """Where each value comes from: code, environment, file, project or default."""
     invalid: Mapping[str, str] = field(default_factory=dict)
     """The keys whose values are not allowed, each with what is wrong with it."""
-    stamps: tuple[FolderStamp, ...] = ()
+    stamps: tuple[StampedPath, ...] = ()
     """The stamps of the file, taken before it was read."""
 
     @property
@@ -111,7 +111,7 @@ def read_configuration(
     """
     path = configuration_path(plugin, folder)
     # Stamped first: what changes while it is read is read again.
-    stamps = folder_stamps([path])
+    stamps = stamped([path])
     in_file, problems = read_env(path)
     is_unreadable = any(not item.where.line for item in problems)
     fields, project = tuple(fields), project or ProjectLayer()

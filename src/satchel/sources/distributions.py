@@ -14,7 +14,13 @@ from configparser import ConfigParser, Error
 from dataclasses import dataclass, replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.sources.file_reader import RACY_SECONDS, UnreadableFileError, digest_of, read_regular
+from satchel.sources.file_reader import (
+    Stamp,
+    StampedPath,
+    UnreadableFileError,
+    digest_of,
+    read_regular,
+)
 from satchel.sources.shipped_skills import owners, shipped_skills
 
 ENTRY_POINT_GROUP = "satchel.plugins"
@@ -74,7 +80,7 @@ class DistributionFinding:
 class _Listing:
     """What one folder of `sys.path` held when it had this stamp."""
 
-    stamp: tuple[int, int, int]
+    stamp: Stamp
     names: frozenset[str]
     """Every distribution that is installed there, whether it is a plugin or not."""
     findings: tuple[DistributionFinding, ...]
@@ -111,8 +117,8 @@ class DistributionScan:
         return tuple(path for listing in self.listings.values() for path in listing.unfinished)
 
     @property
-    def stamps(self) -> tuple[tuple[str, tuple[int, int, int]], ...]:
-        """Return what `folder_stamps` must still say while nothing was installed or removed."""
+    def stamps(self) -> tuple[StampedPath, ...]:
+        """Return what `stamped` must still return while nothing was installed or removed."""
         return tuple((folder, listing.stamp) for folder, listing in self.listings.items())
 
 
@@ -120,15 +126,6 @@ def normalized(name: str) -> str:
     """Return a distribution's name as PEP 503 compares it."""
     parts = name.replace("_", "-").replace(".", "-").lower().split("-")
     return "-".join(part for part in parts if part)
-
-
-FolderStamp = tuple[str, tuple[int, int, int]]
-"""A path with its time of change, inode and device."""
-
-
-def folder_stamps(folders: Iterable[str]) -> tuple[FolderStamp, ...]:
-    """Return a cheap mark of each folder that changes when something is installed there."""
-    return tuple((folder, _stamp(folder)) for folder in folders)
 
 
 def installed_folders() -> tuple[str, ...]:
@@ -152,20 +149,12 @@ def scan_distributions(
 
 
 def _still_holds(listing: _Listing, folder: str) -> bool:
-    return listing.settled and not listing.unfinished and listing.stamp == _stamp(folder)
-
-
-def _stamp(folder: str) -> tuple[int, int, int]:
-    try:
-        status = os.stat(folder)
-    except OSError:
-        return (0, 0, 0)
-    return (status.st_mtime_ns, status.st_ino, status.st_dev)
+    return listing.settled and not listing.unfinished and listing.stamp == Stamp.at(folder)
 
 
 def _list(folder: str) -> _Listing:
     # Stamped first: what changes while we list makes the stamp old, and is listed again.
-    stamp = _stamp(folder)
+    stamp = Stamp.at(folder)
     try:
         with os.scandir(folder) as entries:
             # "~" is what pip puts before the name of what it could not remove.
@@ -187,14 +176,13 @@ def _list(folder: str) -> _Listing:
                     "plugin-unreadable", Where(info), f"its metadata is damaged: {problem}"
                 )
             )
-    settled = time.time() - stamp[0] / 1e9 > RACY_SECONDS
     return _Listing(
         stamp=stamp,
         names=frozenset(map(_name_of, infos)),
         findings=tuple(findings),
         diagnostics=tuple(problems),
         unfinished=tuple(os.path.join(info, "RECORD") for info in installing),
-        settled=settled,
+        settled=stamp.is_settled(),
     )
 
 
@@ -210,7 +198,7 @@ def _newest(infos: Iterable[str]) -> Iterable[str]:
 
 def _when_installed(info: str) -> tuple[int, tuple[int, ...]]:
     """Return what is greater for a later installation; of two in one moment the version tells."""
-    written, *_ = _stamp(os.path.join(info, "RECORD"))
+    written = Stamp.at(os.path.join(info, "RECORD")).modified
     return written, tuple(map(int, re.findall(r"\d+", os.path.basename(info))))
 
 

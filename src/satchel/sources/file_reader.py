@@ -4,7 +4,9 @@ import hashlib
 import os
 import stat
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 # A file whose last change is younger than this may change again without a new time stamp.
 RACY_SECONDS = 2.0
@@ -14,46 +16,45 @@ class UnreadableFileError(Exception):
     """A file cannot be read; the text says why, for a diagnostic."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
-    """What `os.stat` says of a file's content; it only ever saves us from reading."""
+class Stamp(NamedTuple):
+    """What `os.stat` says of the content of a file or folder; of one that is missing, zeros."""
 
-    size: int
-    modified: int
-    changed: int
-    inode: int
-    device: int
-    settled: bool
-    """Whether the file was old enough, when it was read, for an equal stamp to mean equal bytes."""
+    size: int = 0
+    modified: int = 0
+    changed: int = 0
+    inode: int = 0
+    device: int = 0
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Stamp":
-        """Take the stamp of a file that is about to be read."""
-        age = time.time() - max(status.st_ctime, status.st_mtime)
+        """Take the stamp of what has this status."""
         return cls(
-            size=status.st_size,
-            modified=status.st_mtime_ns,
-            changed=status.st_ctime_ns,
-            inode=status.st_ino,
-            device=status.st_dev,
-            settled=age > RACY_SECONDS,
-        )
-
-    def vouches_for(self, status: os.stat_result) -> bool:
-        """Tell whether a file with this status must still hold what was read under this stamp."""
-        return self.settled and (
-            self.size,
-            self.modified,
-            self.changed,
-            self.inode,
-            self.device,
-        ) == (
             status.st_size,
             status.st_mtime_ns,
             status.st_ctime_ns,
             status.st_ino,
             status.st_dev,
         )
+
+    @classmethod
+    def at(cls, path: str) -> "Stamp":
+        """Take the stamp of what is at a path."""
+        try:
+            return cls.of(os.stat(path))
+        except OSError:
+            return cls()
+
+    def is_settled(self) -> bool:
+        """Tell whether it is old enough, now, for an equal stamp to mean an equal content."""
+        return time.time() - max(self.changed, self.modified) / 1e9 > RACY_SECONDS
+
+
+StampedPath = tuple[str, Stamp]
+
+
+def stamped(paths: Iterable[str]) -> tuple[StampedPath, ...]:
+    """Return each path with its stamp, which changes when the file or folder does."""
+    return tuple((path, Stamp.at(path)) for path in paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,14 @@ class UnitFile:
     size: int
     digest: str
     stamp: Stamp
+    settled: bool
+    """Whether the file was settled when it was read; the stamp only ever saves us from reading."""
     data: bytes | None = None
     """The bytes, where the unit's kind needs them; skills keep none."""
+
+    def is_unchanged(self, status: os.stat_result) -> bool:
+        """Tell whether a file with this status must still hold what was read."""
+        return self.settled and self.stamp == Stamp.of(status)
 
 
 def digest_of(data: bytes) -> str:

@@ -176,7 +176,7 @@ class FolderReader:
             )
             return None
         before = known.get(name)
-        if before is not None and before.stamp.vouches_for(status):
+        if before is not None and before.is_unchanged(status):
             return before
         return self._read_file(name, path, status, problems)
 
@@ -186,8 +186,13 @@ class FolderReader:
         kept = name in self.named or self.keep(name)
         if status.st_size > self.largest and not kept:
             stamp = Stamp.of(status)
+            digest = f"{stamp.size}-{stamp.modified}"
             return UnitFile(
-                name=name, size=status.st_size, digest=f"{stamp.size}-{stamp.modified}", stamp=stamp
+                name=name,
+                size=status.st_size,
+                digest=digest,
+                stamp=stamp,
+                settled=stamp.is_settled(),
             )
         try:
             data, status = read_regular(path, self.largest)
@@ -197,12 +202,14 @@ class FolderReader:
             )
             return None
         stamp = Stamp.of(status)
+        kept_data = data if kept else None
         return UnitFile(
             name=name,
             size=len(data),
             digest=digest_of(data),
             stamp=stamp,
-            data=data if kept else None,
+            settled=stamp.is_settled(),
+            data=kept_data,
         )
 
 

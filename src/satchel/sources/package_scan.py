@@ -11,8 +11,15 @@ from dataclasses import dataclass, replace
 
 from satchel.diagnostics import Diagnostic
 from satchel.settings import Limits
-from satchel.sources.distributions import DistributionFinding, folder_stamps
-from satchel.sources.file_reader import UnreadableFileError, digest_of, is_inside, read_regular
+from satchel.sources.distributions import DistributionFinding
+from satchel.sources.file_reader import (
+    StampedPath,
+    UnreadableFileError,
+    digest_of,
+    is_inside,
+    read_regular,
+    stamped,
+)
 from satchel.sources.folder_reader import FolderContent, FolderReader, is_folder, list_folder
 from satchel.sources.module_paths import LocatedModule, ModuleBase, edited_bases, locate, parents
 from satchel.sources.plugin_findings import PluginFinding
@@ -41,7 +48,7 @@ class PackageFinding:
     """The code of that package, if somebody uses it."""
     shipped: tuple[str, ...] = ()
     """Folders of skills beside the module of the entry point, however deep that is."""
-    stamps: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    stamps: tuple[StampedPath, ...] = ()
     """The single module that is edited, with the stamp that it had when it was read."""
 
     @property
@@ -191,7 +198,7 @@ def _package(
     found = replace(found, shipped=tuple(_shipped(names, found)))
     if is_code_read and found.edited and not found.roots:
         # Stamped first: what changes while it is read is read again.
-        found = replace(found, stamps=folder_stamps([found.edited.file]))
+        found = replace(found, stamps=stamped([found.edited.file]))
     if homes:
         part = _part(homes[0], installed, limits, before, is_edited=is_code_read)
         found = replace(found, part=part, home=homes[0].name)

@@ -19,8 +19,13 @@ from satchel.errors import DefinitionError
 from satchel.names import BASIC_GROUP, composed, near_misses
 from satchel.settings import KIB
 from satchel.sources.configuration import ProjectLayer, config_folder
-from satchel.sources.distributions import folder_stamps
-from satchel.sources.file_reader import UnreadableFileError, digest_of, read_regular
+from satchel.sources.file_reader import (
+    Stamp,
+    StampedPath,
+    UnreadableFileError,
+    digest_of,
+    read_regular,
+)
 from satchel.sources.search_roots import Precedence, RootKind, search_root
 from satchel.text import one_line, shorten
 
@@ -85,7 +90,7 @@ class SelectionFile:
 
     path: str
     scope: Precedence
-    stamp: tuple[int, int, int] = (0, 0, 0)
+    stamp: Stamp = field(default_factory=Stamp)
     enable: SelectionPatterns = field(default_factory=SelectionPatterns)
     disable: SelectionPatterns = field(default_factory=SelectionPatterns)
     config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, hash=False)
@@ -144,8 +149,8 @@ class Selection:
         return any(file.chooses for file in self.files)
 
     @property
-    def stamps(self) -> tuple[tuple[str, tuple[int, int, int]], ...]:
-        """Return what `folder_stamps` says of the files while nothing changed."""
+    def stamps(self) -> tuple[StampedPath, ...]:
+        """Return what `stamped` returns of the files while nothing changed."""
         return tuple((file.path, file.stamp) for file in self.files)
 
     @property
@@ -237,7 +242,7 @@ def _read(
     path: str, scope: Precedence, before: SelectionFile | None, patience: float
 ) -> SelectionFile:
     # Stamped first: what changes while it is read is read again.
-    ((_, stamp),) = folder_stamps([path])
+    stamp = Stamp.at(path)
     empty = SelectionFile(path=path, scope=scope, stamp=stamp)
     if not os.path.lexists(path):
         return empty

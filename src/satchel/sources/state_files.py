@@ -6,15 +6,12 @@ from contextlib import suppress
 
 from satchel.settings import MIB
 from satchel.sources.atomic_write import file_lock, write_atomic
-from satchel.sources.distributions import folder_stamps
-from satchel.sources.file_reader import UnreadableFileError, read_regular
+from satchel.sources.file_reader import Stamp, StampedPath, UnreadableFileError, read_regular
 
 FOLDER_VARIABLE = "SATCHEL_STATE_DIR"
 _LARGEST = 64 * MIB
 
 _DATA_VARIABLE = "SATCHEL_DATA_DIR"
-
-Stamp = tuple[str, tuple[int, int, int]]
 
 
 def state_folder(given: str = "") -> str:
@@ -62,9 +59,9 @@ class StateFile:
         self.path = os.path.join(folder, *names)
 
     @property
-    def stamp(self) -> Stamp:
-        """What is another whenever the file is."""
-        return folder_stamps([self.path])[0]
+    def stamp(self) -> StampedPath:
+        """Return what differs whenever the file does."""
+        return self.path, Stamp.at(self.path)
 
     def read(self) -> bytes | None:
         """Return what is remembered, `None` if nothing is. Raises `UnreadableFileError`."""

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.settings import WatchTimings
-from satchel.sources.distributions import folder_stamps
+from satchel.sources.file_reader import StampedPath, stamped
 from satchel.sources.git_locks import git_locks
 from satchel.sources.watched_roots import RootAliases, RootIdentity, readable_ones
 
@@ -34,7 +34,7 @@ class WatchTargets:
 
     roots: tuple[str, ...]
     links: frozenset[tuple[str, str]] = frozenset()
-    installed: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    installed: tuple[StampedPath, ...] = ()
     """Folders of installed packages with the stamps they had when they were read."""
     awaited: tuple[str, ...] = ()
     """Files whose appearance ends an installation under way."""
@@ -185,7 +185,7 @@ class _Watch:
         return time.monotonic() - looked >= pause
 
     def _installed_moved(self, now: WatchTargets) -> bool:
-        stamps = folder_stamps(folder for folder, _ in now.installed)
+        stamps = stamped(folder for folder, _ in now.installed)
         return stamps != now.installed or any(os.path.exists(path) for path in now.awaited)
 
     def _batch(self, notifier: Notifier, timeout: float) -> frozenset[str]:

@@ -1,11 +1,11 @@
 """A tool made of a function, and the tools that stand in a module."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from functools import cached_property, partial
 from inspect import iscoroutinefunction
 from types import GeneratorType, MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from satchel.errors import DefinitionError
 from satchel.names import tool_name_fault
@@ -26,7 +26,7 @@ from satchel.tools.signatures import (
 from satchel.tools.state_fields import StateField, bind_values, state_fields
 from satchel.tools.tool import Tool
 from satchel.tools.tool_context import ToolContext
-from satchel.tools.tool_decorator import ToolOptions, options_of, require_parameters
+from satchel.tools.tool_decorator import ToolOptions, given_options, options_of, require_parameters
 from satchel.tools.tool_examples import good_examples
 from satchel.tools.type_schemas import output_schema
 
@@ -44,69 +44,47 @@ class FunctionTool(Tool):
     of itself.
     """
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        group: str | Sequence[str] | None = None,
-        presets: Mapping[str, Any] | None = None,
-        state: Iterable[str] | None = None,
-        timeout: float | None = None,
-        idempotent: bool | None = None,
-        background: bool | None = None,
-        annotations: Mapping[str, Any] | None = None,
-        examples: Sequence[Mapping[str, Any]] | None = None,
-        parameters: Mapping[str, Any] | None = None,
-        postprocess: Callable[..., Any] | None = None,
-        include_long_description: bool = True,
-        include_var_positional: bool = False,
-        include_var_keyword: bool = False,
-    ) -> None:
+    def __init__(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> None:
         """Make a tool of a function.
-
-        `presets` are values for parameters that the model neither sees nor sets. `parameters` is
-        a JSON Schema that takes the place of the one made of the annotations; the annotations
-        still coerce. `postprocess(call, result)` may return what takes the result's place.
 
         Raises `DefinitionError` for a function that no model could call.
         """
         if isinstance(fn, type) or not callable(fn):
             raise DefinitionError(f"a tool is made of a function, not of {type(fn).__name__!r}")
-        options = options_of(fn) or ToolOptions()
+        chosen = {**(options_of(fn) or {}), **given_options(options)}
+        get, place = chosen.get, where(fn)
         own_name, docstring = name_and_docstring(fn)
         said, texts = read_docstring(docstring)
-        said = said if include_long_description else short(said)
+        said = said if get("include_long_description", True) else short(said)
         self.fn = fn
-        self.name = good_name(_first(name, options.name, own_name), where(fn))
-        self.description = _first(description, options.description, said)
-        self.group = _first(group, options.group)
-        self.timeout = _good_timeout(_first(timeout, options.timeout), where(fn))
-        self.idempotent = bool(_first(idempotent, options.idempotent))
-        self.background = bool(_first(background, options.background))
-        self.annotations = _good_annotations(_first(annotations, options.annotations), where(fn))
-        self.examples = good_examples(_first(examples, options.examples), where(fn))
-        if postprocess is not None and not callable(postprocess):
-            raise DefinitionError("postprocess is a function", where=where(fn))
+        self.name = good_name(get("name", own_name), place)
+        self.description = get("description", said)
+        self.group = get("group")
+        self.timeout = _good_timeout(get("timeout"), place)
+        self.idempotent = bool(get("idempotent"))
+        self.background = bool(get("background"))
+        self.annotations = _good_annotations(get("annotations"), place)
+        self.examples = good_examples(get("examples"), place)
+        self.postprocess, parameters = get("postprocess"), get("parameters")
+        if self.postprocess is not None and not callable(self.postprocess):
+            raise DefinitionError("postprocess is a function", where=place)
         if parameters is not None and not isinstance(parameters, Mapping):
-            raise DefinitionError("parameters are a JSON Schema", where=where(fn))
+            raise DefinitionError("parameters are a JSON Schema", where=place)
         if not isinstance(self.description, str):
-            raise DefinitionError("the description of a tool must be text", where=where(fn))
+            raise DefinitionError("the description of a tool must be text", where=place)
         self.description = visible(self.description)
-        self.postprocess = postprocess
         self._signature = signature_of(fn)
         self.on_loop = runs_on_loop(fn)
         self._is_async = iscoroutinefunction(innermost(fn))
         self._contexts = tuple(p.name for p in self._signature.parameters if is_context(fn, p))
-        names = tuple(state) if state is not None else options.state
+        names, presets = get("state", ()), get("presets", {})
         require_parameters(fn, names, "state names")
-        require_parameters(fn, presets or {}, "presets name")
-        self._injected: Mapping[str, Any] = MappingProxyType(dict(presets or {}))
+        require_parameters(fn, presets, "presets name")
+        self._injected: Mapping[str, Any] = MappingProxyType(dict(presets))
         self._fields = state_fields(fn, self._signature, names)
         self._made_defaults = tuple(field for field in self._fields if field.default is not None)
         self._texts = texts
-        self._includes = (include_var_positional, include_var_keyword)
+        self._includes = (get("include_var_positional"), get("include_var_keyword"))
         self._model: type[BaseModel] | None = None
         self._supplied: frozenset[str] = frozenset()
         self._supply: Supply | None = None
@@ -402,8 +380,3 @@ def _good_annotations(annotations: Any, place: str) -> Mapping[str, Any] | None:
             fix='for instance annotations={"readOnlyHint": True}',
         )
     return MappingProxyType(dict(annotations))
-
-
-def _first(*choices: Any) -> Any:
-    """Return the first choice that was made."""
-    return next((choice for choice in choices if choice is not None), None)

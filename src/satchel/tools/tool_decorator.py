@@ -1,8 +1,8 @@
 """`@tool`: mark a function as a tool and leave it as it is."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from types import MappingProxyType
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from satchel.errors import DefinitionError
 from satchel.names import near_misses
@@ -13,19 +13,40 @@ _MARK = "__satchel_tool__"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOptions:
-    """What `@tool` was told; `None` leaves the choice to the function."""
+class ToolOptions(TypedDict, total=False):
+    """The options of a tool that is made of a function, wherever they are given.
 
-    name: str | None = None
-    description: str | None = None
-    group: str | Sequence[str] | None = None
-    timeout: float | None = None
-    state: tuple[str, ...] = ()
-    idempotent: bool = False
-    background: bool = False
-    annotations: Mapping[str, Any] | None = None
-    examples: Sequence[Mapping[str, Any]] | None = None
+    The function answers for itself where an option is left out or `None`.
+    """
+
+    name: str | None
+    description: str | None
+    group: str | Iterable[str] | None
+    """One group or several."""
+    presets: Mapping[str, Any] | None
+    """Values for parameters that the model neither sees nor sets."""
+    state: str | Iterable[str] | None
+    """Names of parameters that configuration fills in; the model does not see them."""
+    timeout: float | None
+    """Seconds that one call may take."""
+    idempotent: bool | None
+    """Whether a repeated call in one session is answered from memory."""
+    background: bool | None
+    """Whether a call answers at once with the id of a task."""
+    annotations: Mapping[str, Any] | None
+    """Hints in the words of MCP, such as `readOnlyHint`."""
+    examples: Sequence[Mapping[str, Any]] | None
+    """Arguments as a model would send them: `satchel test` calls the tool with each."""
+    parameters: Mapping[str, Any] | None
+    """A JSON Schema that replaces the one made of the annotations; they still coerce."""
+    postprocess: Callable[..., Any] | None
+    """Called with the `ToolCall` and its result; what it returns replaces the result."""
+    include_long_description: bool
+    """Whether the whole docstring is the description, as it is by default."""
+    include_var_positional: bool
+    """Whether the model sees `*args`, as a list."""
+    include_var_keyword: bool
+    """Whether the model sees `**kwargs`, as an object."""
 
 
 @overload
@@ -33,75 +54,47 @@ def tool(fn: F, /) -> F: ...
 
 
 @overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    state: Iterable[str] = (),
-    idempotent: bool = False,
-    group: str | Sequence[str] | None = None,
-    timeout: float | None = None,
-    annotations: Mapping[str, Any] | None = None,
-    background: bool = False,
-    examples: Sequence[Mapping[str, Any]] | None = None,
-) -> Callable[[F], F]: ...
+def tool(**options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
 
 
-def tool(
-    fn: Any = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    state: Iterable[str] = (),
-    idempotent: bool = False,
-    group: str | Sequence[str] | None = None,
-    timeout: float | None = None,
-    annotations: Mapping[str, Any] | None = None,
-    background: bool = False,
-    examples: Sequence[Mapping[str, Any]] | None = None,
-) -> Any:
+def tool(fn: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
     """Mark a function as a tool; it stays the same function and can be called as before.
 
-    `state` names parameters that the plugin's configuration fills in; the model does not see
-    them. A call of an `idempotent` tool that is repeated in a session is answered from memory.
-    `group` is one group or several.
-    `annotations` are hints in the words of MCP, such as `readOnlyHint`. A `background` tool
-    answers at once with the id of a task. `examples` are arguments as a model would send them;
-    `satchel test` calls the tool with each, and no model sees them.
-
     Raises `DefinitionError` for a name in `state` that is no parameter. The other options are
-    judged when the tool is made of it, not here: a bad name must cost its plugin that one tool,
-    not the import of the whole module.
+    checked when the tool is made: a bad name costs its plugin that one tool, not the import of
+    the whole module.
     """
-    fields = (state,) if isinstance(state, str) else tuple(state)
-    options = ToolOptions(
-        name=name,
-        description=description,
-        group=group,
-        timeout=timeout,
-        state=fields,
-        idempotent=idempotent,
-        background=background,
-        annotations=annotations,
-        examples=examples,
-    )
+    given = given_options(options)
     if fn is None:
-        return lambda marked: _mark(marked, options)
-    return _mark(fn, options)
+        return lambda marked: _mark(marked, given)
+    return _mark(fn, given)
 
 
-def options_of(thing: object) -> ToolOptions | None:
-    """Return what `@tool` was told about a callable, also through a wrapper or a partial."""
+def given_options(options: Mapping[str, Any]) -> MappingProxyType[str, Any]:
+    """Return the options that say something. Raises `TypeError` for an unknown one."""
+    if unknown := options.keys() - ToolOptions.__optional_keys__:
+        raise TypeError(f"unknown options of a tool: {', '.join(sorted(unknown))}")
+    given = {name: value for name, value in options.items() if value is not None}
+    if "state" in given:
+        given["state"] = _tuple(given["state"])
+    return MappingProxyType(given)
+
+
+def _tuple(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def options_of(thing: object) -> Mapping[str, Any] | None:
+    """Return the options that `@tool` got for a callable, also through a wrapper or a partial."""
     try:
         found = getattr(thing, _MARK, None) or getattr(beneath_partials(thing), _MARK, None)
     except Exception:
         # A lazy proxy in a plugin's module may raise at any touch; then it is no tool.
         return None
-    return found if isinstance(found, ToolOptions) else None
+    return found if isinstance(found, MappingProxyType) else None
 
 
-def _mark(fn: F, options: ToolOptions) -> F:
+def _mark(fn: F, options: Mapping[str, Any]) -> F:
     # The class hands out what is inside, so the mark must be there.
     target = fn.__func__ if isinstance(fn, staticmethod | classmethod) else fn
     if isinstance(target, type) or not callable(target):
@@ -109,8 +102,8 @@ def _mark(fn: F, options: ToolOptions) -> F:
             f"@tool marks functions, not {fn!r}",
             fix="decorate a function, or write a subclass of Tool and register an instance",
         )
-    if options.state:
-        require_parameters(target, options.state, "state names")
+    if "state" in options:
+        require_parameters(target, options["state"], "state names")
     try:
         setattr(target, _MARK, options)
     except (AttributeError, TypeError) as problem:

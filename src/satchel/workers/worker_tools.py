@@ -63,12 +63,7 @@ class WorkerTool(RemoteTool):
             values = injected_arguments(self._contract, context)
             request["handed"] = exact(values, f"what {self.name} is handed")
         call = _Streaming(self._begin, self.definition, request, context)
-        try:
-            first = await call.next()
-        except BaseException:
-            call.cancel()
-            raise
-        return first if isinstance(first, ToolResult) else call.items(first)
+        return await call.outcome()
 
 
 def _told_context(context: ToolContext) -> dict[str, Any]:

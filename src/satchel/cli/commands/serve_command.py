@@ -29,7 +29,7 @@ from satchel.mcp.listen_address import Address, is_number, origin_of
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
 from satchel.mcp_servers.server_addresses import CARRIED
-from satchel.names import SESSION_TOOLS, NamePatterns
+from satchel.names import SESSION_TOOLS, fits
 
 if TYPE_CHECKING:
     import satchel
@@ -304,7 +304,7 @@ def _tell(app: "satchel.Satchel", choice: ServedSelection, console: Console) -> 
             console.say(f"group {name!r} is unavailable: it requires {', '.join(missing)}")
     names = (*SESSION_TOOLS, *(tool.name for tool in catalog.tools.values()))
     for pattern in (*choice.enable, *choice.disable):
-        if not any(map(NamePatterns((pattern,)).lets, names)):
+        if not any(fits(name, (pattern,)) for name in names):
             console.say(f"no tool fits {pattern!r} yet")
     active = choice.active_in(catalog)
     tools = [

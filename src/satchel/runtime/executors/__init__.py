@@ -9,10 +9,10 @@ from satchel.runtime.executors.sequential import Sequential
 
 __all__ = [
     "Answer",
+    "CallGate",
     "CircuitBreaker",
     "Concurrent",
     "Executor",
-    "CallGate",
     "GatedExecutor",
     "RateLimited",
     "RunCall",

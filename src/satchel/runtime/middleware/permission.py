@@ -1,9 +1,9 @@
 """Which tools may be called."""
 
 from collections.abc import AsyncIterator, Iterable
-from fnmatch import fnmatchcase
 
 from satchel.errors import DefinitionError
+from satchel.names import fits
 from satchel.runtime.onion import Handler, Middleware
 from satchel.runtime.opening import opened
 from satchel.text import one_line, shorten
@@ -50,7 +50,7 @@ def _patterns(patterns: Iterable[str]) -> tuple[str, ...]:
 def _matches(patterns: tuple[str, ...], name: str, groups: tuple[str, ...]) -> bool:
     called = [f"group:{group}" for group in groups]
     return any(
-        fnmatchcase(text, pattern)
+        fits(text, (pattern,))
         for pattern in patterns
         for text in (called if pattern.startswith("group:") else [name])
     )

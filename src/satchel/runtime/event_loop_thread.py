@@ -1,9 +1,13 @@
-"""The thread on whose event loop all servers of a satchel, or of one client, live."""
+"""An event loop in a daemon thread, for coroutines of code that has no loop.
+
+Not anyio's `BlockingPortal`: that blocks the calling thread, which may be a host's event loop,
+until the other loop has begun the work; and it ends only when everything in it has ended.
+"""
 
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -11,14 +15,14 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class LoopThread:
-    """One event loop in one thread of its own, whatever loops the host has."""
+class EventLoopThread:
+    """One event loop in one thread; `prepare` runs there before anything else."""
 
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+    def __init__(self, name: str, prepare: Callable[[], object] = lambda: None) -> None:
+        self._loop, self._prepare = asyncio.new_event_loop(), prepare
         self._lock, self._is_open = threading.Lock(), True
         self._ready, self._process = threading.Event(), os.getpid()
-        self._thread = threading.Thread(target=self._run, name="satchel-mcp", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     @property
@@ -28,13 +32,13 @@ class LoopThread:
 
     @property
     def is_here(self) -> bool:
-        """Tell whether this code runs on it, where nobody may wait for it."""
+        """Tell whether this code runs on it, where waiting for it would never end."""
         return threading.current_thread() is self._thread
 
     def begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         """Begin some work there; cancelling the future cancels it. From any thread.
 
-        Raises `RuntimeError` once it has ended. Not for a thread that is elsewhere.
+        Raises `RuntimeError` once it has ended. Do not call it in a forked process.
         """
         with self._lock:
             if self._is_open:
@@ -43,26 +47,26 @@ class LoopThread:
         raise RuntimeError("the thread has ended")
 
     def wait_until_ready(self) -> None:
-        """Wait until servers can be reached: loading the SDK takes a second, or some."""
+        """Wait until `prepare` has returned."""
         self._ready.wait()
 
-    def soon(self, call: Any, *arguments: Any) -> None:
-        """Have something called there, unless it has ended or is elsewhere. From any thread."""
+    def soon(self, call: Callable[..., object], *arguments: Any) -> None:
+        """Call something there, unless it has ended or is elsewhere. From any thread."""
         if self.is_elsewhere:
             return
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call, *arguments)
 
     def stop(self, patience: float) -> None:
-        """End the loop and wait for its thread; what still runs there is cancelled."""
+        """Cancel what still runs, and wait for the end of the thread for so many seconds."""
         self.soon(self._loop.stop)
         if not self.is_here:
             self._thread.join(patience)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        with suppress(Exception):  # whatever is wrong with it is told of whoever is to be reached
-            import mcp.client.streamable_http  # noqa: F401 - before any time limit runs
+        with suppress(Exception):  # the work that needs what is missing reports it
+            self._prepare()
         self._ready.set()
         try:
             self._loop.run_forever()

@@ -1,0 +1,88 @@
+"""A child process that leads a process group of its own, and the end of both.
+
+What makes itself a new session (`setsid`) leaves the group and is not found again.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Protocol
+
+_LEFTOVER_GRACE = 0.2
+"""Seconds from TERM to KILL for what a program that has exited left running."""
+_REAP = 5.0
+"""Seconds that the system may take for ending a program; one that hangs in a driver never ends."""
+_STEP = 0.01
+
+# Numbers, because `signal` has no SIGKILL on Windows; they are the same wherever there are groups.
+_NONE, _KILL, _TERM = 0, 9, 15
+
+
+class _Process(Protocol):
+    """A process that something else waits for, started with `start_new_session=True`."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    def kill(self) -> None: ...
+
+
+class ProcessGroup:
+    """A child process with all that it started."""
+
+    def __init__(self, process: _Process) -> None:
+        self._process = process
+
+    def kill(self) -> None:
+        """End the group at once."""
+        self._signal(_KILL)
+
+    async def end(self, grace: float) -> None:
+        """Send TERM, wait until the group is empty, send KILL, and wait until it is reaped.
+
+        `grace` is the seconds from TERM to KILL. A cancellation sends KILL at once.
+        """
+        try:
+            if self._process.returncode is not None:
+                grace = _LEFTOVER_GRACE
+            if not (self._signal(_TERM) and await self._is_emptied(grace)):
+                self.kill()
+            await self.has_exited(_REAP)
+        except BaseException:
+            self.kill()
+            raise
+
+    async def has_exited(self, seconds: float) -> bool:
+        """Tell whether the process exits in time, whoever inherited its pipes."""
+        return await _becomes_true(lambda: self._process.returncode is not None, seconds)
+
+    async def _is_emptied(self, seconds: float) -> bool:
+        return await _becomes_true(lambda: not self._signal(_NONE), seconds)
+
+    def _signal(self, number: int) -> bool:
+        """Send a signal to the group, and tell whether any process got it."""
+        if sys.platform == "win32":
+            if number == _KILL and self._process.returncode is None:
+                self._process.kill()
+            return False
+        try:
+            os.killpg(self._process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+
+async def _becomes_true(condition: Callable[[], bool], seconds: float) -> bool:
+    """Poll, because the system reports neither event to a group's owner."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    limit = loop.time() + seconds
+    while not condition():
+        if loop.time() >= limit:
+            return False
+        await asyncio.sleep(_STEP)
+    return True

@@ -1,0 +1,96 @@
+import asyncio
+import subprocess
+import sys
+import time
+
+import pytest
+
+from satchel.runtime.process_group import ProcessGroup
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+
+PARENT = """
+import signal, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+WILLING = "import time; print(flush=True); time.sleep(60)"
+DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+
+
+def started(child: str, seconds: float) -> tuple[subprocess.Popen[bytes], int]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PARENT, child, str(seconds)],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with process.stdout:
+        return process, int(process.stdout.readline())
+
+
+def is_gone(pid: int) -> bool:
+    """Tell whether a process ends soon: what is killed takes a moment to end."""
+    limit = time.monotonic() + 20
+    while time.monotonic() < limit:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+async def ended(process: subprocess.Popen[bytes], grace: float) -> float:
+    asyncio.get_running_loop().run_in_executor(None, process.wait)
+    begun = time.monotonic()
+    await ProcessGroup(process).end(grace)
+    return time.monotonic() - begun
+
+
+def test_a_group_that_ends_when_it_is_asked_to_is_not_killed():
+    process, child = started(WILLING, 60)
+    assert asyncio.run(ended(process, 30)) < 20
+    assert process.returncode == -15
+    assert is_gone(child)
+
+
+def test_a_member_that_ignores_the_request_is_killed():
+    process, child = started(DEAF, 60)
+    asyncio.run(ended(process, 0.1))
+    assert process.returncode is not None
+    assert is_gone(child)
+
+
+def test_what_a_program_left_running_ends_soon():
+    process, child = started(DEAF, 0)
+    process.wait()
+    assert asyncio.run(ended(process, 30)) < 20
+    assert is_gone(child)
+
+
+def test_a_cancellation_kills_at_once():
+    process, child = started(DEAF, 60)
+
+    async def cancelled():
+        task = asyncio.create_task(ended(process, 60))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert process.wait(20) is not None
+    assert is_gone(child)
+
+
+def test_the_exit_of_a_process_is_awaited_for_a_time():
+    process, _ = started(WILLING, 60)
+    group = ProcessGroup(process)
+    assert not asyncio.run(group.has_exited(0.05))
+    group.kill()
+    process.wait()
+    assert asyncio.run(group.has_exited(0.05))
