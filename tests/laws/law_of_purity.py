@@ -44,7 +44,6 @@ PURE = {
     "manifests": {
         *("ast", "hashlib.blake2b", "pathlib.PurePath", "pathlib.PurePosixPath", "re", "yaml"),
         *("ipaddress.ip_address", "json.dumps", "json.loads"),
-        *("contextlib.contextmanager", "inspect.cleandoc", "textwrap.dedent"),
     },
     "contracts": {
         *("ast", "hashlib.blake2b", "json.dumps", "json.loads", "re.compile"),
