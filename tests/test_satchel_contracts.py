@@ -404,8 +404,8 @@ def test_without_code_contracts_of_the_host_are_listed_and_nothing_is_called(
     app.register_contract(refusing(text="Of the host."))
     entry = app.catalog.tools["say"]
     assert entry.tool is None
-    assert entry.description == entry.declared.description == "Of the host."
-    assert [rule.id for rule in entry.declared.rules] == ["never"]
+    assert entry.description == entry.contract.description == "Of the host."
+    assert [rule.id for rule in entry.contract.invariants] == ["never"]
     session = app.session()
     assert call(app, "say", word="x").error_code == "tool_not_found"
     assert [it.code for it in session.validate([ToolCall(name="say")]).rejected] == [
@@ -413,7 +413,7 @@ def test_without_code_contracts_of_the_host_are_listed_and_nothing_is_called(
     ]
     assert list(session.contracts) == []
     app.remove_contract("say")
-    assert app.catalog.tools["say"].declared.description == "Of the plugin."
+    assert app.catalog.tools["say"].contract is None
 
 
 def test_a_session_sees_a_contract_that_comes_while_it_lasts():

@@ -260,7 +260,7 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "contract-tool-unknown": DiagnosticRule("A contract names no tool of its plugin.", _W, _E),
         "contract-shadowed": DiagnosticRule("A tool has two contracts; the first counts.", _W, _W),
         "contract-unused": DiagnosticRule(
-            "A contract is there that nobody names; it does not hold.", _W, _E
+            "A contract that nothing names; it does not hold.", _W, _E
         ),
         "contract-unfit": DiagnosticRule(
             "A contract does not fit its tool; the tool is left out.", _E, _E

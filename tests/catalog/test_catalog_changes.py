@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from satchel.catalog import Catalog, Event, Status, diff, entry_kind, loaded_events
-from satchel.formats import DeclaredContract, DeclaredRule
 from satchel.sources import Precedence
 
 STATES = st.sampled_from(["absent", "good", "other", "broken", "renamed"])
@@ -194,19 +193,3 @@ def replayed(old, new):
 @pytest.mark.parametrize("event", list(Event))
 def test_an_event_prints_as_its_word(event):
     assert f"{event}" == event.value
-
-
-def test_a_rule_that_changes_is_a_change_of_its_tool(make):
-    def after(*rules, line=1):
-        contract = DeclaredContract(
-            tool="t", description="About t.", arguments="", rules=rules, line=line
-        )
-        tool = replace(make.tool("t"), declared=contract)
-        return make.catalog(plugins=[make.plugin("p", tool)], previous=first)
-
-    first = make.catalog(plugins=[make.plugin("p", "t")])
-    first = after(DeclaredRule("a", "Once."))
-    assert first.tools["t"].declared.rules == (DeclaredRule("a", "Once."),)
-    assert after(DeclaredRule("a", "Once."), line=9) is first
-    changed = after(DeclaredRule("a", "Twice."))
-    assert ("changed", "tool", "t") in short(diff(first, changed))

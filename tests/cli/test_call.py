@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from satchel.cli.commands.call_command import typed
+from satchel.cli.call_output import typed
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_what_fails_when_plugins_are_imported_is_told_on_demand(run, commands, h
         "plugin-startup-failed": "satchel config set waiting token",
         "config-invalid": "satchel config set waiting token",
     }
-    assert "satchel doctor --run" in run("plugins", *sources).stderr
+    assert "satchel doctor --run" in run("list", "--run", *sources).stderr
     assert run("doctor", "--run", *sources).exit_code == 1
 
 

@@ -100,9 +100,11 @@ def test_call(read, world):
     assert list(read("call", "echo", *world)) == SHAPES["call"]
 
 
-def test_plugins(read, world):
-    for shape in read("plugins", *world):
-        assert list(shape) == SHAPES["plugins"]
+def test_long_lists(read, world):
+    for shape in read("list", "plugins", "--long", *world):
+        assert list(shape) == SHAPES["list plugins --long"]
+    for kind in ("skills", "tools", "groups"):
+        assert read("list", kind, "--long", *world) == read("list", kind, *world)
 
 
 def test_test(read, here, write_plugin):
@@ -164,22 +166,22 @@ def test_contracts(read, here, write_plugin):
             name="echo",
             schema={"text": "str"},
             description="Say it again.",
-            invariants=[ToolInvariant(id="short", rule="Be short.", check=len)],
+            invariants=[ToolInvariant(id="short", rule="Be short.", check=lambda *_: True)],
             config_params=[ToolConfigParam("most")],
             state_reads=[ToolStateRead("user")],
             state_effects=[ToolStateEffect(key="said")],
         )
 
         @tool
-        def echo(text: str) -> str:
+        def echo(text: str, most, user) -> str:
             "Say it again."
     """
     write_plugin(here / "plugins", "echoing", "contract: tools:ECHO\n", tools=tools)
-    (contract,) = read("contracts", "--plugins", "plugins")
-    assert list(contract) == SHAPES["contracts"]
+    (contract,) = read("list", "contracts", "--run", "--plugins", "plugins")
+    assert list(contract) == SHAPES["list contracts"]
     for part in ("rules", "config", "reads", "effects"):
-        assert [list(item) for item in contract[part]] == [SHAPES[f"contracts {part}"]]
-    (tool,) = read("show", "echo", "--plugins", "plugins")
+        assert [list(item) for item in contract[part]] == [SHAPES[f"list contracts {part}"]]
+    (tool,) = read("show", "echo", "--run", "--plugins", "plugins")
     assert tool["contract"] == contract
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -192,3 +193,53 @@ def test_groups_are_activated_by_name(run, here, write_plugin):
     names = [item["function"]["name"] for item in schemas]
     assert names == ["geocode", "reset_equipped_tools"]
     assert "Geocode first." in run("prompt", "--plugins", "plugins", "--group", "maps").stdout
+
+
+def test_a_long_list_of_plugins_tells_what_each_brings(run, toolkit, was_run):
+    demo = next(
+        line
+        for line in run("list", "plugins", "--long", "--plugins", "plugins").stdout.splitlines()
+        if line.startswith("demo")
+    )
+    assert re.search(r"ok +plugins +2 tools, 1 group$", demo)
+    assert not was_run()
+
+
+def test_with_run_it_tells_the_time_of_the_import(run, toolkit, was_run):
+    result = run("list", "plugins", "--long", "--run", "--plugins", "plugins")
+    assert re.search(r"^demo +ok +plugins +2 tools, 1 group +\d+ ms$", result.stdout, re.MULTILINE)
+    arguments = ("list", "plugins", "--long", "--run", "--json", "--plugins", "plugins")
+    shapes = json.loads(run(*arguments).stdout)
+    assert next(it for it in shapes if it["name"] == "demo")["import_seconds"] > 0
+    assert was_run()
+
+
+def test_an_installed_plugin_that_nobody_enabled_is_available_and_not_imported(run):
+    assert "available, not enabled" in run("list", "plugins", "--long", "--run").stdout
+    (shape,) = json.loads(run("list", "plugins", "--long", "--run", "--json").stdout)
+    assert (shape["name"], shape["state"], shape["import_seconds"]) == ("builtin", "disabled", None)
+
+
+def test_a_plugin_that_fails_at_its_import_is_told_with_its_state(run, here, write_plugin):
+    write_plugin(here / "plugins", "broken", tools="1/0")
+    result = run("list", "plugins", "--long", "--run", "--plugins", "plugins")
+    assert re.search(r"^broken +failed", result.stdout, re.MULTILINE)
+    assert "1 error" in result.stderr
+
+
+def test_a_long_list_tells_state_groups_and_place(run, here, toolkit, write_skill):
+    write_skill(here / "skills", "pdf", description="Reads PDF files.")
+    sources = ("--skills", "skills", "--plugins", "plugins")
+    lines = [line.split() for line in run("list", "--long", *sources).stdout.splitlines()]
+    assert ["pdf", "ok", "skills", "skills/pdf", "Reads", "PDF", "files."] in lines
+    place = "plugins/demo/tools.py"
+    assert ["echo", "ok", "demo", "demo", place, "Say", "it", "again."] in lines
+    contents = ["2", "tools", "0", "skills"]
+    assert ["demo", "ok", "demo", "active", *contents, "Shows", "how."] in lines
+
+
+@pytest.mark.parametrize("name", ["plugins", "contracts"])
+def test_a_word_that_is_a_list_is_told_as_such(run, name):
+    result = run(name)
+    assert result.exit_code == 2
+    assert f"Did you mean list {name}?" in result.stderr

@@ -100,9 +100,9 @@ def test_each_real_skill_gets_its_verdict(shared):
     files = sorted((shared / "corpus").rglob("SKILL.md"))
     assert len(files) > 500
     for file in files:
-        units, problems = check(str(file))
-        assert units == 1, file
-        assert all(item.where.path.startswith(str(file.parent)) for item in problems), file
+        found = check(str(file))
+        assert found.units == 1, file
+        assert all(it.where.path.startswith(str(file.parent)) for it in found.problems), file
 
 
 def test_hostile_skills_end_in_a_verdict(shared, run, tmp_path):

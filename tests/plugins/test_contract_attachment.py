@@ -94,8 +94,8 @@ def test_a_tool_is_bound_to_its_contract_wherever_that_is_named(contracted, mani
     assert [str(item) for item in supply.diagnostics] == []
     say = tools(supply)["say"]
     assert (say.description, say.tool.description) == ("Say, by contract.",) * 2
-    assert say.contract.name == say.declared.tool == "say"
-    assert [rule.id for rule in say.declared.rules] == ["brief"]
+    assert say.contract.name == "say"
+    assert [rule.id for rule in say.contract.invariants] == ["brief"]
     assert list(say.tool.parameters["properties"]) == ["word"]
     assert run(say, word="x") == "x 7"
 
@@ -116,7 +116,7 @@ def test_several_contracts_may_come_from_both_sides(contracted, manifest, hooks)
 
 def test_tools_without_a_contract_are_as_they_were(contracted):
     other = tools(contracted("contract: contracts:SAY\n"))["other"]
-    assert (other.contract, other.declared, other.description) == (None, None, "The other.")
+    assert (other.contract, other.description) == (None, "The other.")
 
 
 @pytest.mark.parametrize("name", ["MISSING", "TEXT", "MIXED", "RULE"])
@@ -201,17 +201,6 @@ def test_a_hook_that_answers_nonsense_fails_the_plugin(contracted, load, codes, 
     supply = load(tools=TOOLS + hook, contracts=CONTRACTS)
     assert codes(supply) == ["plugin-hook-failed"]
     assert word in supply.diagnostics[0].message
-
-
-def test_what_is_read_and_what_is_run_say_the_same(contracted, find):
-    live = tools(contracted("contract: [contracts:SAY, contracts:OTHER]\n"))
-    cold = tools(read_folder(find("demo"), (0,)))
-    assert {name: tool.description for name, tool in cold.items()} == {
-        name: tool.description for name, tool in live.items()
-    }
-    for name in live:
-        assert cold[name].declared.description == live[name].declared.description
-        assert cold[name].declared.rules == live[name].declared.rules
 
 
 PACKAGE = """

@@ -34,11 +34,6 @@ RULES = """
     def satchel_prompt_sections():
         return ["Nobody asks for this."]
 """
-READ = """
-    raise SystemExit(3)
-    from satchel import ToolContract
-    LOOK = ToolContract(name="look", schema={"city": "str"}, description="Look far.")
-"""
 
 
 def names(supply):
@@ -76,19 +71,25 @@ def acme(loaded, tmp_path, monkeypatch):
         del sys.modules[module]
 
 
-def test_a_tool_that_is_only_read_has_the_contract_that_was_read(load):
-    supply = load("contract: rules:LOOK\n", run=False, tools=TOOLS, rules=READ)
-    look, ring = supply.tools
-    assert look.description == "Look far."
-    assert (look.declared.tool, look.declared.arguments) == ("look", "city: str")
-    assert ring.declared is None
+def test_a_plugin_that_is_only_read_has_no_contracts_yet(load):
+    supply = load("contract: rules:LOOK\n", run=False, tools=TOOLS, rules="raise SystemExit")
+    assert [(tool.name, tool.contract) for tool in supply.tools] == [("look", None), ("ring", None)]
     assert supply.diagnostics == ()
 
 
-def test_what_is_wrong_with_a_contract_fails_the_plugin(load, codes):
-    bad = READ.replace('"look"', '"look up"')
+def test_a_contract_that_cannot_be_made_fails_the_plugin(load, codes):
+    bad = RULES.replace('"look"', '"look up"')
     supply = load("contract: rules:LOOK\n", tools=TOOLS, rules=bad)
-    assert (supply.state, codes(supply)[0]) == (Status.FAILED, "contract-invalid")
+    assert (supply.state, codes(supply)) == (Status.FAILED, ["plugin-import-failed"])
+
+
+def test_a_contract_for_a_tool_that_nothing_names_is_reported(load):
+    rules = RULES + '\n    RING = ToolContract(name="ring", schema={}, description="Ring loud.")\n'
+    supply = load("contract: rules:LOOK\n", tools=TOOLS, rules=rules)
+    (item,) = supply.diagnostics
+    assert item.code == "contract-unused"
+    assert item.fix == "name it under 'contract:' in toolkit.yaml, as rules:RING"
+    assert [bool(tool.contract) for tool in supply.tools] == [True, False]
 
 
 def test_a_module_of_contracts_is_imported_and_brings_nothing_else(load):
@@ -114,12 +115,6 @@ def test_a_module_of_contracts_that_raises_fails_the_plugin(load, codes):
     supply = load("contract: rules:LOOK\n", tools=TOOLS, rules="LOOK = 1 / 0\n")
     assert (supply.state, supply.tools) == (Status.FAILED, ())
     assert codes(supply) == ["plugin-import-failed"]
-
-
-def test_a_package_that_is_only_read_has_the_contracts_that_were_read(acme):
-    supply = acme("contract: rules:LOOK\n", run=False, tools=TOOLS, rules=READ)
-    assert [bool(tool.declared) for tool in supply.tools] == [True, False]
-    assert not any(name.split(".")[0] == "acme" for name in sys.modules)
 
 
 def test_the_modules_of_contracts_of_a_package_are_imported_with_it(acme):

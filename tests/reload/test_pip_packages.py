@@ -90,7 +90,7 @@ SKILL = "---\nname: {name}\ndescription: Does a thing. Use when it is to be done
 WATCHER = """
 import asyncio, json, sys
 from satchel import WatchTimings, Satchel, Settings
-from satchel.cli.json_shapes import KINDS, listed_json
+from satchel.cli.shapes import KINDS, listed
 
 app = Satchel(
     entry_points=["all"],
@@ -100,7 +100,7 @@ app = Satchel(
 
 def picture():
     session = app.session()
-    shapes = {kind: listed_json(app.catalog, kind) for kind in KINDS}
+    shapes = {kind: listed(app.catalog, kind) for kind in KINDS}
     for shape in (item for items in shapes.values() for item in items):
         del shape["generation"]
     has_tool = "forecast" in app.catalog.tools

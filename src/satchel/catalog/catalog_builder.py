@@ -246,7 +246,6 @@ def _tool(
         version=tool.version,
         tool=tool.tool,
         contract=tool.contract,
-        declared=tool.declared,
         diagnostics=(
             *tool.diagnostics,
             *(_replacing(plugin, tool) if tool.name in SESSION_TOOLS else ()),

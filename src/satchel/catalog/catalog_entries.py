@@ -6,7 +6,7 @@ from typing import Any
 
 from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic
-from satchel.formats import ConfigField, DeclaredContract, McpServerManifest, SkillManifest
+from satchel.formats import ConfigField, McpServerManifest, SkillManifest
 from satchel.sources.file_reader import UnitFile
 from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
 from satchel.sources.search_roots import Precedence
@@ -151,9 +151,7 @@ class ToolEntry(Entry):
     """Differs when the tool does: its schema, its code, or the host's registration of it."""
     tool: Tool | None = field(default=None, compare=False)
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
-    """What calls of it are held to."""
-    declared: DeclaredContract | None = None
-    """What that says, also where it was read but not run."""
+    """What calls of it are held to; known once its code was loaded."""
     supply: "ToolContribution | None" = field(default=None, compare=False, repr=False)
     """What it was made of; the same makes the same entry."""
 
@@ -260,8 +258,6 @@ class ToolContribution:
     tool: Tool | None = field(default=None, compare=False)
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
     """What the tool is bound to."""
-    declared: DeclaredContract | None = None
-    """What that says, also where it was read but not run."""
     state: Status = Status.OK
     """`ok`, or `held` while it waits for approval."""
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -1,25 +1,71 @@
 """Running a tool from the command line, and telling what it tells."""
 
 import asyncio
+import json
 import signal
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from satchel.cli.console import Console
+from satchel.cli.key_value_pairs import parse_pairs
 from satchel.cli.rendering import count
+from satchel.cli.serializer import result_json
 from satchel.text import visible
 from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult, failure
 
 if TYPE_CHECKING:
     import satchel
+    from satchel.catalog import ToolEntry
 
 R = TypeVar("R")
+Body = Callable[..., Any]
 
 _FOR_EVER = 3600.0
+
+
+def takes_arguments(body: Body) -> Body:
+    """Add the parameters that give a tool its arguments: `values` and `given`."""
+    option = click.option(
+        "--args", "given", metavar="JSON", help="The arguments as one JSON object."
+    )
+    return click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")(option(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of a call as they were typed: texts by name, and one JSON object."""
+
+    texts: Mapping[str, str]
+    values: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, values: Iterable[str], given: str | None) -> "Arguments":
+        """Read what a command was given. Raises `click.UsageError`."""
+        return cls(parse_pairs(values), as_object(given, "--args"))
+
+    def typed(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments; a text has the type that the schema asks for."""
+        return {**self.values, **typed(self.texts, schema)}
+
+
+def call_and_show(
+    console: Console,
+    session: "satchel.Session",
+    entry: "ToolEntry",
+    arguments: Arguments,
+    *,
+    as_json: bool,
+) -> int:
+    """Call a tool, show what comes of it, and return the exit code."""
+    given = arguments.typed(entry.tool.parameters if entry.tool else {})
+    result = run_to_end(run_and_print(session, entry.name, given, None if as_json else console))
+    if as_json:
+        console.json(result_json(result))
+    return 1 if result.is_error else 0
 
 
 def run_to_end(work: Coroutine[Any, Any, R]) -> R:
@@ -94,3 +140,42 @@ def _kind(block: Image | Audio | Resource | ResourceLink) -> str:
         kind = type(block).__name__.lower()
         return f"{kind} {block.mime_type}, {count(len(block.data), 'byte')}"
     return f"{'link' if isinstance(block, ResourceLink) else 'resource'} {block.uri}"
+
+
+def as_object(text: str | None, option: str) -> dict[str, Any]:
+    """Return what an option holds as JSON, an empty object if it is not given."""
+    value = _from_json(text) if text is not None else {}
+    if not isinstance(value, dict):
+        raise click.BadParameter("must be one JSON object", param_hint=option)
+    return value
+
+
+def typed(pairs: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Give each value the type that the tool's schema asks for, as far as that is plain."""
+    wanted = schema.get("properties", {})
+    return {
+        key: text if _is_text(wanted.get(key, {})) else _from_json(text)
+        for key, text in pairs.items()
+    }
+
+
+def _is_text(schema: Any) -> bool:
+    """Tell whether a parameter takes text and, beside null, nothing else."""
+    if not isinstance(schema, Mapping):
+        return False
+    choices = [item for item in schema.get("anyOf", ()) if item.get("type") != "null"]
+    if choices:
+        return all(map(_is_text, choices))
+    return schema.get("type") == "string"
+
+
+def _from_json(text: str) -> Any:
+    """Return what a text is in JSON, or the text itself."""
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)  # NaN and Infinity are Python's, not JSON's

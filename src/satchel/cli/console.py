@@ -5,14 +5,14 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, NoReturn, TextIO
 
 import click
 
 from satchel.errors import SatchelError
-from satchel.text import visible
+from satchel.text import one_line, visible
 
 
 def claim_stdout() -> TextIO:
@@ -89,12 +89,23 @@ class Console:
         """Write one line of NDJSON."""
         self.out(json.dumps(value))
 
+    def labelled(self, lines: Iterable[tuple[str, str]]) -> None:
+        """Write lines with their labels in a column; those without a value are left out."""
+        for label, value in lines:
+            if value:
+                self.out(f"  {label:13} {one_line(value)}")
+
     def say(self, text: str) -> None:
         """Tell the person something that is no data."""
         try:
             click.echo(text, err=True)
         except OSError:  # nobody listens
             _lead_nowhere(sys.stderr)
+
+    def warn(self, text: str, near: Sequence[str] = ()) -> None:
+        """Warn the person, with the names that were perhaps meant."""
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        self.say(one_line(f"warning: {text}{hint}"))
 
     def paint(self, text: str, **style: Any) -> str:
         """Colour a text if data goes to a terminal and nobody asked for no colour."""

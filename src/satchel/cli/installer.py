@@ -5,23 +5,23 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from satchel.cli.base_command import Sources
 from satchel.cli.commands.validate_command import check
 from satchel.cli.console import Console
-from satchel.cli.json_shapes import KINDS, entries_of
 from satchel.cli.package_fields import declared_by
 from satchel.cli.plugin_config import as_texts
 from satchel.cli.rendering import count, diagnostic_line
 from satchel.cli.selection_editor import (
     change_selection,
-    default_sources,
     enable_name,
     require_valid_selection,
     shown_path,
 )
+from satchel.cli.serializer import KINDS, entries_of
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Severity, has_error
 from satchel.errors import DefinitionError, SatchelError
@@ -75,17 +75,6 @@ class Installed:
     def is_enabled(self) -> bool:
         """Tell whether it is used."""
         return self.entry is not None and self.entry.is_served
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return its JSON shape."""
-        return {
-            "name": self.name,
-            "version": self.version,
-            "kind": self.kind,
-            "path": self.path,
-            "enabled": self.is_enabled,
-            "missing": [item.name for item in self.missing],
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +166,7 @@ class Installer:
                 self._configure(manifest.name, texts)
                 if hook:
                     self._set_up(hook, manifest)
-                change_selection(self.console, [manifest.name], default_sources(), enable_name)
+                change_selection(self.console, [manifest.name], Sources(), enable_name)
                 placing.keep()
         except BaseException:
             self._say("nothing was installed" if is_new else "what was installed before is back")
@@ -188,7 +177,7 @@ class Installer:
 
     def _sound(self, path: str) -> "tuple[PluginFinding, PluginManifest]":
         """Read a plugin's folder. Raises `SatchelError` if it has errors, which are told."""
-        _, problems = check(path)
+        problems = check(path).problems
         for item in dict.fromkeys(problems):
             if item.severity is not Severity.INFO:
                 self.console.say(diagnostic_line(item))
@@ -227,7 +216,7 @@ class Installer:
             with ending_in_order(), self._telling_what_is_kept(names):
                 self._require_one(names, owner)
                 self._prepare(found, gathered)
-                change_selection(self.console, names, default_sources(), enable_name)
+                change_selection(self.console, names, Sources(), enable_name)
         except BaseException:
             self._after_failure(found, is_new=normalized(owner) not in there)
             raise
@@ -323,7 +312,7 @@ class Installer:
 
 def catalog() -> "Catalog":
     """Return what the user has, read and not run."""
-    return default_sources().open(run_code=False).catalog
+    return Sources().open(run_code=False).catalog
 
 
 def _outcome(  # noqa: PLR0917

@@ -7,7 +7,6 @@ import threading
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from shlex import quote
-from typing import Any
 
 from satchel.diagnostics import Severity
 from satchel.sources.configuration import configuration_path
@@ -25,15 +24,6 @@ class MachineCheck:
     severity: Severity
     message: str
     command: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON shape of a check."""
-        return {
-            "name": self.name,
-            "severity": str(self.severity),
-            "message": self.message,
-            "command": self.command,
-        }
 
 
 def environment() -> list[MachineCheck]:

@@ -10,9 +10,8 @@ import click
 from satchel.cli.console import claim_stdout, leave
 
 COMMANDS = {
-    "list": "List skills, tools, groups and plugins, also what failed.",
+    "list": "List skills, tools, groups, plugins or contracts.",
     "show": "Show everything about one skill, tool, group or plugin.",
-    "contracts": "List the tools that have a contract, and how much it says.",
     "search": "Find the tools and skills that tell of something.",
     "prompt": "Print the system prompt that a model would get.",
     "schema": "Print the schemas of the tools that a model would get.",
@@ -25,7 +24,6 @@ COMMANDS = {
     "serve": "Serve what is loaded to MCP clients.",
     "enable": "Switch skills, tools, groups or plugins on again.",
     "disable": "Switch skills, tools, groups or plugins off.",
-    "plugins": "Say of each plugin what it brings, and what it costs to import.",
     "install": "Install a plugin: a folder, a project or a package.",
     "uninstall": "Remove a plugin that was installed.",
     "mcp": "List MCP servers, their tools and skills; call and approve tools.",
@@ -33,6 +31,8 @@ COMMANDS = {
 }
 """Each command with its one line of help; its code is in `satchel.cli.commands`."""
 
+
+_LISTS = ("skills", "tools", "groups", "plugins", "contracts")
 
 _PLUGIN = "satchel.plugin"
 """Where the context keeps the plugin whose command is run."""
@@ -93,6 +93,8 @@ class LazyGroup(click.Group):
         if name not in found:
             near = near_misses(name, {*COMMANDS, *found})
             hint = f" Did you mean {', '.join(near)}?" if near else ""
+            if name in _LISTS:
+                hint = f" Did you mean list {name}?"
             ctx.fail(f"No such command {name!r}.{hint}")
         (owner, command), *others = found[name]
         if others:

@@ -22,9 +22,8 @@ def plugin_commands() -> Mapping[str, tuple[tuple[PluginContribution, click.Comm
 
     Their code is imported, as for any other use.
     """
-    everything = Sources(skills=(), plugins=(), entry_points=(), project=False, claude=False)
     found: dict[str, tuple[tuple[PluginContribution, click.Command], ...]] = {}
-    for plugin in everything.open(run_code=True).catalog.plugins.values():
+    for plugin in Sources().open(run_code=True).catalog.plugins.values():
         for command in plugin.supply.commands:
             found[command.name] = (*found.get(command.name, ()), (plugin.supply, command))
     return found

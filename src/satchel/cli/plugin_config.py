@@ -1,7 +1,7 @@
 """What one plugin is configured with, as the command line shows it and changes it."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -72,22 +72,18 @@ class PluginConfigView:
     def warn_if_unknown(self, console: Console, keys: Iterable[str] = ()) -> None:
         """Say on stderr if no plugin has this name, or it declares no such fields."""
         if self.known is not None:
-            _warn(console, f"nothing that is known is called {self.name!r}", self.name, self.known)
+            near = near_misses(self.name, self.known)
+            console.warn(f"nothing that is known is called {self.name!r}", near)
         declared = [item.key for item in self.config.fields]
         for key in keys if declared else ():
             if self.field(key) is None:
-                _warn(console, f"{self.name} declares no field {key!r}", key.lower(), declared)
+                near = near_misses(key.lower(), declared)
+                console.warn(f"{self.name} declares no field {key!r}", near)
 
 
 def _warning(config: Configuration, message: str, fix: str) -> Diagnostic:
     found = make_diagnostic("config-invalid", Where(config.path), message, fix)
     return replace(found, severity=Severity.WARNING)
-
-
-def _warn(console: Console, told: str, name: str, known: Sequence[str]) -> None:
-    near = near_misses(name, known)
-    hint = f"; did you mean {', '.join(near)}?" if near else ""
-    console.say(one_line(f"warning: {told}{hint}"))
 
 
 def open_plugin(name: str, sources: Sources) -> PluginConfigView:

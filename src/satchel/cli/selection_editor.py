@@ -9,8 +9,8 @@ import click
 
 from satchel.cli.base_command import Sources
 from satchel.cli.console import Console
-from satchel.cli.json_shapes import KINDS, entries_of
 from satchel.cli.rendering import location_text, relative
+from satchel.cli.serializer import KINDS, entries_of
 from satchel.errors import SatchelError
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.sources.atomic_write import file_lock, write_atomic
@@ -117,14 +117,9 @@ def change_selection(
     return told
 
 
-def default_sources() -> Sources:
-    """Return what is read when the user names nothing; there a plugin is installed."""
-    return Sources(skills=(), plugins=(), entry_points=(), project=False, claude=False)
-
-
 def require_valid_selection() -> None:
     """Raise `SatchelError` if the user's own file cannot be read, before anything is done."""
-    _read(selection_path(), default_sources())
+    _read(selection_path(), Sources())
 
 
 def forget(names: Iterable[str]) -> None:
@@ -134,7 +129,7 @@ def forget(names: Iterable[str]) -> None:
         return
     gone = {text for name in names for text in (name, f"plugin:{name}")}
     with file_lock(path):
-        data, before = _read(path, default_sources())
+        data, before = _read(path, Sources())
         kept = tuple(item for item in before.enable.written if item not in gone)
         after = replace(before, enable=SelectionPatterns(kept))
         if after != before:
@@ -221,8 +216,7 @@ def _warn(console: Console, name: str, known: Sequence[SelectableEntry]) -> None
     words = {word for thing in known for word in (thing.name, *thing.others)}
     kind, colon, rest = name.partition(":")
     near = near_misses(rest if colon and kind in KINDS else name, words)
-    hint = f"; did you mean {', '.join(near)}?" if near else ""
-    console.say(one_line(f"warning: nothing that is known is called {name!r}{hint}"))
+    console.warn(f"nothing that is known is called {name!r}", near)
 
 
 def _tell_what_differs(

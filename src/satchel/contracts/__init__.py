@@ -2,7 +2,7 @@
 
 from satchel.contracts.contract_binding import bind_contract
 from satchel.contracts.contract_config import ResolvedConfig, resolve_config
-from satchel.contracts.contract_description import declared_of, fingerprint_of
+from satchel.contracts.contract_description import contract_json, fingerprint_of
 from satchel.contracts.contract_errors import ContractError
 from satchel.contracts.contract_parts import (
     DROP_STEP,
@@ -40,7 +40,7 @@ __all__ = [
     "Validation",
     "Verdict",
     "bind_contract",
-    "declared_of",
+    "contract_json",
     "effects_of",
     "fill_variables",
     "fingerprint_of",

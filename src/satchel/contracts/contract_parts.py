@@ -1,21 +1,25 @@
 """The parts of a contract: rules, configuration, and what a tool reads of the state and writes."""
 
 import inspect
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from satchel.errors import DefinitionError
-from satchel.formats.declared_contracts import (
-    Merge,
-    Refusal,
-    merge_refusal,
-    text_refusal,
-    variable_refusal,
-)
+from satchel.formats.read_result import quoted
+from satchel.names import near_misses
 from satchel.tools import ToolCall
+
+Merge = Literal["replace", "append", "merge_dict"]
+"""How a value joins what the state holds."""
+
+_MERGES: tuple[Merge, ...] = ("replace", "append", "merge_dict")
+
+VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+"""What the name of a prompt variable looks like."""
 
 STATE_CONFIG = "config"
 """The key of the state under which a session keeps its configuration."""
@@ -169,19 +173,30 @@ class ToolStateEffect:
             raise DefinitionError(
                 "a session keeps its configuration there", where=place, fix="choose another key"
             )
-        refuse(merge_refusal(self.key, self.merge), place)
-        refuse(variable_refusal(self.key, self.prompt_template_var), place)
+        if self.merge not in _MERGES:
+            message = f"'merge' of {quoted(self.key)} is {_described(self.merge)}"
+            near = near_misses(self.merge, _MERGES, most=1) if isinstance(self.merge, str) else ()
+            fix = f"Write '{near[0]}'." if near else f"Write one of {', '.join(_MERGES)}."
+            raise DefinitionError(message, where=place, fix=fix)
+        name = self.prompt_template_var
+        if name is not None and not (isinstance(name, str) and VARIABLE.fullmatch(name)):
+            message = f"'prompt_template_var' of {quoted(self.key)} is {_described(name)}"
+            fix = "Write capitals, digits and '_', with a letter first."
+            raise DefinitionError(message, where=place, fix=fix)
 
 
 def require_text(key: str, noun: str, given: Any, place: str = "") -> None:
     """Raise `DefinitionError` for what is no text, or an empty one."""
-    refuse(text_refusal(key, noun, given), place)
+    if not (isinstance(given, str) and given.strip()):
+        message = f"the {key} of {noun} is {_described(given)}"
+        raise DefinitionError(message, where=place, fix="Write some text.")
 
 
-def refuse(refusal: Refusal | None, place: str) -> None:
-    """Raise `DefinitionError` if something is wrong."""
-    if refusal is not None:
-        raise DefinitionError(refusal[0], where=place, fix=refusal[1])
+def _described(value: Any) -> str:
+    """Say what a value is that does not fit."""
+    if not isinstance(value, str):
+        return "no text"
+    return quoted(value) if value.strip() else "empty"
 
 
 def _require_copyable(default: Any, place: str) -> None:

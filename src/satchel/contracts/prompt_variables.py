@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from satchel.contracts.contract_parts import VARIABLE
 from satchel.contracts.tool_contract import ToolContract
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats.declared_contracts import VARIABLE
 from satchel.text import replace_hidden
 
 _PLACE = re.compile(r"\{\{(" + VARIABLE.pattern + r")\}\}")

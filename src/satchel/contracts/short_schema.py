@@ -1,12 +1,12 @@
 """The short form of a schema: `{"query": "str - the search query"}`, as JSON Schema."""
 
 import ast
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from satchel.errors import DefinitionError
-from satchel.formats.declared_contracts import split_short_field
 from satchel.names import near_misses
 from satchel.text import shorten
 from satchel.tools.schema_validator import SchemaValidator
@@ -32,6 +32,19 @@ _TYPES = MappingProxyType(
 )
 _NULL = MappingProxyType({"type": "null"})
 _FIX = 'write it as "str - what it is", with a type such as int, list[str] or Optional[bool]'
+
+_JSON_SCHEMA_KEYS = ("$ref", "allOf", "anyOf", "oneOf", "additionalProperties")
+_SIGNS = re.compile(r"""'[^']*'|"[^"]*"|[\[({]|[\])}]| - |=""")
+
+
+def is_short_form(schema: Mapping[Any, Any]) -> bool:
+    """Tell whether a mapping is of the short form; else it is JSON Schema."""
+    return not (
+        schema.get("type") == "object"
+        or isinstance(schema.get("properties"), Mapping)
+        or any(key in schema for key in _JSON_SCHEMA_KEYS)
+        or any(isinstance(key, str) and key.startswith("$") for key in schema)
+    )
 
 
 def read_short_form(fields: Mapping[Any, Any], where: str) -> dict[str, Any]:
@@ -61,8 +74,8 @@ def read_short_form(fields: Mapping[Any, Any], where: str) -> dict[str, Any]:
 
 def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
     """Return the schema of one field, and whether it is required."""
-    kind, _, description = split_short_field(text, " - ")
-    kind, has_default, default = (part.strip() for part in split_short_field(kind, "="))
+    kind, _, description = _partition(text, " - ")
+    kind, has_default, default = (part.strip() for part in _partition(kind, "="))
     try:
         about, is_optional = _type(_parsed(kind, place), place)
     except (RecursionError, ValueError):  # a union of thousands, a number of thousands of digits
@@ -78,6 +91,19 @@ def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
             raise DefinitionError(told, where=place, fix="correct one of the two")
         about["default"] = value
     return about, not (has_default or is_optional)
+
+
+def _partition(text: str, sign: Literal[" - ", "="]) -> tuple[str, str, str]:
+    """Split a field at the first sign outside brackets and quotes."""
+    depth = 0
+    for match in _SIGNS.finditer(text):
+        if match[0] in {"[", "(", "{"}:
+            depth += 1
+        elif match[0] in {"]", ")", "}"}:
+            depth -= 1
+        elif match[0] == sign and depth <= 0:
+            return text[: match.start()], sign, text[match.end() :]
+    return text, "", ""
 
 
 def _parsed(kind: str, place: str) -> ast.expr:

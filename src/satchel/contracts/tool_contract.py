@@ -12,18 +12,18 @@ from satchel.contracts.contract_parts import (
     ToolInvariant,
     ToolStateEffect,
     ToolStateRead,
-    refuse,
     require_text,
 )
-from satchel.contracts.short_schema import read_short_form
+from satchel.contracts.short_schema import is_short_form, read_short_form
 from satchel.errors import DefinitionError
-from satchel.formats.declared_contracts import clashes, expand_schema, is_short_form, twice_refusal
 from satchel.names import tool_name_fault
 from satchel.tools import pydantic_to_json_schema
 from satchel.tools.schema_validator import SchemaValidator
 from satchel.tools.tool_results import to_json
 
 T = TypeVar("T")
+
+_RENAME = "Rename one of the two."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,8 @@ def _several(part: str, given: Any, kind: type[T], place: str) -> tuple[T, ...]:
     names = [getattr(item, key) for item in items]
     for twice in names:
         if names.count(twice) > 1:
-            refuse(twice_refusal(part, key, twice), place)
+            message = f"two {part.replace('_', ' ')} have the {key} {twice!r}"
+            raise DefinitionError(message, where=place, fix=_RENAME)
     return items
 
 
@@ -159,7 +160,7 @@ def parameters_of(schema: Any, place: str) -> dict[str, Any]:
             fix="give JSON Schema, a pydantic model, or {'query': 'str - the search query'}",
         )
     try:
-        made = expand_schema(json.loads(to_json(schema)))
+        made = _inlined_root(json.loads(to_json(schema)))
     except Exception as problem:
         raise DefinitionError("its schema cannot be written as JSON", where=place) from problem
     if made.setdefault("type", "object") != "object":
@@ -167,14 +168,29 @@ def parameters_of(schema: Any, place: str) -> dict[str, Any]:
     return made
 
 
+def _inlined_root(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with its properties at the top, also where its root is a reference."""
+    match schema:
+        case {"$ref": str(reference), "$defs": Mapping() as definitions, **others}:
+            target = definitions.get(reference.removeprefix("#/$defs/"))
+            if isinstance(target, Mapping):
+                return {**target, "$defs": definitions, **others}
+    return schema
+
+
 def _refuse_clashes(contract: ToolContract, place: str) -> None:
     """Refuse names that would let the model set what only the host sets."""
     properties = contract.parameters.get("properties")
     sent = properties if isinstance(properties, Mapping) else ()
-    config = (item.key for item in contract.config_params)
-    reads = (item.key for item in contract.state_reads)
-    for _, refusal in clashes(config, reads, sent):
-        refuse(refusal, place)
+    config = {item.key for item in contract.config_params}
+    for item in contract.state_reads:
+        if item.key in config:
+            message = f"{item.key!r} is both a config param and a state read"
+            raise DefinitionError(message, where=place, fix=_RENAME)
+    for key in contract.supplied:
+        if key in sent:
+            message = f"{key!r} is an argument too, which would let the model set it"
+            raise DefinitionError(message, where=place, fix=_RENAME)
 
 
 def _refuse_odd_defaults(contract: ToolContract, place: str) -> None:

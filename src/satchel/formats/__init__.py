@@ -3,29 +3,17 @@
 from satchel.formats.claude_manifest import ClaudeManifest, read_claude_plugin, read_claude_servers
 from satchel.formats.code_references import DEFAULT_TOOLS, ContractReference, ToolReference
 from satchel.formats.config_fields import FIELD_NAME, ConfigField, field_fault
-from satchel.formats.contract_code import declared_contracts
-from satchel.formats.declared_contracts import (
-    DeclaredConfig,
-    DeclaredContract,
-    DeclaredEffect,
-    DeclaredRead,
-    DeclaredRule,
-    arguments_of,
-)
 from satchel.formats.declared_tools import DeclaredTool, declared_tools, defines_setup
 from satchel.formats.editable_finders import mapped_modules
 from satchel.formats.front_matter import FrontMatter, split_front_matter
 from satchel.formats.frozen_values import to_plain
 from satchel.formats.mcp_json import MCP_SCHEMAS, McpServerManifest, is_header, read_mcp
-from satchel.formats.name_mentions import Mentions, mentions_in
 from satchel.formats.open_plugin_manifest import (
     PLUGIN_SCHEMAS,
     Author,
     OpenManifest,
     read_open_plugin,
 )
-from satchel.formats.python_literals import may_hold
-from satchel.formats.python_source import imported_beside
 from satchel.formats.read_result import ReadResult
 from satchel.formats.server_placeholders import fill_placeholders
 from satchel.formats.skill_manifest import SkillManifest, read_listed_skill, read_skill
@@ -48,16 +36,10 @@ __all__ = [
     "ClaudeManifest",
     "ConfigField",
     "ContractReference",
-    "DeclaredConfig",
-    "DeclaredContract",
-    "DeclaredEffect",
-    "DeclaredRead",
-    "DeclaredRule",
     "DeclaredTool",
     "FrontMatter",
     "GroupManifest",
     "McpServerManifest",
-    "Mentions",
     "OpenManifest",
     "PluginManifest",
     "ReadResult",
@@ -65,17 +47,12 @@ __all__ = [
     "ToolReference",
     "YamlMap",
     "YamlValue",
-    "arguments_of",
-    "declared_contracts",
     "declared_tools",
     "defines_setup",
     "field_fault",
     "fill_placeholders",
-    "imported_beside",
     "is_header",
     "mapped_modules",
-    "may_hold",
-    "mentions_in",
     "read_claude_plugin",
     "read_claude_servers",
     "read_listed_skill",

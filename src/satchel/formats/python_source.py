@@ -73,21 +73,6 @@ def is_satchel_name(full: str, name: str) -> bool:
     return full.startswith("satchel.") and full.endswith(f".{name}")
 
 
-def imported_beside(source: bytes, package: str) -> tuple[tuple[str, str, str], ...]:
-    """Return what a module imports by relative imports: its name for it, the module, the name.
-
-    `package` is the package that the module is in, `""` for that of the plugin itself.
-    """
-    parts = package.split(".") if package else []
-    found = []
-    for node in statements_of(source) or ():
-        if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(parts) + 1:
-            base = parts[: len(parts) + 1 - node.level]
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            found += [(alias.asname or alias.name, module, alias.name) for alias in node.names]
-    return tuple(found)
-
-
 def _imports(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, str]]:
     """Yield each imported name with the full name of what it stands for."""
     for node in statements:

@@ -28,7 +28,7 @@ def contract_problems(
                 f"the first counts",
                 "give one of them another prompt_template_var",
             )
-    # Whoever only reads does not know every contract.
+    # Contracts are known only once the code was loaded.
     for path, text in _texts(catalog) if wanted.run_code else ():
         for name in variables_in(text):
             if name not in keys:
@@ -39,9 +39,9 @@ def _filled(catalog: Catalog) -> dict[str, dict[str, str]]:
     """Return for each prompt variable the keys that fill it, with the path of each tool."""
     found: dict[str, dict[str, str]] = {}
     for entry in catalog.tools.values():
-        for effect in entry.declared.effects if entry.declared else ():
-            if effect.variable:
-                found.setdefault(effect.variable, {}).setdefault(effect.key, entry.path)
+        for effect in entry.contract.state_effects if entry.contract else ():
+            if name := effect.prompt_template_var:
+                found.setdefault(name, {}).setdefault(effect.key, entry.path)
     return found
 
 

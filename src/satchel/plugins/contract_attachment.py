@@ -1,11 +1,11 @@
 """The contracts that the code of a plugin brings, each bound to its tool."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from satchel.catalog import PluginContribution, Status, ToolContribution
-from satchel.contracts import ToolContract, bind_contract, declared_of, fingerprint_of
+from satchel.contracts import ToolContract, bind_contract, fingerprint_of
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ContractReference
@@ -13,8 +13,6 @@ from satchel.names import near_misses
 from satchel.plugins.plugin_diagnostics import failed_contribution
 from satchel.sources import PluginFinding
 from satchel.text import visible
-
-_TOLD_ANEW = frozenset({"contract-tool-unknown", "contract-shadowed"})
 
 
 def with_contracts(
@@ -27,8 +25,6 @@ def with_contracts(
 
     A tool that does not fit its contract is left out. It runs foreign code, so it must be guarded.
     """
-    # What was read of the code is told again, now that it was run, if it still holds.
-    diagnostics = [item for item in supply.diagnostics if item.code not in _TOLD_ANEW]
     contracts: dict[str, ToolContract] = {}
     tools = {tool.name: tool for tool in supply.tools}
     problems: list[Diagnostic] = []
@@ -51,11 +47,12 @@ def with_contracts(
             tools[name] = contracted(tools[name], contract)
         except DefinitionError as problem:
             misfits.append(contract_mismatch(contract, problem, tools.pop(name).path))
+    problems += _unused(modules, tools.keys() - contracts.keys(), supply.path)
     return replace(
         supply,
         tools=tuple(tools.values()),
         state=Status.DEGRADED if is_lost or misfits else supply.state,
-        diagnostics=(*diagnostics, *problems, *misfits),
+        diagnostics=(*supply.diagnostics, *problems, *misfits),
     )
 
 
@@ -65,7 +62,6 @@ def contracted(tool: ToolContribution, contract: ToolContract) -> ToolContributi
         tool,
         tool=bind_contract(tool.tool, contract) if tool.tool is not None else None,
         contract=contract,
-        declared=declared_of(contract),
         description=visible(contract.description),
         version=f"{tool.version}+{fingerprint_of(contract)}",
     )
@@ -88,6 +84,19 @@ def contract_without_tool(name: str, known: Iterable[str], path: str) -> Diagnos
         f"there is a contract of the tool {name!r}, and no such tool",
         f"did you mean {', '.join(near)}?" if near else "define the tool, or remove the contract",
     )
+
+
+def _unused(modules: Mapping[str, Any], tools: Collection[str], path: str) -> Iterable[Diagnostic]:
+    """Report contracts in modules of a plugin for tools that are held to none."""
+    for module, code in modules.items():
+        for name, thing in vars(code).items():
+            if isinstance(thing, ToolContract) and thing.name in tools:
+                yield make_diagnostic(
+                    "contract-unused",
+                    Where(path),
+                    f"{name} in {module} is a contract that nothing names, so it does not hold",
+                    f"name it under 'contract:' in toolkit.yaml, as {module}:{name}",
+                )
 
 
 def _second(contract: ToolContract, path: str) -> Diagnostic:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from satchel.catalog import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats import DeclaredContract, DeclaredTool, PluginManifest
+from satchel.formats import PluginManifest
 from satchel.sources import MANIFEST_FILE, PluginFinding
-from satchel.text import one_line, shorten, visible
+from satchel.text import one_line, shorten
 
 
 def with_manifest(supply: PluginContribution, found: PluginFinding) -> PluginContribution:
@@ -32,11 +32,19 @@ def with_manifest(supply: PluginContribution, found: PluginFinding) -> PluginCon
         diagnostics=(*supply.diagnostics, *_not_started(found)),
         config=manifest.config,
     )
-    contracts = {contract.tool: contract for contract in found.contracts}
     path = code_path(found)
     return with_tools(
         supply,
-        [_tool(tool, contracts.get(tool.name), tool.path or path) for tool in found.declared],
+        [
+            ToolContribution(
+                name=tool.name,
+                description=tool.description,
+                path=tool.path or path,
+                version=tool.digest,
+                groups=tool.groups,
+            )
+            for tool in found.declared
+        ],
     )
 
 
@@ -44,19 +52,6 @@ def _state_of(found: PluginFinding) -> Status:
     if not found.is_sound:
         return Status.FAILED
     return Status.DEGRADED if found.is_flawed else Status.OK
-
-
-def _tool(tool: DeclaredTool, contract: DeclaredContract | None, path: str) -> ToolContribution:
-    """Return a tool that is only read; what its contract says of it counts."""
-    said = visible(contract.description) if contract else ""
-    return ToolContribution(
-        name=tool.name,
-        description=said or tool.description,
-        path=path,
-        version=tool.digest,
-        groups=tool.groups,
-        declared=contract,
-    )
 
 
 def with_tools(supply: PluginContribution, tools: Iterable[ToolContribution]) -> PluginContribution:

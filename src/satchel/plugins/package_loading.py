@@ -121,9 +121,9 @@ def _answered(
     )
     hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in found.hooked())]
     if not hooked:
-        return with_contracts(with_offered(supply, offer), found.part, holders, ())
+        return with_contracts(with_offered(supply, offer), found.part, modules | holders, ())
     part = found.part and _completed(found.part, found)
     # The entry point may be one of the modules.
     answers = call_hooks(*{id(module): module for module in hooked}.values())
     answered = with_answers(supply, part.manifest if part else None, offer, answers, limits)
-    return with_contracts(answered, found.part, holders, answers.contracts)
+    return with_contracts(answered, found.part, modules | holders, answers.contracts)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic
-from satchel.formats import DeclaredContract, DeclaredTool, McpServerManifest, PluginManifest
+from satchel.formats import DeclaredTool, McpServerManifest, PluginManifest
 from satchel.sources.file_reader import UnitFile, digest_of, is_inside
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.plugin_formats import FormatPolicy, PluginFormat, policy_of
@@ -38,8 +38,6 @@ class PluginFinding:
     parts: CodeParts = field(default=CodeParts(frozenset()), compare=False)
     names: frozenset[str] = field(default=frozenset(), compare=False)
     """What stands directly in the folder."""
-    contracts: tuple[DeclaredContract, ...] = ()
-    """Those of its tools, one for each at most."""
     servers: tuple[McpServerManifest, ...] = ()
     skills: tuple[str, ...] = ()
     """Folders to search for the skills it brings."""

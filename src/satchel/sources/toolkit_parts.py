@@ -16,7 +16,6 @@ from satchel.formats import (
 from satchel.formats.read_result import quoted
 from satchel.formats.utf8_text import decode
 from satchel.settings import Limits
-from satchel.sources.contract_sources import contracts_of
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, files_of
 from satchel.sources.plugin_formats import MANIFEST_FILE
 
@@ -43,12 +42,10 @@ def with_part(
     part = _Part(found, manifest)
     notes = part.notes(limits)
     declared = part.declared()
-    contracts, problems = contracts_of(found, manifest, declared)
+    part.check_contracts()
     part.check_setup()
-    full = replace(
-        found, manifest=manifest.with_notes(notes), declared=declared, contracts=contracts
-    )
-    return full, tuple(dict.fromkeys((*part.problems, *problems)))
+    full = replace(found, manifest=manifest.with_notes(notes), declared=declared)
+    return full, tuple(dict.fromkeys(part.problems))
 
 
 def plain(name: str) -> str:
@@ -115,7 +112,7 @@ class _Part:
                 fix = f"create {file}, or name the module that holds it"
                 self._misfit(self._manifest.line(*chosen[0].at), told, fix)
             elif module not in {"", DEFAULT_TOOLS}:
-                self._no_module("tools", module, "the tools")
+                self._no_module("tools", module, "the tools", self._manifest.line("tools"))
         return tuple(tools)
 
     def _served(
@@ -130,21 +127,32 @@ class _Part:
                 if known == (wanted.function or wanted.name):
                     yield replace(tool, name=wanted.name, path=path)
 
+    def check_contracts(self) -> None:
+        """Report the modules of contracts that do not exist or do not compile."""
+        for chosen in self._manifest.contracts:
+            if file := self._found.file_of(chosen.module):
+                path = os.path.join(self._found.code_path, *file.split("/"))
+                code = declared_tools(self._found.sources[file], path)
+                self.problems += (it for it in code.diagnostics if it.code == "plugin-syntax")
+            else:
+                line = self._manifest.line(*chosen.at)
+                self._no_module("contract", chosen.module, chosen.name, line)
+
     def check_setup(self) -> None:
         """Report a setup that the manifest names and that cannot be run."""
         module = self._manifest.setup
         file = self._found.file_of(module)
         if module and not file:
-            self._no_module("setup", module, "setup(ctx)")
+            self._no_module("setup", module, "setup(ctx)", self._manifest.line("setup"))
         elif module and not defines_setup(self._found.sources[file]):
             told = f"'setup' names a module, but {file} defines no function setup(ctx)"
             self._misfit(self._manifest.line("setup"), told, "define it, or remove 'setup:'")
 
-    def _no_module(self, key: str, module: str, holds: str) -> None:
+    def _no_module(self, key: str, module: str, holds: str, line: int | None) -> None:
         file = f"{module.replace('.', '/')}.py"
         told = f"{key!r} names a module, but there is no {file}"
         fix = f"create {file}, or name the module that holds {holds}"
-        self._misfit(self._manifest.line(key), told, fix)
+        self._misfit(line, told, fix)
 
     def _misfit(self, line: int | None, message: str, fix: str) -> None:
         where = Where(os.path.join(self._found.code_path, MANIFEST_FILE), line)

@@ -6,7 +6,6 @@ time, or dies of its question, refuses the call.
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any, get_origin
 
@@ -18,16 +17,8 @@ from satchel.contracts import (
     ToolInvariant,
     ToolStateEffect,
     ToolStateRead,
-    declared_of,
 )
 from satchel.errors import DefinitionError
-from satchel.formats import (
-    DeclaredConfig,
-    DeclaredContract,
-    DeclaredEffect,
-    DeclaredRead,
-    DeclaredRule,
-)
 from satchel.tools import ToolCall
 from satchel.workers.codec import RULES, exact, is_exact
 from satchel.workers.worker_processes import WorkerHandle
@@ -82,11 +73,6 @@ def encode_contract(contract: ToolContract) -> dict[str, Any]:
             }
             for item in contract.state_effects
         ],
-        "declared": {
-            key: value
-            for key, value in asdict(declared_of(contract)).items()
-            if key in {"tool", "description", "arguments", "rules", "config", "reads", "effects"}
-        },
     }
 
 
@@ -149,19 +135,6 @@ def decode_contract(told: Mapping[str, Any], worker: WorkerHandle) -> ToolContra
             ToolStateEffect(**{**item, "type_hint": _KINDS.get(item["type_hint"], dict)})
             for item in told["effects"]
         ],
-    )
-
-
-def decode_description(told: Mapping[str, Any]) -> DeclaredContract:
-    """Return what a contract says."""
-    return DeclaredContract(
-        tool=told["tool"],
-        description=told["description"],
-        arguments=told["arguments"],
-        rules=tuple(DeclaredRule(**item) for item in told["rules"]),
-        config=tuple(DeclaredConfig(**item) for item in told["config"]),
-        reads=tuple(DeclaredRead(**item) for item in told["reads"]),
-        effects=tuple(DeclaredEffect(**item) for item in told["effects"]),
     )
 
 

@@ -25,7 +25,7 @@ from satchel.sources.plugin_environments import installed
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.workers.codec import COMPLETE
-from satchel.workers.contract_proxy import decode_contract, decode_description
+from satchel.workers.contract_proxy import decode_contract
 from satchel.workers.worker_processes import WorkerHandle, WorkerPool
 from satchel.workers.worker_tools import WorkerTool
 
@@ -264,7 +264,6 @@ def _tool(told: Mapping[str, Any], worker: WorkerHandle) -> ToolContribution:
         groups=tuple(told["groups"]),
         tool=WorkerTool(told, worker, contract),
         contract=contract,
-        declared=decode_description(told["contract"]["declared"]) if contract else None,
     )
 
 

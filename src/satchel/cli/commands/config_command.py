@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import click
 
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.base_command import Sources, SourcesCommand, View
 from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs, require_distinct, with_stdin
 from satchel.cli.plugin_config import PluginConfigView, as_texts, asked_for, open_plugin, rows
@@ -32,11 +32,8 @@ def command() -> None:
     """
 
 
-@command.command("show", cls=Command)
+@command.command("show", cls=View)
 @click.argument("name", metavar="PLUGIN")
-@reads_sources
-@as_json
-@pass_console
 def show(console: Console, name: str, sources: Sources, as_json: bool) -> None:
     """Show each field of PLUGIN, its value, and where that comes from.
 
@@ -57,11 +54,9 @@ def show(console: Console, name: str, sources: Sources, as_json: bool) -> None:
     _tell(console, plugin)
 
 
-@command.command("set", cls=Command)
+@command.command("set", cls=SourcesCommand)
 @click.argument("name", metavar="PLUGIN")
 @click.argument("given", metavar="KEY [VALUE] | KEY=VALUE...", nargs=-1, required=True)
-@reads_sources
-@pass_console
 def set_(console: Console, name: str, given: tuple[str, ...], sources: Sources) -> None:
     """Give fields of PLUGIN their values.
 
@@ -86,11 +81,9 @@ def set_(console: Console, name: str, given: tuple[str, ...], sources: Sources) 
             console.say(f"warning: {plugin.config.variable(key)} in the environment wins over it")
 
 
-@command.command("unset", cls=Command)
+@command.command("unset", cls=SourcesCommand)
 @click.argument("name", metavar="PLUGIN")
 @click.argument("keys", metavar="KEY...", nargs=-1, required=True)
-@reads_sources
-@pass_console
 def unset(console: Console, name: str, keys: tuple[str, ...], sources: Sources) -> None:
     """Take values of PLUGIN out of its file."""
     for key in keys:
@@ -109,10 +102,8 @@ def unset(console: Console, name: str, keys: tuple[str, ...], sources: Sources) 
             console.say(one_line(f"{row['name']} has a value all the same: {row['origin']}"))
 
 
-@command.command("edit", cls=Command)
+@command.command("edit", cls=SourcesCommand)
 @click.argument("name", metavar="PLUGIN")
-@reads_sources
-@pass_console
 def edit(console: Console, name: str, sources: Sources) -> None:
     """Open the file of PLUGIN in your editor, $VISUAL or $EDITOR.
 
@@ -141,15 +132,9 @@ def edit(console: Console, name: str, sources: Sources) -> None:
     console.out(one_line(f"{word} ({relative(path)})"))
 
 
-@command.command("validate", cls=Command)
+@command.command("validate", cls=View)
 @click.argument("name", metavar="PLUGIN")
-@reads_sources
-@as_json
-@click.pass_context
-@pass_console
-def validate(
-    console: Console, ctx: click.Context, name: str, sources: Sources, as_json: bool
-) -> None:
+def validate(console: Console, name: str, sources: Sources, as_json: bool) -> int:
     """Say what is wrong with the values of PLUGIN; exit code 1 if there is an error."""
     plugin = open_plugin(name, sources)
     plugin.require_known()
@@ -158,13 +143,11 @@ def validate(
         console.json([item.as_dict() for item in problems])
     for item in () if as_json else problems:
         console.out(diagnostic_line(item))
-    ctx.exit(1 if has_error(problems) else 0)
+    return 1 if has_error(problems) else 0
 
 
-@command.command("path", cls=Command)
+@command.command("path", cls=SourcesCommand)
 @click.argument("name", metavar="PLUGIN")
-@reads_sources
-@pass_console
 def path(console: Console, name: str, sources: Sources) -> None:
     """Print the file of PLUGIN, whether it exists or not."""
     open_plugin(name, sources).warn_if_unknown(console)

@@ -2,16 +2,13 @@
 
 import click
 
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.base_command import Sources, View
 from satchel.cli.console import Console
 from satchel.cli.selection_editor import change_and_print, disable_name
 
 
-@click.command("disable", cls=Command)
+@click.command("disable", cls=View)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@reads_sources
-@as_json
-@pass_console
 def command(console: Console, names: tuple[str, ...], sources: Sources, as_json: bool) -> None:
     """Switch skills, tools, groups or plugins off.
 

@@ -1,17 +1,17 @@
 """`satchel doctor`: what is off, why, and the one command that mends it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.base_command import Sources, View, run_code
 from satchel.cli.console import Console
 from satchel.cli.fix_commands import command_for
-from satchel.cli.json_shapes import KINDS, entries_of
 from satchel.cli.machine_checks import MachineCheck, environment
 from satchel.cli.rendering import COLOURS, count, location_text, relative, worst_first
+from satchel.cli.serializer import KINDS, case_json, check_json, entries_of
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.text import one_line
 
@@ -36,28 +36,14 @@ class DoctorCase:
             return "sources"
         return one_line(f"{self.kind} {self.entry.name} ({self.entry.source})")
 
-    def as_dicts(self) -> Iterable[dict[str, Any]]:
-        """Return the findings in their JSON shape."""
-        for item in self.findings:
-            yield {
-                "kind": self.kind,
-                "name": self.entry.name if self.entry else "",
-                "source": self.entry.source if self.entry else "",
-                "state": str(self.entry.state) if self.entry else "",
-                **item.as_dict(),
-                "command": command_for(item, self.entry),
-            }
+    def command_for(self, item: Diagnostic) -> str | None:
+        """Return the command that fixes a finding, if there is one."""
+        return command_for(item, self.entry)
 
 
-@click.command("doctor", cls=Command)
-@click.option("--run", is_flag=True, help="Import the plugins that are enabled, too.")
-@reads_sources
-@as_json
-@click.pass_context
-@pass_console
-def command(
-    console: Console, ctx: click.Context, *, run: bool, sources: Sources, as_json: bool
-) -> None:
+@click.command("doctor", cls=View)
+@run_code
+def command(console: Console, *, run: bool, sources: Sources, as_json: bool) -> int:
     """Say what is off, why, and the command that mends it.
 
     No plugin code is run unless you say --run; then what fails at an import or a startup is told,
@@ -66,15 +52,15 @@ def command(
     checks = environment()
     cases = _cases(sources.open(run_code=run).catalog)
     if as_json:
-        findings = [shape for case in cases for shape in case.as_dicts()]
-        console.json({"checks": [check.as_dict() for check in checks], "findings": findings})
+        findings = [shape for case in cases for shape in case_json(case)]
+        console.json({"checks": [*map(check_json, checks)], "findings": findings})
     else:
         _write(checks, cases, console)
     severities = [check.severity for check in checks]
     severities += [item.severity for case in cases for item in case.findings]
     errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
     console.say(f"{count(errors, 'error')}, {count(warnings, 'warning')}")
-    ctx.exit(1 if errors or warnings else 0)
+    return 1 if errors or warnings else 0
 
 
 def _cases(catalog: "Catalog") -> list[DoctorCase]:
@@ -105,7 +91,7 @@ def _write(checks: Sequence[MachineCheck], cases: Sequence[DoctorCase], console:
             severity = console.paint(item.severity, fg=COLOURS[item.severity])
             console.out(f"  {severity}[{item.code}] {location_text(item)}")
             console.out(f"    {one_line(item.message)}")
-            _write_command(command_for(item, case.entry), item.fix, console)
+            _write_command(case.command_for(item), item.fix, console)
 
 
 def _write_command(command: str | None, fix: str, console: Console) -> None:

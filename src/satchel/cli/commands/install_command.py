@@ -2,10 +2,11 @@
 
 import click
 
-from satchel.cli.base_command import Command, as_json, pass_console
+from satchel.cli.base_command import Command, as_json
 from satchel.cli.console import Console
 from satchel.cli.installer import Installer, print_installed
 from satchel.cli.key_value_pairs import field_values
+from satchel.cli.serializer import installed_json
 from satchel.cli.terminal import Terminal
 
 
@@ -18,7 +19,6 @@ from satchel.cli.terminal import Terminal
 )  # fmt: skip
 @click.option("--no-input", is_flag=True, help="Ask nothing.")
 @as_json
-@pass_console
 def command(
     console: Console,
     *,
@@ -41,6 +41,6 @@ def command(
     )
     done = installer.install(what)
     if as_json:
-        console.json([item.as_dict() for item in done])
+        console.json([installed_json(item) for item in done])
     for item in done:
         print_installed(console, item, as_json=as_json)

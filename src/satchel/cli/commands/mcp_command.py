@@ -9,13 +9,11 @@ import click
 
 import satchel
 from satchel.catalog import SkillEntry, ToolEntry
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
-from satchel.cli.call_output import run_and_print, run_to_end
-from satchel.cli.commands.call_command import as_object, result_shape, typed
+from satchel.cli.base_command import Sources, View
+from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console
-from satchel.cli.json_shapes import listed_json
-from satchel.cli.key_value_pairs import parse_pairs
 from satchel.cli.rendering import count, status_label, table
+from satchel.cli.serializer import listed, remote_tool_json, server_json
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError, SatchelError
@@ -43,17 +41,14 @@ def command() -> None:
     """
 
 
-@command.command("list", cls=Command)
-@reads_sources
-@as_json
-@pass_console
+@command.command("list", cls=View)
 def list_(console: Console, sources: Sources, as_json: bool) -> None:
     """List the servers; none is started or connected to."""
     app = sources.open(run_code=False)
     servers = app.declared_mcp_servers
     _tell_problems(app, console)
     if as_json:
-        console.json([_shape(name, item) for name, item in servers.items()])
+        console.json([server_json(name, item, _transport(item)) for name, item in servers.items()])
         return
     table(
         [
@@ -65,52 +60,40 @@ def list_(console: Console, sources: Sources, as_json: bool) -> None:
     console.say(count(len(servers), "server"))
 
 
-@command.command("tools", cls=Command)
+@command.command("tools", cls=View)
 @click.argument("name", metavar="SERVER")
 @_state
-@reads_sources
-@as_json
-@pass_console
 def tools(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
     """List the tools of SERVER, also those that are held."""
     app, _ = _reached(name, sources, state)
     entries = app.catalog.all_tools
     if as_json:
-        console.json([_tool_shape(entry) for entry in entries])
+        console.json([_tool_json(entry) for entry in entries])
     else:
         _list("tool", entries, console)
     _tell_problems(app, console)
 
 
-@command.command("skills", cls=Command)
+@command.command("skills", cls=View)
 @click.argument("name", metavar="SERVER")
 @_state
-@reads_sources
-@as_json
-@pass_console
 def skills(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
     """List the skills of SERVER; none of their files is read."""
     app, _ = _reached(name, sources, state)
     if as_json:
-        console.json(listed_json(app.catalog, "skill"))
+        console.json(listed(app.catalog, "skill"))
     else:
         _list("skill", app.catalog.all_skills, console)
     _tell_problems(app, console)
 
 
-@command.command("call", cls=Command)
+@command.command("call", cls=View)
 @click.argument("name", metavar="SERVER")
 @click.argument("tool")
-@click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--args", "given", metavar="JSON", help="The arguments as one JSON object.")
+@takes_arguments
 @_state
-@reads_sources
-@as_json
-@click.pass_context
-@pass_console
 def call(
     console: Console,
-    ctx: click.Context,
     *,
     name: str,
     tool: str,
@@ -119,33 +102,25 @@ def call(
     state: str,
     sources: Sources,
     as_json: bool,
-) -> None:
+) -> int:
     """Call TOOL of SERVER, as 'satchel call' does."""
-    given_pairs, arguments = parse_pairs(values), as_object(given, "--args")
+    arguments = Arguments.of(values, given)
     app, _ = _reached(name, sources, state)
     entry = _tool_of(app, tool)
     if not entry.is_served:
         problem = entry.diagnostics[0]
         raise SatchelError(problem.message, fix=problem.fix)
-    arguments |= typed(given_pairs, entry.tool.parameters if entry.tool else {})
     session = app.session()
     session.activate(entry.group)
-    told = None if as_json else console
-    result = run_to_end(run_and_print(session, entry.name, arguments, told))
-    if as_json:
-        console.json(result_shape(result))
-    ctx.exit(1 if result.is_error else 0)
+    return call_and_show(console, session, entry, arguments, as_json=as_json)
 
 
-@command.command("approve", cls=Command)
+@command.command("approve", cls=View)
 @click.argument("name", metavar="SERVER")
 @click.argument("names", nargs=-1, metavar="[TOOL]...")
 @click.option("--digest", help="Accept one TOOL as 'mcp tools' told it, without a look at it now.")
 @click.option("--yes", is_flag=True, help="Ask nobody.")
 @_state
-@reads_sources
-@as_json
-@pass_console
 def approve(
     console: Console,
     *,
@@ -295,25 +270,6 @@ def _transport(item: DeclaredServer) -> str:
     return "streamable-http" if isinstance(item.server, HttpServer) else "sse"
 
 
-def _shape(name: str, item: DeclaredServer) -> dict[str, Any]:
-    return {
-        "name": name,
-        "transport": _transport(item),
-        "where": str(item.server),
-        "plugin": item.owner or None,
-        "path": item.path,
-        "pin": item.pin,
-    }
-
-
-def _tool_shape(entry: ToolEntry) -> dict[str, Any]:
+def _tool_json(entry: ToolEntry) -> dict[str, Any]:
     odd = entry.tool.odd if isinstance(entry.tool, RemoteTool) else None
-    return {
-        "name": entry.name,
-        "server_name": _own_name(entry),
-        "state": str(entry.state),
-        "description": entry.description,
-        "digest": odd.digest if odd else None,
-        "parameters": entry.tool.parameters if entry.tool else None,
-        "diagnostics": [item.as_dict() for item in entry.diagnostics],
-    }
+    return remote_tool_json(entry, _own_name(entry), odd.digest if odd else None)

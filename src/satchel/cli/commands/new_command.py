@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import click
 
-from satchel.cli.base_command import Command, pass_console
+from satchel.cli.base_command import Command
 from satchel.cli.console import Console
 from satchel.cli.new_templates import (
     distribution_name,
@@ -33,7 +33,6 @@ def command() -> None:
 @click.argument("name")
 @click.option("--dir", "parent", default="skills", show_default=True, help="Where to put it.")
 @click.option("--description", help="What it does, and when to use it.")
-@pass_console
 def skill(console: Console, name: str, parent: str, description: str | None) -> None:
     """Write a skill: a folder with a SKILL.md."""
     _require("skill", name, skill_name_fault(name))
@@ -48,7 +47,6 @@ def skill(console: Console, name: str, parent: str, description: str | None) -> 
 )
 @click.option("--description", help="What it is for.")
 @click.option("--package", is_flag=True, help="Write a package for pip, with tests.")
-@pass_console
 def plugin(
     console: Console, name: str, parent: str | None, description: str | None, *, package: bool
 ) -> None:

@@ -3,7 +3,7 @@
 import click
 
 import satchel
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.base_command import Sources, View, activates_groups
 from satchel.cli.console import Console
 from satchel.cli.rendering import count, summary
 from satchel.prompt import DEFAULT_BUDGET, about_tokens
@@ -12,8 +12,8 @@ from satchel.text import visible
 _CHARACTERS_PER_TOKEN = 4
 
 
-@click.command("prompt", cls=Command)
-@click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
+@click.command("prompt", cls=View)
+@activates_groups
 @click.option(
     "--budget",
     type=click.IntRange(min=0),
@@ -21,9 +21,6 @@ _CHARACTERS_PER_TOKEN = 4
     help="Longest skill prompt, in characters; 16,000 by default.",
 )
 @click.option("--tokens", is_flag=True, help="Count tokens, about; the budget is then 4,000.")
-@reads_sources
-@as_json
-@pass_console
 def command(
     console: Console,
     *,

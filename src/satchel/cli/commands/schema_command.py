@@ -2,22 +2,19 @@
 
 import click
 
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.base_command import Sources, View, activates_groups
 from satchel.cli.console import Console
 from satchel.cli.rendering import count, summary
 
 
-@click.command("schema", cls=Command)
-@click.option("--group", "groups", multiple=True, metavar="NAME", help="Activate a group.")
+@click.command("schema", cls=View)
+@activates_groups
 @click.option(
     "--dialect",
     default="openai",
     metavar="NAME",
     help="openai (the default), openai-strict, anthropic, gemini or mcp.",
 )
-@reads_sources
-@as_json
-@pass_console
 def command(
     console: Console,
     groups: tuple[str, ...],

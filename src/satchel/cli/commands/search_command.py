@@ -1,19 +1,20 @@
 """`satchel search`: the tools and skills that tell of something."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.base_command import Sources, View
 from satchel.cli.console import Console
 from satchel.cli.rendering import summary, table
+from satchel.cli.serializer import hit_json
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, SkillEntry, ToolEntry
     from satchel.search import SearchHit
 
 
-@click.command("search", cls=Command)
+@click.command("search", cls=View)
 @click.argument("words", nargs=-1, required=True)
 @click.option(
     "--kind", type=click.Choice(["tool", "skill"]), help="Find only what is of this kind."
@@ -21,12 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(min=1), default=10, metavar="N", help="Find at most N; 10."
 )
-@reads_sources
-@as_json
-@pass_console
-@click.pass_context
 def command(
-    ctx: click.Context,
     console: Console,
     *,
     words: tuple[str, ...],
@@ -34,7 +30,7 @@ def command(
     limit: int,
     sources: Sources,
     as_json: bool,
-) -> None:
+) -> int:
     """Find the tools and skills that tell of any of the WORDS, the best first.
 
     Looks in names, descriptions, keywords and groups. When nothing fits, names that look alike are
@@ -48,7 +44,7 @@ def command(
     index.bring_up_to_date(documents_of(catalog))
     hits = index.search(" ".join(words), kind, limit)
     if as_json:
-        console.json([_shape(hit, _entry(hit, catalog)) for hit in hits])
+        console.json([hit_json(hit, _entry(hit, catalog)) for hit in hits])
     else:
         table([_row(hit, _entry(hit, catalog)) for hit in hits], console)
     if not hits:
@@ -56,29 +52,12 @@ def command(
             f"no {kind or 'tool or skill'} tells of that; 'satchel list' shows all there is"
         )
     summary(catalog, console)
-    ctx.exit(0 if hits else 1)
+    return 0 if hits else 1
 
 
 def _entry(hit: "SearchHit", catalog: "Catalog") -> "ToolEntry | SkillEntry":
     return catalog.tools[hit.name] if hit.kind == "tool" else catalog.skills[hit.name]
 
 
-def _group(entry: "ToolEntry | SkillEntry") -> str | None:
-    """Return the group that a tool is listed under; a skill is listed under none."""
-    group: str | None = getattr(entry, "group", None)
-    return group
-
-
 def _row(hit: "SearchHit", entry: "ToolEntry | SkillEntry") -> tuple[str, ...]:
-    return hit.name, hit.kind, _group(entry) or entry.source, entry.description
-
-
-def _shape(hit: "SearchHit", entry: "ToolEntry | SkillEntry") -> dict[str, Any]:
-    return {
-        "kind": hit.kind,
-        "name": hit.name,
-        "description": entry.description,
-        "group": _group(entry),
-        "source": entry.source,
-        "score": hit.score,
-    }
+    return hit.name, hit.kind, getattr(entry, "group", entry.source), entry.description

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import Command, Sources, pass_console, reads_sources
+from satchel.cli.base_command import Sources, SourcesCommand
 from satchel.cli.console import Console
 from satchel.cli.mcp_client_config import (
     CLIENTS,
@@ -71,7 +71,7 @@ _OF_HTTP = {
 }
 
 
-@click.command("serve", cls=Command)
+@click.command("serve", cls=SourcesCommand)
 @click.option(
     "--group", "groups", multiple=True, metavar="NAME|all", help="Activate a group. Repeatable."
 )
@@ -125,11 +125,8 @@ _OF_HTTP = {
     type=click.Choice(sorted(CLIENTS)),
     help="Print what this client wants in its configuration, and exit.",
 )
-@reads_sources
-@pass_console
 def command(
     console: Console,
-    /,
     *,
     groups: tuple[str, ...],
     enable: tuple[str, ...],

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.base_command import Sources, View, run_code
 from satchel.cli.console import Console
-from satchel.cli.contract_text import contract_lines
-from satchel.cli.json_shapes import KINDS, entries_of, entry_json
+from satchel.cli.contract_lines import NOT_LOADED, contract_lines
 from satchel.cli.rendering import COLOURS, count, diagnostic_line, relative
+from satchel.cli.serializer import KINDS, entries_of, shown
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
 from satchel.text import one_line, visible
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 _MOST_FILES = 20
 
 
-@click.command("show", cls=Command)
+@click.command("show", cls=View)
 @click.argument("name")
 @click.option("--kind", type=click.Choice(KINDS), help="Show only what is of this kind.")
-@reads_sources
-@as_json
-@pass_console
-def command(console: Console, name: str, kind: str | None, sources: Sources, as_json: bool) -> None:
+@run_code
+def command(
+    console: Console, *, name: str, kind: str | None, run: bool, sources: Sources, as_json: bool
+) -> None:
     """Show everything about a skill, tool, group or plugin.
 
     NAME may also be SOURCE:NAME, for one that is shadowed by another of its name.
-    No plugin code is run.
+    No plugin code is run unless you say --run; a tool's contract is known only then.
     """
-    catalog = sources.open(run_code=False).catalog
+    catalog = sources.open(run_code=run).catalog
     found = _found(catalog, name, (kind,) if kind else KINDS)
-    shapes = [entry_json(kind, entry, _signature(kind, entry)) for kind, entry in found]
+    shapes = [shown(kind, entry, _signature(kind, entry)) for kind, entry in found]
     if as_json:
         console.json(shapes)
         return
@@ -76,9 +76,12 @@ def _signature(kind: str, entry: "Entry") -> str | None:
 def _write(entry: "Entry", shape: dict[str, Any], console: Console) -> None:
     state = console.paint(entry.state, fg=COLOURS[entry.state])
     console.out(f"{shape['kind']} {console.paint(one_line(entry.name), bold=True)}: {state}")
-    for label, value in _facts(shape):
-        if value:
-            console.out(f"  {label:13} {one_line(value)}")
+    console.labelled(_facts(shape))
+    if shape["kind"] == "tool":
+        # A tool that was only read may have a contract.
+        is_loaded = getattr(entry, "tool", None) is not None
+        contract = contract_lines(shape["contract"]) if shape["contract"] else ()
+        console.labelled(contract if is_loaded else [("contract", NOT_LOADED)])
     for item in entry.diagnostics:
         console.out(f"  {console.paint(diagnostic_line(item), fg=COLOURS[item.severity])}")
     for text in (shape.get("notes"), shape.get("body")):
@@ -108,7 +111,6 @@ def _facts(shape: dict[str, Any]) -> list[tuple[str, str]]:
         ("allowed tools", ", ".join(shape.get("allowed_tools", ()))),
         ("metadata", ", ".join(f"{key}: {value}" for key, value in metadata.items())),
         ("files", ", ".join(files[:_MOST_FILES]) + more),
-        *(contract_lines(shape["contract"]) if shape.get("contract") else ()),
     ]
 
 

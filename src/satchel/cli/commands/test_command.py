@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.base_command import Sources, View
 from satchel.cli.call_output import run_and_print, run_to_end
 from satchel.cli.console import Console, log_visibly
 from satchel.cli.key_value_pairs import field_values
 from satchel.cli.plugin_config import PluginConfigView, as_texts
 from satchel.cli.rendering import count, diagnostic_line, relative
+from satchel.cli.serializer import outcome_json
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.errors import SatchelError
 from satchel.formats import to_plain
@@ -84,25 +85,20 @@ class PluginTestResult:
         return is_whole and not self.failures
 
 
-@click.command("test", cls=Command)
+@click.command("test", cls=View)
 @click.argument("name", metavar="PLUGIN")
 @click.option(
     "--set", "values", multiple=True, metavar="KEY=VALUE",
     help="Configure the plugin; '-' reads the value from stdin. Repeatable.",
 )  # fmt: skip
-@reads_sources
-@as_json
-@click.pass_context
-@pass_console
 def command(
     console: Console,
-    ctx: click.Context,
     *,
     name: str,
     values: tuple[str, ...],
     sources: Sources,
     as_json: bool,
-) -> None:
+) -> int:
     """Call the tools of a plugin with the examples that they were given.
 
     PLUGIN is the plugin's folder, or the name of one that the usual options find. Its code is run,
@@ -119,11 +115,11 @@ def command(
             plugin = _configured(wanted, texts)
             outcome = _tried(wanted, plugin, texts, None if as_json else console)
     if as_json and not outcome.is_interrupted:
-        console.json(_shape(outcome))
+        console.json(outcome_json(outcome))
     _sum_up(outcome, console)
     if outcome.is_interrupted:
         raise click.Abort
-    ctx.exit(0 if outcome.passed else 1)
+    return 0 if outcome.passed else 1
 
 
 def _wanted(name: str, sources: Sources) -> "PluginEntry":
@@ -340,29 +336,3 @@ def _sum_up(outcome: PluginTestResult, console: Console) -> None:
     if outcome.is_interrupted:
         parts.append("interrupted")
     console.say(one_line(f"{outcome.plugin.name}: {', '.join(parts)}"))
-
-
-def _shape(outcome: PluginTestResult) -> dict[str, Any]:
-    plugin = outcome.plugin
-    return {
-        "plugin": plugin.name,
-        "path": plugin.path,
-        "state": str(plugin.state),
-        "passed": outcome.passed,
-        "diagnostics": [item.as_dict() for item in plugin.diagnostics],
-        "calls": [
-            {
-                "tool": item.tool,
-                "arguments": item.arguments,
-                "passed": not item.result.is_error,
-                "seconds": round(item.seconds, 6),
-                "text": item.result.text,
-                "error_code": item.result.error_code,
-                "location": item.location,
-            }
-            for item in outcome.attempts
-        ],
-        "left_out": [
-            {"tool": item.tool, "reason": item.reason, "fix": item.fix} for item in outcome.left_out
-        ],
-    }

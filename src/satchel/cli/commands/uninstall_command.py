@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import click
 
-from satchel.cli.base_command import Command, as_json, pass_console
+from satchel.cli.base_command import Command, as_json
 from satchel.cli.console import Console
 from satchel.cli.installer import catalog
 from satchel.cli.selection_editor import forget, require_valid_selection, shown_path
@@ -27,7 +27,6 @@ _OURS = "satchel"
 @click.argument("name")
 @click.option("--purge", is_flag=True, help="Remove its values and its data, too.")
 @as_json
-@pass_console
 def command(console: Console, name: str, purge: bool, as_json: bool) -> None:
     """Remove a plugin that was installed.
 

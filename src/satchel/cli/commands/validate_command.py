@@ -3,16 +3,17 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from satchel.cli.base_command import Command, pass_console
+from satchel.cli.base_command import Command, Sources, run_code
 from satchel.cli.console import Console
+from satchel.cli.contract_lines import NOT_LOADED
 from satchel.cli.rendering import COLOURS, count, diagnostic_line, relative, worst_first
 from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_diagnostic, strictly
 from satchel.settings import Limits
-from satchel.text import visible
+from satchel.text import one_line, visible
 
 if TYPE_CHECKING:  # The command line stays light: whoever has a finding has loaded its room.
     from satchel.sources import PluginFinding, SkillScan
@@ -31,30 +32,57 @@ _NAMES = frozenset({"SKILL.md", "toolkit.yaml", "plugin.json", "mcp.json", ".mcp
     help="How findings are written; github annotates the lines of a pull request.",
 )
 @click.option("--json", "form", flag_value="json", help="The same as --format json.")
-@click.pass_context
-@pass_console
-def command(console: Console, ctx: click.Context, paths: tuple[str, ...], form: str) -> None:
+@run_code
+def command(console: Console, *, paths: tuple[str, ...], form: str, run: bool) -> int:
     """Check skills and plugins strictly, and tell all problems at once.
 
     PATH is a SKILL.md, the manifest or folder of a plugin, or a folder to search for them.
-    No plugin code is run.
+    No plugin code is run unless you say --run: then what an application would be told is
+    checked, too, and so are contracts.
     """
-    checked = 0
-    found: dict[Diagnostic, None] = {}  # a set that keeps the order
-    for path in paths:
-        units, problems = check(path)
-        checked += units
-        found.update(dict.fromkeys(problems))
+    checks = [check(path) for path in paths]
+    found = {item: None for it in checks for item in it.problems}  # a set that keeps the order
+    plugins = {plugin.path: plugin for it in checks for plugin in it.plugins}
+    if run:
+        for path in plugins:
+            found.update(dict.fromkeys(_loaded(path, console)))
+    elif any(map(_may_have_contracts, plugins.values())):
+        console.say(f"a contract is {NOT_LOADED}")
     findings = [_nearer(item) for item in strictly(found)]
     _FORMS[form](findings, console)
     errors = sum(item.severity is Severity.ERROR for item in findings)
     warnings = sum(item.severity is Severity.WARNING for item in findings)
+    checked = sum(it.units for it in checks)
     console.say(f"{checked} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
-    ctx.exit(1 if has_error(findings) else 0)
+    return 1 if has_error(findings) else 0
 
 
-def check(path: str) -> tuple[int, list[Diagnostic]]:
-    """Return how many skills and plugins a path holds, and what was found, not yet strict."""
+def _loaded(path: str, console: Console) -> Iterable[Diagnostic]:
+    """Load a plugin as an application does, and return what only that tells."""
+    sources = Sources(plugins=(path,))
+    known = sources.open(run_code=False).catalog.diagnostics
+    catalog = sources.open(run_code=True).catalog
+    for tool in catalog.all_tools:
+        if tool.contract:
+            console.say(one_line(f"tool {tool.name} has a contract"))
+    return (item for item in catalog.diagnostics if item not in known)
+
+
+def _may_have_contracts(plugin: "PluginFinding") -> bool:
+    named = plugin.manifest.contracts if plugin.manifest else ()
+    return bool(named) or any(b"satchel_contracts" in code for code in plugin.sources.values())
+
+
+class Checked(NamedTuple):
+    """What a path holds: how many skills and plugins, and what is wrong, not yet strict."""
+
+    units: int
+    problems: list[Diagnostic]
+    plugins: "list[PluginFinding]"
+
+
+def check(path: str) -> Checked:
+    """Read what a path holds."""
     # Lazy: the rooms that read manifests are not needed for `--help`.
     from satchel.sources import NAMESPACE, RootKind, scan_skills, search_root
     from satchel.sources.file_reader import is_inside
@@ -65,7 +93,7 @@ def check(path: str) -> tuple[int, list[Diagnostic]]:
     if not os.path.isdir(path):
         folder, name = os.path.split(os.path.abspath(path))
         if name not in _NAMES or not os.path.lexists(path):
-            return 0, [_nothing(path)]
+            return Checked(0, [_nothing(path)], [])
         path = folder
     if os.path.basename(os.path.abspath(path)) in parts:
         path = os.path.dirname(os.path.abspath(path))
@@ -90,7 +118,7 @@ def check(path: str) -> tuple[int, list[Diagnostic]]:
     units = len(skills) + len(plugins)
     if not units and not has_error(strictly(problems)):
         problems.append(_nothing(path))
-    return units, problems
+    return Checked(units, problems, plugins)
 
 
 def _plugins(scan: "SkillScan", parts: tuple[str, ...], limits: Limits) -> "list[PluginFinding]":

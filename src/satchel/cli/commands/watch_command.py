@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import Command, Sources, as_json, pass_console, reads_sources
+from satchel.cli.base_command import Sources, View
 from satchel.cli.console import Console
-from satchel.cli.json_shapes import KINDS, entries_of
 from satchel.cli.rendering import count, diagnostic_line, summary
+from satchel.cli.serializer import KINDS, entries_of
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.text import one_line
 
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 _LOOK_UP_SECONDS = 0.5
 
 
-@click.command("watch", cls=Command)
-@reads_sources
-@as_json
-@pass_console
+@click.command("watch", cls=View)
 def command(console: Console, sources: Sources, as_json: bool) -> None:
     """Print what is loaded, then a line for every change, until Ctrl-C.
 

@@ -1,4 +1,4 @@
-"""`contracts`, and what `show` and `validate` tell of contracts; no plugin code is run."""
+"""What `list contracts`, `show` and `validate` tell of contracts, once code was loaded."""
 
 import json
 
@@ -11,7 +11,7 @@ TOOLS = """
     Path(__file__).with_name("was-run").touch()
 
     @tool
-    def search(query: str = "") -> str:
+    def search(query: str = "", ids: list[str] | None = None, **given) -> str:
         "Search."
 
     @tool
@@ -25,13 +25,16 @@ CONTRACTS = """
 
     Path(__file__).with_name("was-run").touch()
 
+    def fix(call, state, config):
+        return call, False
+
     SEARCH = ToolContract(
         name="search",
         schema={"query": "str - what to look for", "ids": "Optional[list[str]] - or these"},
         description="Find documents.\\x1b[2J",
         invariants=[
-            ToolInvariant(id="exclusive", rule="Give 'query' or 'ids'.", check=check),
-            ToolInvariant(id="bundled", rule="Bundled steps need a search.", check=check, correct=mend),
+            ToolInvariant(id="exclusive", rule="Give 'query' or 'ids'.", check=lambda *_: True),
+            ToolInvariant(id="bundled", rule="Bundled steps need a search.", check=lambda *_: True, correct=fix),
         ],
         config_params=[ToolConfigParam("most", 5, int), ToolConfigParam("region")],
         state_reads=[ToolStateRead("user"), ToolStateRead("seen", [])],
@@ -59,7 +62,7 @@ def plugin(here, write_plugin):
 @pytest.fixture
 def show(run):
     def show(name="search"):
-        result = run("show", name, "--kind", "tool", "--plugins", "plugins")
+        result = run("show", name, "--run", "--kind", "tool", "--plugins", "plugins")
         assert result.exit_code == 0
         return [" ".join(line.split()) for line in result.stdout.splitlines()]
 
@@ -68,7 +71,7 @@ def show(run):
 
 def test_each_tool_with_a_contract_is_a_line(run, plugin):
     plugin()
-    result = run("contracts", "--plugins", "plugins")
+    result = run("list", "contracts", "--run", "--plugins", "plugins")
     (line,) = result.stdout.splitlines()
     assert line.split(maxsplit=2) == [
         "search",
@@ -78,7 +81,7 @@ def test_each_tool_with_a_contract_is_a_line(run, plugin):
     assert (result.exit_code, result.stderr) == (0, "1 contract\n")
 
 
-@pytest.mark.parametrize("command", [["contracts"], ["show", "search"], ["doctor"]])
+@pytest.mark.parametrize("command", [["list", "contracts"], ["show", "search"], ["doctor"]])
 def test_no_code_is_run_for_a_contract(run, plugin, command):
     folder = plugin()
     run(*command, "--plugins", "plugins")
@@ -88,26 +91,28 @@ def test_no_code_is_run_for_a_contract(run, plugin, command):
 
 def test_that_there_is_none_is_said(run, plugin):
     plugin(manifest="active: true\n")
-    result = run("contracts", "--plugins", "plugins")
+    result = run("list", "contracts", "--run", "--plugins", "plugins")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "no tool has a contract" in result.stderr
-    assert json.loads(run("contracts", "--json", "--plugins", "plugins").stdout) == []
+    assert "0 contracts" in result.stderr
+    assert (
+        json.loads(run("list", "contracts", "--run", "--json", "--plugins", "plugins").stdout) == []
+    )
 
 
 def test_what_is_switched_off_says_so(run, plugin):
     plugin()
     run("disable", "search", "--plugins", "plugins")
-    (line,) = run("contracts", "--plugins", "plugins").stdout.splitlines()
+    (line,) = run("list", "contracts", "--run", "--plugins", "plugins").stdout.splitlines()
     assert line.split()[:3] == ["search", "disabled", "documents"]
 
 
 def test_a_contract_is_told_in_words(show, plugin):
     plugin()
     lines = show()
-    assert lines[lines.index("contract plugins/documents/contracts.py:8") :] == [
-        "contract plugins/documents/contracts.py:8",
+    assert lines[lines.index("contract 2 rules, 2 config keys, 2 reads, 3 effects") :] == [
+        "contract 2 rules, 2 config keys, 2 reads, 3 effects",
         "told models Find documents.[2J",
-        "arguments query: str, ids: Optional[list[str]]",
+        "arguments query: string, ids: array",
         "rule exclusive: Give 'query' or 'ids'. (refuses the call)",
         "rule bundled: Bundled steps need a search. (corrects or drops the call)",
         "config most: 5 by default, normalised",
@@ -122,36 +127,41 @@ def test_a_contract_is_told_in_words(show, plugin):
     assert not any(line.startswith("contract") for line in show("plain"))
 
 
-def test_what_only_the_code_can_tell_is_said_to_be_known_then(run, show, plugin):
-    plugin("""
-        from satchel import ToolContract, ToolInvariant
-        SEARCH = ToolContract(
-            name="search", schema=make(), description="Find.",
-            invariants=[ToolInvariant(id="one", rule="One.", check=check), make()],
-            state_effects=make(),
-        )
-    """)
-    lines = show()
-    assert "arguments known once its code runs" in lines
-    assert "rules more are known once its code runs" in lines
-    assert "writes known once its code runs" in lines
-    listed = run("contracts", "--plugins", "plugins").stdout
-    assert "1 rule, 0 config keys" in listed
-    assert "more once its code runs (arguments, rules, writes)" in listed
+def test_without_run_it_is_said_that_a_contract_is_known_later(run, plugin):
+    plugin()
+    known = "known only once its code was loaded (--run loads it)"
+    listed = run("list", "contracts", "--plugins", "plugins")
+    assert (listed.stdout, known in listed.stderr) == ("", True)
+    assert known in run("show", "search", "--plugins", "plugins").stdout
+    assert known in run("validate", "plugins").stderr
+    plugin(manifest="active: true\n")
+    assert known not in run("validate", "plugins").stderr
 
 
-def test_a_plugin_is_held_to_what_its_contracts_say(run, plugin):
+def test_a_long_list_tells_each_contract_in_words(run, plugin):
+    plugin()
+    result = run("list", "contracts", "--long", "--run", "--plugins", "plugins")
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert lines[0] == "search"
+    assert "rule exclusive: Give 'query' or 'ids'. (refuses the call)" in lines
+
+
+def test_with_run_a_plugin_is_held_to_what_its_contracts_say(run, plugin):
     folder = plugin(CONTRACTS.replace('"user"', '"query"'))
-    result = run("validate", folder)
+    assert run("validate", folder).exit_code == 0
+    result = run("validate", folder, "--run")
     assert result.exit_code == 1
-    assert "contracts.py:17: error[contract-invalid]: contract 'search': 'query'" in result.stdout
-    assert run("validate", plugin()).exit_code == 0
+    assert "error[plugin-import-failed]" in result.stdout
+    assert "'query' is an argument too" in result.stdout
+    good = run("validate", plugin(), "--run")
+    assert (good.exit_code, good.stdout) == (0, "")
+    assert "tool search has a contract" in good.stderr
 
 
 def test_a_contract_of_no_tool_is_an_error_of_its_author(run, plugin):
     folder = plugin(CONTRACTS.replace('"search",', '"serach",'))
-    result = run("validate", folder / "toolkit.yaml")
+    result = run("validate", folder / "toolkit.yaml", "--run")
     assert result.exit_code == 1
     assert "error[contract-tool-unknown]" in result.stdout
     assert "did you mean search?" in result.stdout
-    assert "warning" in run("doctor", "--plugins", "plugins").stdout
+    assert "warning" in run("doctor", "--run", "--plugins", "plugins").stdout

@@ -1,0 +1,80 @@
+"""The modules of contracts that a manifest names; none of their code is run."""
+
+import pytest
+
+from satchel.settings import Limits
+from satchel.sources import scan_plugins
+from satchel.sources.distributions import scan_distributions
+from satchel.sources.package_scan import scan_packages
+
+TOOLS = """
+    raise SystemExit(3)
+    from satchel import ToolContract, hookimpl, tool
+
+    @tool
+    def look(city: str) -> str:
+        "Look."
+
+    @tool
+    def ring(times: int) -> str:
+        "Ring."
+"""
+RULES = """
+    raise SystemExit(3)
+    from satchel import ToolContract
+    LOOK = ToolContract(name="look", schema={}, description="Look far.")
+    RING = ToolContract(name="ring", schema={}, description="Ring loud.")
+"""
+
+
+@pytest.fixture
+def read(tmp_path, plugin_place, limits, write_plugin):
+    """Write the plugin `demo` and read it; its problems are told with their lines."""
+
+    def read(manifest, before=None, **modules):
+        write_plugin(tmp_path, "demo", manifest, **modules)
+        return scan_plugins(plugin_place(tmp_path), limits, before).findings["demo"]
+
+    return read
+
+
+def problems(found):
+    """What is wrong, but for contracts that nobody brings."""
+    return [
+        (item.code, item.where.path.rpartition("/")[2], item.where.line)
+        for item in found.diagnostics
+        if item.code != "contract-unused"
+    ]
+
+
+def test_a_module_of_contracts_must_be_there(read):
+    found = read(
+        "active: true\ncontract:\n- rules:LOOK\n- gone.far:RING\n", tools=TOOLS, rules=RULES
+    )
+    assert problems(found) == [("plugin-field-type", "toolkit.yaml", 5)]
+    assert "there is no gone/far.py" in found.diagnostics[0].message
+    assert not found.is_sound
+
+
+def test_the_contracts_of_a_module_are_not_read(read):
+    found = read("contract: rules:LOKO\n", tools=TOOLS + RULES, rules=RULES)
+    assert found.diagnostics == ()
+    assert (found.modules, found.contract_modules) == (("tools",), ("rules",))
+
+
+def test_an_installed_package_names_its_contracts_too(install, site):
+    package = site / "acme"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit")
+    (package / "toolkit.yaml").write_text("contract: rules:LOOK\n")
+    (package / "tools.py").write_text("from satchel import tool\n@tool\ndef hear(): 'Hear.'\n")
+    (package / "rules.py").write_text("raise SystemExit")
+    files = [f"acme/{path.name}" for path in package.iterdir()]
+    install(site, points="[satchel.plugins]\nacme = acme\n", files=files)
+    installed = scan_distributions([str(site)]).findings
+    (found,) = scan_packages(installed, Limits(), lambda _: True, {}).values()
+    assert found.part.diagnostics == ()
+    assert (found.modules, found.contract_modules) == (
+        {"tools": "acme.tools"},
+        {"rules": "acme.rules"},
+    )
