@@ -19,6 +19,8 @@ class FunctionOptions(TypedDict, total=False):
     state: Iterable[str] | None
     timeout: float | None
     idempotent: bool | None
+    remember: str | None
+    blocking: bool | None
     background: bool | None
     annotations: Mapping[str, Any] | None
     examples: Sequence[Mapping[str, Any]] | None

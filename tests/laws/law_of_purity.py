@@ -61,7 +61,7 @@ PURE = {
     "groups": set(),
     "prompt": {"re.IGNORECASE", "re.compile", "string.Formatter"},
     "runtime": {
-        *("inspect.isawaitable", "inspect.iscoroutinefunction", "inspect.signature"),
+        *("inspect.iscoroutinefunction", "inspect.signature"),
         *("json.dumps", "fnmatch.fnmatchcase", "math.ceil"),
         *("itertools.dropwhile", "heapq.heappop", "heapq.heappush", "collections.deque"),
     },
@@ -128,7 +128,7 @@ EXCEPTIONS = {
         {
             *("asyncio.Future", "asyncio.Queue", "asyncio.get_running_loop"),
             *("threading.Event", "threading.Semaphore", "threading.Thread"),
-            *("contextlib.closing", "inspect.isgeneratorfunction"),
+            *("queue.SimpleQueue", "contextlib.closing", "inspect.isgeneratorfunction"),
             *("contextvars.copy_context", "inspect.isasyncgen", "inspect.isasyncgenfunction"),
             *("inspect.isawaitable", "inspect.iscoroutinefunction", "inspect.isgenerator"),
         },
@@ -136,14 +136,6 @@ EXCEPTIONS = {
     "tools.schema": (
         "one class is made when pydantic is first needed, and is then always the same",
         {"functools.cache"},
-    ),
-    "runtime.drive": (
-        "it waits in place of a task, with a time limit",
-        {
-            *("asyncio.CancelledError", "asyncio.current_task", "asyncio.get_running_loop"),
-            *("asyncio.Future", "contextvars.Context", "contextvars.ContextVar"),
-            *("contextvars.copy_context", "functools.cache", "types.coroutine"),
-        },
     ),
     "plugins.life": (
         "startup and shutdown are told with a time limit; coroutines get a loop of their own",
@@ -157,7 +149,29 @@ EXCEPTIONS = {
             "satchel.sources",
         },
     ),
-    "runtime.run": ("what goes on after its end is told to the log", {"logging.getLogger"}),
+    "runtime.call_task": (
+        "a call is a task of its own, and what goes on after its end is written to the log",
+        {
+            *("asyncio.CancelledError", "asyncio.Task", "asyncio.get_running_loop"),
+            *("contextlib.suppress", "enum.StrEnum", "logging.getLogger", "sys.version_info"),
+        },
+    ),
+    "runtime.onion": ("middleware runs in the context of its call", {"contextvars.ContextVar"}),
+    "runtime.run": (
+        "a function is cancelled when its time is over",
+        {"asyncio.CancelledError", "asyncio.current_task"},
+    ),
+    "runtime.memory": (
+        "equal calls wait for one, and answers grow old",
+        {
+            *("asyncio.get_running_loop", "asyncio.shield", "json.loads", "math.inf"),
+            "time.monotonic",
+        },
+    ),
+    "tools.runner": (
+        "what a function returns may be awaited or drawn from",
+        {"inspect.isawaitable", "types.GeneratorType"},
+    ),
     "runtime.explain": (
         "a fault has a traceback in the log, and an id to find it by",
         {"logging.getLogger", "os.urandom", "traceback.format_exception"},
@@ -165,13 +179,6 @@ EXCEPTIONS = {
     "runtime.redaction": (
         "what is secret here stands in the environment, and home is a folder",
         {"os.environ.items", "os.getcwd", "os.path.expanduser", "re"},
-    ),
-    "runtime.once": (
-        "equal calls wait for one",
-        {
-            *("asyncio.get_running_loop", "asyncio.shield", "asyncio.Future"),
-            *("json.loads", "weakref.ref"),
-        },
     ),
     "runtime.background": (
         "a task goes on by itself; its tools are described once",
@@ -256,7 +263,6 @@ EXCEPTIONS = {
         "it measures time, and logs a report that fails",
         {"logging.getLogger", "time.monotonic"},
     ),
-    "runtime.middleware.memory": ("equal calls wait for one", {"concurrent.futures.Future"}),
     "runtime.middleware.pacing": ("turns come by the clock", {"time.monotonic"}),
     "runtime.middleware.retrying": (
         "it waits, by chance longer or shorter",

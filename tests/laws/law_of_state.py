@@ -15,6 +15,7 @@ KEPT = {
     ("sources.fresh", "_fresh"): "the interpreter has one list of finders for the process",
     ("sources.snapshots", "_finder"): "the interpreter has one list of finders for the process",
     ("sources.swapping", "_lock"): "the interpreter has one table of modules for the process",
+    ("tools.calling", "_THREADS"): "idle threads are the process's, whoever calls next",
     ("sources.importer", "_serial"): "module names must differ in the whole process",
 }
 """Values of a module that can change, each with the reason."""
@@ -42,6 +43,8 @@ FROZEN = {"field", "frozenset", "tuple", "re.compile", "MappingProxyType", "Type
     "json.JSONEncoder",
     "Nothing",
     "ToolContext",
+    "LoopRunner",
+    "ThreadRunner",
     "ContextVar",
     "getattr",
     "pluggy.HookspecMarker",

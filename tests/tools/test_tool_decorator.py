@@ -126,6 +126,8 @@ def test_every_option_is_remembered():
         description="Adds.",
         state=["key"],
         idempotent=True,
+        remember="session",
+        blocking=False,
         group="maths",
         timeout=2,
         annotations=hints,
@@ -140,6 +142,8 @@ def test_every_option_is_remembered():
         timeout=2,
         state=("key",),
         idempotent=True,
+        remember="session",
+        blocking=False,
         background=True,
         annotations=hints,
     )

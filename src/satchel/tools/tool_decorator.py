@@ -23,6 +23,8 @@ class ToolOptions:
     timeout: float | None = None
     state: tuple[str, ...] = ()
     idempotent: bool = False
+    remember: str = "turn"
+    blocking: bool | None = None
     background: bool = False
     annotations: Mapping[str, Any] | None = None
     examples: Sequence[Mapping[str, Any]] | None = None
@@ -39,6 +41,8 @@ def tool(
     description: str | None = None,
     state: Iterable[str] = (),
     idempotent: bool = False,
+    remember: str = "turn",
+    blocking: bool | None = None,
     group: str | Sequence[str] | None = None,
     timeout: float | None = None,
     annotations: Mapping[str, Any] | None = None,
@@ -55,6 +59,8 @@ def tool(
     description: str | None = None,
     state: Iterable[str] = (),
     idempotent: bool = False,
+    remember: str = "turn",
+    blocking: bool | None = None,
     group: str | Sequence[str] | None = None,
     timeout: float | None = None,
     annotations: Mapping[str, Any] | None = None,
@@ -64,7 +70,9 @@ def tool(
     """Mark a function as a tool; it stays the same function and can be called as before.
 
     `state` names parameters that the plugin's configuration fills in; the model does not see
-    them. A call of an `idempotent` tool that is repeated in a session is answered from memory.
+    them. A repeated call of an `idempotent` tool is answered from memory, which lasts for one turn
+    of the user, or with `remember="session"` for the whole session. A function that is not async
+    runs in a thread unless it says `blocking=False`: then it must be quick.
     `group` is one group or several.
     `annotations` are hints in the words of MCP, such as `readOnlyHint`. A `background` tool
     answers at once with the id of a task. `examples` are arguments as a model would send them;
@@ -82,6 +90,8 @@ def tool(
         timeout=timeout,
         state=fields,
         idempotent=idempotent,
+        remember=remember,
+        blocking=blocking,
         background=background,
         annotations=annotations,
         examples=examples,
