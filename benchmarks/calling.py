@@ -1,25 +1,43 @@
-"""How much a call costs, as ratios to a floor that is measured in the same run.
+"""How much a call costs, as ratios to floors that are measured in the same run.
 
     python benchmarks/calling.py [CALLS]
 
-The floor is the bare function behind pydantic's own `validate_call`: the arguments are checked
-and coerced, and nothing else is done. For a blocking function it stands in `asyncio.to_thread`.
+The floor of an async tool is what isolation and checking cost at least: the bare function in a
+task, with its arguments validated by a pydantic `TypeAdapter`. On Python 3.12 and later the task
+starts eagerly; before, it runs within `asyncio.timeout`. A blocking function has two floors:
+`asyncio.to_thread`, and one thread that is used again and again.
 """
 
 import asyncio
 import json
+import queue
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from pydantic import validate_call
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from satchel import Satchel, ToolCall
 
-ROUNDS = 7
+ROUNDS = 200
 ARGUMENTS = {"city": "Oslo", "days": 5}
 TEXT = json.dumps(ARGUMENTS)
+EAGER = sys.version_info >= (3, 12)
+LIMIT = 60.0
+
+
+class Arguments(TypedDict, total=False):
+    """The arguments of all functions below."""
+
+    city: str
+    days: int
+    unit: str
+
+
+validate = TypeAdapter(Arguments).validate_python
 
 
 async def words(city: str, days: int = 3, unit: str = "C") -> str:
@@ -33,7 +51,7 @@ async def data(city: str, days: int = 3, unit: str = "C") -> dict[str, Any]:
 
 
 async def waiting(city: str, days: int = 3, unit: str = "C") -> str:
-    """Wait for one turn of the loop, as whatever talks to somebody does."""
+    """Wait for one turn of the loop, as a tool does that talks to a server."""
     await asyncio.sleep(0)
     return f"{city} {days} {unit}"
 
@@ -44,13 +62,13 @@ def blocking(city: str, days: int = 3, unit: str = "C") -> str:
 
 
 async def counting(city: str, days: int = 3, unit: str = "C") -> AsyncIterator[str]:
-    """Tell ten chunks."""
+    """Yield ten chunks."""
     for _ in range(10):
         yield f"{city} {days} {unit}"
 
 
 async def passing(call: Any, next: Any) -> AsyncIterator[Any]:  # noqa: A002 - its name everywhere
-    """Do nothing, as a layer."""
+    """Do nothing, as a middleware."""
     async for item in next(call):
         yield item
 
@@ -58,53 +76,103 @@ async def passing(call: Any, next: Any) -> AsyncIterator[Any]:  # noqa: A002 - i
 Call = Callable[[], Awaitable[object]]
 
 
+async def in_task(work: Any) -> object:
+    """Run a coroutine as isolated as a call is at least."""
+    if EAGER:
+        task: Any = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)
+        if task.done():
+            return task.result()
+        async with asyncio.timeout(LIMIT):
+            return await task
+    async with asyncio.timeout(LIMIT):
+        return await asyncio.create_task(work)
+
+
+class Thread:
+    """One thread that is used again: the floor of a blocking call."""
+
+    def __init__(self) -> None:
+        self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._loop, daemon=True).start()
+
+    def _loop(self) -> None:
+        while True:
+            loop, future, fn, arguments = self._work.get()
+            loop.call_soon_threadsafe(future.set_result, fn(**arguments))
+
+    async def run(self, fn: Any, arguments: Any) -> object:
+        """Run a function in the thread."""
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        self._work.put((loop, future, fn, arguments))
+        return await future
+
+
 async def main() -> None:
     """Measure and print a table."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000
-    app = Satchel()
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+    satchel = Satchel()
     for tool in (words, data, waiting, blocking, counting):
-        app.register_tool(tool)
-    session = app.session()
-    checked: dict[str, Any] = {
-        fn.__name__: validate_call(fn) for fn in (words, data, waiting, counting, blocking)
-    }
+        satchel.register_tool(tool)
+    session = satchel.session()
+    thread = Thread()
 
-    async def floor_of_text() -> object:
-        return await checked["words"](**json.loads(TEXT))
+    def floor(fn: Any) -> Call:
+        return lambda: in_task(fn(**validate(ARGUMENTS)))
 
-    async def floor_of_stream() -> object:
-        return [chunk async for chunk in checked["counting"](**ARGUMENTS)]
+    async def stream() -> object:
+        return [chunk async for chunk in counting(**validate(ARGUMENTS))]
 
-    async def floor_of_many() -> object:
-        return await asyncio.gather(*(checked["waiting"](**ARGUMENTS) for _ in range(10)))
+    async def many() -> object:
+        return await asyncio.gather(*(in_task(waiting(**validate(ARGUMENTS))) for _ in range(10)))
 
-    many = [ToolCall(name="waiting", arguments=ARGUMENTS) for _ in range(10)]
+    calls = [ToolCall(name="waiting", arguments=ARGUMENTS) for _ in range(10)]
     rows: list[tuple[str, Call, Call]] = [
-        ("answers with text", lambda: session.call("words", ARGUMENTS), floor("words", checked)),
-        ("the same, arguments as JSON", lambda: session.call("words", TEXT), floor_of_text),
-        ("answers with data", lambda: session.call("data", ARGUMENTS), floor("data", checked)),
-        ("waits once", lambda: session.call("waiting", ARGUMENTS), floor("waiting", checked)),
+        ("answers with text", lambda: session.call("words", ARGUMENTS), floor(words)),
         (
-            "blocks, in a thread",
-            lambda: session.call("blocking", ARGUMENTS),
-            lambda: asyncio.to_thread(checked["blocking"], **ARGUMENTS),
+            "the same, arguments as JSON",
+            lambda: session.call("words", TEXT),
+            lambda: in_task(words(**validate(json.loads(TEXT)))),
         ),
-        ("tells ten chunks", lambda: session.call("counting", ARGUMENTS), floor_of_stream),
-        ("ten at once", lambda: session.execute(many), floor_of_many),
+        ("answers with data", lambda: session.call("data", ARGUMENTS), floor(data)),
+        ("waits once", lambda: session.call("waiting", ARGUMENTS), floor(waiting)),
+        (
+            "blocks, against to_thread",
+            lambda: session.call("blocking", ARGUMENTS),
+            lambda: asyncio.to_thread(blocking, **validate(ARGUMENTS)),
+        ),
+        (
+            "blocks, against a reused thread",
+            lambda: session.call("blocking", ARGUMENTS),
+            lambda: thread.run(blocking, validate(ARGUMENTS)),
+        ),
+        (
+            "yields ten chunks",
+            lambda: session.call("counting", ARGUMENTS),
+            lambda: in_task(stream()),
+        ),
+        ("ten at once", lambda: session.execute(calls), many),
     ]
-    print(f"{count} calls, microseconds each")
+    print(f"Python {sys.version.split()[0]}, {count} calls, microseconds each")
     print(f"{'':34}{'satchel':>9}{'floor':>9}{'ratio':>8}")
     for name, ours, theirs in rows:
         await show(name, count, ours, theirs)
-    undo = app.register_middleware(passing)
-    layered = lambda: session.call("words", ARGUMENTS)  # noqa: E731 - as the rows above
-    await show("text, through one layer", count, layered, floor("words", checked))
-    undo()
+    await show_middleware(satchel, count)
 
 
-def floor(name: str, checked: dict[str, Any]) -> Call:
-    """Return the bare function behind its validation."""
-    return lambda: checked[name](**ARGUMENTS)
+async def show_middleware(satchel: Satchel, count: int) -> None:
+    """Measure the same call through ever more middleware, and print what each layer adds."""
+    session = satchel.session()
+    times: list[float] = []
+    for _ in range(4):
+        rounds = [
+            await each(count, lambda: session.call("words", ARGUMENTS)) for _ in range(ROUNDS)
+        ]
+        times.append(min(rounds))
+        satchel.register_middleware(passing)
+    first, more = times[1] - times[0], (times[3] - times[1]) / 2
+    print(f"{'the first middleware adds':34}{first * 1e6:9.2f}")
+    print(f"{'each further one adds':34}{more * 1e6:9.2f}")
 
 
 async def show(name: str, count: int, ours: Call, theirs: Call) -> None:

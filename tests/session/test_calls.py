@@ -511,6 +511,8 @@ def test_whoever_stops_reading_ends_what_still_runs(leave):
         await leave(session.execute_streaming(calls))
         gc.collect()
         await gate.ended.wait()
+        for _ in range(5):
+            await asyncio.sleep(0)
         assert session.interrupt() == 0, "nothing is left behind"
 
     in_time(main())
@@ -743,6 +745,26 @@ def test_a_repeated_call_is_answered_from_memory_in_its_own_session():
     assert (first.structured, again.structured, again.call_id) == (1, 1, "2")
     assert in_time(one.call("look_up", {"key": "b"})).structured == 2
     assert in_time(other.call("look_up", {"key": "a"})).structured == 3
+
+
+def test_what_is_remembered_lasts_for_a_turn_unless_the_tool_asks_for_the_session():
+    count = []
+
+    async def once() -> int:
+        count.append(1)
+        return len(count)
+
+    satchel = Satchel()
+    satchel.register_tool(once, name="turn", idempotent=True)
+    satchel.register_tool(once, name="session", idempotent=True, remember="session")
+    session = satchel.session()
+
+    async def both():
+        return [(await session.call(name)).structured for name in ("turn", "session")]
+
+    assert [asyncio.run(both()) for _ in range(2)] == [[1, 2], [1, 2]]
+    session.new_turn()
+    assert asyncio.run(both()) == [3, 2]
 
 
 def test_a_tool_that_takes_the_place_of_another_runs_again():

@@ -279,6 +279,8 @@ class Doors:
             await self.began[name].wait()
             self.doors[name].set()
             await self.ended[name].wait()
+            for _ in range(5):  # until its result has arrived
+                await asyncio.sleep(0)
 
 
 def calls(names: str) -> list[ToolCall]:

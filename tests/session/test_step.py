@@ -10,6 +10,7 @@ import pytest
 from talk import META, answer, choose, echo, maps_and_web, names, refused, say, schema
 
 from satchel import Satchel, ToolCall, ToolContext, tool
+from satchel.runtime.executors import Sequential
 
 
 def picture(place) -> str:
@@ -213,7 +214,7 @@ def test_calls_of_one_step_see_no_switch_between_them():
         ToolCall(name=META, arguments={"maps": True}),
         ToolCall(name="route", arguments={"start": "a", "end": "b"}),
     ]
-    switched, routed = asyncio.run(step.execute(calls))
+    switched, routed = asyncio.run(step.execute(calls, executor=Sequential()))
     assert not switched.is_error
     assert "from the next step on" in routed.text
 

@@ -1,20 +1,16 @@
 import asyncio
+import os
 import subprocess
 import sys
 import threading
+import time
 from contextvars import ContextVar
 from functools import partial
 
 import pytest
 
-from satchel.tools.callables import (
-    AHEAD,
-    in_thread,
-    is_stream,
-    iterate_in_thread,
-    run_callable,
-    runs_on_loop,
-)
+from satchel.tools import FunctionTool, ToolCall, callables
+from satchel.tools.callables import AHEAD, in_thread, is_stream, iterate_in_thread, runs_on_loop
 
 WHO = ContextVar("WHO", default="nobody")
 
@@ -22,13 +18,18 @@ SECONDS = 30
 """How long a test waits for what comes at once, before it gives up."""
 
 
+async def run(fn, *args):
+    tool = FunctionTool(partial(fn, *args), name="probe")
+    return await tool.runner.run(ToolCall(name="probe", arguments={}, tool=tool))
+
+
 def run_it(fn, *args):
-    return asyncio.run(run_callable(partial(fn, *args), on_loop=runs_on_loop(fn)))
+    return asyncio.run(run(fn, *args))
 
 
 def all_of(fn, *args):
     async def main():
-        stream = await run_callable(partial(fn, *args), on_loop=runs_on_loop(fn))
+        stream = await run(fn, *args)
         assert is_stream(stream)
         return [item async for item in stream]
 
@@ -36,9 +37,12 @@ def all_of(fn, *args):
 
 
 def join(threads):
+    """Wait until threads rest, ready for the next call."""
+    until = time.monotonic() + SECONDS
     for thread in threads:
-        thread.join(SECONDS)
-        assert not thread.is_alive()
+        while thread not in callables._THREADS._idle and thread.is_alive():
+            assert time.monotonic() < until
+            time.sleep(0.001)
 
 
 def test_a_plain_function_runs_in_another_thread():
@@ -372,3 +376,67 @@ def test_a_generator_that_nobody_reads_is_not_begun():
 
     asyncio.run(main())
     assert watched.drawn == 0
+
+
+def test_a_thread_is_used_again():
+    async def main():
+        return [await in_thread(threading.get_ident) for _ in range(20)]
+
+    assert len(set(asyncio.run(main()))) == 1
+
+
+def test_a_function_that_hangs_keeps_only_its_own_thread():
+    release = threading.Event()
+
+    async def main():
+        hanging = [asyncio.create_task(in_thread(release.wait)) for _ in range(50)]
+        await asyncio.sleep(0)
+        assert await asyncio.wait_for(in_thread(lambda: "done"), SECONDS) == "done"
+        release.set()
+        assert await asyncio.gather(*hanging) == [True] * 50
+
+    asyncio.run(main())
+
+
+def test_only_a_few_idle_threads_are_kept():
+    everybody = threading.Barrier(callables.MOST_IDLE * 2)
+
+    async def main():
+        await asyncio.gather(*(in_thread(everybody.wait) for _ in range(everybody.parties)))
+
+    asyncio.run(main())
+    assert len(callables._THREADS._idle) <= callables.MOST_IDLE + 1
+
+
+def test_a_thread_that_raised_is_used_again():
+    def fail():
+        raise SystemExit(threading.get_ident())
+
+    async def main():
+        with pytest.raises(SystemExit) as raised:
+            await in_thread(fail)
+        assert await in_thread(threading.get_ident) == raised.value.code
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="only Unix forks")
+def test_a_forked_child_makes_threads_of_its_own():
+    code = (
+        "import asyncio, os\n"
+        "from satchel.tools.callables import in_thread\n"
+        "asyncio.run(in_thread(os.getpid))\n"
+        "if child := os.fork():\n"
+        "    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "assert asyncio.run(in_thread(os.getpid)) == os.getpid()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=SECONDS)
+
+
+def test_a_quick_function_may_run_on_the_loop():
+    def where():
+        return threading.get_ident()
+
+    assert run_it(where) != threading.get_ident()
+    tool = FunctionTool(where, name="probe", blocking=False)
+    assert asyncio.run(tool.execute()) == threading.get_ident()

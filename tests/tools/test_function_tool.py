@@ -18,6 +18,7 @@ from satchel.tools import (
     FunctionTool,
     MissingStateError,
     Tool,
+    ToolCall,
     ToolContext,
     as_tool,
     set_extended_model,
@@ -227,9 +228,15 @@ def test_a_plain_function_runs_off_the_loop_with_the_callers_context():
     assert asyncio.run(main()) == ("me", False)
 
 
+def a_call(made, arguments, context=None):
+    return ToolCall(
+        name="probe", arguments=made.check(arguments), tool=made, context=context or ToolContext()
+    )
+
+
 def stream(made, **arguments):
     async def main():
-        outcome = await made.start(made.check(arguments), ToolContext())
+        outcome = await made.runner.run(a_call(made, arguments))
         return [chunk async for chunk in outcome]
 
     return asyncio.run(main())
@@ -402,7 +409,12 @@ def test_a_parameter_annotated_with_the_context_gets_it_and_no_schema_shows_it()
     made, context = FunctionTool(fn), ToolContext(call_id="7")
     assert made.wants_context
     assert made.hidden == {"ctx"}
-    assert asyncio.run(made.start(made.check({"city": "Oslo"}), context)) == ("Oslo", context, 1, 2)
+    assert asyncio.run(made.runner.run(a_call(made, {"city": "Oslo"}, context))) == (
+        "Oslo",
+        context,
+        1,
+        2,
+    )
     assert call(made, city="Oslo")[1] == ToolContext(tool="fn")
     with pytest.raises(ArgumentError, match="ctx: is set by the host"):
         call(made, city="Oslo", ctx={"call_id": "mine"})
@@ -638,7 +650,7 @@ def test_what_written_parameters_name_beyond_the_signature_is_for_the_further_on
     assert call(further, x=1) == {"x": 1}
     assert [*further.parameters["properties"]] == ["x"]
     with pytest.raises(ArgumentError, match="self: is set by the host"):
-        asyncio.run(further.start(further.check({"self": 1}), ToolContext()))
+        asyncio.run(further.runner.run(a_call(further, {"self": 1})))
 
 
 def test_written_parameters_that_cannot_judge_are_refused():
@@ -821,7 +833,9 @@ def test_a_tool_can_be_supplied_with_values_that_each_call_has_of_its_own():
 
     async def main():
         contexts = [ToolContext(state={"seen": [n]}) for n in (1, 2)]
-        return [await made.start({"query": "a"}, context) for context in contexts]
+        return [
+            await made.runner.run(a_call(made, {"query": "a"}, context)) for context in contexts
+        ]
 
     assert asyncio.run(main()) == [("a", 2, [1]), ("a", 2, [2])]
 

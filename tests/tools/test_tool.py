@@ -3,7 +3,8 @@ import asyncio
 import pytest
 
 from satchel.errors import DefinitionError, NotFoundError
-from satchel.tools import ArgumentError, Tool, ToolContext
+from satchel.tools import ArgumentError, Tool, ToolCall, ToolContext
+from satchel.tools.runner import LOOP, THREAD
 
 
 class Search(Tool):
@@ -45,7 +46,18 @@ CONTEXT = ToolContext(tool="forecast")
 
 
 def call(tool, arguments):
-    return asyncio.run(tool.start(tool.check(arguments), CONTEXT))
+    return asyncio.run(
+        tool.runner.run(
+            ToolCall(
+                name=tool.name,
+                arguments=tool.check(arguments),
+                id="",
+                tool=tool,
+                groups=(),
+                context=CONTEXT,
+            )
+        )
+    )
 
 
 def test_a_tool_describes_itself_in_the_common_function_shape():
@@ -227,9 +239,20 @@ def test_execute_may_be_of_any_kind():
             yield arguments
 
     async def chunks():
-        stream = await Streaming().start({"query": "q"}, CONTEXT)
+        tool = Streaming()
+        stream = await tool.runner.run(
+            ToolCall(
+                name="search",
+                arguments={"query": "q"},
+                id="",
+                tool=tool,
+                groups=(),
+                context=CONTEXT,
+            )
+        )
         return [chunk async for chunk in stream]
 
-    assert (Search().on_loop, Streaming().on_loop, Blocking().on_loop) == (True, True, False)
+    assert Search().runner is Streaming().runner is LOOP
+    assert Blocking().runner is THREAD
     assert call(Blocking(), {"query": "q"}) == {"query": "q"}
     assert asyncio.run(chunks()) == [{"query": "q"}]

@@ -92,7 +92,7 @@ def _read(contract: ToolContract, item: ToolStateRead, context: ToolContext) -> 
 
 def _of_execute(tool: Tool) -> FunctionTool:
     """Return a tool that calls the `execute` of an object."""
-    if type(tool).start is not Tool.start or type(tool).check is not Tool.check:
+    if type(tool).bind is not Tool.bind or type(tool).check is not Tool.check:
         raise DefinitionError(
             f"tool {tool.name!r} of class {type(tool).__name__} runs itself",
             where=f"contract {tool.name!r}",
@@ -105,6 +105,7 @@ def _of_execute(tool: Tool) -> FunctionTool:
         group=tool.group,
         timeout=tool.timeout,
         idempotent=tool.idempotent,
+        remember=tool.remember,
         background=tool.background,
         annotations=tool.annotations,
         examples=tool.examples,

@@ -117,6 +117,7 @@ def _described(tool: Tool, call: str, groups: Iterable[str]) -> dict[str, Any]:
         "examples": tool.examples,
         "timeout": tool.timeout,
         "idempotent": tool.idempotent,
+        "remember": tool.remember,
         "background": tool.background,
         "groups": tuple(groups),
         "takes_context": function.takes_context if function else tool.wants_context,

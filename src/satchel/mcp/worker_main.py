@@ -27,8 +27,7 @@ from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
 from satchel.mcp_servers.tool_lister import ABOUT
-from satchel.runtime import begin, layers_for
-from satchel.runtime.run import Run, ToolRun
+from satchel.runtime import CallTask, begin, layers_for
 from satchel.settings import KIB, MIB, Limits
 from satchel.tools import ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.callables import in_thread
@@ -125,7 +124,7 @@ class WorkerService:
                 groups=(),
                 context=context,
             )
-            return await self._ended(ctx, ToolRun(call, made, self._limits), context, {})
+            return await self._ended(ctx, begin(call, made, self._limits), context, {})
         supply = self._load.tools.get(params.name)
         if supply is None or supply.tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}.")
@@ -146,7 +145,7 @@ class WorkerService:
         return await self._ended(ctx, run, context, before)
 
     async def _ended(
-        self, ctx: Context, run: Run, context: ToolContext, before: Mapping[str, Any]
+        self, ctx: Context, run: CallTask, context: ToolContext, before: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Run to the end, and tell each chunk when it comes."""
         done = 0

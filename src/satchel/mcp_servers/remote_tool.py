@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from copy import deepcopy
-from functools import cached_property
+from functools import partial
 from typing import Any, cast
 
 from satchel.errors import DefinitionError
@@ -15,6 +15,7 @@ from satchel.mcp_servers.server_connection import OnProgress
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.tools import Tool, ToolChunk, ToolContext, ToolResult
 from satchel.tools.empty_mapping import NOTHING
+from satchel.tools.runner import LOOP
 
 BeginCall = Callable[[ToolDefinition, Mapping[str, Any], OnProgress], "Future[ToolResult]"]
 """Begins a call of a tool at its server."""
@@ -26,6 +27,8 @@ class RemoteTool(Tool):
     `presets` are arguments that the model neither sees nor sets, and `hidden` names more of those.
     Raises `DefinitionError` for a schema in which they cannot be hidden.
     """
+
+    runner = LOOP
 
     def __init__(
         self,
@@ -66,15 +69,14 @@ class RemoteTool(Tool):
         """What no log may show."""
         return self._presets
 
-    @cached_property
-    def on_loop(self) -> bool:
-        """Whether it runs on the event loop rather than in a thread."""
-        return True
-
     @property
     def wants_context(self) -> bool:
         """Whether it is to be told the context of its call."""
         return False
+
+    def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
+        """Return what calls the tool with arguments that were checked."""
+        return partial(self.start, arguments, context)
 
     async def start(self, arguments: Mapping[str, Any], _context: ToolContext) -> Any:
         """Call the tool with arguments that were checked; while it tells of progress, stream."""

@@ -10,7 +10,7 @@ from satchel.names import near_misses
 from satchel.tools import FunctionTool, Item, Text, ToolResult
 
 if TYPE_CHECKING:
-    from satchel.runtime.run import Run
+    from satchel.runtime.call_task import CallTask
 
 KEPT = 100
 """How many finished tasks are kept for whoever asks later."""
@@ -21,12 +21,12 @@ LONGEST_WAIT = 3600.0
 class BackgroundTask:
     """One call that goes on while the conversation does."""
 
-    def __init__(self, id: str, run: "Run") -> None:  # noqa: A002 - it is one
+    def __init__(self, id: str, run: "CallTask") -> None:  # noqa: A002 - it is one
         import asyncio
 
         self.id, self.tool = id, run.call.name
         # Let go of at the end: what it holds may be much, and its result says everything.
-        self.run: Run | None = run
+        self.run: CallTask | None = run
         self.result: ToolResult | None = None
         self.work = asyncio.create_task(self._work(), name=f"satchel {id}")
 
@@ -84,7 +84,7 @@ class BackgroundTasks:
     def __contains__(self, task_id: str) -> bool:
         return task_id in self._tasks
 
-    async def start(self, run: "Run") -> AsyncIterator[Item]:
+    async def start(self, run: "CallTask") -> AsyncIterator[Item]:
         """Let a run go on by itself, and answer with its id."""
         task = BackgroundTask(f"task_{next(self._numbers)}", run)
         self._tasks[task.id] = task
@@ -109,7 +109,7 @@ class BackgroundTasks:
             raise ToolError(f"there is no task {task_id!r}.{told}")
         return self._tasks[task_id]
 
-    def running(self) -> list["Run"]:
+    def running(self) -> list["CallTask"]:
         """Return what goes on."""
         # A copy: somebody may ask from another thread.
         running = (task.run for task in tuple(self._tasks.values()) if not task.is_over)

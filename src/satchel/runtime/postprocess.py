@@ -1,13 +1,12 @@
 """What its owner does with a tool's result before anybody sees it."""
 
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 from typing import Any
 
-from satchel.runtime.onion import Handler, Middleware
-from satchel.runtime.opening import opened
+from satchel.runtime.middleware_chain import Handler, Middleware
+from satchel.runtime.stream_opening import opened
 from satchel.tools import Item, ToolCall, ToolResult, to_result
-from satchel.tools.callables import run_callable, runs_on_loop
+from satchel.tools.callables import called
 
 
 def postprocess(fn: Callable[..., Any]) -> Middleware:
@@ -22,7 +21,7 @@ def postprocess(fn: Callable[..., Any]) -> Middleware:
                 if not isinstance(item, ToolResult):
                     yield item
                     continue
-                made = await run_callable(partial(fn, call, item), on_loop=runs_on_loop(fn))
+                made = await called(fn, call, item)
                 yield item if made is None else to_result(made, item.call_id)
 
     return layer

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from satchel.runtime.executors import Answer
-from satchel.runtime.opening import close
+from satchel.runtime.stream_opening import close
 from satchel.session.planning import EffectWriter, PlannedCalls
 from satchel.tools import ToolCall, ToolResult, failure
 

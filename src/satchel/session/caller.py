@@ -8,7 +8,7 @@ from satchel.catalog import ToolEntry
 from satchel.contracts import Contracts, Validation
 from satchel.prompt import ToolGuideEntry, render_guide
 from satchel.runtime.executors import Executor
-from satchel.session.calls import Arguments, CallDispatcher
+from satchel.session.calls import Arguments, CallDispatcher, call_of
 from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult
 
@@ -38,7 +38,7 @@ class CallApi(ABC):
         `arguments` may be the JSON text that models produce. `context` is what the host tells
         the tool beside them.
         """
-        return await self._calls.call(self._scene(), name, arguments, call_id, context)
+        return await self._calls.call(self._scene(), call_of(name, arguments, call_id, context))
 
     def stream(
         self,
@@ -52,7 +52,7 @@ class CallApi(ABC):
 
         Leaving the loop early ends the tool; with `contextlib.aclosing`, at once.
         """
-        return self._calls.stream(self._scene(), name, arguments, call_id, context)
+        return self._calls.stream(self._scene(), call_of(name, arguments, call_id, context))
 
     @property
     def contracts(self) -> Contracts:

@@ -18,13 +18,12 @@ from weakref import WeakSet
 
 from satchel.catalog import Catalog
 from satchel.contracts import PlanPolicy, ToolContract, Validation
-from satchel.runtime import BackgroundTasks, Handler, Middleware, Run, begin, layers_for
+from satchel.runtime import BackgroundTasks, CallTask, Handler, Middleware, begin, layers_for
+from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTask
 from satchel.runtime.call_messages import interruption
 from satchel.runtime.executors import Answer, Concurrent, Executor, RunCall, in_order
-from satchel.runtime.once import RepeatedAnswers
-from satchel.runtime.opening import opened
-from satchel.runtime.run import ToolRun
+from satchel.runtime.stream_opening import opened
 from satchel.session.answering import PlanStream
 from satchel.session.planning import EffectWriter, PlannedCalls, write_effects
 from satchel.session.plans import PlanJudge, concerns
@@ -32,7 +31,6 @@ from satchel.session.session_state import SessionState
 from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
-from satchel.tools.argument_reading import readable
 from satchel.tools.fast_construction import construct_fast
 
 _NOTHING: Final = ToolContext()
@@ -60,8 +58,8 @@ class CallDispatcher:
     def __init__(self, conversation: SessionState) -> None:
         self._conversation, self._shared = conversation, conversation.shared
         self._toolbox = ToolResolver(conversation)
-        self._running: dict[int, Run] = {}
-        self._answers: RepeatedAnswers | None = None
+        self._running: dict[int, CallTask] = {}
+        self._answers: AnswerMemory | None = None
         self._queues: WeakSet[_Queue] | None = None
 
     @property
@@ -77,17 +75,12 @@ class CallDispatcher:
     def call(
         self,
         scene: SharedView,
-        name: str,
-        arguments: Arguments,
-        call_id: str,
-        context: ToolContext | None,
+        call: ToolCall,
     ) -> Coroutine[Any, Any, ToolResult]:
         """Run a tool as a plan of one; whatever goes wrong is told in the result."""
-        if not self._concern(scene, name):
-            return self._call(scene, name, arguments, call_id, context)
-        return self._held(
-            scene, _call_of(name, arguments, call_id, context), self._conversation.plan_policy
-        )
+        if not self._concern(scene, call.name):
+            return self._call(scene, call)
+        return self._held(scene, call, self._conversation.plan_policy)
 
     def _concern(self, scene: SharedView, name: str) -> bool:
         """Tell whether a call of this tool has to be judged before it is run."""
@@ -109,33 +102,32 @@ class CallDispatcher:
 
     async def _run(self, scene: SharedView, call: ToolCall) -> tuple[ToolResult, str]:
         """Run a call; return its result, and the name of the tool that a layer let run."""
-        run = self._begin(scene, call.name, call.arguments, call.id, call.context)
+        run = self._begin(scene, call)
         if isinstance(run, ToolResult):
             return run, call.name
-        return await self._finished(run), run.answered_by
+        return await self._finished(run), run.answered_by or call.name
 
     async def _call(
         self,
         scene: SharedView,
-        name: str,
-        arguments: Arguments,
-        call_id: str,
-        context: ToolContext | None,
+        call: ToolCall,
     ) -> ToolResult:
         # The scene is held until the call has ended: the modules of a plugin's version live as
         # long as a catalog that serves it, so a reload takes nothing away from this call.
-        run = self._begin(scene, name, arguments, call_id, context)
+        run = self._begin(scene, call)
         if isinstance(run, ToolResult):
             return run
         result = await self._finished(run)
-        return self._plans.written(scene, run.answered_by, result) if run.sent_to else result
+        return (
+            self._plans.written(scene, run.answered_by or call.name, result)
+            if run.sent_to
+            else result
+        )
 
-    async def _finished(self, run: Run) -> ToolResult:
+    async def _finished(self, run: CallTask) -> ToolResult:
         key = id(run)
         self._running[key] = run  # before it begins: its first step may be what interrupts it
         try:
-            if isinstance(item := run.begin(), ToolResult):
-                return item
             return await run.result()
         finally:
             del self._running[key]
@@ -143,38 +135,26 @@ class CallDispatcher:
     def stream(
         self,
         scene: SharedView,
-        name: str,
-        arguments: Arguments,
-        call_id: str,
-        context: ToolContext | None,
+        call: ToolCall,
     ) -> AsyncIterator[Item]:
         """Run a tool and yield each chunk as it comes, last of all the result."""
-        if not self._concern(scene, name):
-            return self._stream(scene, name, arguments, call_id, context)
-        return self._stream_held(scene, _call_of(name, arguments, call_id, context))
+        if not self._concern(scene, call.name):
+            return self._stream(scene, call)
+        return self._stream_held(scene, call)
 
     async def _stream_held(self, scene: SharedView, call: ToolCall) -> AsyncIterator[Item]:
         plan = self._plans.judged(scene, [call], self._conversation.plan_policy)
         for answer in plan.answers.values():
             yield answer
         for passed in plan.calls:
-            name, context = passed.name, passed.context
-            items = self._stream(scene, name, passed.arguments, passed.id, context, is_held=True)
-            async with aclosing(items):
+            async with aclosing(self._stream(scene, passed, is_held=True)) as items:
                 async for item in items:
                     yield item
 
     async def _stream(
-        self,
-        scene: SharedView,
-        name: str,
-        arguments: Arguments,
-        call_id: str,
-        context: ToolContext | None,
-        *,
-        is_held: bool = False,
+        self, scene: SharedView, call: ToolCall, *, is_held: bool = False
     ) -> AsyncGenerator[Item, None]:
-        run = self._begin(scene, name, arguments, call_id, context)
+        run = self._begin(scene, call)
         if isinstance(run, ToolResult):
             yield run
             return
@@ -184,7 +164,7 @@ class CallDispatcher:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
             brings = is_held or run.sent_to
-            yield self._plans.written(scene, run.answered_by, item) if brings else item
+            yield self._plans.written(scene, run.answered_by or call.name, item) if brings else item
         finally:
             del self._running[key]
             await run.close()
@@ -283,6 +263,11 @@ class CallDispatcher:
         result, ran = await self._run(scene, call)
         return result, self._plans.writing(scene, ran, result)
 
+    def new_turn(self) -> None:
+        """Forget the answers that last for one turn of the user."""
+        if self._answers is not None:
+            forget_turn(self._answers)
+
     async def finished(self, result: ToolResult) -> ToolResult:
         """Wait for what goes on in the background, and return what came of it."""
         tasks, task_id = self._toolbox.tasks, str(result.metadata.get("task_id"))
@@ -311,9 +296,7 @@ class CallDispatcher:
     ) -> Callable[[ToolCall], Any]:
 
         async def run(call: ToolCall) -> ToolResult:
-            return await self.call(
-                scene(), call.name, call.arguments, call.id, context or call.context
-            )
+            return await self.call(scene(), _with_context(call, context))
 
         return self._unless_interrupted(calls, run)
 
@@ -334,42 +317,31 @@ class CallDispatcher:
     def _begin(
         self,
         scene: SharedView,
-        name: str,
-        arguments: Arguments,
-        call_id: str,
-        context: ToolContext | None,
-    ) -> Run | ToolResult:
-        """Return a run, or the result that says why there is none."""
+        call: ToolCall,
+    ) -> CallTask | ToolResult:
+        """Return a call that is ready to run, or the result that says why there is none."""
+        name = call.name
         # Models make up names; some are no text.
         found = self._toolbox.find(name, scene) if isinstance(name, str) else None
         if found is None:
             text = self._toolbox.unavailable(name, scene)
-            return failure("tool_not_found", text, call_id or None)
+            return failure("tool_not_found", text, call.id or None)
         tool, groups = found
-        if layers := self._layers_of(scene, name, groups):
-            arguments = readable(name, arguments)
+        layers, context = self._layers_of(scene, name, groups), call.context
         # Making one takes longer than many a tool, so it is made for who can read it.
         if layers or tool.wants_context or tool.postprocess:
             context = replace(
-                context or _NOTHING,
+                context,
                 state=self._conversation.state,
-                call_id=call_id,
+                call_id=call.id,
                 tool=name,
                 preapproved=self._conversation.preapproved,
             )
-        call = construct_fast(
-            ToolCall,
-            name=name,
-            arguments={} if arguments is None else arguments,
-            id=call_id,
-            tool=tool,
-            groups=groups,
-            context=context or _NOTHING,
-        )
+        call = call.changed(tool=tool, groups=groups, context=context)
         if not (layers or tool.idempotent or tool.background or tool.postprocess):
-            return ToolRun(call, tool, self._shared.limits)  # as most calls are
+            return begin(call, tool, self._shared.limits)  # as most calls are
         if tool.idempotent and self._answers is None:
-            self._answers = RepeatedAnswers()
+            self._answers = AnswerMemory()
         sent_to: list[str] = []
         run = begin(
             call,
@@ -421,15 +393,21 @@ class CallDispatcher:
         return _Keeping(self._toolbox.book, scene.catalog, ended)
 
 
-def _call_of(
-    name: str, arguments: Arguments, call_id: str, context: ToolContext | None
-) -> ToolCall:
-    arguments = {} if arguments is None else arguments
-    return ToolCall(name=name, arguments=arguments, id=call_id, context=context or _NOTHING)
+def call_of(name: str, arguments: Arguments, call_id: str, context: ToolContext | None) -> ToolCall:
+    """Make the one value that a call is, from the door to the function."""
+    return construct_fast(
+        ToolCall,
+        name=name,
+        arguments={} if arguments is None else arguments,
+        id=call_id,
+        tool=None,
+        groups=(),
+        context=context or _NOTHING,
+    )
 
 
 def _with_context(call: ToolCall, context: ToolContext | None) -> ToolCall:
-    return call.changed(context=context or call.context or _NOTHING)
+    return call if context is None else call.changed(context=context)
 
 
 def _several(calls: Iterable[ToolCall]) -> list[ToolCall]:
@@ -479,7 +457,7 @@ class _Keeping(BackgroundTasks):
         super().__init__()
         self._book, self._catalog, self._tell = book, catalog, ended
 
-    async def start(self, run: Run) -> AsyncIterator[Item]:
+    async def start(self, run: CallTask) -> AsyncIterator[Item]:
         async for item in self._book.start(run):
             task = self._book.get(item.metadata["task_id"])
             # A task forgets its callbacks, and what they hold, once it has called them.

@@ -1,7 +1,8 @@
 """`reset_equipped_tools`: the model chooses its tool groups."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
+from functools import partial
 from typing import Any
 
 from satchel.catalog import Catalog, GroupEntry
@@ -72,9 +73,9 @@ class GroupTool(Tool):
             raise ToolError(" ".join([*told, "Nothing was changed."]))
         return wanted
 
-    async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:  # noqa: ARG002
-        """Switch the groups, after everything was checked."""
-        return await self.execute(**arguments)
+    def bind(self, arguments: Mapping[str, Any], _context: ToolContext) -> Callable[[], Any]:
+        """Return what switches the groups, after everything was checked."""
+        return partial(self.execute, **arguments)
 
     async def execute(self, /, **groups: bool) -> str:
         """Make the groups that are true the only active ones, and tell which are active now."""

@@ -153,7 +153,12 @@ class Session(CallApi):
         self._conversation.switch(groups, Activation.deactivate)
 
     def new_turn(self) -> None:
-        """Begin a turn of the user: what tools wrote goes, unless it is to be preserved."""
+        """Begin a turn of the user.
+
+        What tools wrote goes, unless it is to be preserved, and so do the remembered answers of
+        idempotent tools, unless they are remembered for the session.
+        """
+        self._calls.new_turn()
         for key in self._conversation.shared.catalog.contracts.cleared:
             self._conversation.state.pop(key, None)
 

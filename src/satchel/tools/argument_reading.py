@@ -29,16 +29,6 @@ def read_arguments(tool: str, arguments: Mapping[str, Any] | str | None) -> Mapp
     return arguments
 
 
-def readable(
-    tool: str, arguments: Mapping[str, Any] | str | None
-) -> Mapping[str, Any] | str | None:
-    """Return arguments as a mapping, or as they are if they cannot be read."""
-    try:
-        return read_arguments(tool, arguments)
-    except ArgumentError:
-        return arguments
-
-
 def _parsed(tool: str, text: str) -> Any:
     from pydantic_core import from_json
 

@@ -3,21 +3,20 @@
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from functools import cached_property, partial
-from inspect import iscoroutinefunction
-from types import GeneratorType, MappingProxyType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from satchel.errors import DefinitionError
 from satchel.names import tool_name_fault
 from satchel.text import visible
 from satchel.tools.argument_model import ArgumentModel
-from satchel.tools.callables import is_stream, iterate_in_thread, run_callable, runs_on_loop
+from satchel.tools.callables import is_stream, runs_on_loop
 from satchel.tools.docstrings import read_docstring, short
+from satchel.tools.runner import LOOP, THREAD, Runner
 from satchel.tools.schema_validator import SchemaValidator
 from satchel.tools.signatures import (
     Parameter,
     held_by,
-    innermost,
     is_context,
     name_and_docstring,
     signature_of,
@@ -25,6 +24,7 @@ from satchel.tools.signatures import (
 )
 from satchel.tools.state_fields import StateField, bind_values, state_fields
 from satchel.tools.tool import Tool
+from satchel.tools.tool_call import ToolCall
 from satchel.tools.tool_context import ToolContext
 from satchel.tools.tool_decorator import ToolOptions, given_options, options_of, require_parameters
 from satchel.tools.tool_examples import good_examples
@@ -62,6 +62,7 @@ class FunctionTool(Tool):
         self.group = get("group")
         self.timeout = _good_timeout(get("timeout"), place)
         self.idempotent = bool(get("idempotent"))
+        self.remember = _good_memory(get("remember", "turn"), place)
         self.background = bool(get("background"))
         self.annotations = _good_annotations(get("annotations"), place)
         self.examples = good_examples(get("examples"), place)
@@ -74,8 +75,7 @@ class FunctionTool(Tool):
             raise DefinitionError("the description of a tool must be text", where=place)
         self.description = visible(self.description)
         self._signature = signature_of(fn)
-        self.on_loop = runs_on_loop(fn)
-        self._is_async = iscoroutinefunction(innermost(fn))
+        self.runner = _runner_of(fn, get("blocking"))
         self._contexts = tuple(p.name for p in self._signature.parameters if is_context(fn, p))
         names, presets = get("state", ()), get("presets", {})
         require_parameters(fn, names, "state names")
@@ -164,35 +164,34 @@ class FunctionTool(Tool):
         further = {name: value for name, value in arguments.items() if name not in known}
         return self._own_arguments.check(self.name, own) | further
 
-    async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
-        """Call the function with arguments that were checked.
-
-        A function that is not async runs in a thread of its own.
-        """
-        filled_in = (
-            self._injected or self._contexts or self._made_defaults or self._supply is not None
-        )
-        if self._is_async and not (filled_in or self._has_places):  # as most are
-            outcome = await self.fn(**arguments)
-            return iterate_in_thread(outcome) if isinstance(outcome, GeneratorType) else outcome
+    def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
+        """Return the function with its arguments: those that were checked, and the injected."""
         if self._made_defaults:
             made = {field.name: field.made_default() for field in self._made_defaults}
             arguments = {**arguments, **made}
         if self._supply is not None:
             arguments = {**arguments, **self._supply(context)}
-        if filled_in:
+        if self._injected or self._contexts:
             arguments = {**arguments, **dict.fromkeys(self._contexts, context), **self._injected}
         positional: list[Any] = []
         if self._has_places:
             positional, arguments = self._signature.place(arguments, self._spread)
-        return await run_callable(partial(self.fn, *positional, **arguments), on_loop=self.on_loop)
+        return partial(self.fn, *positional, **arguments)
 
     async def execute(self, /, **arguments: Any) -> Any:
         """Check the arguments, and call the function; of a stream, return the list of its chunks.
 
         Raises `ArgumentError`.
         """
-        outcome = await self.start(self.check(arguments), ToolContext(tool=self.name))
+        call = ToolCall(
+            name=self.name,
+            arguments=self.check(arguments),
+            id="",
+            tool=self,
+            groups=(),
+            context=ToolContext(tool=self.name),
+        )
+        outcome = await self.runner.run(call)
         return [chunk async for chunk in outcome] if is_stream(outcome) else outcome
 
     def with_state(self, values: Mapping[str, Any], keys: str = "") -> "FunctionTool":
@@ -368,6 +367,29 @@ def _good_timeout(timeout: float | None, place: str) -> float | None:
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         raise DefinitionError(f"a timeout of {timeout} seconds cannot be kept", where=place)
     return timeout
+
+
+def _good_memory(remember: Any, place: str) -> str:
+    if remember in {"turn", "session"}:
+        return str(remember)
+    raise DefinitionError(
+        f"remember is 'turn' or 'session', not {remember!r}",
+        where=place,
+        fix="leave it out: answers are remembered for one turn of the user",
+    )
+
+
+def _runner_of(fn: Callable[..., Any], blocking: bool | None) -> Runner:
+    """Choose where a function runs; one that is not async may block unless it says otherwise."""
+    if runs_on_loop(fn):
+        if blocking is not None:
+            raise DefinitionError(
+                "blocking is only for functions that are neither async nor generators",
+                where=where(fn),
+                fix="leave it out",
+            )
+        return LOOP
+    return LOOP if blocking is False else THREAD
 
 
 def _good_annotations(annotations: Any, place: str) -> Mapping[str, Any] | None:

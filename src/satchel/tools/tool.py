@@ -3,13 +3,14 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from satchel.tools.argument_model import ArgumentModel
-from satchel.tools.callables import run_callable, runs_on_loop
+from satchel.tools.callables import runs_on_loop
 from satchel.tools.dialects import ToolShape, in_dialect
 from satchel.tools.docstrings import read_docstring
+from satchel.tools.runner import LOOP, THREAD, Runner
 from satchel.tools.schema_validator import SchemaValidator
 from satchel.tools.signatures import Parameter, Signature, is_context, signature_of
 from satchel.tools.tool_context import ToolContext
@@ -30,7 +31,9 @@ class Tool(ABC):
     timeout: float | None = None
     """Seconds that one call may take; `None` leaves it to the host's limits."""
     idempotent: bool = False
-    """Whether a repeated call in one session is answered from memory."""
+    """Whether a repeated call is answered from memory."""
+    remember: str = "turn"
+    """How long that memory lasts: for one `turn` of the user, or for the whole `session`."""
     background: bool = False
     """Whether a call answers at once with the id of a task."""
     annotations: Mapping[str, Any] | None = None
@@ -81,11 +84,11 @@ class Tool(ABC):
             return self._own_arguments.check(self.name, arguments)
         return self._validator.check(self.name, arguments)
 
-    async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
-        """Run once with arguments that were checked; a tool that streams gives an iterator."""
+    def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
+        """Return what runs the tool once with arguments that were checked."""
         contexts = {item.name: context for item in self._context_parameters}
         positional, named = self._signature.place({**arguments, **contexts})
-        return await run_callable(lambda: self.execute(*positional, **named), on_loop=self.on_loop)
+        return partial(self.execute, *positional, **named)
 
     @property
     def wants_context(self) -> bool:
@@ -98,9 +101,9 @@ class Tool(ABC):
         return {key: value for key, value in vars(self).items() if _SECRET.search(key)}
 
     @cached_property
-    def on_loop(self) -> bool:
-        """Whether it runs on the event loop rather than in a thread."""
-        return runs_on_loop(self.execute)
+    def runner(self) -> Runner:
+        """Where it runs: on the event loop if `execute` is async, else in a thread."""
+        return LOOP if runs_on_loop(self.execute) else THREAD
 
     def _all_annotations(self) -> dict[str, Any] | None:
         hints = {"idempotentHint": True} if self.idempotent else {}

@@ -1,6 +1,6 @@
 """The model's wish to run a tool."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,12 @@ class ToolCall:
     def changed(self, **parts: Any) -> "ToolCall":
         """Return a copy with other parts, as `dataclasses.replace` does, in a third of its time."""
         return construct_fast(ToolCall, **{**vars(self), **parts})
+
+    def bind(self) -> Callable[[], Any]:
+        """Return what runs the tool: its function, with the arguments and what is injected."""
+        assert self.tool is not None
+        assert not isinstance(self.arguments, str)  # they were read and checked
+        return self.tool.bind(self.arguments, self.context)
 
     @property
     def group(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from satchel.errors import DefinitionError
 from satchel.names import near_misses
@@ -30,7 +30,11 @@ class ToolOptions(TypedDict, total=False):
     timeout: float | None
     """Seconds that one call may take."""
     idempotent: bool | None
-    """Whether a repeated call in one session is answered from memory."""
+    """Whether a repeated call is answered from memory."""
+    remember: Literal["turn", "session"] | None
+    """How long that memory lasts: one turn of the user, or the session. The default is a turn."""
+    blocking: bool | None
+    """`False` runs a function that is not async on the event loop: it must be quick."""
     background: bool | None
     """Whether a call answers at once with the id of a task."""
     annotations: Mapping[str, Any] | None

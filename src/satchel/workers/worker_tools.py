@@ -35,6 +35,7 @@ class WorkerTool(RemoteTool):
         self.annotations, self.examples = told["annotations"], tuple(told["examples"])
         self.timeout, self.group = told["timeout"], tuple(told["groups"])
         self.idempotent, self.background = told["idempotent"], told["background"]
+        self.remember = told["remember"]
         self.definition = ToolDefinition(name=told["call"])
         self._takes_context, self._contract = told["takes_context"], contract
         self._begin, self._presets = worker.begin, {}

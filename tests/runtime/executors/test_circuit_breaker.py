@@ -230,3 +230,18 @@ def test_a_number_of_failures_that_cannot_be_is_refused():
 def test_a_rest_that_is_none_is_refused(rest):
     with pytest.raises(DefinitionError, match="is none"):
         CircuitBreaker(Concurrent(), rest=rest)
+
+
+def test_a_reset_lets_one_tool_or_all_run_again():
+    async def main():
+        executor = breaker(failures=1)
+        await codes(executor, FAILED)
+        assert await codes(executor, FINE) == [OPEN]
+        executor.reset("another")
+        assert await codes(executor, FINE) == [OPEN]
+        executor.reset("probe")
+        assert await codes(executor, FAILED) == [FAILURE]
+        executor.reset()
+        assert await codes(executor, FINE) == [None]
+
+    play(main())

@@ -17,7 +17,7 @@ from satchel.runtime.middleware import (
     retry,
     trace,
 )
-from satchel.runtime.onion import wrap
+from satchel.runtime.middleware_chain import wrap
 
 LAYERS = {
     "approve": lambda: approve(lambda _: True),

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from layer_stage import CHUNK, OK, Inside, a_call
 
-from satchel.runtime.opening import opened
+from satchel.runtime.stream_opening import opened
 
 
 async def broken_off(inside):

@@ -6,7 +6,7 @@ from layer_stage import CHUNK, OK, Inside, a_call, answer, forever, read, turns
 
 from satchel.errors import DefinitionError
 from satchel.runtime.middleware import limit_time
-from satchel.runtime.onion import wrap
+from satchel.runtime.middleware_chain import wrap
 
 SHORT = limit_time(0.01)
 

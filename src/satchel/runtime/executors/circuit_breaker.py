@@ -59,6 +59,14 @@ class CircuitBreaker:
         # Only tools that failed are in here: names may be whatever a model makes up.
         self._circuits: dict[str, _Circuit] = {}
 
+    def reset(self, tool: str | None = None) -> None:
+        """Forget the failures of one tool, or of all; the next call runs."""
+        with self._guard:
+            if tool is None:
+                self._circuits.clear()
+            else:
+                self._circuits.pop(tool, None)
+
     def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AsyncIterator[Answer]:
         """Run the calls of tools that do not rest, and yield each answer as it comes."""
         return self.stream_through(calls, run, ())

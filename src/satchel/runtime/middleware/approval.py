@@ -1,17 +1,15 @@
 """Calls that somebody must approve."""
 
-import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from satchel.runtime.middleware.tool_hints import may_change_something
-from satchel.runtime.onion import Handler, Middleware
-from satchel.runtime.opening import opened
+from satchel.runtime.middleware_chain import Handler, Middleware
+from satchel.runtime.stream_opening import opened
 from satchel.text import one_line, shorten
 from satchel.tools import Item, ToolCall, failure
-from satchel.tools.callables import in_thread, runs_on_loop
+from satchel.tools.callables import called
 
 _NAME_LENGTH = 64
 
@@ -71,10 +69,7 @@ async def _answer(ask: Ask, needs: Callable[[ToolCall], bool], call: ToolCall) -
         # Only a plain `False` lets a call pass: whoever forgets to return says `None`.
         if needs(call) is False:
             return Approval(allowed=True)
-        answer = ask(call) if runs_on_loop(ask) else await in_thread(partial(ask, call))
-        if inspect.isawaitable(answer):
-            answer = await answer
-        return _read(answer)
+        return _read(await called(ask, call))
     except Exception:
         import logging
 

@@ -3,15 +3,14 @@
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Mapping
-from copy import deepcopy
-from dataclasses import replace
+from functools import partial
 
 from satchel.errors import DefinitionError
-from satchel.runtime.middleware.memory import AnswerCache, Place
+from satchel.runtime.answer_memory import AnswerMemory, remembered
 from satchel.runtime.middleware.tool_hints import may_change_something, tool_of
-from satchel.runtime.onion import Handler, Middleware
-from satchel.runtime.opening import opened
-from satchel.tools import Item, ToolCall, ToolResult
+from satchel.runtime.middleware_chain import Handler, Middleware
+from satchel.runtime.stream_opening import opened
+from satchel.tools import Item, ToolCall
 
 
 def by_session(call: ToolCall) -> Hashable:
@@ -62,55 +61,24 @@ def cache(
     """
     if not (seconds > 0 and size > 0):
         raise DefinitionError(f"{size} answers for {seconds} seconds are nothing to remember")
-    memory = AnswerCache(seconds, size, clock)
+    memory = AnswerMemory(size, seconds, clock)
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-        import asyncio
-
-        place = _place_of(call, key) if which(call) else None
-        if place is None:
-            try:
-                async with opened(inner, call) as items:
-                    async for item in items:
-                        yield item
-            finally:
-                if may_change_something(call):
-                    memory.forget(call.context.state)
-            return
-        while (found := memory.find(place)) is not None:
-            result = found.result
-            if result is None:
-                result = await asyncio.wrap_future(found.outcome)
-            if result is not None:
-                yield _repeated(result, call)
-                return
-        run = memory.begin(place, call)
+        tool = tool_of(call)
+        place = key(call) if tool is not None and which(call) else None
+        if tool is None or place is None:
+            handler = inner
+        else:
+            handler = partial(remembered, memory, place, tool, inner)
         try:
-            async with opened(inner, call) as items:
+            async with opened(handler, call) as items:
                 async for item in items:
-                    memory.note(run, item)
                     yield item
         finally:
-            memory.end(run)
+            if place is None and may_change_something(call):
+                memory.forget(lambda answer: answer.state is call.context.state)
 
     return layer
-
-
-def _repeated(result: ToolResult, call: ToolCall) -> ToolResult:
-    return replace(
-        result,
-        structured=deepcopy(result.structured),  # it may be changed by whoever gets it
-        call_id=call.id or None,
-        metadata={**result.metadata, "cached": True},
-    )
-
-
-def _place_of(call: ToolCall, key: Callable[[ToolCall], Hashable]) -> Place | None:
-    tool = tool_of(call)
-    if tool is None or isinstance(call.arguments, str):
-        return None
-    own = key(call)
-    return None if own is None else (id(tool), own)
 
 
 def _canonical(*values: object) -> str | None:

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol
 
 from satchel.runtime.middleware.call_ending import ending_of, written
-from satchel.runtime.onion import Handler, Middleware
-from satchel.runtime.opening import opened
+from satchel.runtime.middleware_chain import Handler, Middleware
+from satchel.runtime.stream_opening import opened
 from satchel.text import one_line, shorten
 from satchel.tools import Item, ToolCall, ToolResult
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Iterable
 
 from satchel.errors import DefinitionError
 from satchel.names import fits
-from satchel.runtime.onion import Handler, Middleware
-from satchel.runtime.opening import opened
+from satchel.runtime.middleware_chain import Handler, Middleware
+from satchel.runtime.stream_opening import opened
 from satchel.text import one_line, shorten
 from satchel.tools import Item, ToolCall, failure
 

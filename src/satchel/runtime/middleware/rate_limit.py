@@ -3,9 +3,9 @@
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from satchel.runtime.onion import Handler, Middleware
-from satchel.runtime.opening import opened
+from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.rate_limiter import RateLimiter, pause
+from satchel.runtime.stream_opening import opened
 from satchel.tools import Item, ToolCall
 
 

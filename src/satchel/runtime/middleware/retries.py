@@ -6,8 +6,8 @@ from random import random
 
 from satchel.errors import DefinitionError
 from satchel.runtime.middleware.tool_hints import tool_of
-from satchel.runtime.onion import Handler, Middleware
-from satchel.runtime.opening import opened
+from satchel.runtime.middleware_chain import Handler, Middleware
+from satchel.runtime.stream_opening import opened
 from satchel.tools import Item, ToolCall, ToolResult
 
 _DOUBLINGS = 60

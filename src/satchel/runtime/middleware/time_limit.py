@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 
 from satchel.errors import DefinitionError
-from satchel.runtime.onion import Handler, Middleware
-from satchel.runtime.opening import opened
+from satchel.runtime.middleware_chain import Handler, Middleware
+from satchel.runtime.stream_opening import opened
 from satchel.text import one_line
 from satchel.tools import Item, ToolCall, failure
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from satchel.runtime.middleware.call_ending import ending_of, written
 from satchel.runtime.middleware.tool_hints import tool_of
-from satchel.runtime.onion import Handler, Middleware
-from satchel.runtime.opening import close
+from satchel.runtime.middleware_chain import Handler, Middleware
+from satchel.runtime.stream_opening import close
 from satchel.text import one_line, visible
 from satchel.tools import Item, ToolCall, ToolResult
 

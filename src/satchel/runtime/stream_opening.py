@@ -2,24 +2,28 @@
 
 import sys
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
 from typing import Any
 
-from satchel.runtime.onion import Handler
+from satchel.runtime.middleware_chain import Handler
 from satchel.tools import Item, ToolCall
 
 
-@asynccontextmanager
-async def opened(inner: Handler, call: ToolCall) -> AsyncIterator[AsyncIterator[Item]]:
+class opened:  # noqa: N801 - used like the context managers of contextlib
     """Call a handler, and close what it gives when the block is left.
 
     A bare `async for` that is broken off leaves a generator suspended until it is collected.
     """
-    items = inner(call)
-    try:
-        yield items
-    finally:
-        await close(items)
+
+    __slots__ = ("_items",)
+
+    def __init__(self, inner: Handler, call: ToolCall) -> None:
+        self._items = inner(call)
+
+    async def __aenter__(self) -> AsyncIterator[Item]:
+        return self._items
+
+    async def __aexit__(self, *_: object) -> None:
+        await close(self._items)
 
 
 async def close(items: AsyncIterator[Any]) -> None:

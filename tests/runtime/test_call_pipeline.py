@@ -6,9 +6,10 @@ from dataclasses import replace
 from runs import a_run, a_tool, play
 
 from satchel.runtime import BackgroundTasks, begin, run_call
-from satchel.runtime.once import RepeatedAnswers
-from satchel.runtime.onion import wrap
-from satchel.runtime.run import LayeredRun, ToolRun
+from satchel.runtime.answer_memory import AnswerMemory
+from satchel.runtime.call_pipeline import MiddlewareRun
+from satchel.runtime.middleware_chain import wrap
+from satchel.runtime.tool_run import FunctionRun
 from satchel.settings import Limits
 from satchel.tools import ToolCall
 
@@ -35,11 +36,11 @@ def sending(name, **changes):
 
 
 def test_a_tool_without_layers_runs_as_it_is():
-    assert isinstance(a_run(fn), ToolRun)
-    assert isinstance(a_run(fn, idempotent=True), ToolRun)
-    assert isinstance(a_run(fn, background=True), ToolRun)
-    assert isinstance(a_run(fn, idempotent=True, answers=RepeatedAnswers()), LayeredRun)
-    assert isinstance(a_run(fn, layers=[passing]), LayeredRun)
+    assert isinstance(a_run(fn)._source, FunctionRun)
+    assert isinstance(a_run(fn, idempotent=True)._source, FunctionRun)
+    assert isinstance(a_run(fn, background=True)._source, FunctionRun)
+    assert isinstance(a_run(fn, idempotent=True, answers=AnswerMemory())._source, MiddlewareRun)
+    assert isinstance(a_run(fn, layers=[passing])._source, MiddlewareRun)
 
 
 def test_a_call_knows_its_tool():
@@ -66,10 +67,7 @@ def test_what_a_tool_asks_for_stands_inside_of_the_layers():
             yield item
 
     async def main():
-        answers, tool = (
-            RepeatedAnswers(),
-            a_tool(other, idempotent=True, postprocess=post_async(post)),
-        )
+        answers, tool = AnswerMemory(), a_tool(other, idempotent=True, postprocess=post_async(post))
         for _ in range(2):
             result = await a_run(tool, answers=answers, layers=[shout]).result()
             assert result.text == "post other 1"

@@ -4,7 +4,7 @@ import sys
 import pytest
 from runs import play
 
-from satchel.runtime.opening import close, first_of, opened
+from satchel.runtime.stream_opening import close, first_of, opened
 from satchel.tools import ToolCall
 
 

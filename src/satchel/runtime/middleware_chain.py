@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 from satchel.errors import DefinitionError
 from satchel.tools import Item, Tool, ToolCall
@@ -53,26 +54,33 @@ Find = Callable[[str], tuple[Tool, tuple[str, ...]] | None]
 """Finds a tool that the model may call, and its groups, by the tool's name."""
 
 
-Note = Callable[[AsyncIterator[Item]], object]
-"""Is told of what a layer opened, so that somebody can close it in the end."""
+@dataclass(slots=True)
+class MiddlewareFrame:
+    """What middleware of a running call needs to know of it; emptied when the call has ended.
+
+    Contexts may live for long: a background task keeps the one it was started in.
+    """
+
+    find: Find
+    opened: list[AsyncIterator[Item]]
+    """What each middleware opened, so that it is closed in the end; the outermost first."""
 
 
 def nowhere(_name: str) -> None:
     """Find nothing: what stands alone knows no other tools."""
 
 
-def wrap(
-    handler: Handler,
-    layers: Iterable[Middleware],
-    find: Find = nowhere,
-    note: Note | None = None,
-) -> Handler:
+AROUND: ContextVar[MiddlewareFrame] = ContextVar("satchel.runtime.around")
+"""Those of the call whose task this is."""
+
+
+def wrap(handler: Handler, layers: Iterable[Middleware]) -> Handler:
     """Put layers around a handler.
 
     A layer may send a call to another tool; those inside it are told of that tool.
     """
     for layer in reversed(tuple(layers)):
-        handler = _around(layer, handler, find, note)
+        handler = _around(layer, handler)
     return handler
 
 
@@ -81,14 +89,16 @@ def redirected(call: ToolCall, find: Find) -> ToolCall:
     if call.tool is not None and call.tool.name == call.name:
         return call
     tool, groups = find(call.name) or (None, ())
-    return replace(call, tool=tool, groups=groups)
+    return call.changed(tool=tool, groups=groups)
 
 
-def _around(layer: Middleware, inner: Handler, find: Find, note: Note | None) -> Handler:
+def _around(layer: Middleware, inner: Handler) -> Handler:
     def handler(call: ToolCall) -> AsyncIterator[Item]:
-        items = layer(redirected(call, find), inner)
-        if note is not None:
-            note(items)
+        around = AROUND.get(None)
+        if around is None:  # tried by itself, outside of any call
+            return layer(call, inner)
+        items = layer(redirected(call, around.find), inner)
+        around.opened.append(items)
         return items
 
     return handler

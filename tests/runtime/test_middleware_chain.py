@@ -5,7 +5,15 @@ import pytest
 from runs import play
 
 from satchel.errors import DefinitionError
-from satchel.runtime.onion import ScopedMiddleware, layers_for, nowhere, redirected, wrap
+from satchel.runtime.middleware_chain import (
+    AROUND,
+    MiddlewareFrame,
+    ScopedMiddleware,
+    layers_for,
+    nowhere,
+    redirected,
+    wrap,
+)
 from satchel.tools import FunctionTool, Text, ToolCall, ToolResult
 
 
@@ -98,18 +106,19 @@ def test_nothing_around_a_handler_is_the_handler():
 
 
 def test_what_each_layer_opens_is_noted_from_the_outside_in():
-    opened = []
+    around = MiddlewareFrame(nowhere, [])
 
     async def main():
         async def bottom(call):
             yield ToolResult()
 
-        handler = wrap(bottom, [a_layer("M1", []), a_layer("M2", [])], nowhere, opened.append)
+        AROUND.set(around)
+        handler = wrap(bottom, [a_layer("M1", []), a_layer("M2", [])])
         async for _ in handler(ToolCall(name="one", tool=ONE)):
             pass
 
     play(main())
-    assert [items.__name__ for items in opened] == ["M1", "M2"]
+    assert [items.__name__ for items in around.opened] == ["M1", "M2"]
 
 
 def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
@@ -128,7 +137,8 @@ def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
         yield ToolResult()
 
     async def main():
-        handler = wrap(bottom, [outer, inside], {"two": (TWO, ("maps",))}.get)
+        AROUND.set(MiddlewareFrame({"two": (TWO, ("maps",))}.get, []))
+        handler = wrap(bottom, [outer, inside])
         async for _ in handler(ToolCall(name="one", tool=ONE)):
             pass
 

@@ -1,14 +1,13 @@
 import asyncio
-import gc
 from dataclasses import dataclass
 
 import pytest
 from runs import a_run, a_tool, begun, now, play, play_for_real, turns
 
 from satchel.errors import ToolError
+from satchel.runtime import answer_memory as module
 from satchel.runtime import begin
-from satchel.runtime import once as module
-from satchel.runtime.once import RepeatedAnswers
+from satchel.runtime.answer_memory import AnswerMemory
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolCall, ToolResult
 
@@ -17,7 +16,7 @@ class Counted:
     """A tool that counts its runs, each of which takes a second, and fails as it is told to."""
 
     def __init__(self, *problems, **options):
-        self.runs, self.problems, self.answers = 0, list(problems), RepeatedAnswers()
+        self.runs, self.problems, self.answers = 0, list(problems), AnswerMemory()
         self.tool = a_tool(self._fn, idempotent=True, **options)
 
     async def _fn(self, x: int = 0, y: str = ""):
@@ -65,7 +64,7 @@ def test_another_session_and_another_tool_have_their_own_answers():
         probe, other = Counted(), Counted()
         other.answers = probe.answers
         assert numbers([await probe.run().result(), await other.run().result()]) == [1, 1]
-        probe.answers = RepeatedAnswers()
+        probe.answers = AnswerMemory()
         assert numbers([await probe.run().result()]) == [2]
 
     play(main())
@@ -149,7 +148,7 @@ def test_a_stream_is_kept_but_nobody_waits_for_it():
         yield "b"
 
     async def main():
-        answers, tool = RepeatedAnswers(), a_tool(fn, idempotent=True)
+        answers, tool = AnswerMemory(), a_tool(fn, idempotent=True)
         results = await asyncio.gather(*(a_run(tool, answers=answers).result() for _ in range(3)))
         assert [result.text for result in results] == ["ab"] * 3
         assert (await a_run(tool, answers=answers).result()).text == "ab"
@@ -164,7 +163,7 @@ def test_a_stream_that_is_left_early_is_not_kept():
             yield "a"
             yield "b"
 
-        answers, tool = RepeatedAnswers(), a_tool(fn, idempotent=True)
+        answers, tool = AnswerMemory(), a_tool(fn, idempotent=True)
         run = a_run(tool, answers=answers)
         await run.next()
         await run.close()
@@ -212,7 +211,7 @@ class Handmade(Tool):
 
 def test_a_tool_that_is_a_dataclass_is_itself_and_no_other():
     async def main():
-        answers = RepeatedAnswers()
+        answers = AnswerMemory()
         oslo, bergen, other_oslo = Handmade("Oslo"), Handmade("Bergen"), Handmade("Oslo")
         for tool in (oslo, bergen, other_oslo, oslo):
             result = await a_run(tool, answers=answers).result()
@@ -222,24 +221,42 @@ def test_a_tool_that_is_a_dataclass_is_itself_and_no_other():
     play(main())
 
 
-def test_answers_live_no_longer_than_their_tool():
-    answers = RepeatedAnswers()
-
+def test_a_new_turn_forgets_unless_the_tool_asks_for_the_session():
     async def main():
-        tool = Handmade("Oslo")
-        await a_run(tool, answers=answers).result()
-        assert len(answers._kept) == 1
+        probe, lasting = Counted(), Counted(remember="session")
+        for run in (1, 1):
+            assert numbers([await probe.run().result(), await lasting.run().result()]) == [run, 1]
+        module.forget_turn(probe.answers)
+        module.forget_turn(lasting.answers)
+        assert numbers([await probe.run().result(), await lasting.run().result()]) == [2, 1]
 
     play(main())
-    gc.collect()
-    assert len(answers._kept) == 0
 
 
-def test_the_answer_that_was_used_longest_ago_goes_first(monkeypatch):
-    monkeypatch.setattr(module, "KEPT", 2)
-
+def test_what_began_in_the_last_turn_is_not_kept_for_the_next():
     async def main():
         probe = Counted()
+        running = await begun(probe.run().result())
+        module.forget_turn(probe.answers)
+        assert numbers([await probe.run().result(), await running]) == [2, 1]
+        assert numbers([await probe.run().result()]) == [2]
+
+    play(main())
+
+
+def test_an_answer_from_memory_says_so():
+    async def main():
+        probe = Counted()
+        first, again = await probe.run().result(), await probe.run().result()
+        assert (first.metadata, again.metadata) == ({}, {"cached": True})
+
+    play(main())
+
+
+def test_the_answer_that_was_used_longest_ago_goes_first():
+    async def main():
+        probe = Counted()
+        probe.answers = AnswerMemory(2)
         for x in (1, 2, 1, 3):
             await probe.run({"x": x}).result()
         assert probe.runs == 3
@@ -267,7 +284,7 @@ def test_a_call_without_a_tool_passes_through():
         async def inner(call):
             yield ToolResult()
 
-        layer = module.once(RepeatedAnswers())
+        layer = module.answer_from(AnswerMemory())
         for _ in range(2):
             assert [item async for item in layer(ToolCall(name="probe"), inner)] == [ToolResult()]
 
@@ -281,7 +298,7 @@ def test_a_layer_that_yields_several_results_settles_once():
             yield ToolResult(structured=2)
 
         call = ToolCall(name="probe", tool=Handmade("Oslo"))
-        items = [item.structured async for item in module.once(RepeatedAnswers())(call, inner)]
+        items = [item.structured async for item in module.answer_from(AnswerMemory())(call, inner)]
         assert items == [1, 2]
 
     play(main())
