@@ -7,7 +7,6 @@ import pytest
 
 from satchel import ToolContext
 from satchel.catalog import Status
-from satchel.plugins import read_folder
 
 TOOLS = '''
 from satchel import tool

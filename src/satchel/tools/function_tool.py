@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from satchel.errors import DefinitionError
 from satchel.names import tool_name_fault
@@ -369,9 +369,9 @@ def _good_timeout(timeout: float | None, place: str) -> float | None:
     return timeout
 
 
-def _good_memory(remember: Any, place: str) -> str:
+def _good_memory(remember: Any, place: str) -> Literal["turn", "session"]:
     if remember in {"turn", "session"}:
-        return str(remember)
+        return cast(Literal["turn", "session"], remember)
     raise DefinitionError(
         f"remember is 'turn' or 'session', not {remember!r}",
         where=place,

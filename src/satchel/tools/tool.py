@@ -4,7 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 from satchel.tools.argument_model import ArgumentModel
 from satchel.tools.callables import runs_on_loop
@@ -32,7 +32,7 @@ class Tool(ABC):
     """Seconds that one call may take; `None` leaves it to the host's limits."""
     idempotent: bool = False
     """Whether a repeated call is answered from memory."""
-    remember: str = "turn"
+    remember: Literal["turn", "session"] = "turn"
     """How long that memory lasts: for one `turn` of the user, or for the whole `session`."""
     background: bool = False
     """Whether a call answers at once with the id of a task."""
