@@ -8,7 +8,7 @@ import pytest
 from satchel import Limits, Satchel, Settings
 from satchel.mcp_servers import StdioServer
 
-PLAIN = Path(__file__).parents[1] / "remote" / "plain.py"
+PLAIN = Path(__file__).parents[1] / "mcp_servers" / "plain.py"
 LYING = PLAIN.with_name("lying.py")
 
 

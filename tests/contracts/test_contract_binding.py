@@ -30,10 +30,13 @@ def contract(schema=None, description="Search, word for word.", config=(LIMIT,),
 
 
 def run(made, arguments, **context):
-    async def main():
-        return await made.start(made.check(arguments), ToolContext(**context))
-
-    return asyncio.run(main())
+    call = ToolCall(
+        name=made.name,
+        arguments=made.check(arguments),
+        tool=made,
+        context=ToolContext(**context),
+    )
+    return asyncio.run(made.runner.run(call))
 
 
 def search(query: str, limit: int, seen: list):

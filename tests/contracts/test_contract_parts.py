@@ -239,7 +239,7 @@ def test_a_key_is_text(record, key):
     with pytest.raises(
         DefinitionError, match=r"^the key of a (config param|state (read|effect)) is"
     ):
-        record(key)
+        record(key=key)
 
 
 @pytest.mark.parametrize("record", [ToolConfigParam, ToolStateRead])

@@ -7,7 +7,7 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.loader.config_binder import bind, with_last_good
 from satchel.loader.loader_config import unit_of
 from satchel.loader.scan_cache import Bound, ScanCache
-from satchel.sources import Precedence, Selection
+from satchel.sources import Precedence, Selection, Stamp
 from satchel.tools import FunctionTool
 
 
@@ -77,7 +77,7 @@ def test_the_file_of_a_configuration_is_stamped_only_where_it_is_needed(given, t
     plain, configured = supply(), supply(Status.OK, "1", tool(needs_key, "api_key"))
     assert bind(given(), [plain]).fitted[UNIT].config_stamps == ()
     ((path, stamp),) = bind(given(), [configured]).fitted[UNIT].config_stamps
-    assert (path, stamp) == (str(tmp_path / "c" / "plugins" / "demo.env"), (0, 0, 0))
+    assert (path, stamp) == (str(tmp_path / "c" / "plugins" / "demo.env"), Stamp.at(path))
 
 
 def test_a_disabled_tool_needs_no_values(given):

@@ -11,8 +11,8 @@ NOTED = """
     def {tool}(text: str) -> str:
         return text
 
-    NOTE = ToolContract("{tool}", {{"text": "str - t"}}, "Note.", state_effects=[
-        ToolStateEffect("{key}", list, prompt_template_var="{variable}")])
+    NOTE = ToolContract(name="{tool}", schema={{"text": "str - t"}}, description="Note.", state_effects=[
+        ToolStateEffect(key="{key}", type_hint=list, prompt_template_var="{variable}")])
 """
 
 

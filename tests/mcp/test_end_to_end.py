@@ -241,7 +241,7 @@ def test_a_client_is_told_of_a_tool_and_of_a_skill_that_are_edited_on_disk(world
 
 @every_era
 def test_what_a_carried_server_offers_is_served_on(world, a_config_folder_of_its_own, era):
-    plain = Path(__file__).parents[1] / "remote" / "plain.py"
+    plain = Path(__file__).parents[1] / "mcp_servers" / "plain.py"
     book = [{"name": "echo", "description": "Say it.", "inputSchema": {"type": "object"}}]
     (world / "book.json").write_text(json.dumps(book))
     a_config_folder_of_its_own.mkdir()

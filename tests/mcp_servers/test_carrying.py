@@ -1012,8 +1012,8 @@ def test_what_is_not_closed_is_closed_when_the_interpreter_ends(plain, tmp_path)
     program = (
         "from satchel import Satchel, StdioServer\n"
         "app = Satchel()\n"
-        f"app.register_mcp_server(StdioServer({server.command!r}, {server.args!r}, "
-        f"{dict(server.env)!r}))\n"
+        f"app.register_mcp_server(StdioServer(command={server.command!r}, args={server.args!r}, "
+        f"env={dict(server.env)!r}))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, timeout=ENOUGH, check=False

@@ -65,8 +65,8 @@ def {name}(text: str) -> str:
     "Note."
     return text
 
-NOTE = ToolContract("{name}", {{"text": "str - the text"}}, "Note.",
-    state_effects=[ToolStateEffect("{key}", prompt_template_var="DOCS")])
+NOTE = ToolContract(name="{name}", schema={{"text": "str - the text"}}, description="Note.",
+    state_effects=[ToolStateEffect(key="{key}", prompt_template_var="DOCS")])
 """
 _SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 OPEN = '{"$schema": "%s/plugin.schema.json", "name": "%s"}'
@@ -111,10 +111,10 @@ PLUGINS: dict[str, dict[str, str]] = {
         "toolkit.yaml": "name: contracts\ncontract: [rules:LOK, rules:LOOK, rules:LOOK2]\n",
         "tools.py": RULED.format(contracts=""),
         "rules.py": "from satchel import ToolContract\n"
-        "LOK = ToolContract('lok', {}, 'Look.')\n"
-        "LOOK = ToolContract('look', {'far': 'str - f'}, 'Look.')\n"
-        "LOOK2 = ToolContract('look', {}, 'Again.')\n"
-        "UNUSED = ToolContract('look', {}, 'Unused.')\n",
+        "LOK = ToolContract(name='lok', schema={}, description='Look.')\n"
+        "LOOK = ToolContract(name='look', schema={'far': 'str - f'}, description='Look.')\n"
+        "LOOK2 = ToolContract(name='look', schema={}, description='Again.')\n"
+        "UNUSED = ToolContract(name='look', schema={}, description='Unused.')\n",
     },
     "unfit": {
         "toolkit.yaml": "name: unfit\ncontract: tools:LOOK\n",
@@ -169,7 +169,7 @@ PLUGINS: dict[str, dict[str, str]] = {
         "toolkit.yaml": "name: isolated\nactive: true\nisolation: process\n",
         "tools.py": "from satchel import ToolConfigParam, ToolContract, hookimpl, tool\n\n@tool\n"
         "def kept(x: int, part=None) -> int:\n    'Keep.'\n    return x\n\n"
-        "@hookimpl\ndef satchel_contracts():\n    return [ToolContract('kept', {'x': 'int - x'}, "
+        "@hookimpl\ndef satchel_contracts():\n    return [ToolContract(name='kept', schema={'x': 'int - x'}, description="
         "'K.', config_params=[ToolConfigParam('part', default={1})])]\n",
     },
     "worker": {

@@ -19,7 +19,7 @@ from satchel.settings import Limits, WatchTimings
 from satchel.sources import WatchTargets, change_events
 
 PATIENCE = 60
-REMOTE = Path(__file__).parents[1] / "remote"
+REMOTE = Path(__file__).parents[1] / "mcp_servers"
 
 WITHOUT_EXAMPLE = {
     "plugin-install-failed": "pip and uv say it differently; tests/test_workers.py makes one",

@@ -129,9 +129,9 @@ def test_any_other_exception_is_an_id_for_the_model_and_a_traceback_for_the_log(
 def test_the_traceback_in_the_log_begins_with_the_tool(log):
     call(raising(ValueError("told")))
     frames = [line for line in log.text.splitlines() if line.startswith("  File")]
-    assert "test_explain.py" in log.text
-    assert "satchel/runtime/run.py" not in log.text
-    assert "satchel/tools/calling.py" not in log.text
+    assert "test_error_results.py" in log.text
+    assert "satchel/runtime/tool_run.py" not in log.text
+    assert "satchel/tools/callables.py" not in log.text
     assert len(frames) == 1
 
 

@@ -193,7 +193,7 @@ def test_a_plain_function_that_never_returns_does_not_keep_the_process_alive():
         "from satchel.settings import Limits\n"
         "from satchel.tools import FunctionTool, ToolCall\n"
         "tool = FunctionTool(lambda: threading.Event().wait(), name='block')\n"
-        "result = asyncio.run(run_call(tool, ToolCall('block'), Limits(tool_call=0.01)))\n"
+        "result = asyncio.run(run_call(tool, ToolCall(name='block'), Limits(tool_call=0.01)))\n"
         "print(result.error_code)\n"
     )
     ended = subprocess.run(

@@ -258,10 +258,10 @@ def test_of_a_long_query_the_beginning_counts(world):
 
 def test_sqlite_is_loaded_when_something_is_first_held():
     code = (
-        "import sys; from satchel.search import Document, Index\n"
-        "index = Index(); index.search('pdf'); index.bring_up_to_date([])\n"
+        "import sys; from satchel.search import SearchDocument, SearchIndex\n"
+        "index = SearchIndex(); index.search('pdf'); index.bring_up_to_date([])\n"
         "assert 'sqlite3' not in sys.modules\n"
-        "index.bring_up_to_date([Document('skill', 'pdf', '')])\n"
+        "index.bring_up_to_date([SearchDocument(kind='skill', name='pdf', description='')])\n"
         "assert 'sqlite3' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -383,7 +383,7 @@ WORDS = st.sampled_from(
 )
 TEXTS = st.lists(WORDS, max_size=5).map(" ".join)
 DOCUMENTS = st.lists(
-    st.builds(SearchDocument, st.sampled_from(["tool", "skill"]), WORDS, TEXTS, TEXTS), max_size=6
+    st.builds(SearchDocument, kind=st.sampled_from(["tool", "skill"]), name=WORDS, description=TEXTS, more=TEXTS), max_size=6
 )
 
 
