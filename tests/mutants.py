@@ -30,7 +30,7 @@ TARGETS = {
     ),
     "skill reader": (["src/satchel/formats/skill_manifest.py"], ["tests/formats/test_skill.py"]),
     "reconcile": (
-        ["src/satchel/loader/reconcile.py", "src/satchel/catalog/catalog_builder.py"],
+        ["src/satchel/loader/reconcile_pass.py", "src/satchel/catalog/catalog_builder.py"],
         ["tests/catalog", "tests/loader", "tests/test_satchel.py", "tests/test_packages.py"],
     ),
     "group activation": (["src/satchel/groups/group_activation.py"], ["tests/groups"]),

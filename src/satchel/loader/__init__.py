@@ -5,7 +5,7 @@ may have changed, imports what did change, and hands the whole to the catalog.
 """
 
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
-from satchel.loader.reconcile import reconcile
+from satchel.loader.reconcile_pass import reconcile
 from satchel.loader.scan_cache import ScanCache
 
 __all__ = ["LoaderConfig", "ReconcileOptions", "ScanCache", "reconcile"]
