@@ -103,9 +103,12 @@ PLUGINS: dict[str, dict[str, str]] = {
     },
     "bad-contract": {
         "toolkit.yaml": "name: bad-contract\ncontract: tools:LOOK\n",
+        "tools.py": RULED.format(contracts="LOOK = 3"),
+    },
+    "unused-contract": {
         "tools.py": RULED.format(
-            contracts="LOOK = ToolContract(name='look', schema={}, description=3, nothing=1)"
-        ),
+            contracts="LOOK = ToolContract(name='look', schema={}, description='Look.')"
+        ).replace("look", "unused"),
     },
     "contracts": {
         "toolkit.yaml": "name: contracts\ncontract: [rules:LOK, rules:LOOK, rules:LOOK2]\n",
@@ -113,8 +116,7 @@ PLUGINS: dict[str, dict[str, str]] = {
         "rules.py": "from satchel import ToolContract\n"
         "LOK = ToolContract(name='lok', schema={}, description='Look.')\n"
         "LOOK = ToolContract(name='look', schema={'far': 'str - f'}, description='Look.')\n"
-        "LOOK2 = ToolContract(name='look', schema={}, description='Again.')\n"
-        "UNUSED = ToolContract(name='look', schema={}, description='Unused.')\n",
+        "LOOK2 = ToolContract(name='look', schema={}, description='Again.')\n",
     },
     "unfit": {
         "toolkit.yaml": "name: unfit\ncontract: tools:LOOK\n",

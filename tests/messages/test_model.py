@@ -128,7 +128,7 @@ def test_the_answers_of_calls_are_as_they_were_reviewed(satchel, snapshot, tmp_p
     for title, calls in CALLS.items():
         session = satchel.session(scripts=True, search=True)
         entries.append(title)
-        entries += [_answer(session, ToolCall(*call)) for call in calls]
+        entries += [_answer(session, ToolCall(name=name, arguments=given)) for name, given in calls]
     entries += ["interrupted", asyncio.run(_interrupted(satchel))]
     for title, layer in LAYERS.items():
         undo = satchel.register_middleware(layer)
