@@ -155,7 +155,8 @@ PLUGIN = """
     def say(word: str, limit: int, user: str) -> str:
         return f"{word} {limit} {user}"
 
-    SAY = ToolContract(name="say", schema={"word": "str - of the plugin"}, description="Of the plugin.",
+    SAY = ToolContract(name="say", schema={"word": "str - of the plugin"},
+        description="Of the plugin.",
         config_params=[ToolConfigParam("limit", 5)], state_reads=[ToolStateRead("user", "me")])
 
     @hookimpl

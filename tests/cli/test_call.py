@@ -33,7 +33,8 @@ def test_arguments_may_come_as_one_object_and_pairs_win(call):
 def test_what_a_contract_reads_of_the_state_is_given_as_one_object(run, here, write_plugin):
     tools = "from satchel import tool\n@tool\ndef find(index: dict) -> dict:\n    return index\n"
     rules = "from satchel import ToolContract, ToolStateRead\n"
-    rules += 'FIND = ToolContract(name="find", schema={}, description="Find.", state_reads=[ToolStateRead("index")])\n'
+    reads = 'state_reads=[ToolStateRead("index")]'
+    rules += f'FIND = ToolContract(name="find", schema={{}}, description="Find.", {reads})\n'
     write_plugin(here / "plugins", "finder", "contract: rules:FIND\n", tools=tools, rules=rules)
     result = run("call", "find", "--state", '{"index": {"a": 1}}', "--plugins", "plugins")
     assert (result.exit_code, result.stdout) == (0, '{"a":1}\n')

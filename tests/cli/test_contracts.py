@@ -34,13 +34,15 @@ CONTRACTS = """
         description="Find documents.\\x1b[2J",
         invariants=[
             ToolInvariant(id="exclusive", rule="Give 'query' or 'ids'.", check=lambda *_: True),
-            ToolInvariant(id="bundled", rule="Bundled steps need a search.", check=lambda *_: True, correct=fix),
+            ToolInvariant(id="bundled", rule="Bundled steps need a search.",
+                check=lambda *_: True, correct=fix),
         ],
         config_params=[ToolConfigParam("most", 5, int), ToolConfigParam("region")],
         state_reads=[ToolStateRead("user"), ToolStateRead("seen", [])],
         state_effects=[
             ToolStateEffect(key="found"),
-            ToolStateEffect(key="notes", type_hint=list, merge="append", preserve_across_turns=True, prompt_template_var="NOTES"),
+            ToolStateEffect(key="notes", type_hint=list, merge="append",
+                preserve_across_turns=True, prompt_template_var="NOTES"),
             ToolStateEffect(key="facts", merge="merge_dict"),
         ],
     )

@@ -13,7 +13,7 @@ from satchel.contracts import (
 )
 from satchel.contracts.contract_binding import injected_arguments
 from satchel.errors import DefinitionError
-from satchel.tools import ArgumentError, FunctionTool, Tool, ToolContext, tool
+from satchel.tools import ArgumentError, FunctionTool, Tool, ToolCall, ToolContext, tool
 
 LIMIT, SEEN = ToolConfigParam("limit", 3, int), ToolStateRead("seen")
 

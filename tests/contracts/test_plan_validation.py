@@ -618,7 +618,8 @@ def contracts(draw):
 
 
 PLANS = st.lists(
-    st.builds(ToolCall, name=st.sampled_from(["one", "two", "free"]), arguments=ARGUMENTS), max_size=6
+    st.builds(ToolCall, name=st.sampled_from(["one", "two", "free"]), arguments=ARGUMENTS),
+    max_size=6,
 ).map(lambda plan: [replace(call, id=str(n)) for n, call in enumerate(plan)])
 
 

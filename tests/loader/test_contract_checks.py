@@ -11,7 +11,8 @@ NOTED = """
     def {tool}(text: str) -> str:
         return text
 
-    NOTE = ToolContract(name="{tool}", schema={{"text": "str - t"}}, description="Note.", state_effects=[
+    NOTE = ToolContract(name="{tool}", schema={{"text": "str - t"}}, description="Note.",
+        state_effects=[
         ToolStateEffect(key="{key}", type_hint=list, prompt_template_var="{variable}")])
 """
 

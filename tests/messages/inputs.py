@@ -121,7 +121,8 @@ PLUGINS: dict[str, dict[str, str]] = {
     "unfit": {
         "toolkit.yaml": "name: unfit\ncontract: tools:LOOK\n",
         "tools.py": RULED.format(
-            contracts="LOOK = ToolContract(name='look', schema={'near': 'str - n'}, description='Look.')"
+            contracts="LOOK = ToolContract("
+            "name='look', schema={'near': 'str - n'}, description='Look.')"
         ).replace("look", "unfit"),
     },
     "variables-a": {
@@ -171,7 +172,8 @@ PLUGINS: dict[str, dict[str, str]] = {
         "toolkit.yaml": "name: isolated\nactive: true\nisolation: process\n",
         "tools.py": "from satchel import ToolConfigParam, ToolContract, hookimpl, tool\n\n@tool\n"
         "def kept(x: int, part=None) -> int:\n    'Keep.'\n    return x\n\n"
-        "@hookimpl\ndef satchel_contracts():\n    return [ToolContract(name='kept', schema={'x': 'int - x'}, description="
+        "@hookimpl\ndef satchel_contracts():\n    return ["
+        "ToolContract(name='kept', schema={'x': 'int - x'}, description="
         "'K.', config_params=[ToolConfigParam('part', default={1})])]\n",
     },
     "worker": {

@@ -26,9 +26,11 @@ CONTRACTS = """
 from satchel import ToolConfigParam, ToolContract, ToolInvariant
 
 RULE = ToolInvariant(id="brief", rule="Be brief.", check=lambda call, state, config: True)
-SAY = ToolContract(name="say", schema={"word": "str - w"}, description="Say, by contract.", invariants=(RULE,),
+SAY = ToolContract(name="say", schema={"word": "str - w"}, description="Say, by contract.",
+    invariants=(RULE,),
     config_params=(ToolConfigParam("limit", 7),))
-OTHER = ToolContract(name="other", schema={"word": "str - w"}, description="The other, by contract.")
+OTHER = ToolContract(name="other", schema={"word": "str - w"}, description="The other,
+    by contract.")
 BOTH = [SAY, OTHER]
 EMPTY = []
 TEXT = "no contract"
@@ -138,7 +140,8 @@ def test_a_module_of_contracts_that_raises_is_told_with_its_place(contracted, tm
 def test_a_contract_that_cannot_be_made_fails_the_plugin_in_its_words(contracted):
     supply = contracted(
         "contract: contracts:BAD\n",
-        contracts="from satchel import ToolContract\nBAD = ToolContract(name='say', schema={}, description='')\n",
+        contracts="from satchel import ToolContract\n"
+        "BAD = ToolContract(name='say', schema={}, description='')\n",
     )
     assert supply.state is not Status.OK
     assert any("description" in item.message for item in supply.diagnostics)

@@ -157,7 +157,8 @@ def test_another_tool_of_the_same_name_is_told(acme):
 GROUPS = """
 @satchel.hookimpl
 def satchel_groups():
-    return [satchel.Group(name="acme", description="By a hook.", notes="New."), satchel.Group(name="more", description="More.")]
+    return [satchel.Group(name="acme", description="By a hook.", notes="New."),
+        satchel.Group(name="more", description="More.")]
 """
 
 

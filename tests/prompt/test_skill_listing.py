@@ -21,10 +21,19 @@ PDF = SkillLine(name="pdf", description="Reads PDFs.", dir="/skills/pdf")
 BARE = SkillPrompt(instruction="")
 UNBOUND = SkillPrompt(instruction="", budget=None)
 
-LINES = st.lists(st.builds(SkillLine, name=st.text(), description=st.text(), dir=st.text()), min_size=1, max_size=5)
+LINES = st.lists(
+    st.builds(SkillLine, name=st.text(), description=st.text(), dir=st.text()),
+    min_size=1,
+    max_size=5,
+)
 # What can stand in an XML document without being escaped, so that names are found again.
 PLAIN = st.lists(
-    st.builds(SkillLine, name=st.from_regex(r"[a-z]{1,9}", fullmatch=True), description=st.text(), dir=st.just("/s")),
+    st.builds(
+        SkillLine,
+        name=st.from_regex(r"[a-z]{1,9}", fullmatch=True),
+        description=st.text(),
+        dir=st.just("/s"),
+    ),
     min_size=1,
     max_size=20,
     unique_by=lambda line: line.name,

@@ -24,9 +24,11 @@ CONTRACTS = """
         name="greet",
         schema={{"name": "str - whom"}},
         description="{text}",
-        invariants=[ToolInvariant(id="{id}", rule="{rule}", check=lambda call, state, config: {check})],
+        invariants=[ToolInvariant(id="{id}", rule="{rule}", check=lambda call, state,
+            config: {check})],
         config_params=[ToolConfigParam("{param}", "{value}")],
-        state_effects=[ToolStateEffect(key="{key}", type_hint=list, merge="append", prompt_template_var="{var}")],
+        state_effects=[ToolStateEffect(key="{key}", type_hint=list, merge="append",
+            prompt_template_var="{var}")],
     )
 """
 

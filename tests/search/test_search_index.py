@@ -383,7 +383,14 @@ WORDS = st.sampled_from(
 )
 TEXTS = st.lists(WORDS, max_size=5).map(" ".join)
 DOCUMENTS = st.lists(
-    st.builds(SearchDocument, kind=st.sampled_from(["tool", "skill"]), name=WORDS, description=TEXTS, more=TEXTS), max_size=6
+    st.builds(
+        SearchDocument,
+        kind=st.sampled_from(["tool", "skill"]),
+        name=WORDS,
+        description=TEXTS,
+        more=TEXTS,
+    ),
+    max_size=6,
 )
 
 

@@ -264,7 +264,8 @@ PLUGIN = """
     @hookimpl
     def satchel_contracts():
         effects = [ToolStateEffect(key="{key}", type_hint=list, merge="append")]
-        return [ToolContract(name="say", schema={{"word": "str - w"}}, description="Say.", invariants=[RULE], state_effects=effects)]
+        return [ToolContract(name="say", schema={{"word": "str - w"}}, description="Say.",
+            invariants=[RULE], state_effects=effects)]
 """
 
 
@@ -659,8 +660,10 @@ def test_sections_of_plugins_are_filled(tmp_path, write_plugin):
 
         @hookimpl
         def satchel_contracts():
-            return [ToolContract(name="note", schema={"text": "str - t"}, description="Note.", state_effects=[
-                ToolStateEffect(key="docs", type_hint=list, merge="append", prompt_template_var="DOCS")])]
+            return [ToolContract(name="note", schema={"text": "str - t"},
+                description="Note.", state_effects=[
+                ToolStateEffect(key="docs", type_hint=list, merge="append",
+                    prompt_template_var="DOCS")])]
 
         @hookimpl
         def satchel_prompt_sections():

@@ -462,7 +462,8 @@ def pictures() -> list:
 def whole() -> ToolResult:
     "Tell all."
     told = (Text("done"),)
-    return ToolResult(content=told, structured={"x": 1}, is_error=True, error_code="busy", metadata={"a": {"b": [1]}})
+    return ToolResult(content=told, structured={"x": 1}, is_error=True, error_code="busy",
+        metadata={"a": {"b": [1]}})
 
 
 @tool

@@ -161,7 +161,8 @@ def _name(top: JsonFields) -> str:
     name = top.text("name")
     if isinstance(top.values["name"], str) and not _NAME.fullmatch(name):
         message = (
-            f"the name {quoted(name)} must be 1 to 64 lowercase letters, digits, '-' or '.', with a "
+            f"the name {quoted(name)} must be 1 to 64 lowercase letters, digits, '-' or '.', "
+            "with a "
             "letter or digit at each end, without '--' or '..'"
         )
         top.note("plugin-name-shape", "name", message, "Choose another name.")

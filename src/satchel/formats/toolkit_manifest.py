@@ -267,7 +267,8 @@ def _dependencies(top: ManifestBlock, isolation: str) -> tuple[str, ...]:
     items = [item.strip() if isinstance(item, str) else "" for item in given]
     for number, (item, text) in enumerate(zip(given, items, strict=True)):
         if not _REQUIREMENT.fullmatch(text):
-            message = f"{quoted(text) if isinstance(item, str) else yaml_type_name(item)} is no requirement"
+            shown = quoted(text) if isinstance(item, str) else yaml_type_name(item)
+            message = f"{shown} is no requirement"
             fix = "Write a name and versions, such as 'httpx>=0.28'."
             line = top.yaml.lines.get((key, str(number)))
             top.problems.add("plugin-field-type", message, fix, line)

@@ -58,7 +58,7 @@ def satchel_config_fields() -> Iterable[ConfigField]:  # type: ignore[empty-body
 
 @hookspec
 def satchel_middleware() -> Iterable[Middleware | ScopedMiddleware]:  # type: ignore[empty-body]
-    """Return middleware around the calls of all tools; a `ScopedMiddleware` names one group or tool."""
+    """Return middleware for all tools; a `ScopedMiddleware` is for one group or tool."""
 
 
 @hookspec

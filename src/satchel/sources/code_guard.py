@@ -63,8 +63,8 @@ def guarded(
     """Run plugin code in a thread of its own, so that neither exits nor hangs reach the host.
 
     Returns its result, and what it changed in the process that was put back; `plugin_folder` and
-    `alone` are as in `ProcessState.put_back`. Raises `PluginCodeError` whatever the code raises, and
-    after `limit` seconds; `limit_name` is the setting to name then.
+    `alone` are as in `ProcessState.put_back`. Raises `PluginCodeError` whatever the code raises,
+    and after `limit` seconds; `limit_name` is the setting to name then.
     """
     outcome: list[R] = []
     problems: list[PluginCodeError] = []

@@ -1,7 +1,7 @@
 """Serving one file of a skill: its bytes, as they are now, and what kind of file they make.
 
-What a link leads to is served while it lies inside the folder that the user named, just as it is
-listed; see `satchel.sources.contained_files`. Error texts go to a model and hold no path of the host.
+The target of a link is served if it lies inside the folder that the user named, by the rules of
+`satchel.sources.contained_files`. Error messages go to a model and contain no path of the host.
 """
 
 import os

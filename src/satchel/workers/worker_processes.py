@@ -1,8 +1,8 @@
-"""The processes of plugins: started, asked, and ended with their last user.
+"""Start the processes of plugins, send them requests, and end them after their last user.
 
-A process is known by its `WorkerHandle`, which every catalog that serves it and every tool of it holds,
-as the modules of a plugin in this process are known by their `ImportedCode`. So a new version is
-started beside the old one, and the old one ends when the last who uses it lets go.
+Catalogs and tools hold the `WorkerHandle` of a process, as they hold the `ImportedCode` of a plugin
+in this process. A new version starts beside the old one; the old process ends when the last
+catalog or tool that uses it is gone.
 """
 
 import threading
