@@ -297,8 +297,7 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
             "without options",
         ),
         (
-            "def satchel_config_fields():\n    "
-            + "return [ConfigField(name='a', type='integer', default='x')]",
+            "def satchel_config_fields(): return [ConfigField(name='a', type='number', default='x')]",
             "default that is no whole number",
         ),
         (
