@@ -13,7 +13,9 @@ YamlValue: TypeAlias = "str | list[YamlValue] | dict[str, YamlValue] | None"
 KeyPath: TypeAlias = tuple[str, ...]
 
 _BROKEN = re.compile("[\0\ud800-\udfff]")
-_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+YAML_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+"""Plain scalars that mean no value."""
+
 # A hostile file can be wrong in thousands of places; nobody reads more than a screenful.
 _MOST_PROBLEMS = 20
 _QUOTE = "Quote the text, or write the value out."
@@ -102,7 +104,7 @@ class YamlBuilder:
         if self._levels and self._levels[-1].wants_key:
             self._take_key(event, merge=plain and text == "<<")
         else:
-            self._place(event, None if plain and text in _NULLS else text)
+            self._place(event, None if plain and text in YAML_NULLS else text)
 
     def _take_key(self, event: Any, *, merge: bool) -> None:
         level, key, line = self._levels[-1], event.value, self._line(event.start_mark)

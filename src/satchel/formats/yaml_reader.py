@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from satchel.formats.read_result import DiagnosticCollector, ReadResult
+from satchel.formats.simple_yaml import read_simple_yaml
 from satchel.formats.yaml_builder import KeyPath, YamlAbortError, YamlBuilder, YamlValue
 from satchel.settings import Limits
 
@@ -39,6 +40,8 @@ def read_yaml(text: str, path: str, limits: Limits, first_line: int = 1) -> Read
     problems = DiagnosticCollector(path)
     if not _fits(text, limits, problems, first_line):
         return ReadResult(None, problems.found)
+    if limits.yaml_depth > 0 and (simple := read_simple_yaml(text, first_line, limits.yaml_nodes)):
+        return ReadResult(YamlMap(*simple), ())
     builder = YamlBuilder(problems, limits, first_line)
     _feed(builder, text.translate(_DOUBTFUL_LINE_ENDS))
     if not problems.fatal and not isinstance(builder.root, dict):
