@@ -759,6 +759,15 @@ def test_a_child_that_is_cancelled_is_a_failure_of_the_tool():
     assert play(a_run(fn).result()).error_code == "tool_failed"
 
 
+def test_a_tool_that_cancels_its_own_task_has_failed():
+    async def fn():
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+
+    assert play(a_run(fn).result()).error_code == "tool_failed"
+    assert play(a_run(fn, layers=[passing]).result()).error_code == "tool_failed"
+
+
 # ---- interruption ----------------------------------------------------------------------------
 
 

@@ -210,11 +210,11 @@ class CallTask:
         self._finish(item)
 
     def _end_of(self, problem: BaseException) -> ToolResult:
-        import asyncio
-
-        # A loop that closes cancels each task, also this one.
-        is_cancelled = isinstance(problem, asyncio.CancelledError)
-        if is_cancelled or self.is_leaving or self.reason is not None:
+        # A loop that closes cancels each task: this one, and that of the reader, who waits. Any
+        # other cancellation came from the tool, which failed.
+        futures = (self._waiter, self._wanted)
+        is_closing = any(future is not None and future.cancelled() for future in futures)
+        if is_closing or self.is_leaving or self.reason is not None:
             return self._after_chunks(self.ended(EndReason.INTERRUPTED))
         return self._after_chunks(self.explained(problem))
 
