@@ -1,32 +1,27 @@
 """The calls of one session: how each begins, and how those that run are ended."""
 
-from collections import Counter
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
     Callable,
     Collection,
-    Coroutine,
     Iterable,
     Mapping,
 )
-from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
 from satchel.catalog import Catalog
-from satchel.contracts import PlanPolicy, ToolContract, Validation
+from satchel.contracts import ToolContract, Validation
 from satchel.runtime import BackgroundTasks, CallTask, Handler, Middleware, begin, layers_for
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTask
-from satchel.runtime.call_messages import interruption
-from satchel.runtime.executors import Answer, Concurrent, Executor, RunCall, in_order
+from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.stream_opening import opened
-from satchel.session.answering import PlanStream
-from satchel.session.planning import EffectWriter, PlannedCalls, write_effects
-from satchel.session.plans import PlanJudge, concerns
+from satchel.session.plan_run import Plan, PlanStream, Scenes
+from satchel.session.planning import write_effects
+from satchel.session.plans import PlanJudge
 from satchel.session.session_state import SessionState
 from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
@@ -39,17 +34,13 @@ Arguments = Mapping[str, Any] | str | None
 """What a model wants a tool called with; it may be JSON text."""
 
 
-Scenes = Callable[[], SharedView]
-"""Gives the scene for a call that begins now."""
-
-
 class CallDispatcher:
     """The calls of one conversation, each made with what a scene shows."""
 
     __slots__ = (
         "_answers",
         "_conversation",
-        "_queues",
+        "_plans",
         "_running",
         "_shared",
         "_toolbox",
@@ -60,101 +51,30 @@ class CallDispatcher:
         self._toolbox = ToolResolver(conversation)
         self._running: dict[int, CallTask] = {}
         self._answers: AnswerMemory | None = None
-        self._queues: WeakSet[_Queue] | None = None
+        self._plans: WeakSet[Plan] | None = None
 
     @property
-    def _plans(self) -> PlanJudge:
+    def _judge(self) -> PlanJudge:
         # Made when it is needed: sessions are many, and most calls have no contract.
         return PlanJudge(self._conversation, self._toolbox)
 
     @property
     def has_tasks(self) -> bool:
-        """Tell whether anything was ever begun in the background."""
+        """Whether any call was ever started in the background."""
         return self._toolbox.tasks is not None
 
-    def call(
-        self,
-        scene: SharedView,
-        call: ToolCall,
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Run a tool as a plan of one; whatever goes wrong is told in the result."""
-        if not self._concern(scene, call.name):
-            return self._call(scene, call)
-        return self._held(scene, call, self._conversation.plan_policy)
-
-    def _concern(self, scene: SharedView, name: str) -> bool:
-        """Tell whether a call of this tool has to be judged before it is run."""
-        return self._conversation.plan_policy is not None or concerns(scene, name)
-
-    def _concern_any(self, scene: SharedView, calls: Iterable[ToolCall]) -> bool:
-        """Tell whether some of these calls have to be judged before they are run."""
-        return any(self._concern(scene, call.name) for call in calls)
-
-    async def _held(
-        self, scene: SharedView, call: ToolCall, policy: PlanPolicy | None
-    ) -> ToolResult:
-        """Run a call if the contract of its tool, and the policy, let it pass."""
-        plan = self._plans.judged(scene, [call], policy)
-        if not plan.calls:
-            return plan.answers[0]
-        result, ran = await self._run(scene, plan.calls[0])
-        return self._plans.written(scene, ran, result)
-
-    async def _run(self, scene: SharedView, call: ToolCall) -> tuple[ToolResult, str]:
-        """Run a call; return its result, and the name of the tool that a layer let run."""
-        run = self._begin(scene, call)
-        if isinstance(run, ToolResult):
-            return run, call.name
-        return await self._finished(run), run.answered_by or call.name
-
-    async def _call(
-        self,
-        scene: SharedView,
-        call: ToolCall,
-    ) -> ToolResult:
+    async def call(self, scene: SharedView, call: ToolCall) -> ToolResult:
+        """Run a tool as a plan of one; every failure becomes a result."""
         # The scene is held until the call has ended: the modules of a plugin's version live as
         # long as a catalog that serves it, so a reload takes nothing away from this call.
-        run = self._begin(scene, call)
+        run = self._admit(scene, call)
         if isinstance(run, ToolResult):
             return run
-        result = await self._finished(run)
-        return (
-            self._plans.written(scene, run.answered_by or call.name, result)
-            if run.sent_to
-            else result
-        )
+        return self._written(scene, run, await self._result_of(run))
 
-    async def _finished(self, run: CallTask) -> ToolResult:
-        key = id(run)
-        self._running[key] = run  # before it begins: its first step may be what interrupts it
-        try:
-            return await run.result()
-        finally:
-            del self._running[key]
-
-    def stream(
-        self,
-        scene: SharedView,
-        call: ToolCall,
-    ) -> AsyncIterator[Item]:
-        """Run a tool and yield each chunk as it comes, last of all the result."""
-        if not self._concern(scene, call.name):
-            return self._stream(scene, call)
-        return self._stream_held(scene, call)
-
-    async def _stream_held(self, scene: SharedView, call: ToolCall) -> AsyncIterator[Item]:
-        plan = self._plans.judged(scene, [call], self._conversation.plan_policy)
-        for answer in plan.answers.values():
-            yield answer
-        for passed in plan.calls:
-            async with aclosing(self._stream(scene, passed, is_held=True)) as items:
-                async for item in items:
-                    yield item
-
-    async def _stream(
-        self, scene: SharedView, call: ToolCall, *, is_held: bool = False
-    ) -> AsyncGenerator[Item, None]:
-        run = self._begin(scene, call)
+    async def stream(self, scene: SharedView, call: ToolCall) -> AsyncIterator[Item]:
+        """Run a tool; yield each chunk as it comes, and last the result."""
+        run = self._admit(scene, call)
         if isinstance(run, ToolResult):
             yield run
             return
@@ -163,105 +83,78 @@ class CallDispatcher:
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
-            brings = is_held or run.sent_to
-            yield self._plans.written(scene, run.answered_by or call.name, item) if brings else item
+            yield self._written(scene, run, item)
         finally:
             del self._running[key]
             await run.close()
 
     async def execute(
         self,
-        scene: Scenes,
+        scenes: Scenes,
         calls: Iterable[ToolCall],
         executor: Executor | None,
         context: ToolContext | None,
     ) -> list[ToolResult]:
         """Run several calls and return their results in the order of the calls."""
-        several = _several(calls)
-        executor = executor or Concurrent()
-        if not self._concern_any(scene(), several):
-            return await in_order(executor, several, self._one(scene, several, context))
-        answers = self._answers_to_plan(scene, several, executor, context)
+        answers = self.execute_streaming(scenes, calls, executor, context)
         results = {index: result async for index, result in answers}
-        return [results[index] for index in range(len(several))]
+        return [results[index] for index in sorted(results)]
 
     def execute_streaming(
         self,
-        scene: Scenes,
+        scenes: Scenes,
         calls: Iterable[ToolCall],
         executor: Executor | None,
         context: ToolContext | None,
     ) -> AsyncIterator[tuple[int, ToolResult]]:
         """Run several calls and yield `(index, result)` as each completes."""
-        several = _several(calls)
-        executor = executor or Concurrent()
-        if self._concern_any(scene(), several):
-            return self._answers_to_plan(scene, several, executor, context)
-        return executor.stream(several, self._one(scene, several, context))
+        plan_calls = _with_context(calls, context)
+        plan = Plan(plan_calls, scenes, self._judge, self._run_in_plan)
+        if self._plans is None:
+            self._plans = WeakSet()
+        self._plans.add(plan)
+        return PlanStream(plan, executor or Concurrent())
+
+    async def _run_in_plan(
+        self, scene: SharedView, call: ToolCall
+    ) -> tuple[ToolResult, ToolContract | None]:
+        run = self._begin(scene, call)
+        if isinstance(run, ToolResult):
+            return run, self._judge.writing(scene, call.name, run)
+        result = await self._result_of(run)
+        return result, self._judge.writing(scene, run.answered_by or call.name, result)
+
+    async def _result_of(self, run: CallTask) -> ToolResult:
+        key = id(run)
+        self._running[key] = run  # before it begins: its first step may be what interrupts it
+        try:
+            return await run.result()
+        finally:
+            del self._running[key]
+
+    def _admit(self, scene: SharedView, call: ToolCall) -> CallTask | ToolResult:
+        """Return a single call that is ready to run, or the result that says why it is not run."""
+        judge = self._judge
+        if judge.concerns(scene, call.name):
+            judged = judge.judged_with_policy(scene, [call])
+            if not judged.calls:
+                return judged.answers[0]
+            call = judged.calls[0]
+        return self._begin(scene, call)
+
+    def _written(self, scene: SharedView, run: CallTask, result: ToolResult) -> ToolResult:
+        """Write the effects of a call into the state; if that fails, return why instead."""
+        name = run.answered_by or run.call.name  # middleware may have sent it to another tool
+        if contract_of(scene, name) is None:
+            return result
+        return self._judge.written(scene, name, result)
 
     def validate(
         self, scene: SharedView, calls: Iterable[ToolCall], config: Mapping[str, Any] | None
     ) -> Validation:
         """Hold a plan to the contracts of its tools and the policy, and run nothing."""
-        given = None if config is None else ToolContext(config=config)
-        several = [_with_context(call, given) for call in _several(calls)]
-        return self._plans.validate(scene, several)
-
-    def _answers_to_plan(
-        self,
-        scene: Scenes,
-        calls: list[ToolCall],
-        executor: Executor,
-        context: ToolContext | None,
-    ) -> PlanStream:
-        """Run what contracts and the policy leave of a plan; effects go by the order of calls."""
-
-        def begin() -> tuple[PlannedCalls, EffectWriter, AsyncIterator[Answer]]:
-            first = scene()
-            several = [_with_context(call, context) for call in calls]
-            plan = self._plans.judged(first, several, self._conversation.plan_policy)
-            contracts = [contract_of(first, call.name) for call in plan.calls]
-            ledger = EffectWriter(contracts, self._conversation.state)
-            run = self._planned(scene, plan, contracts, ledger)
-            return plan, ledger, executor.stream(plan.calls, run)
-
-        return PlanStream(begin)
-
-    def _planned(
-        self,
-        scene: Scenes,
-        plan: PlannedCalls,
-        contracts: list[ToolContract | None],
-        ledger: EffectWriter,
-    ) -> RunCall:
-        """Return what runs one call of a plan that was judged."""
-        numbers = {id(call): number for number, call in enumerate(plan.calls)}
-
-        async def run(call: ToolCall) -> ToolResult:
-            number = numbers.get(id(call))
-            if number is None:
-                # Somebody's own executor made another call of it; what it brings is written when
-                # the executor says whose answer it is.
-                return (await self._ended(scene(), call, None))[0]
-            result, contract = await self._ended(scene(), call, contracts[number])
-            if not result.is_error:
-                ledger.end(number, result, contract)
-            return result
-
-        return self._unless_interrupted(list(plan.calls), run)
-
-    async def _ended(
-        self, scene: SharedView, call: ToolCall, held_to: ToolContract | None
-    ) -> tuple[ToolResult, ToolContract | None]:
-        """Run a call of a plan; return its result, and the contract by which that is written."""
-        if contract_of(scene, call.name) is not held_to:
-            # It was reloaded meanwhile: what its calls are held to now is something else.
-            plan = self._plans.judged(scene, [call], None)
-            if not plan.calls:
-                return plan.answers[0], None
-            call = plan.calls[0]
-        result, ran = await self._run(scene, call)
-        return result, self._plans.writing(scene, ran, result)
+        context = None if config is None else ToolContext(config=config)
+        return self._judge.validate(scene, _with_context(calls, context))
 
     def new_turn(self) -> None:
         """Forget the answers that last for one turn of the user."""
@@ -288,31 +181,8 @@ class CallDispatcher:
         ]
         for run in runs:
             run.interrupt()
-        queued = [queue.interrupt(call_id) for queue in tuple(self._queues or ())]
-        return len(runs) + sum(queued)
-
-    def _one(
-        self, scene: Scenes, calls: list[ToolCall], context: ToolContext | None
-    ) -> Callable[[ToolCall], Any]:
-
-        async def run(call: ToolCall) -> ToolResult:
-            return await self.call(scene(), _with_context(call, context))
-
-        return self._unless_interrupted(calls, run)
-
-    def _unless_interrupted(self, calls: list[ToolCall], run: RunCall) -> RunCall:
-        """Return what runs one of several calls, unless it was interrupted in the queue."""
-        queue = _Queue(calls)
-        if self._queues is None:
-            self._queues = WeakSet()
-        self._queues.add(queue)
-
-        async def one(call: ToolCall) -> ToolResult:
-            if queue.leave(call):
-                return interruption(call.name, call.id or None)
-            return await run(call)
-
-        return one
+        waiting = [plan.interrupt(call_id) for plan in tuple(self._plans or ())]
+        return len(runs) + sum(waiting)
 
     def _begin(
         self,
@@ -373,7 +243,7 @@ class CallDispatcher:
 
     def _holding(self, scene: SharedView) -> Middleware:
         async def held(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-            plan = self._plans.judged(scene, [call], None)
+            plan = self._judge.judged(scene, [call], None)
             for answer in plan.answers.values():
                 yield answer
             for passed in plan.calls:
@@ -406,40 +276,12 @@ def call_of(name: str, arguments: Arguments, call_id: str, context: ToolContext 
     )
 
 
-def _with_context(call: ToolCall, context: ToolContext | None) -> ToolCall:
-    return call if context is None else call.changed(context=context)
-
-
-def _several(calls: Iterable[ToolCall]) -> list[ToolCall]:
-    found = list(calls)
-    for call in found:
+def _with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list[ToolCall]:
+    plan = list(calls)
+    for call in plan:
         if not isinstance(call, ToolCall):
             raise TypeError(f"calls are ToolCall objects, not {type(call).__name__}")
-    return found
-
-
-class _Queue:
-    """The calls of one step that have not begun."""
-
-    def __init__(self, calls: list[ToolCall]) -> None:
-        self._waiting = Counter(map(id, calls))
-        self._calls = {id(call): call for call in calls}
-        self._interrupted: set[int] = set()
-
-    def interrupt(self, call_id: str | None) -> int:
-        """Let the calls of that id, or all, end where they would begin; return how many."""
-        met = [
-            key
-            for key, call in self._calls.items()
-            if self._waiting[key] and call_id in {None, call.id} and key not in self._interrupted
-        ]
-        self._interrupted.update(met)
-        return sum(self._waiting[key] for key in met)
-
-    def leave(self, call: ToolCall) -> bool:
-        """Take a call out; tell whether it was interrupted meanwhile."""
-        self._waiting[id(call)] -= 1
-        return id(call) in self._interrupted
+    return plan if context is None else [call.changed(context=context) for call in plan]
 
 
 class _Keeping(BackgroundTasks):

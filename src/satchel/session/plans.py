@@ -34,14 +34,31 @@ class PlanJudge:
         """Return what effects are written into."""
         return self._conversation.state
 
+    def concerns(self, scene: SharedView, name: str) -> bool:
+        """Return whether a call of a tool must be judged before it runs."""
+        # A name that is no text must not reach an executor.
+        return (
+            self._conversation.plan_policy is not None
+            or not isinstance(name, str)
+            or contract_of(scene, name) is not None
+        )
+
+    def judged_with_policy(self, scene: SharedView, calls: Sequence[ToolCall]) -> PlannedCalls:
+        """Judge a plan by the contracts of its tools, and then by the policy."""
+        if any(self.concerns(scene, call.name) for call in calls):
+            return self.judged(scene, calls, self._conversation.plan_policy)
+        # Each is a call of its own, also where a host sends the same one twice.
+        own_calls = tuple(call.changed() for call in calls)
+        return PlannedCalls(own_calls, tuple(range(len(own_calls))), {})
+
     def judged(
         self, scene: SharedView, calls: Sequence[ToolCall], policy: PlanPolicy | None
     ) -> PlannedCalls:
-        """Return what is to be run of a plan; its calls know their configuration."""
+        """Judge a plan; return the calls to run, with their configuration, and other answers."""
         configs: Configs = {}
-        found = self._validated(scene, calls, configs)
-        log_corrections(found)
-        plan = planned(with_policy(found, policy, self.state))
+        validation = self._validated(scene, calls, configs)
+        log_corrections(validation)
+        plan = planned(with_policy(validation, policy, self.state))
         # Each is a call of its own, also where a host sends the same one twice.
         ready = (
             call.changed(context=replace(call.context, config=configs.get(at, call.context.config)))
@@ -86,8 +103,3 @@ class PlanJudge:
             return self._toolbox.misfit(call, scene)
 
         return validate(calls, contracts, self.state, config_of, misfit)
-
-
-def concerns(scene: SharedView, name: str) -> bool:
-    """Tell whether calls of a tool are judged: what is no name must not reach an executor."""
-    return not isinstance(name, str) or contract_of(scene, name) is not None

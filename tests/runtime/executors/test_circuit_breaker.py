@@ -2,7 +2,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from stage import FAILED, FINE, Stage, now, play, some_calls
+from stage import FAILED, FINE, Stage, in_order, now, play, some_calls
 
 from satchel.errors import DefinitionError
 from satchel.runtime.executors import (
@@ -10,7 +10,6 @@ from satchel.runtime.executors import (
     Concurrent,
     RateLimited,
     Sequential,
-    in_order,
 )
 from satchel.tools import failure
 
