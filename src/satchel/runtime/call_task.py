@@ -108,8 +108,10 @@ class CallTask:
     async def result(self) -> ToolResult:
         """Run to the end and return the result."""
         self._reads_chunks = False
-        while not isinstance(item := await self._next(), ToolResult):
-            pass
+        if self._task is None:
+            self._start()
+        while not isinstance(item := self._item, ToolResult):
+            await self._next()
         return item
 
     async def next(self) -> Item:
@@ -169,8 +171,10 @@ class CallTask:
                 # Any: the host's cancellation. It is raised whatever the tool makes of it.
                 await self._left()
                 raise
-        item, self._item = self._item, None
+        item = self._item
         assert item is not None
+        if not isinstance(item, ToolResult):
+            self._item = None
         return item
 
     def _start(self) -> None:
@@ -221,12 +225,9 @@ class CallTask:
     async def _hand_over(self, chunk: ToolChunk) -> None:
         assert self._loop is not None
         self._wanted = self._loop.create_future()
-        self._tell(chunk)
-        await self._wanted
-
-    def _tell(self, item: Item) -> None:
-        self._item = item
+        self._item = chunk
         self._wake()
+        await self._wanted
 
     def _wake(self, _task: object = None) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -237,7 +238,8 @@ class CallTask:
             return  # it was left behind, and ended all the same
         self._is_over = True
         self.be_calm()
-        self._tell(item)
+        self._item = item
+        self._wake()
 
     def explained(self, problem: BaseException) -> ToolResult:
         """Return what the model may know of an exception."""

@@ -73,7 +73,7 @@ class ArgumentModel:
             try:
                 return self._own(sent)
             except self._invalid:
-                pass  # What does not fit is said below.
+                pass  # The faults are reported below.
         values, faults = self._tried(sent)
         if faults:
             # `null` is how models leave out what they need not send.
@@ -119,10 +119,10 @@ class ArgumentModel:
     def _own(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         checked = self._validate(sent)
         values, names = checked.__dict__, self._names
-        taken = {names[key]: values[key] for key in checked.__pydantic_fields_set__}
+        arguments = {names[key]: values[key] for key in checked.__pydantic_fields_set__}
         for key in self._always:  # `city: str = Field("Oslo")`: only pydantic knows the default
-            taken.setdefault(names[key], values[key])
-        return taken
+            arguments.setdefault(names[key], values[key])
+        return arguments
 
     def _refuse_clashes(self, fn: Callable[..., Any]) -> None:
         # Both the names that the model sends, and those that the function gets.

@@ -21,11 +21,13 @@ def read_arguments(tool: str, arguments: Mapping[str, Any] | str | None) -> Mapp
         if not isinstance(arguments, Mapping):
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
         arguments = dict(arguments)
-    for key in arguments:
+    for key, value in arguments.items():
+        if _is_plain(key) and _is_plain(value) and type(key) is str:
+            continue
         if not isinstance(key, str):
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
-    if _is_broken(arguments):
-        raise ArgumentError(tool, [ArgumentFault("", "their text holds a broken character")])
+        if _is_broken(key) or _is_broken(value):
+            raise ArgumentError(tool, [ArgumentFault("", "their text holds a broken character")])
     return arguments
 
 

@@ -19,10 +19,3 @@ def construct_fast(cls: type[T], **values: Any) -> T:
     value = _new(cls)
     _set(value, "__dict__", values)
     return value
-
-
-def replace_fast(value: T, **changes: Any) -> T:
-    """Return a copy with other fields, as `dataclasses.replace` does."""
-    copy = _new(type(value))
-    _set(copy, "__dict__", value.__dict__ | changes)
-    return copy

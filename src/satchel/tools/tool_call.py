@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from satchel.tools.empty_mapping import NOTHING
-from satchel.tools.fast_construction import replace_fast
 from satchel.tools.tool import Tool
 from satchel.tools.tool_context import ToolContext
 
@@ -26,7 +25,9 @@ class ToolCall:
 
     def changed(self, **parts: Any) -> "ToolCall":
         """Return a copy with other parts, as `dataclasses.replace` does, but faster."""
-        return replace_fast(self, **parts)
+        copy = object.__new__(ToolCall)
+        object.__setattr__(copy, "__dict__", self.__dict__ | parts)
+        return copy
 
     def bind(self) -> Callable[[], Any]:
         """Return what runs the tool: its function, with the arguments and what is injected."""

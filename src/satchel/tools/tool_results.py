@@ -77,7 +77,8 @@ def to_result(value: Any, call_id: str | None = None) -> ToolResult:
     """
     try:
         if type(value) is str and value:
-            value.encode()
+            if not value.isascii():
+                value.encode()  # raises on a broken character
             return construct_fast(ToolResult, content=(Text(value),), call_id=call_id)
         if isinstance(value, ToolResult):
             return _settled(value, call_id)
