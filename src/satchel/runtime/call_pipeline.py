@@ -52,14 +52,14 @@ def begin(
     """
     if call.tool is None:
         call = replace(call, tool=tool)
-    starts = tool.background and tasks is not None
-    if not (layers or starts or _layers_of(tool, answers)):
+    is_plain = not ((tool.background and tasks is not None) or _layers_of(tool, answers))
+    if is_plain and not layers:
         return CallTask(call, tool, limits, lambda owner: FunctionRun(owner, call, tool))
 
     def inside(bottom: Handler, call: ToolCall) -> AsyncIterator[Item]:
         # A layer may have sent the call to another tool, which has its own ways.
         call = redirected(call, find)
-        if call.tool is None:
+        if call.tool is None or (call.tool is tool and is_plain):
             return bottom(call)
         others: tuple[Middleware, ...] = ()
         if call.name != tool.name:
@@ -105,6 +105,7 @@ class MiddlewareRun:
 
     so_far: ChunkAccumulator | None = None
     _result: ToolResult | None = None
+    _function_result: ToolResult | None = None
     _has_been_interrupted = False
 
     def __init__(self, owner: CallTask, layered: Callable[[Handler], Handler], find: Find) -> None:
@@ -119,19 +120,20 @@ class MiddlewareRun:
             # Middleware sees what the function gets.
             owner.call = checked(owner.call, owner.tool)
             AROUND.set(self._around)
-            self.so_far = ChunkAccumulator(owner.limits)
             self._items = self._handler(owner.call)
-        so_far = self.so_far or ChunkAccumulator(owner.limits)
         async for item in self._items:
             if isinstance(item, ToolChunk):
-                return replace(so_far.add(item), call_id=owner.call_id)
-            # Not returned yet: what a layer does after its last item is still to be done.
-            self._result = to_result(item, owner.call_id)
-        if self._result is not None:
-            return limit_result(self._marked(self._result), owner.limits)
-        if not so_far.count:
+                self.so_far = self.so_far or ChunkAccumulator(owner.limits)
+                return replace(self.so_far.add(item), call_id=owner.call_id)
+            # Not returned yet: a layer may do something after its last item.
+            self._result = item
+        if (result := self._result) is not None:
+            if result is not self._function_result:
+                result = to_result(result, owner.call_id)
+            return limit_result(self._marked(result), owner.limits)
+        if self.so_far is None:
             raise TypeError("the middleware yielded nothing")
-        return self._marked(so_far.result(owner.call_id))
+        return self._marked(self.so_far.result(owner.call_id))
 
     async def close(self) -> None:
         """Close what the middleware opened, the outermost first."""
@@ -165,6 +167,7 @@ class MiddlewareRun:
         finally:
             await run.close()
         self._has_been_interrupted |= item.is_interrupted and owner.reason is not None
+        self._function_result = item
         yield item
 
     def _marked(self, result: ToolResult) -> ToolResult:

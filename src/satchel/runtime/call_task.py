@@ -14,7 +14,7 @@
 """
 
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
@@ -75,8 +75,6 @@ class CallTask:
     is_leaving = False
     """Whether its reader has gone, and waits for no result."""
     left_behind = False
-    sent_to: Sequence[str] = ()
-    """The other tools that middleware sent the call to."""
     answered_by = ""
     """The name of the tool whose result it is: that of the call, unless middleware sent it on."""
     _loop: "asyncio.AbstractEventLoop | None" = None
@@ -85,6 +83,7 @@ class CallTask:
     _wanted: "asyncio.Future[None] | None" = None  # the task waits for its reader
     _patience: "asyncio.TimerHandle | None" = None
     _item: Item | None = None
+    _chunks: ChunkAccumulator | None = None  # of a call that has ended
     _reads_chunks = False
     _is_over = _is_told_to_end = _is_cancelled = False
 
@@ -101,7 +100,7 @@ class CallTask:
         self._has_middleware = has_middleware
         self.running: set[Stoppable] = set()
         """The functions that take a step now; middleware may run several side by side."""
-        self._source = source(self)
+        self._source: ItemSource | None = source(self)
 
     # ---- for the reader -------------------------------------------------------------------
 
@@ -151,8 +150,8 @@ class CallTask:
     @property
     def so_far(self) -> ToolResult:
         """What was handed over until now."""
-        so_far = self._source.so_far
-        return so_far.result(self.call_id) if so_far else ToolResult()
+        chunks = self._source.so_far if self._source else self._chunks
+        return chunks.result(self.call_id) if chunks else ToolResult()
 
     async def _next(self) -> Item:
         if self._task is None:
@@ -197,8 +196,10 @@ class CallTask:
     # ---- inside the task ------------------------------------------------------------------
 
     async def _main(self) -> None:
+        source = self._source
+        assert source is not None
         try:
-            while not isinstance(item := await self._source.next(), ToolResult):
+            while not isinstance(item := await source.next(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
         except LeftBehind:
@@ -210,7 +211,7 @@ class CallTask:
             item = self._end_of(problem)
         if self._is_cancelled:  # whatever the middleware made of that
             item = self._after_chunks(self.ended(EndReason.INTERRUPTED))
-        await self._source.close()
+        await source.close()
         self._finish(item)
 
     def _end_of(self, problem: BaseException) -> ToolResult:
@@ -237,6 +238,9 @@ class CallTask:
         if self._is_over:
             return  # it was left behind, and ended all the same
         self._is_over = True
+        if self._source is not None:
+            self._chunks = self._source.so_far
+            self._source = None  # they know each other; freed now, not by the garbage collector
         self.be_calm()
         self._item = item
         self._wake()
@@ -257,8 +261,8 @@ class CallTask:
         return failure("timeout", too_slow(tool.name, seconds, limit), self.call_id)
 
     def _after_chunks(self, last: ToolResult) -> ToolResult:
-        so_far = self._source.so_far
-        return so_far.followed_by(last) if so_far else last
+        chunks = self._source.so_far if self._source else self._chunks
+        return chunks.followed_by(last) if chunks else last
 
     # ---- ending it, as callbacks of the loop ------------------------------------------------
 

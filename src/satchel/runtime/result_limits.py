@@ -9,12 +9,12 @@ from satchel.tools import Block, Resource, ResourceLink, Text, ToolResult
 def limit_result(result: ToolResult, limits: Limits) -> ToolResult:
     """Cut the text of a result at its limit, and say how much was cut; leave out huge files."""
     content = result.content
-    if len(content) == 1 and type(content[0]) is Text:  # as nearly all are
-        # A character takes four bytes at most.
-        if len(content[0].text) * 4 <= limits.result_text:
+    if len(content) == 1 and type(block := content[0]) is Text:  # as nearly all are
+        is_small = len(block.text) * 4 <= limits.result_text  # a character takes at most 4 bytes
+        if is_small:
             return result
     budget = TextBudget(limits)
-    content = tuple(block for item in content if (block := budget.take(item)))
+    content = tuple(part for item in content if (part := budget.take(item)))
     return replace(result, content=content + budget.marker()) if budget.is_cut else result
 
 

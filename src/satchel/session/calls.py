@@ -7,7 +7,6 @@ from collections.abc import (
     Iterable,
     Mapping,
 )
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
@@ -200,49 +199,58 @@ class CallDispatcher:
         layers, context = self._layers_of(scene, name, groups), call.context
         # Making one takes longer than many a tool, so it is made for who can read it.
         if layers or tool.wants_context or tool.postprocess:
-            context = replace(
-                context,
+            context = ToolContext(
+                metadata=context.metadata,
+                config=context.config,
+                messages=context.messages,
                 state=self._conversation.state,
+                preapproved=self._conversation.preapproved,
                 call_id=call.id,
                 tool=name,
-                preapproved=self._conversation.preapproved,
             )
         call = call.changed(tool=tool, groups=groups, context=context)
         if not (layers or tool.idempotent or tool.background or tool.postprocess):
             return begin(call, tool, self._shared.limits)  # as most calls are
         if tool.idempotent and self._answers is None:
             self._answers = AnswerMemory()
-        sent_to: list[str] = []
-        run = begin(
+        return begin(
             call,
             tool,
             self._shared.limits,
             layers=layers,
-            layers_of=partial(self._layers_of_another, scene, sent_to),
+            layers_of=partial(self._layers_of_another, scene),
             find=lambda other: self._toolbox.find(other, scene),
             answers=self._answers,
             tasks=self._keeping(scene) if tool.background else None,
         )
-        run.sent_to = sent_to
-        return run
 
     def _layers_of(
         self, scene: SharedView, tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
-        # The host's stand around those that came with the tools.
-        layers = self._shared.layers + scene.generation.layers
-        return layers_for(layers, tool, groups) if layers else ()
+        # The host's middleware is outside that of plugins.
+        own, generation = self._shared.layers, scene.generation
+        if not (own or generation.layers):
+            return ()
+        # Found by its id, and kept with the value, so that no other tuple can take that id.
+        _, layers = generation.once(
+            (id(own), tool, tuple(groups)),
+            lambda: (own, layers_for(own + generation.layers, tool, groups)),
+        )
+        return layers
 
     def _layers_of_another(
-        self, scene: SharedView, sent_to: list[str], tool: str, groups: Collection[str]
+        self, scene: SharedView, tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
-        """Return what stands around a tool that a layer sends a call to: its contract, too."""
-        sent_to.append(tool)
+        """Return the middleware of a tool that other middleware sends a call to."""
         layers = self._layers_of(scene, tool, groups)
-        return layers if contract_of(scene, tool) is None else (*layers, self._holding(scene))
+        return (
+            layers
+            if contract_of(scene, tool) is None
+            else (*layers, self._contract_middleware(scene))
+        )
 
-    def _holding(self, scene: SharedView) -> Middleware:
-        async def held(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
+    def _contract_middleware(self, scene: SharedView) -> Middleware:
+        async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
             plan = self._judge.judged(scene, [call], None)
             for answer in plan.answers.values():
                 yield answer
@@ -251,7 +259,7 @@ class CallDispatcher:
                     async for item in items:
                         yield item
 
-        return held
+        return layer
 
     def _keeping(self, scene: SharedView) -> BackgroundTasks:
         def ended(tool: str, result: ToolResult) -> ToolResult:
