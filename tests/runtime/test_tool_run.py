@@ -775,7 +775,7 @@ def is_interrupted(result):
     return (result.is_interrupted, result.is_error, result.error_code, result.call_id) == (
         *(True, True),
         *("interrupted", "call-1"),
-    ) and result.text.endswith("what stands above, if anything, is incomplete]")
+    ) and result.text.endswith("the result above, if any, is incomplete]")
 
 
 def test_an_interrupted_call_says_so_and_keeps_the_chunks_so_far():

@@ -21,7 +21,7 @@ from satchel.runtime.middleware_chain import (
 )
 from satchel.runtime.postprocess import postprocess
 from satchel.runtime.result_limits import limit_result
-from satchel.runtime.tool_run import FunctionRun, checked
+from satchel.runtime.tool_run import FunctionRun, validated
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure, to_result
 
@@ -97,8 +97,8 @@ class MiddlewareRun:
         """Return the next chunk, or the result."""
         owner = self._owner
         if self._items is None:
-            # Middleware sees what the function gets.
-            owner.call = checked(owner.call, owner.tool)
+            # Middleware sees the arguments that the function gets.
+            owner.call = validated(owner.call, owner.tool)
             AROUND.set(self._around)
             self._items = wrap(self._run_tool, self._scope.layers)(owner.call)
         async for item in self._items:
@@ -123,9 +123,9 @@ class MiddlewareRun:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended
             if aclose := getattr(items, "aclose", None):
-                with suppress(Exception):  # it was asked to end; how it does is its affair
+                with suppress(Exception):  # how a middleware ends does not matter here
                     await aclose()
-            elif hasattr(items, "send"):  # a coroutine, of a layer that is no generator
+            elif hasattr(items, "send"):  # a coroutine: the middleware is no generator
                 items.close()
 
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
@@ -151,7 +151,7 @@ class MiddlewareRun:
         tool, tasks, limits = call.tool, self._scope.tasks, self._owner.limits
         assert tool is not None
         assert tasks is not None
-        checked(call, tool)  # reported now, and not when somebody asks for the task
+        validated(call, tool)  # reported now, and not when somebody asks for the task
         run = begin(call, tool, limits, find=self._scope.find, answers=self._scope.answers)
         async for item in tasks.start(run):
             yield item
@@ -166,9 +166,9 @@ class MiddlewareRun:
             yield failure("tool_not_found", f"there is no tool {call.name!r}", owner.call_id)
             return
         owner.answered_by = call.name
-        # What middleware changed is checked like what a model sends.
-        is_checked = call.arguments is owner.call.arguments and call.tool is owner.tool
-        run = FunctionRun(owner, call, call.tool, is_checked=is_checked)
+        # Arguments that middleware changed are validated like those of a model.
+        is_validated = call.arguments is owner.call.arguments and call.tool is owner.tool
+        run = FunctionRun(owner, call, call.tool, is_validated=is_validated)
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
@@ -179,7 +179,7 @@ class MiddlewareRun:
         yield item
 
     def _marked(self, result: ToolResult) -> ToolResult:
-        """Say that the tool was interrupted, whatever the middleware made of its result."""
+        """Return a result that says the tool was interrupted, whatever middleware made of it."""
         if not self._has_been_interrupted or result.is_interrupted:
             return result
         ended = self._owner.ended(EndReason.INTERRUPTED)
