@@ -111,8 +111,8 @@ class SessionState:
                 body,
                 entry.path,
                 skill.resources,
-                more=[*more, *remarks],
-                reader=self.options.skill_tools and bool(skill.resources),
+                remarks=[*more, *remarks],
+                has_reader=self.options.skill_tools and bool(skill.resources),
                 server=skill.server,
             )
             return "\n\n".join(filter(None, (content, notes)))
