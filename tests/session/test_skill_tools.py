@@ -268,7 +268,7 @@ def test_what_is_not_listed_is_not_served(app, path):
 @pytest.mark.parametrize("tool", ["load_skill", "read_skill_file"])
 def test_a_broken_character_is_an_answer(app, tool):
     sent = {"name": "\ud800"} if tool == "load_skill" else {"skill": "pdf", "path": "\ud800"}
-    assert "broken character" in refused(reading(app), tool, **sent)
+    assert "invalid Unicode character" in refused(reading(app), tool, **sent)
 
 
 def swapped_for_a_link(folder, outside):
