@@ -247,7 +247,7 @@ def test_a_removed_server_takes_its_skills_with_it(app, book, carry):
     assert "refunds" not in app.catalog.skills
     result = call(session, "read_skill_file", skill="refunds", path="guide.md")
     assert result.is_error
-    assert "not there any more" in result.text
+    assert "no longer available" in result.text
     assert app.catalog.skills == {}
     assert entry.server == "docs"
 
@@ -279,7 +279,7 @@ def test_long_instructions_are_read_page_by_page(book):
         app.register_mcp_server(book.server, name="docs")
         session = app.session()
         text = call(session, "load_skill", name="refunds").text
-        assert "go on with read_skill_file" in text
+        assert "call read_skill_file" in text
         last = call(session, "read_skill_file", skill="refunds", path="SKILL.md", offset=95_000)
         assert "end" in last.text
 
@@ -638,7 +638,7 @@ def test_no_script_of_a_server_is_run(app, book, carry, tmp_path, write_skill):
     app.register_skill(folder)
     result = call(session, "run_skill_script", skill="refunds", script="scripts/evil.py")
     assert result.is_error
-    assert "no script of a server is run" in result.text
+    assert "scripts of a server cannot be run" in result.text
     text = call(session, "read_skill_file", skill="refunds", path="scripts/evil.py").text
     assert text == "raise SystemExit(5)"
 

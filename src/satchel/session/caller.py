@@ -1,4 +1,4 @@
-"""What sessions and steps have in common: the calls that can be made of both."""
+"""The methods to call tools, shared by `Session` and `Step`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -14,7 +14,7 @@ from satchel.tools import Item, ToolCall, ToolContext, ToolResult
 
 
 class CallApi(ABC):
-    """Makes calls, each with what a scene shows."""
+    """Calls the tools of a view."""
 
     __slots__ = ("_calls",)
 
@@ -22,8 +22,8 @@ class CallApi(ABC):
         self._calls = calls
 
     @abstractmethod
-    def _scene(self) -> SharedView:
-        """Return the scene for a call that begins now."""
+    def _shared_view(self) -> SharedView:
+        """Return the view for a call that begins now."""
 
     async def call(
         self,
@@ -33,12 +33,14 @@ class CallApi(ABC):
         call_id: str = "",
         context: ToolContext | None = None,
     ) -> ToolResult:
-        """Run a tool of an active group; whatever goes wrong is told in the result.
+        """Run a tool of an active group. Errors are part of the result.
 
-        `arguments` may be the JSON text that models produce. `context` is what the host tells
-        the tool beside them.
+        `arguments` may be the JSON text that models produce. `context` passes further values from
+        the host to the tool.
         """
-        return await self._calls.call(self._scene(), call_of(name, arguments, call_id, context))
+        return await self._calls.call(
+            self._shared_view(), call_of(name, arguments, call_id, context)
+        )
 
     def stream(
         self,
@@ -48,35 +50,37 @@ class CallApi(ABC):
         call_id: str = "",
         context: ToolContext | None = None,
     ) -> AsyncIterator[Item]:
-        """Run a tool and yield each `ToolChunk` as it comes, last of all the `ToolResult`.
+        """Run a tool and yield each `ToolChunk` as it comes, then the `ToolResult`.
 
-        Leaving the loop early ends the tool; with `contextlib.aclosing`, at once.
+        Leaving the loop early ends the tool; with `contextlib.aclosing`, immediately.
         """
-        return self._calls.stream(self._scene(), call_of(name, arguments, call_id, context))
+        return self._calls.stream(self._shared_view(), call_of(name, arguments, call_id, context))
 
     @property
     def contracts(self) -> Contracts:
-        """Return the contracts of the tools that can be called now."""
-        entries = self._scene().view.tools
+        """Return the contracts of the visible tools."""
+        entries = self._shared_view().view.tools
         return Contracts(entry.contract for entry in entries if entry.tool and entry.contract)
 
     def tool_guide(self) -> str:
-        """Return a block for a planner: the tools of the active groups, and the rules they keep."""
-        scene = self._scene()
-        return scene.once(
+        """Return text for a planner: the tools of the active groups and their rules."""
+        shared_view = self._shared_view()
+        return shared_view.once(
             "guide",
-            lambda: render_guide(_guided(entry) for entry in scene.view.tools if entry.tool),
+            lambda: render_guide(
+                _guide_entry(entry) for entry in shared_view.view.tools if entry.tool
+            ),
         )
 
     def validate(
         self, plan: Iterable[ToolCall], *, config: Mapping[str, Any] | None = None
     ) -> Validation:
-        """Hold a plan to its tools, their contracts and the policy; nothing is run.
+        """Check a plan against its tools, their contracts and the policy; nothing is run.
 
-        Returns what is to be run, and what would be corrected, pruned and rejected. `config` is
-        that of every call; without it each call's own context has it.
+        Returns the calls to run, and what would be corrected, pruned and rejected. `config` is the
+        configuration for every call; the default is that of each call's own context.
         """
-        return self._calls.validate(self._scene(), plan, config)
+        return self._calls.validate(self._shared_view(), plan, config)
 
     async def execute(
         self,
@@ -87,11 +91,11 @@ class CallApi(ABC):
     ) -> list[ToolResult]:
         """Run several calls and return their results in the order of the calls.
 
-        Ten run at once unless an `executor` says otherwise. One that fails disturbs no other.
-        Calls of tools with contracts are one plan: what is pruned or rejected of it is answered
-        and not run, and what the others write goes into the state in the order of the calls.
+        Ten run at once, unless an `executor` says otherwise. A call that fails does not affect the
+        others. If a tool has a contract, the calls are one plan: pruned or rejected calls get an
+        answer and are not run; the others write to the state in the order of the calls.
         """
-        return await self._calls.execute(self._scene, calls, executor, context)
+        return await self._calls.execute(self._shared_view, calls, executor, context)
 
     def execute_streaming(
         self,
@@ -102,12 +106,12 @@ class CallApi(ABC):
     ) -> AsyncIterator[tuple[int, ToolResult]]:
         """Run several calls and yield `(index, result)` as each completes.
 
-        Leaving the loop early ends what still runs.
+        Leaving the loop early ends the calls that still run.
         """
-        return self._calls.execute_streaming(self._scene, calls, executor, context)
+        return self._calls.execute_streaming(self._shared_view, calls, executor, context)
 
 
-def _guided(entry: ToolEntry) -> ToolGuideEntry:
+def _guide_entry(entry: ToolEntry) -> ToolGuideEntry:
     rules = entry.contract.invariants if entry.contract else ()
     return ToolGuideEntry(
         name=entry.name,
