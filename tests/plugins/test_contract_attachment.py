@@ -1,6 +1,5 @@
 """The contracts of plugins: named in the manifest, or returned by their hook."""
 
-import asyncio
 from dataclasses import replace
 
 import pytest
@@ -29,8 +28,7 @@ RULE = ToolInvariant(id="brief", rule="Be brief.", check=lambda call, state, con
 SAY = ToolContract(name="say", schema={"word": "str - w"}, description="Say, by contract.",
     invariants=(RULE,),
     config_params=(ToolConfigParam("limit", 7),))
-OTHER = ToolContract(name="other", schema={"word": "str - w"}, description="The other,
-    by contract.")
+OTHER = ToolContract(name="other", schema={"word": "str - w"}, description="The other, by contract.")
 BOTH = [SAY, OTHER]
 EMPTY = []
 TEXT = "no contract"
@@ -72,11 +70,7 @@ def told(supply):
 
 
 def run(tool, **arguments):
-    async def main():
-        checked = tool.tool.check(arguments)
-        return await tool.tool.start(checked, ToolContext())
-
-    return asyncio.run(main())
+    return tool.tool.bind(tool.tool.check(arguments), ToolContext())()
 
 
 @pytest.mark.parametrize(
