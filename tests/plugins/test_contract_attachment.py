@@ -28,7 +28,8 @@ RULE = ToolInvariant(id="brief", rule="Be brief.", check=lambda call, state, con
 SAY = ToolContract(name="say", schema={"word": "str - w"}, description="Say, by contract.",
     invariants=(RULE,),
     config_params=(ToolConfigParam("limit", 7),))
-OTHER = ToolContract(name="other", schema={"word": "str - w"}, description="The other, by contract.")
+OTHER = ToolContract(name="other", schema={"word": "str - w"},
+    description="The other, by contract.")
 BOTH = [SAY, OTHER]
 EMPTY = []
 TEXT = "no contract"
