@@ -291,7 +291,7 @@ class Saying(Tool):
 
 
 class Starting(Saying):
-    def bind(self, arguments, context):
+    def bind(self, call):
         return lambda: "started"
 
 

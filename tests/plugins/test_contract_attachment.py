@@ -1,10 +1,11 @@
 """The contracts of plugins: named in the manifest, or returned by their hook."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
-from satchel import ToolContext
+from satchel import ToolCall, ToolContext
 from satchel.catalog import Status
 
 TOOLS = '''
@@ -71,7 +72,12 @@ def told(supply):
 
 
 def run(tool, **arguments):
-    return tool.tool.bind(tool.tool.check(arguments), ToolContext())()
+    async def main():
+        checked = tool.tool.check(arguments)
+        call = ToolCall(name=tool.name, arguments=checked, tool=tool.tool, context=ToolContext())
+        return await tool.tool.runner.run(call)
+
+    return asyncio.run(main())
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,8 @@ class ToolInvariant:
         return bool(answer)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = {key: getattr(self, key) for key in ("id", "rule", "check", "correct")}
-        return partial(ToolInvariant, **fields), ()
+        names = ("id", "rule", "check", "correct")
+        return partial(ToolInvariant, **{name: getattr(self, name) for name in names}), ()
 
     def corrected(
         self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any

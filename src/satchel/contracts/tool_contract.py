@@ -64,8 +64,8 @@ class ToolContract:
         object.__setattr__(self, part, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = {key: getattr(self, key) for key in ("name", "schema", "description", *_PARTS)}
-        return partial(ToolContract, **fields), ()
+        names = ("name", "schema", "description", *_PARTS)
+        return partial(ToolContract, **{name: getattr(self, name) for name in names}), ()
 
     @cached_property
     def validator(self) -> SchemaValidator:
