@@ -55,6 +55,6 @@ def _invalid_server(name: str, path: str, problem: DefinitionError) -> Diagnosti
     return make_diagnostic(
         "mcp-server-invalid",
         Where(path),
-        f"server {shorten(one_line(name), 100)!r} is skipped: {problem.message}",
+        f"server {shorten(one_line(name), 100)!r} is left out: {problem.message}",
         problem.fix or "fix or remove it",
     )
