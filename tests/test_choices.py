@@ -194,7 +194,7 @@ def test_a_group_that_is_off_takes_the_tools_along_that_are_in_no_other(maps, wr
     assert state(app, "group", "afar") == "disabled"
     assert list(app.catalog.tools) == ["near"]
     assert reasons(app, "tool", "far") == [
-        ("disabled", "tool 'far' is switched off with the group 'afar'")
+        ("disabled", "tool 'far' is disabled with the group 'afar'")
     ]
 
 

@@ -308,7 +308,7 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
         ),
         ("def satchel_middleware(): return [7]", "returned int"),
         ("def satchel_prompt_sections(): return 'text'", "must return a list"),
-        ("def satchel_commands(): return [print]", "no click command"),
+        ("def satchel_commands(): return [print]", "not a click command"),
         ("def satchel_mcp(): return [print]", "returned builtin_function_or_method"),
     ],
 )

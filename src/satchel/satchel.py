@@ -97,7 +97,7 @@ class Satchel:
         self._workers = WorkerPool(self._settings.limits, self._weakly_hearing())
         weakref.finalize(self, self._workers.close)
         self._wanted = LoaderConfig(
-            places=_distinct(
+            roots=_distinct(
                 (
                     *(search_root(path, RootKind.SKILLS) for path in _several(skills)),
                     *(search_root(path, RootKind.PLUGINS) for path in _several(plugins)),
@@ -108,9 +108,9 @@ class Satchel:
             host=_no_additions(),
             run_code=run_code,
             settings=self._settings,
-            config={name: _values(name, given) for name, given in (config or {}).items()},
+            plugin_values={name: _values(name, given) for name, given in (config or {}).items()},
             workers=self._workers,
-            project_choices=project_selection_path(project) if project is not None else "",
+            project_selection=project_selection_path(project) if project is not None else "",
         )
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style)
@@ -240,7 +240,7 @@ class Satchel:
         """Bind the state fields of a tool of the host's own."""
         if not isinstance(made, FunctionTool) or not made.state:
             return made
-        config = self._wanted.configuration(HOST, (), self._look.scan.choices)
+        config = self._wanted.configuration(HOST, (), self._look.scan.selection)
         keys = f'give presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
         return bind_state(made, config.values, keys)
 
@@ -305,7 +305,7 @@ class Satchel:
 
     def _hold(self, contracts: Mapping[str, HostContract]) -> None:
         self._wanted = replace(self._wanted, contracts=contracts)
-        self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+        self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def set_extended_model(self, tool: str | Tool, model: Any) -> None:
         """Let a tool that takes `**kwargs` also take the fields of a pydantic model.
@@ -323,7 +323,7 @@ class Satchel:
                     set_extended_model(served, model)
                 models[address] = model
             self._wanted = replace(self._wanted, models=models)
-            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def _extended(self, name: str) -> tuple[str, Tool | None]:
         """Return the address of a tool, and the tool unless its model costs it at the moment."""
@@ -354,11 +354,11 @@ class Satchel:
             added = replace(search_root(path, RootKind.SKILLS), groups=groups)
             others = [
                 item
-                for item in self._wanted.places
+                for item in self._wanted.roots
                 if (item.path, item.holds) != (added.path, added.holds) or not groups
             ]
-            self._wanted = replace(self._wanted, places=_distinct((*others, added)))
-            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+            self._wanted = replace(self._wanted, roots=_distinct((*others, added)))
+            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def register_mcp_server(
         self,
@@ -471,7 +471,7 @@ class Satchel:
         """Take a look at what the remote servers offer."""
         with self._lock:
             if not self._is_closed:
-                self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+                self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool that the host added, or one of a remote server.
@@ -509,8 +509,8 @@ class Satchel:
         with self._lock:
             host = self._wanted.host
             self._require("group", name, [group.name for group in host.groups])
-            places = (_out_of(name, item) for item in self._wanted.places)
-            self._wanted = replace(self._wanted, places=tuple(item for item in places if item))
+            places = (_out_of(name, item) for item in self._wanted.roots)
+            self._wanted = replace(self._wanted, roots=tuple(item for item in places if item))
             tools = (_out_of(name, supply) for supply in host.tools)
             self._add(
                 groups=tuple(group for group in host.groups if group.name != name),
@@ -529,7 +529,7 @@ class Satchel:
             paths = {item.path for item in self.catalog.all_skills if item.name == entry.name}
             own = {
                 item
-                for item in self._wanted.places
+                for item in self._wanted.roots
                 if item.holds is RootKind.SKILLS and item.path in paths
             }
             if entry.server:
@@ -542,9 +542,9 @@ class Satchel:
                     f"skill {name!r} was found in {entry.source!r}",
                     fix="delete its folder there, or do not name that folder",
                 )
-            places = tuple(item for item in self._wanted.places if item not in own)
-            self._wanted = replace(self._wanted, places=places)
-            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+            places = tuple(item for item in self._wanted.roots if item not in own)
+            self._wanted = replace(self._wanted, roots=places)
+            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def close(self) -> None:
         """Let go of everything: the catalog is empty from now on, and plugins are shut down.
@@ -576,7 +576,7 @@ class Satchel:
     def _add(self, **parts: Any) -> None:
         self._wanted = replace(self._wanted, host=replace(self._wanted.host, **parts))
         if not self._is_gathering:
-            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def _register_all(
         self, tools: Iterable[Tool | Callable[..., Any]], options: Mapping[str, Any]
@@ -605,7 +605,9 @@ class Satchel:
 
         While a watch runs, a plugin that takes long to import is taken over by it later.
         """
-        return self._bring_up_to_date(ReconcileOptions(retry=True, aside=self._watch is not None))
+        return self._bring_up_to_date(
+            ReconcileOptions(retry=True, in_background=self._watch is not None)
+        )
 
     def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
         """Tell every change to `listener`, on the thread that publishes it; returns the undo."""
@@ -668,10 +670,12 @@ class Satchel:
         return change_events(self._watched, stop, pace, polling=polling)
 
     def _watched(self) -> WatchTargets:
-        return self._look.watched()
+        return self._look.watch_targets()
 
     def _take(self, hint: ChangeEvent) -> None:
-        asked = ReconcileOptions(dirty=hint.paths, patient=True, aside=True, trouble=hint.trouble)
+        asked = ReconcileOptions(
+            dirty=hint.paths, debounce=True, in_background=True, diagnostics=hint.trouble
+        )
         with self._lock:
             if not self._is_closed:
                 self._bring_up_to_date(asked)
@@ -696,7 +700,7 @@ class Satchel:
 
     def _settle_servers(self) -> None:
         """Carry the servers that are written down; what they offer comes with a later look."""
-        declared = self._look.declared if self._wanted.reaches_servers else ()
+        declared = self._look.declared if self._wanted.connects_servers else ()
         if (declared or self._carrying is not None) and self._carrier().settle(declared):
             self._carrier().poke()
 

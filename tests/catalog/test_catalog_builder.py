@@ -423,7 +423,7 @@ def test_a_plugin_claims_no_skill_of_another_and_is_told_so(make):
     assert catalog.skills["a"].groups == ()
     (problem,) = catalog.groups["maps"].diagnostics
     assert (problem.code, str(problem.where)) == ("plugin-group-unknown", "/plugins/p")
-    assert "lists the skill 'a', which there is not" in problem.message
+    assert "lists the skill 'a', which does not exist" in problem.message
 
 
 def test_the_host_claims_skills_wherever_they_come_from(make):
@@ -435,7 +435,7 @@ def test_the_host_claims_skills_wherever_they_come_from(make):
     assert catalog.skill("far:a").groups == ("mine",)
     assert catalog.groups["mine"].skills == ("a",), "once, and only what is served"
     assert [item.message for item in catalog.groups["mine"].diagnostics] == [
-        "group 'mine' lists the skill 'gone', which there is not"
+        "group 'mine' lists the skill 'gone', which does not exist"
     ]
 
 
@@ -450,7 +450,7 @@ def test_a_group_that_only_a_skill_names_exists_with_a_diagnostic(make):
     (problem,) = catalog.groups["odd"].diagnostics
     assert (problem.code, catalog.groups["odd"].skills) == ("plugin-group-unknown", ("a",))
     assert "skill 'a' is in group 'odd'" in problem.message
-    assert "where the skill comes from" in problem.fix
+    assert "where the skill is defined" in problem.fix
 
 
 def test_a_skill_that_is_not_served_names_no_group_and_is_in_none(make):

@@ -200,7 +200,7 @@ def test_what_stays_on_because_of_another_pattern_is_told(run, say):
 def test_what_stays_off_with_its_group_is_told(run, say, toolkit):
     say("disable = ['group:demo']")
     result = run("enable", "echo", "--plugins", toolkit)
-    assert "still off: tool 'echo' is switched off with the group 'demo'" in result.stderr
+    assert "still off: tool 'echo' is disabled with the group 'demo'" in result.stderr
 
 
 def test_a_file_below_home_is_named_as_one_types_it(run, monkeypatch):

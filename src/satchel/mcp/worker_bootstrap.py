@@ -41,18 +41,18 @@ def load_plugin(
         return LoadedWorker(supply=supply, tools=NOTHING, offers=NOTHING, about={"fields": fields})
     supply = started(supply, config)
     versions = {tool.name: tool.version for tool in supply.tools}
-    fitted = bind_config(supply, lambda _name, fields: replace(config, fields=fields), {}, None)
-    fittings = fitted.fittings.values()
-    tools, told, problems = _told_tools(fitted.supply.tools, versions)
+    bound = bind_config(supply, lambda _name, fields: replace(config, fields=fields), {}, None)
+    bound_tools = bound.bound_tools.values()
+    tools, told, problems = _told_tools(bound.contribution.tools, versions)
     # With other values it may serve what it cannot serve now.
-    is_lacking = supply.state is Status.OK and (problems or any(it.invalid for it in fittings))
+    is_lacking = supply.state is Status.OK and (problems or any(it.invalid for it in bound_tools))
     supply = replace(
         supply,
         tools=tuple(tools.values()),
         state=Status.DEGRADED if is_lacking else supply.state,
         diagnostics=(
             *supply.diagnostics,
-            *(item.problem for item in fittings if item.problem),
+            *(item.diagnostic for item in bound_tools if item.diagnostic),
             *problems,
             *_left_out(supply),
         ),
