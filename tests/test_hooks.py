@@ -288,10 +288,10 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
     ("hook", "said"),
     [
         ("def satchel_tool(): return []", "satchel_tool"),
-        ("def satchel_config_fields(): return [ConfigField(name='a b')]", "name that cannot be"),
+        ("def satchel_config_fields(): return [ConfigField(name='a b')]", "name that is not valid"),
         (
             "def satchel_config_fields(): return [ConfigField(name='a', type='text')]",
-            "none of string",
+            "not one of string",
         ),
         (
             "def satchel_config_fields(): return [ConfigField(name='a', type='choice')]",
@@ -300,7 +300,7 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
         (
             "def satchel_config_fields():\n"  # noqa: ISC004 - one source text in two lines
             "    return [ConfigField(name='a', type='integer', default='x')]",
-            "default that is no whole number",
+            "default that is not a whole number",
         ),
         (
             "def satchel_config_fields(): return [ConfigField(name='a'), ConfigField(name='A')]",

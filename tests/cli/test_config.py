@@ -116,7 +116,7 @@ def test_values_are_set_one_or_several_and_written_for_their_owner_alone(config,
         ("retries=12", "a whole number of at most 9"),
         ("unit=K", "one of C, F"),
         (f"api_key={CANARY[:3]}", "text of at least 4 characters"),
-        ("root=/no/such/place", "the path of what exists"),
+        ("root=/no/such/place", "an existing path"),
         ("retries=", "counts as none"),
     ],
 )

@@ -388,7 +388,7 @@ def test_what_is_missing_is_asked_for_until_it_is_right(weather, env, home):
         answers=[
             ("api_key (secret", f"{CANARY}\n"),
             ("retries (integer: a whole number of at most 9", "many\n"),
-            ("no whole number", ""),
+            ("not a whole number", ""),
             ("retries (integer", "3\n"),
             ("Town?", "Oslo\n"),
         ],

@@ -34,7 +34,7 @@ def test_good_ones_and_those_that_are_computed_pass(options):
 def test_a_name_that_is_no_parameter_is_told_with_the_near_one():
     (problem,) = found("examples=[{'cty': 'Oslo'}]")
     assert problem.message == (
-        "tool 'forecast': an example names 'cty', which is no parameter; did you mean city?"
+        "tool 'forecast': an example names 'cty', which is not a parameter; did you mean city?"
     )
     assert problem.where.line == 4
     assert problem.severity is Severity.INFO

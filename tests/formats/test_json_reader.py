@@ -116,7 +116,7 @@ def test_what_is_not_json_is_refused(text):
         ('{\n\n"a" 1}', 3, "expected :"),
         ("[1\n2]", 2, "expected , or ]"),
         ("[\n:]", 2, "expected a value"),
-        ("{}\n\n1", 3, "something stands below the end of the value"),
+        ("{}\n\n1", 3, "there is more text after the end of the value"),
     ],
 )
 def test_a_fault_is_told_with_its_line(text, line, message):
@@ -147,7 +147,7 @@ def test_each_key_has_its_line():
 def test_a_key_that_is_given_twice_is_known_and_the_last_counts():
     document = read('{"a": 1, "b": {"c": 1, "\\u0063": 2}, "a": 3}').value
     assert document.value == {"a": 3.0, "b": {"c": 2.0}}
-    assert document.twice == (("b", "c"), ("a",))
+    assert document.duplicates == (("b", "c"), ("a",))
 
 
 def test_half_a_character_becomes_the_sign_for_what_cannot_be_shown():

@@ -306,8 +306,8 @@ def test_a_skill_that_names_no_groups_switches_on_none(line):
 def test_a_field_beyond_the_format_is_reported_as_one_that_is_heeded(key):
     (found,) = with_field(f"{key}: true").diagnostics
     assert (found.severity, found.code) == (Severity.INFO, "skill-field-unknown")
-    assert "goes by it all the same" in found.message
-    assert "Leave it" in found.fix
+    assert "uses it nevertheless" in found.message
+    assert "Keep it" in found.fix
 
 
 @given(st.lists(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), max_size=5))

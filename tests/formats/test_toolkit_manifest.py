@@ -248,7 +248,7 @@ def test_an_extension_has_the_name_of_its_plugin_and_no_say_in_what_that_tells()
 
 def test_an_extension_is_told_where_its_version_belongs():
     reading = read_plugin(b"version: 2\nskills: x\n", "demo", "x", Limits(), extends="demo")
-    assert ["plugin.json tells it" in item.message for item in reading.diagnostics] == [True, False]
+    assert ["plugin.json has it" in item.message for item in reading.diagnostics] == [True, False]
 
 
 def test_an_extension_may_say_nothing():

@@ -31,7 +31,9 @@ WITHOUT_TEXT = {"compile", "TypeVar", "cast", "ParamSpec", "get", "getLogger", "
 """Calls whose strings nobody reads."""
 WRAPPERS = {"one_line", "shorten", "visible", "dedent", "join", "format"}
 """Functions of a text that return nearly the same text."""
-NO_TEXT = re.compile(r"(.*_)?(line|lineno|lines|column|where|place|limits|problems|call_id|at|len)")
+NO_TEXT = re.compile(
+    r"(.*_)?(line|lineno|lines|column|where|place|limits|problems|collector|call_id|at|len)"
+)
 """Arguments of messages that are no text."""
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 

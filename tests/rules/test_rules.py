@@ -23,7 +23,7 @@ FACES = ("cli", "mcp", "builtin")
 """Packages that users meet: they may use the front door, and import late what is slow."""
 
 PROCESS_WIDE = {
-    ("sources/editable_imports.py", "_fresh"): "the interpreter has one list of finders",
+    ("sources/editable_imports.py", "_finder"): "the interpreter has one list of finders",
     ("sources/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
     ("sources/module_exchange.py", "_lock"): "the interpreter has one table of modules",
     ("sources/importer.py", "_serial"): "module names must differ in the whole process",

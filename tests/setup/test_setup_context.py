@@ -99,9 +99,9 @@ def test_values_are_written_for_their_owner_alone(declared, file):
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("retries", "many-canary", "'Retries' is no whole number"),
+        ("retries", "many-canary", "'Retries' is not a whole number"),
         ("retries", 10, "'Retries' is too large; allowed is|at most 9"),
-        ("model", "nowhere-canary", "the path of what exists"),
+        ("model", "nowhere-canary", "an existing path"),
         ("retrys", 1, "no field 'retrys' is declared .did you mean retries"),
         ("api_key", "", "counts as none"),
         ("api_key", None, "counts as none"),

@@ -71,7 +71,7 @@ def test_a_path_that_leads_out_is_refused(base, way, path):
 
 @pytest.mark.parametrize("path", ["", "a\0b", "\0", "a\ud800", "x" * 5000, "a/" * 400_000])
 def test_what_is_no_path_is_refused(base, way, path):
-    assert_refused(base, path, "is no path")
+    assert_refused(base, path, "is not a path")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from satchel.sources import PluginCodeError, import_distribution, scan_distributions
-from satchel.sources.editable_imports import routes_of
+from satchel.sources.editable_imports import entries_of
 from satchel.sources.module_paths import LocatedModule
 
 pytestmark = pytest.mark.usefixtures("untouched_modules")
@@ -204,7 +204,7 @@ def test_a_move_that_is_undone_leads_back(edited, tmp_path):
     first = take(*edited(tmp_path / "a", "1"))
     take(*edited(tmp_path / "b", "2")).undo()
     assert sys.modules["acme.p"] is first.thing
-    assert [route.package.path for route in routes_of("acme")] == [str(tmp_path / "a" / "acme")]
+    assert [route.package.path for route in entries_of("acme")] == [str(tmp_path / "a" / "acme")]
     assert str(tmp_path / "a") in sys.path
 
 
@@ -213,7 +213,7 @@ def test_a_wheel_after_an_editable_install_runs_its_own_code(edited, acme, site,
     (site / "_acme.pth").unlink()
     second = take(acme("2"))
     assert (first.thing.X, second.thing.late()) == ("1", "2")
-    assert routes_of("acme") == ()
+    assert entries_of("acme") == ()
     assert str(tmp_path / "a") not in sys.path
 
 
@@ -239,7 +239,7 @@ def test_nothing_is_left_of_an_editable_install_that_is_gone(edited, tmp_path):
     (tmp_path / "site" / "acme-1.0.dist-info").rmdir()
     del code
     gc.collect()
-    assert (loaded(), routes_of("acme")) == ({}, ())
+    assert (loaded(), entries_of("acme")) == ({}, ())
     assert str(tmp_path / "a") not in sys.path
 
 
@@ -247,9 +247,9 @@ def test_a_sibling_that_goes_leaves_the_way_to_the_package(edited, tmp_path):
     found, package = edited(tmp_path / "a")
     first, second = take(found, package), take(found, package)
     first.purge()
-    assert [route.package for route in routes_of("acme")] == [package]
+    assert [route.package for route in entries_of("acme")] == [package]
     second.purge()
-    assert routes_of("acme") == ()
+    assert entries_of("acme") == ()
 
 
 def test_each_edited_package_of_a_distribution_has_a_version_of_its_own(edited, tmp_path):
@@ -259,7 +259,7 @@ def test_each_edited_package_of_a_distribution_has_a_version_of_its_own(edited, 
     other = replace(found, name="other", value="other.p", digest="another")
     two = take(other, LocatedModule("other", str(tmp_path / "a" / "other")))
     assert (sys.modules["acme.p"], two.thing.X) == (one.thing, "other")
-    assert len(routes_of("acme")) == 2
+    assert len(entries_of("acme")) == 2
 
 
 # ---- whose modules ------------------------------------------------------------------------

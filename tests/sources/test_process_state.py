@@ -127,7 +127,7 @@ def test_modules_may_go_while_they_are_looked_at():
         gc.set_threshold(1, 1, 1)
         for _ in range(20):
             ProcessState.now().put_back("/plugin")
-            importer._forget(lambda name: name == "nobody")
+            importer._FolderModules("nobody").purge()
     finally:
         gc.set_threshold(*thresholds)
         Churning.rounds = 0

@@ -110,7 +110,7 @@ def test_a_file_that_is_nearly_named_right_is_told(tmp_path, scan, name):
     ("kind", "why"),
     [
         ("folder", "is a folder"),
-        ("fifo", "is no regular file; it is never read"),
+        ("fifo", "is not a regular file; it is never read"),
         ("zero", "is a link that leaves the folder you named; it is not followed"),
         ("environ", "is a link that leaves the folder you named; it is not followed"),
         ("dangling", "cannot be read: No such file or directory"),

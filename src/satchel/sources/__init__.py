@@ -1,4 +1,4 @@
-"""Where skills, plugins and packages are found, imported and watched: the worldly room."""
+"""Find, read, import and watch skills, plugins and packages on disk."""
 
 from satchel.sources.code_guard import GuardedWork, PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.configuration import (

@@ -303,15 +303,15 @@ def _code(
         return file.endswith(".py") if is_package else file == name
 
     if is_package:
-        apart = {os.path.relpath(path, folder).replace(os.sep, "/") for path in skills}
+        exclude = {os.path.relpath(path, folder).replace(os.sep, "/") for path in skills}
     else:
-        apart = {entry.name for entry in list_folder(folder, []) if is_folder(entry)}
+        exclude = {entry.name for entry in list_folder(folder, []) if is_folder(entry)}
     reader = FolderReader(
         root=os.path.realpath(folder),
         most_files=limits.files_per_skill,
         largest=limits.plugin_source,
         wanted=wanted,
-        apart=frozenset(apart),
+        exclude=frozenset(exclude),
     )
     same = before is not None and before.edited == edited
     return reader.read(folder, before.code if before and same else None)

@@ -31,8 +31,8 @@ def installed(requirements: Iterable[str], seconds: float) -> str:
             _run([*_installer(), "--target", made, "--", *wanted], seconds)
             with suppress(OSError):  # somebody else was quicker
                 os.rename(made, folder)
-    except OSError as problem:
-        raise DefinitionError(f"cannot be installed: {problem.strerror}") from problem
+    except OSError as error:
+        raise DefinitionError(f"cannot be installed: {error.strerror}") from error
     if not os.path.isdir(folder):
         raise DefinitionError("cannot be installed: the cache cannot be written")
     return folder
@@ -67,8 +67,8 @@ def _run(command: Sequence[str], seconds: float) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        told = f"were not installed within {seconds:g} s (limit plugin_install)"
-        raise DefinitionError(told) from None
+        message = f"were not installed within {seconds:g} s (limit plugin_install)"
+        raise DefinitionError(message) from None
     if done.returncode:
         lines = done.stderr.decode(errors="replace").split("\n")
         last = next((line for line in reversed(lines) if line.strip()), "no reason was given")

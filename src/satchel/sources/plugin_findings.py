@@ -17,9 +17,9 @@ from satchel.sources.search_roots import SearchRoot
 class CodeParts:
     """Which files of a plugin are read: the named ones, and Python that does not lie apart."""
 
-    named: frozenset[str]
+    required: frozenset[str]
     """Files by their path inside the plugin, whether they are there or not."""
-    apart: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
     """Folders by their path inside the plugin."""
 
 
@@ -61,8 +61,8 @@ class PluginFinding:
     @property
     def digest(self) -> str:
         """Name the content of manifest and code, and what was found wrong with it."""
-        found = (self.folder.digest, *map(str, (*self.diagnostics, *self.folder.diagnostics)))
-        return digest_of("\0".join(found).encode("utf-8", "surrogatepass"))
+        finding = (self.folder.digest, *map(str, (*self.diagnostics, *self.folder.diagnostics)))
+        return digest_of("\0".join(finding).encode("utf-8", "surrogatepass"))
 
     @property
     def policy(self) -> FormatPolicy:
@@ -137,11 +137,11 @@ def not_there(folders: Iterable[str]) -> tuple[str, ...]:
     return tuple(folder for folder in folders if not os.path.isdir(folder))
 
 
-def unreadable(found: PluginFinding, name: str, code: str = "plugin-unreadable") -> Diagnostic:
+def unreadable(finding: PluginFinding, name: str, code: str = "plugin-unreadable") -> Diagnostic:
     """Report a file of a plugin that could not be read, with the reason if one is known."""
-    path = os.path.join(found.path, *name.split("/"))
+    path = os.path.join(finding.path, *name.split("/"))
     why = "cannot be read" if os.path.lexists(path) else "does not exist"
-    for item in found.folder.diagnostics:
-        if item.where.path != found.path and is_inside(path, item.where.path):
+    for item in finding.folder.diagnostics:
+        if item.where.path != finding.path and is_inside(path, item.where.path):
             why = item.message
     return make_diagnostic(code, Where(path), why, f"make {name} a regular file inside the plugin")

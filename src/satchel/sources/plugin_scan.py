@@ -90,7 +90,7 @@ class _Search:
         self._place, self._limits, self._known, self._dirty = place, limits, known, dirty
         self._root = os.path.realpath(place.path)
         self._findings: dict[str, PluginFinding] = {}
-        self._problems: list[Diagnostic] = []
+        self._diagnostics: list[Diagnostic] = []
         self._links: set[tuple[str, str]] = set()
 
     def run(self) -> PluginScan:
@@ -98,25 +98,25 @@ class _Search:
         if (known := format_of(self._place.path)) is not None:
             self._findings[""] = self._plugin("", known)
         else:
-            for entry in list_folder(self._place.path, self._problems):
+            for entry in list_folder(self._place.path, self._diagnostics):
                 hidden = is_skipped(entry.name) or entry.name.startswith(".")
                 if is_folder(entry) and not hidden:
                     self._look_into(entry)
-        inside = (found.folder.links for found in self._findings.values())
+        inside = (finding.folder.links for finding in self._findings.values())
         links = frozenset(self._links).union(*inside)
         return PluginScan(
             place=self._place,
             findings=self._findings,
-            diagnostics=tuple(self._problems),
+            diagnostics=tuple(self._diagnostics),
             links=links,
         )
 
     def _look_into(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):
-            self._problems.append(not_utf8(entry))
+            self._diagnostics.append(not_utf8(entry))
             return
         bounds = os.sep if self._place.follows_links_out else self._root
-        target = follow(entry, (self._root,), bounds, self._problems)
+        target = follow(entry, (self._root,), bounds, self._diagnostics)
         if target is None:
             return
         if entry.is_symlink():
@@ -124,7 +124,7 @@ class _Search:
         if (known := format_of(entry.path)) is not None:
             self._findings[entry.name] = self._plugin(entry.name, known)
         else:
-            self._problems += _nearly_a_plugin(entry.path)
+            self._diagnostics += _nearly_a_plugin(entry.path)
 
     def _plugin(self, key: str, form: PluginFormat) -> PluginFinding:
         """Read a plugin's folder but for its skills, which are units of their own."""
@@ -137,7 +137,7 @@ class _Search:
             and not _touches(self._dirty, before.path)
         ):
             return before
-        found = PluginFinding(
+        finding = PluginFinding(
             place=self._place,
             key=key,
             folder=FolderContent((), ()),
@@ -146,110 +146,110 @@ class _Search:
             diagnostics=(),
             format=form,
         )
-        inside = os.path.realpath(found.path)
+        inside = os.path.realpath(finding.path)
         # What a link out of the place leads to is bounded by itself.
-        is_bound = found.policy.is_contained or not is_inside(inside, self._root)
+        is_bound = finding.policy.is_contained or not is_inside(inside, self._root)
         root = inside if is_bound else self._root
-        return _read(found, root, self._limits, before)
+        return _read(finding, root, self._limits, before)
 
 
 def read_toolkit(
-    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None = None
+    finding: PluginFinding, root: str, limits: Limits, before: PluginFinding | None = None
 ) -> PluginFinding:
     """Read a folder with a toolkit.yaml but for its skills, which are units of their own.
 
     Links are followed inside the resolved folder `root`.
     """
-    return _read(found, root, limits, before)
+    return _read(finding, root, limits, before)
 
 
 def _read(
-    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None
+    finding: PluginFinding, root: str, limits: Limits, before: PluginFinding | None
 ) -> PluginFinding:
     """Read a folder, and once more if its manifest names other files than were looked for."""
-    parts = before.parts if before else _usual_parts(found)
-    read = _read_parts(replace(found, parts=parts), root, limits, before)
+    parts = before.parts if before else _usual_parts(finding)
+    read = _read_parts(replace(finding, parts=parts), root, limits, before)
     if read.parts == parts:
         return read
-    return _read_parts(replace(found, parts=read.parts), root, limits, read)
+    return _read_parts(replace(finding, parts=read.parts), root, limits, read)
 
 
-def _usual_parts(found: PluginFinding) -> CodeParts:
+def _usual_parts(finding: PluginFinding) -> CodeParts:
     """Return what is read of a plugin whose manifest nobody knows yet."""
-    policy = found.policy
+    policy = finding.policy
     usual = (
-        parts_of(found.prefix, PluginManifest(name=""))
+        parts_of(finding.prefix, PluginManifest(name=""))
         if policy.has_code
         else CodeParts(frozenset())
     )
-    return CodeParts(usual.named | policy.files) if policy.files else usual
+    return CodeParts(usual.required | policy.files) if policy.files else usual
 
 
 def _read_parts(
-    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None
+    finding: PluginFinding, root: str, limits: Limits, before: PluginFinding | None
 ) -> PluginFinding:
-    names = frozenset(entry.name for entry in list_folder(found.path, []))
+    names = frozenset(entry.name for entry in list_folder(finding.path, []))
     reader = FolderReader(
         root=root,
         most_files=limits.files_per_skill,
         largest=limits.plugin_source,
         wanted=_is_python,
         keep=_is_python,
-        apart=found.parts.apart | _foreign(found, names),
-        named=found.parts.named,
+        exclude=finding.parts.exclude | _foreign(finding, names),
+        required=finding.parts.required,
     )
-    folder = reader.read(found.path, before.folder if before else None)
-    is_reusable = before is not None and found.policy.is_judged_by_content
-    if before is not None and is_reusable and _is_same(before, found, folder):
+    folder = reader.read(finding.path, before.folder if before else None)
+    is_reusable = before is not None and finding.policy.is_judged_by_content
+    if before is not None and is_reusable and _is_same(before, finding, folder):
         return replace(before, folder=folder, names=names)
-    return _JUDGES[found.format](replace(found, folder=folder, names=names), limits)
+    return _JUDGES[finding.format](replace(finding, folder=folder, names=names), limits)
 
 
 def _is_python(name: str) -> bool:
     return name.endswith(".py")
 
 
-def _foreign(found: PluginFinding, names: frozenset[str]) -> frozenset[str]:
+def _foreign(finding: PluginFinding, names: frozenset[str]) -> frozenset[str]:
     """Return what stands in the folder and is not searched for Python.
 
     It may be large, and links in it are nobody's trouble.
     """
-    policy = found.policy
-    if not (policy.has_code and found.is_edited):
+    policy = finding.policy
+    if not (policy.has_code and finding.is_edited):
         return names
     return names - {policy.code_folder} if policy.code_folder else frozenset()
 
 
-def _is_same(before: PluginFinding, found: PluginFinding, folder: FolderContent) -> bool:
+def _is_same(before: PluginFinding, finding: PluginFinding, folder: FolderContent) -> bool:
     """Tell whether another judgement would be that of before."""
     return (
-        before.parts == found.parts
+        before.parts == finding.parts
         and before.folder.digest == folder.digest
         and before.folder.diagnostics == folder.diagnostics
         and not_there(before.skills) == before.missing
     )
 
 
-def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
-    path = os.path.join(found.path, MANIFEST_FILE)
-    file = found.folder.get(MANIFEST_FILE)
+def _judge(finding: PluginFinding, limits: Limits) -> PluginFinding:
+    path = os.path.join(finding.path, MANIFEST_FILE)
+    file = finding.folder.get(MANIFEST_FILE)
     if file is None or file.data is None:
-        return replace(found, diagnostics=(unreadable(found, MANIFEST_FILE),))
-    name = found.entry_point
-    reading = read_plugin(file.data, found.folder_name, path, limits, entry_point=name)
+        return replace(finding, diagnostics=(unreadable(finding, MANIFEST_FILE),))
+    name = finding.entry_point
+    reading = read_plugin(file.data, finding.folder_name, path, limits, entry_point=name)
     if written := reading.value or reading.partial:
-        found = replace(found, parts=parts_of(found.prefix, written))
-    if large := tuple(too_large(found, limits.plugin_source)):
-        return replace(found, diagnostics=(*reading.diagnostics, *large))
+        finding = replace(finding, parts=parts_of(finding.prefix, written))
+    if large := tuple(too_large(finding, limits.plugin_source)):
+        return replace(finding, diagnostics=(*reading.diagnostics, *large))
     # Whatever its manifest says, code that does not compile is told at once.
-    manifest = written or PluginManifest(name=found.folder_name)
-    full, of_part = with_part(found, manifest, limits)
-    skills = (os.path.join(found.path, manifest.skills),)
+    manifest = written or PluginManifest(name=finding.folder_name)
+    full, of_part = with_part(finding, manifest, limits)
+    skills = (os.path.join(finding.path, manifest.skills),)
     missing = not_there(skills)
-    problems = (*reading.diagnostics, *of_part, *_no_skills(path, manifest, missing))
+    diagnostics = (*reading.diagnostics, *of_part, *_no_skills(path, manifest, missing))
     if reading.value is None:
-        return replace(found, diagnostics=problems)
-    return replace(full, skills=skills, missing=missing, diagnostics=problems)
+        return replace(finding, diagnostics=diagnostics)
+    return replace(full, skills=skills, missing=missing, diagnostics=diagnostics)
 
 
 _JUDGES: Mapping[PluginFormat, _Judge] = MappingProxyType(
@@ -266,9 +266,11 @@ def _no_skills(path: str, manifest: PluginManifest, missing: tuple[str, ...]) ->
     line = manifest.line("skills")
     if not missing or line is None:
         return []
-    told = f"'skills' names a folder, but there is no {quoted(manifest.skills)}"
+    message = f"'skills' names a folder, but there is no {quoted(manifest.skills)}"
     return [
-        make_diagnostic("source-missing", Where(path, line), told, "create it, or remove 'skills:'")
+        make_diagnostic(
+            "source-missing", Where(path, line), message, "create it, or remove 'skills:'"
+        )
     ]
 
 
@@ -277,7 +279,7 @@ def _nearly_a_plugin(folder: str) -> list[Diagnostic]:
     names = {entry.name.casefold(): entry.name for entry in list_folder(folder, [])}
     for name, fix in _NEARLY.items():
         if (there := names.get(name)) and os.path.isfile(os.path.join(folder, there)):
-            told = f"stands in a folder that has neither {MANIFEST_FILE} nor {PluginFormat.OPEN}"
+            message = f"stands in a folder that has neither {MANIFEST_FILE} nor {PluginFormat.OPEN}"
             where = Where(os.path.join(folder, there))
-            return [make_diagnostic("plugin-manifest-missing", where, told, fix)]
+            return [make_diagnostic("plugin-manifest-missing", where, message, fix)]
     return []

@@ -248,8 +248,8 @@ def _read(
         return empty
     try:
         data, status = read_regular(path, CHOICES_LIMIT)
-    except UnreadableFileError as problem:
-        return _broken(empty, before, str(problem))
+    except UnreadableFileError as error:
+        return _broken(empty, before, str(error))
     if before is not None and before.digest == digest_of(data):
         return replace(before, stamp=stamp)
     found = _parsed(replace(empty, digest=digest_of(data)), before, data)
@@ -271,11 +271,11 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         table = tomllib.loads(text)
     except UnicodeDecodeError:
         return _broken(empty, before, "it is not UTF-8")
-    except tomllib.TOMLDecodeError as problem:
-        said, where = _PLACE.sub("", str(problem)), _PLACE.search(str(problem))
+    except tomllib.TOMLDecodeError as error:
+        said, where = _PLACE.sub("", str(error)), _PLACE.search(str(error))
         line, column = where.groups() if where and where[1] else (text.count("\n") + 1, None)
-        told = f"it is not TOML: {shorten(one_line(said), 200)}"
-        return _broken(empty, before, told, int(line), int(column) if column else None)
+        message = f"it is not TOML: {shorten(one_line(said), 200)}"
+        return _broken(empty, before, message, int(line), int(column) if column else None)
     except RecursionError:
         return _broken(empty, before, "it is nested too deeply")
     known = (*KEYS, MCP) if empty.scope is not Precedence.PROJECT else (*KEYS, MCP, CONFIG)
@@ -319,7 +319,7 @@ def _broken(
         if known.enable.written or known.disable.written or known.config or known.servers
         else ""
     )
-    problem = make_diagnostic(
+    error = make_diagnostic(
         "choices-unreadable",
         Where(empty.path, line, column),
         f"the choices cannot be read: {reason}{goes_on}",
@@ -333,7 +333,7 @@ def _broken(
         disable=known.disable,
         config=known.config,
         servers=known.servers,
-        diagnostics=(problem,),
+        diagnostics=(error,),
     )
 
 

@@ -107,7 +107,7 @@ def locate_skill_file(root: str, folder: str, name: str) -> str:
     Raises `ToolError` as `serve` does; that nobody swaps the file later cannot be promised.
     """
     with _opened(root, folder, name) as file:
-        file.look()
+        file.stat()
         return file.path
 
 

@@ -157,7 +157,7 @@ def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
     def outside(key: str) -> bool:
         return key != start and not key.startswith(start + "/")
 
-    findings = {key: found for key, found in scan.findings.items() if outside(key)}
+    findings = {key: finding for key, finding in scan.findings.items() if outside(key)}
     odd = {key: items for key, items in scan.odd.items() if outside(key)}
     return replace(
         scan,
@@ -228,9 +228,9 @@ class _Walk:
             cut=self._cut,
         )
 
-    def _note(self, key: str, problems: Iterable[Diagnostic]) -> None:
-        if problems := tuple(problems):
-            self._odd[key] = (*self._odd.get(key, ()), *problems)
+    def _note(self, key: str, diagnostics: Iterable[Diagnostic]) -> None:
+        if diagnostics := tuple(diagnostics):
+            self._odd[key] = (*self._odd.get(key, ()), *diagnostics)
 
     def _folder(self, key: str, path: str, above: tuple[str, ...]) -> None:
         """Look into one folder: it is a skill, or its folders are looked into."""
@@ -239,11 +239,11 @@ class _Walk:
                 self._note("", [self._too_many()])
             self._cut = True
             return
-        problems: list[Diagnostic] = []
-        entries = list_folder(path, problems)
-        self._note(key, problems)
-        if problems and os.path.isdir(path):
-            self._keep_what_was_below(key, problems[0])
+        diagnostics: list[Diagnostic] = []
+        entries = list_folder(path, diagnostics)
+        self._note(key, diagnostics)
+        if diagnostics and os.path.isdir(path):
+            self._keep_what_was_below(key, diagnostics[0])
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
         if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
             self._findings[key] = self._skill(key, path)
@@ -252,13 +252,13 @@ class _Walk:
         for entry in entries:
             self._entry(f"{key}/{entry.name}" if key else entry.name, entry, above)
 
-    def _keep_what_was_below(self, key: str, problem: Diagnostic) -> None:
+    def _keep_what_was_below(self, key: str, error: Diagnostic) -> None:
         """Keep the skills of a folder that cannot be listed as broken ones: nobody deleted them."""
-        for below, found in self._known.items():
+        for below, finding in self._known.items():
             if not key or below == key or below.startswith(key + "/"):
-                folder = replace(found.folder, files=(), diagnostics=())
+                folder = replace(finding.folder, files=(), diagnostics=())
                 self._findings[below] = replace(
-                    found, folder=folder, manifest=None, diagnostics=(problem,)
+                    finding, folder=folder, manifest=None, diagnostics=(error,)
                 )
 
     def _entry(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
@@ -276,14 +276,14 @@ class _Walk:
         """Go into a folder unless it may not be entered."""
         if self._place.policy.has_strict_skills and "/" in key:
             return
-        problems: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         if not is_utf8(entry.name):
-            problems.append(not_utf8(entry))
+            diagnostics.append(not_utf8(entry))
         elif key.count("/") >= self._limits.find_depth:
-            problems.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
-        elif (step := follow(entry, above, self._root, problems)) is not None:
+            diagnostics.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
+        elif (step := follow(entry, above, self._root, diagnostics)) is not None:
             self._folder(key, entry.path, (*above, step))
-        self._note(key, problems)
+        self._note(key, diagnostics)
 
     def _skill(self, key: str, path: str) -> SkillFinding:
         before = self._known.get(key)
@@ -307,19 +307,19 @@ class _Walk:
         )
 
 
-def _read(found: SkillFinding, before: SkillFinding | None, limits: Limits) -> SkillFinding:
+def _read(finding: SkillFinding, before: SkillFinding | None, limits: Limits) -> SkillFinding:
     """Judge a skill's text, unless `before` already judged the same bytes."""
-    file = found.folder.get(SKILL_FILE)
-    path = os.path.join(found.path, SKILL_FILE)
+    file = finding.folder.get(SKILL_FILE)
+    path = os.path.join(finding.path, SKILL_FILE)
     if file is None or file.data is None:
-        return replace(found, diagnostics=(_unreadable(path, found.folder),))
+        return replace(finding, diagnostics=(_unreadable(path, finding.folder),))
     known = before.folder.get(SKILL_FILE) if before else None
     if before is not None and known is not None and known.digest == file.digest:
-        return replace(found, manifest=before.manifest, diagnostics=before.diagnostics)
-    reading = read_skill(file.data, found.folder_name, path, limits)
-    if found.place.policy.has_strict_skills:
+        return replace(finding, manifest=before.manifest, diagnostics=before.diagnostics)
+    reading = read_skill(file.data, finding.folder_name, path, limits)
+    if finding.place.policy.has_strict_skills:
         reading = _to_the_letter(reading)
-    return replace(found, manifest=reading.value, diagnostics=reading.diagnostics)
+    return replace(finding, manifest=reading.value, diagnostics=reading.diagnostics)
 
 
 def _to_the_letter(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:

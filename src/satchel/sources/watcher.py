@@ -133,22 +133,22 @@ class _Watch:
             present = [root for root in start.roots if os.path.isdir(root)]
             try:
                 notifier = self._notifier(present) if present else _Silence(self._stop)
-            except _FAILURES as problem:
-                self._died(problem)
+            except _FAILURES as error:
+                self._died(error)
                 return
             stack.callback(notifier.close)
             yield ChangeEvent(None, self._trouble)
             try:
                 for hint in self._news(notifier, start, identity):
                     yield replace(hint, paths=aliases.of(hint.paths))
-            except _FAILURES as problem:
-                self._died(problem)
+            except _FAILURES as error:
+                self._died(error)
 
-    def _died(self, problem: Exception) -> None:
+    def _died(self, error: Exception) -> None:
         self._deaths.append(time.monotonic())
-        self._trouble = (_failed(problem),)
+        self._trouble = (_failed(error),)
         if self.dies_too_often():
-            self._trouble = (_polling(str(problem)),)
+            self._trouble = (_polling(str(error)),)
         self._stop.wait(self._pace.step)
 
     def _news(
@@ -238,12 +238,12 @@ class _Silence:
         """Nothing is open."""
 
 
-def _failed(problem: Exception) -> Diagnostic:
+def _failed(error: Exception) -> Diagnostic:
     return make_diagnostic(
         "watcher-failed",
         Where("watcher"),
-        f"the watcher died and was started again; everything was compared ({problem})",
-        "rename files whose names are not UTF-8" if "decode" in str(problem) else "",
+        f"the watcher died and was started again; everything was compared ({error})",
+        "rename files whose names are not UTF-8" if "decode" in str(error) else "",
     )
 
 
