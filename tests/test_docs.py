@@ -98,7 +98,7 @@ def test_the_scripted_conversation_goes_exactly_as_its_page_prints_it(tmp_path):
 
 
 def test_the_guide_to_the_tools_is_what_its_page_shows(tmp_path):
-    page = ROOT / "docs/how-to/hold-tools-to-a-contract.md"
+    page = ROOT / "docs/how-to/write-a-tool-contract.md"
     (shown,) = re.findall(r"^```text\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     assert ran(page, tmp_path) == shown
 

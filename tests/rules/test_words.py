@@ -29,7 +29,6 @@ def test_every_public_class_name_is_unique():
     assert recurring(node.name for _, node in CLASSES if not node.name.startswith("_")) == {}
 
 
-@renaming
 def test_every_file_name_is_unique():
     names = (path.name for path in FILES)
     assert recurring(name for name in names if not name.startswith("__")) == {}
