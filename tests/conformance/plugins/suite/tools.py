@@ -31,32 +31,32 @@ SOUND = b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 
 @tool
 def test_simple_text() -> str:
-    """Answer with text."""
+    """Return text."""
     return "This is a simple text response for testing."
 
 
 @tool
 def test_image_content() -> Image:
-    """Answer with an image."""
+    """Return an image."""
     return Image(PIXEL)
 
 
 @tool
 def test_audio_content() -> Audio:
-    """Answer with a recording."""
+    """Return a recording."""
     return Audio(SOUND)
 
 
 @tool
 def test_embedded_resource() -> Resource:
-    """Answer with a document."""
+    """Return a document."""
     text = "This is an embedded resource content."
     return Resource("test://embedded-resource", text, "text/plain")
 
 
 @tool
 def test_multiple_content_types() -> list:
-    """Answer with several kinds of things."""
+    """Return blocks of several kinds."""
     data = json.dumps({"test": "data", "value": 123})
     return [
         Text("Multiple content types test:"),
@@ -101,7 +101,7 @@ class SchemaTool(Tool):
     }
 
     async def execute(self, **arguments: object) -> str:
-        """Answer with the arguments."""
+        """Return the arguments."""
         return json.dumps(arguments)
 
 
@@ -119,7 +119,7 @@ class HeaderTool(Tool):
     }
 
     async def execute(self, **arguments: object) -> str:
-        """Answer with the arguments."""
+        """Return the arguments."""
         return json.dumps(arguments)
 
 
@@ -147,7 +147,7 @@ async def test_logging_tool(context: ToolContext) -> str:
 
 @tool
 async def test_tool_with_progress(context: ToolContext) -> str:
-    """Tell how far it is."""
+    """Report progress."""
     for done in (0, 50, 100):
         message = f"Completed step {done} of 100"
         await context.get_metadata("mcp").progress(done, 100, message)
