@@ -290,12 +290,20 @@ def test_limits_in_the_skill_format_are_those_of_the_code():
     assert "six levels" in text
 
 
-def test_the_rooms_on_the_map_are_those_on_disk():
+def test_the_architecture_names_every_package_and_top_level_module():
     text = (ROOT / "docs/ARCHITECTURE.md").read_text()
     source = ROOT / "src/satchel"
-    rooms = {f"{path.name}/" for path in source.iterdir() if (path / "__init__.py").exists()}
+    packages = {f"{path.name}/" for path in source.iterdir() if (path / "__init__.py").exists()}
     modules = {path.name for path in source.glob("[a-z]*.py")}
-    assert {name for name in rooms | modules if name not in text} == set()
+    assert {name for name in packages | modules if name not in text} == set()
+
+
+def test_every_path_in_the_architecture_exists():
+    text = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    paths = set(re.findall(r"`([a-z_/]+\.(?:py|toml)|[a-z_/]+/)`", text))
+    assert len(paths) > 40
+    bases = (ROOT / "src/satchel", ROOT)
+    assert [path for path in paths if not any((base / path).exists() for base in bases)] == []
 
 
 def test_the_examples_in_the_readme_are_few_and_short():

@@ -34,7 +34,6 @@ def test_every_file_name_is_unique():
     assert recurring(name for name in names if not name.startswith("__")) == {}
 
 
-@renaming
 def test_the_glossary_has_every_public_name():
     text = (REPOSITORY / "docs/glossary.md").read_text(encoding="utf-8")
     assert [name for name in satchel.__all__ if f"`{name}`" not in text] == []
