@@ -13,10 +13,10 @@ from satchel.session.tool_resolver import contract_of
 from satchel.shared import SharedView
 from satchel.tools import ToolCall, ToolResult, failure
 
-Scenes = Callable[[], SharedView]
-"""Returns the scene for a call that begins now."""
+CurrentView = Callable[[], SharedView]
+"""Returns the shared view for a call that starts now."""
 
-RunInScene = Callable[[SharedView, ToolCall], Awaitable[tuple[ToolResult, ToolContract | None]]]
+RunInView = Callable[[SharedView, ToolCall], Awaitable[tuple[ToolResult, ToolContract | None]]]
 """Runs a call; returns its result, and the contract whose effects it has."""
 
 
@@ -27,19 +27,23 @@ class Plan:
     effects: EffectWriter
 
     def __init__(
-        self, calls: Sequence[ToolCall], scenes: Scenes, judge: PlanJudge, run: RunInScene
+        self,
+        calls: Sequence[ToolCall],
+        current_view: CurrentView,
+        judge: PlanJudge,
+        run: RunInView,
     ) -> None:
-        self._calls, self._scenes, self._judge, self._run = calls, scenes, judge, run
+        self._calls, self._current_view, self._judge, self._run = calls, current_view, judge, run
         self._waiting = dict(enumerate(calls))
         self._interrupted: set[int] = set()
 
     def begin(self) -> PlannedCalls:
         """Judge the plan; return the calls to run and the answers to the others."""
-        scene = self._scenes()
-        self.judged = judged = self._judge.judged_with_policy(scene, self._calls)
+        shared_view = self._current_view()
+        self.judged = judged = self._judge.judged_with_policy(shared_view, self._calls)
         for index in judged.answers:
             del self._waiting[index]
-        self._contracts = [contract_of(scene, call.name) for call in judged.calls]
+        self._contracts = [contract_of(shared_view, call.name) for call in judged.calls]
         self._numbers = {id(call): number for number, call in enumerate(judged.calls)}
         self.effects = EffectWriter(self._contracts, self._judge.state)
         return judged
@@ -61,13 +65,13 @@ class Plan:
         self, contract: ToolContract | None, call: ToolCall
     ) -> tuple[ToolResult, ToolContract | None]:
         """Run a call that was judged by a contract; judge it again if that is another one now."""
-        scene = self._scenes()
-        if contract_of(scene, call.name) is not contract:
-            judged = self._judge.judged(scene, [call], None)
+        shared_view = self._current_view()
+        if contract_of(shared_view, call.name) is not contract:
+            judged = self._judge.judged(shared_view, [call], None)
             if not judged.calls:
                 return judged.answers[0], None
             call = judged.calls[0]
-        return await self._run(scene, call)
+        return await self._run(shared_view, call)
 
     def interrupt(self, call_id: str | None) -> int:
         """Answer the waiting calls with that id, or all, as interrupted; return how many."""
