@@ -29,7 +29,7 @@ def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
         *("-m", "satchel", "serve", "--skills", str(here / "skills"), "--group", "maps"),
         *("--disable-tool", 'r"m*', "--no-skill-tools"),
     ]
-    assert CLIENTS[client]["file"] in result.stderr
+    assert CLIENTS[client].file in result.stderr
 
 
 @every_client
