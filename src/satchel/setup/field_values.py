@@ -32,7 +32,7 @@ def as_text(fields: tuple[ConfigField, ...], key: str, value: Any) -> str:
     is_path = item is not None and item.type == "path"
     text = _plain(key, os.fspath(value) if isinstance(value, os.PathLike) else value)
     if not text:
-        raise DefinitionError(f"the value of {key!r} is empty")
+        raise DefinitionError(f"the value of {key!r} is empty, which counts as not set")
     if is_path and not text.startswith("~"):
         text = os.path.abspath(text)
     if item is not None:

@@ -187,7 +187,7 @@ class SetupContext:
         if any(is_inside(path, root) and path != root for root in (data, folder)):
             return path
         raise DefinitionError(
-            f"{name!r} is outside the data folder of the plugin {self.plugin!r}",
+            f"{name!r} is not a path inside the data folder of the plugin {self.plugin!r}",
             fix="give to= a path such as 'model.bin'",
         )
 

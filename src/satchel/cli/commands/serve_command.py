@@ -252,7 +252,7 @@ def _serve_http(
                 hosts=hosts,
                 origins=origins,
                 per_second=_DEFAULT_RATE if rate is None else rate,
-                ready=lambda: console.say(f"serving at {address.url}; press Ctrl-C to stop"),
+                ready=lambda: console.say(f"serving at {address.url}, press Ctrl-C to stop"),
             )
 
         _run(app, serve)
