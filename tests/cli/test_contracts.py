@@ -48,7 +48,7 @@ CONTRACTS = """
     )
 """
 
-NOTES = "outlives a turn; in the prompt as {{NOTES}}"
+NOTES = "kept across turns; in the prompt as {{NOTES}}"
 
 
 @pytest.fixture
@@ -121,9 +121,9 @@ def test_a_contract_is_told_in_words(show, plugin):
         "config region: no default",
         "reads user: required",
         "reads seen: default []",
-        "writes found: dict that replaces what is there; a new turn clears it",
-        f"writes notes: list that is appended to what is there; {NOTES}",
-        "writes facts: dict that is merged into what is there; a new turn clears it",
+        "writes found: dict that replaces the old value; cleared by a new turn",
+        f"writes notes: list that is appended to the old value; {NOTES}",
+        "writes facts: dict that is merged into the old value; cleared by a new turn",
         "",
     ]
     assert not any(line.startswith("contract") for line in show("plain"))

@@ -255,7 +255,7 @@ def test_where_nothing_can_be_written_nothing_is_left_behind(run, file):
     file.parent.write_text("a file")
     result = run("disable", "pdf", *READS)
     assert result.exit_code == 1
-    assert "cannot write" in result.stderr
+    assert "cannot be written" in result.stderr
 
 
 # ---- the file itself ----------------------------------------------------------------------

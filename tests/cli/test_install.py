@@ -230,7 +230,7 @@ def test_a_folder_that_is_no_plugin_is_never_replaced(run, weather, home):
     (home / "weather").mkdir(parents=True)
     (home / "weather/diary.txt").write_text("")
     done = run("install", "./weather")
-    assert (done.exit_code, "is no plugin" in done.stderr) == (1, True)
+    assert (done.exit_code, "is not a plugin" in done.stderr) == (1, True)
     assert names(home / "weather") == ["diary.txt"]
 
 
