@@ -139,7 +139,11 @@ run_code = click.option("--run", is_flag=True, help="Also import the enabled plu
 activates_groups = click.option(
     "--group", "groups", multiple=True, metavar="NAME", help="Activate a group. Repeatable."
 )
-plugin_argument = click.argument("name", metavar="PLUGIN")
+
+
+def plugin_argument(function: Body) -> Body:
+    """Add the argument PLUGIN, which is passed as `name`."""
+    return click.argument("name", metavar="PLUGIN")(function)
 
 
 def set_option(text: str) -> Callable[[Body], Body]:

@@ -29,17 +29,25 @@ class McpClient:
     is_toml: bool = False
 
 
-CLIENTS: Mapping[str, McpClient] = {
-    "claude": McpClient(
-        file=".mcp.json, or claude_desktop_config.json", remote_file=".mcp.json", remote="http"
-    ),
-    "codex": McpClient(file="~/.codex/config.toml", key="mcp_servers", is_toml=True),
-    "cursor": McpClient(file="~/.cursor/mcp.json, or .cursor/mcp.json"),
-    "gemini": McpClient(file="~/.gemini/settings.json", url="httpUrl"),
-    "vscode": McpClient(file=".vscode/mcp.json", key="servers", local="stdio", remote="http"),
-    "windsurf": McpClient(file="~/.codeium/windsurf/mcp_config.json", url="serverUrl"),
-    "zed": McpClient(file="the settings.json of Zed", key="context_servers"),
+CLIENTS: Mapping[str, Mapping[str, Any]] = {
+    "claude": {
+        "file": ".mcp.json, or claude_desktop_config.json",
+        "remote_file": ".mcp.json",
+        "remote": "http",
+    },
+    "codex": {"file": "~/.codex/config.toml", "key": "mcp_servers", "is_toml": True},
+    "cursor": {"file": "~/.cursor/mcp.json, or .cursor/mcp.json"},
+    "gemini": {"file": "~/.gemini/settings.json", "url": "httpUrl"},
+    "vscode": {"file": ".vscode/mcp.json", "key": "servers", "local": "stdio", "remote": "http"},
+    "windsurf": {"file": "~/.codeium/windsurf/mcp_config.json", "url": "serverUrl"},
+    "zed": {"file": "the settings.json of Zed", "key": "context_servers"},
 }
+"""The fields of `McpClient` for each known client."""
+
+
+def mcp_client(name: str) -> McpClient:
+    """Return a known client."""
+    return McpClient(**CLIENTS[name])
 
 
 def to_start(client: McpClient, name: str, arguments: Iterable[str]) -> str:
