@@ -27,9 +27,9 @@ _TASK_TIMEOUT = 3600.0
 
 
 def takes_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the parameters for the arguments of a tool: `values` and `given`."""
+    """Add the parameters for the arguments of a tool: `values` and `json_text`."""
     option = click.option(
-        "--args", "given", metavar="JSON", help="The arguments as one JSON object."
+        "--args", "json_text", metavar="JSON", help="The arguments as one JSON object."
     )
     return click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")(option(function))
 
@@ -42,9 +42,9 @@ class Arguments:
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, values: Iterable[str], given: str | None) -> "Arguments":
+    def of(cls, values: Iterable[str], json_text: str | None) -> "Arguments":
         """Parse `KEY=VALUE` texts and the value of `--args`. Raises `click.UsageError`."""
-        return cls(parse_pairs(values), as_object(given, "--args"))
+        return cls(parse_pairs(values), as_object(json_text, "--args"))
 
     def typed(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments, with the texts converted to the types of the schema."""

@@ -205,14 +205,14 @@ class Installer:
 
     def _install_package(self, package: PipPackage) -> list[Installed]:
         fields_by_plugin = declared_fields(package)
-        self._require_one_plugin(fields_by_plugin, package.distribution or package.wanted)
+        self._require_one_plugin(fields_by_plugin, package.distribution or package.target)
         values = {
             name: self._collect_values(name, fields) for name, fields in fields_by_plugin.items()
         }
         before, distributions = installed(), _distribution_names()
         package.install()
         plugins = package.plugins(before)
-        owner = package.distribution or (plugins[0].distribution if plugins else package.wanted)
+        owner = package.distribution or (plugins[0].distribution if plugins else package.target)
         if not plugins:
             message = f"{owner!r} contains no plugin; it stays installed"
             raise SatchelError(message, fix=f"to remove it: pip uninstall {owner}")
@@ -227,7 +227,7 @@ class Installer:
             raise
         versions = {(item.path, item.digest) for item in before}
         is_unchanged = all((item.path, item.digest) in versions for item in plugins)
-        if is_unchanged and not os.path.isdir(package.wanted):
+        if is_unchanged and not os.path.isdir(package.target):
             text = f"{owner} {plugins[0].version} was already installed, so pip did not replace it"
             self._say(f"{text}; to replace it, run 'satchel uninstall {names[0]}' first")
         paths = {item.path for item in before}

@@ -26,9 +26,9 @@ def declared_fields(package: PipPackage) -> Fields:
     Only for a local project or wheel whose plugins have a toolkit.yaml; otherwise the fields are
     known after the installation.
     """
-    if os.path.isdir(package.wanted):
-        return _project_fields(package.wanted)
-    return _wheel_fields(package.wanted) if package.wanted.endswith(".whl") else {}
+    if os.path.isdir(package.target):
+        return _project_fields(package.target)
+    return _wheel_fields(package.target) if package.target.endswith(".whl") else {}
 
 
 def _project_fields(folder: str) -> Fields:

@@ -28,14 +28,14 @@ _FILES = (".whl", ".tar.gz", ".zip")
 class PipPackage:
     """A package to install: a requirement, or the path of a project or a file."""
 
-    wanted: str
+    target: str
     distribution: str
     """The name of its distribution, `""` if it is unknown before the installation."""
     editable: bool = False
 
     def install(self) -> None:
         """Install it. Raises `SatchelError`."""
-        _run(["install", *(["--editable"] if self.editable else []), self.wanted])
+        _run(["install", *(["--editable"] if self.editable else []), self.target])
 
     def plugins(self, before: Iterable[DistributionFinding]) -> list[DistributionFinding]:
         """Return the installed plugins of the package, given the plugins before it."""

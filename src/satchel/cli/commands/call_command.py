@@ -25,7 +25,7 @@ def command(
     *,
     tool: str,
     values: tuple[str, ...],
-    given: str | None,
+    json_text: str | None,
     state: str | None,
     groups: tuple[str, ...],
     sources: Sources,
@@ -38,7 +38,7 @@ def command(
     A VALUE is text if the tool takes text, otherwise JSON if it is valid JSON. KEY=VALUE has
     precedence over --args.
     """
-    arguments, initial_state = Arguments.of(values, given), as_object(state, "--state")
+    arguments, initial_state = Arguments.of(values, json_text), as_object(state, "--state")
     app = sources.open(run_code=True)
     if tool not in app.catalog.tools and app.declared_mcp_servers:
         # Only if needed: connecting to servers takes long.

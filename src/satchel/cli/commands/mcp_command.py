@@ -94,13 +94,13 @@ def call(
     name: str,
     tool: str,
     values: tuple[str, ...],
-    given: str | None,
+    json_text: str | None,
     state: str,
     sources: Sources,
     as_json: bool,
 ) -> int:
     """Call TOOL of SERVER, as 'satchel call' does."""
-    arguments = Arguments.of(values, given)
+    arguments = Arguments.of(values, json_text)
     app = _connect(name, sources, state)
     entry = _tool_of(app, tool)
     if not entry.is_served:

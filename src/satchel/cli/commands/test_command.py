@@ -150,13 +150,13 @@ def _configured(plugin: "PluginEntry", values: Mapping[str, str]) -> PluginConfi
 
 
 def _test(
-    wanted: "PluginEntry",
+    selected: "PluginEntry",
     view: PluginConfigView,
     values: Mapping[str, str],
     console: Console | None,
 ) -> PluginTestResult:
     """Load the plugin alone and call each tool with each example, printing each result."""
-    is_package = wanted.scope is Precedence.PLUGIN
+    is_package = selected.scope is Precedence.PLUGIN
     attempts: list[ExampleRun] = []
 
     def report(attempt: ExampleRun) -> None:
@@ -165,11 +165,11 @@ def _test(
             _print_attempt(attempt, console)
 
     with satchel.Satchel(
-        plugins=() if is_package else [wanted.path],
-        entry_points=[wanted.name] if is_package else (),
-        config={wanted.name: values},
+        plugins=() if is_package else [selected.path],
+        entry_points=[selected.name] if is_package else (),
+        config={selected.name: values},
     ) as app:
-        outcome, tools = _plan(app, wanted, view)
+        outcome, tools = _plan(app, selected, view)
         if console:
             for item in outcome.diagnostics:
                 console.out(diagnostic_line(item))
@@ -184,10 +184,10 @@ def _test(
 
 
 def _plan(
-    app: satchel.Satchel, wanted: "PluginEntry", view: PluginConfigView
+    app: satchel.Satchel, selected: "PluginEntry", view: PluginConfigView
 ) -> "tuple[PluginTestResult, list[ToolEntry]]":
     """Return the result before any call, and the tools to call."""
-    plugin = next(item for item in app.catalog.all_plugins if item.unit == wanted.unit)
+    plugin = next(item for item in app.catalog.all_plugins if item.unit == selected.unit)
     skipped = list(_without_value(plugin))
     examples, tools = [], []
     for tool in app.catalog.all_tools:
