@@ -7,8 +7,8 @@ import pytest
 from satchel.sources import editable_imports
 from satchel.sources.editable_imports import (
     PathEntry,
-    install_entries,
     entries_of,
+    install_entries,
     uninstall_entries,
 )
 from satchel.sources.module_paths import LocatedModule

@@ -199,7 +199,7 @@ def test_a_broken_file_is_told_with_its_line_and_what_it_said_before_goes_on(use
     (problem,) = broken.diagnostics
     assert (problem.code, problem.severity) == ("choices-unreadable", "error")
     assert (problem.where.path, problem.where.line) == (str(user), line)
-    assert "goes on" in problem.message
+    assert "stays in use" in problem.message
     assert is_off(broken, "pdf")
     assert is_off(read_selection(str(user), before=broken), "pdf")
     cold = read_selection(str(user))
@@ -307,5 +307,5 @@ def test_values_that_are_no_tables_are_told_and_those_before_go_on(user, project
     write(project, broken)
     choices = read_selection(str(user), str(project), before)
     assert codes(choices) == ["choices-unreadable"]
-    assert "goes on" in choices.diagnostics[0].message
+    assert "stays in use" in choices.diagnostics[0].message
     assert choices.layer("weather").values == {"unit": "C"}

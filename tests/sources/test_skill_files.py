@@ -146,11 +146,11 @@ def test_a_link_that_leads_out_of_the_root_is_refused(root, way, name):
 def test_a_name_that_no_file_of_a_skill_has_is_refused(root, name):
     (root / "pdf/.git").mkdir()
     (root / "pdf/.git/config").write_text(SECRET)
-    assert "is no file of the skill" in refused(root, name)
+    assert "is not a file of the skill" in refused(root, name)
 
 
 def test_an_absolute_name_is_refused_even_if_it_leads_to_the_skill(root):
-    assert "is no file of the skill" in refused(root, str(root / "pdf/SKILL.md"))
+    assert "is not a file of the skill" in refused(root, str(root / "pdf/SKILL.md"))
 
 
 @pytest.mark.parametrize(
