@@ -117,7 +117,7 @@ def _extension(
         reading = read_plugin(file.data, core.name, path, limits, extends=core.name)
         diagnostics += reading.diagnostics
         own_manifest = reading.value or reading.partial
-    elif MANIFEST_FILE in _names_in(finding.code_path):
+    elif os.path.lexists(path):
         diagnostics.append(unreadable(finding, f"{NAMESPACE}/{MANIFEST_FILE}"))
     if own_manifest is not None:
         files = parts_of(finding.prefix, own_manifest).required | finding.policy.files
@@ -157,13 +157,6 @@ def _with_core(manifest: PluginManifest, core: OpenManifest) -> PluginManifest:
         keywords=core.keywords,
         skills=SKILLS_FOLDER,
     )
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _inline(finding: PluginFinding, core: OpenManifest) -> tuple[Diagnostic, ...]:

@@ -19,6 +19,7 @@ from satchel.sources.file_reader import (
     is_inside,
     read_regular,
     stamped,
+    touches,
 )
 from satchel.sources.folder_reader import FolderContent, FolderReader, is_folder, list_folder
 from satchel.sources.module_paths import LocatedModule, ModuleBase, edited_bases, locate, parents
@@ -179,7 +180,8 @@ def _is_current(
         return True
     if dirty is None or before.links or is_code_read != (before.code is not None):
         return False
-    return not _touches(before, dirty)
+    own_paths = (before.installed.path, *before.roots, *(path for path, _ in before.stamps))
+    return not any(touches(dirty, path) for path in own_paths)
 
 
 def _package(
@@ -205,12 +207,6 @@ def _package(
     if is_code_read and finding.edited:
         finding = replace(finding, code=_code(finding.edited, finding.skills, limits, before))
     return finding
-
-
-def _touches(package: PackageFinding, dirty: tuple[str, ...]) -> bool:
-    files = (path for path, _ in package.stamps)
-    own = (package.installed.path, *package.roots, *files)
-    return any(is_inside(path, root) or is_inside(root, path) for path in dirty for root in own)
 
 
 def _locate_entry(installed: DistributionFinding) -> tuple[tuple[LocatedModule, ...], bool]:
@@ -274,16 +270,7 @@ def _part(
         scope=Precedence.PLUGIN,
         source=installed.distribution,
     )
-    empty = PluginFinding(
-        place=root,
-        key="",
-        folder=FolderContent((), ()),
-        manifest=None,
-        declared=(),
-        diagnostics=(),
-        entry_point=installed.name,
-        is_edited=is_edited,
-    )
+    empty = PluginFinding(place=root, key="", entry_point=installed.name, is_edited=is_edited)
     previous = before.part if before else None
     if previous is not None and (previous.place, previous.is_edited) != (root, is_edited):
         previous = None

@@ -17,7 +17,7 @@ from satchel.sources.search_roots import SearchRoot
 class CodeParts:
     """The files of a plugin to read: required ones, and Python outside of excluded folders."""
 
-    required: frozenset[str]
+    required: frozenset[str] = frozenset()
     """Files by their path inside the plugin; they may not exist."""
     exclude: frozenset[str] = frozenset()
     """Folders by their path inside the plugin."""
@@ -30,12 +30,12 @@ class PluginFinding:
     place: SearchRoot
     key: str
     """The folder's name, or `""` if the search root itself is the plugin."""
-    folder: FolderContent
-    manifest: PluginManifest | None
-    declared: tuple[DeclaredTool, ...]
-    diagnostics: tuple[Diagnostic, ...]
+    folder: FolderContent = field(default=FolderContent())
+    manifest: PluginManifest | None = None
+    declared: tuple[DeclaredTool, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     format: PluginFormat = PluginFormat.TOOLKIT
-    parts: CodeParts = field(default=CodeParts(frozenset()), compare=False)
+    parts: CodeParts = field(default=CodeParts(), compare=False)
     names: frozenset[str] = field(default=frozenset(), compare=False)
     """The names of all entries in the folder."""
     servers: tuple[McpServerManifest, ...] = ()

@@ -10,7 +10,7 @@ from satchel.formats import PluginManifest, read_plugin
 from satchel.formats.read_result import quoted
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import read_claude_bundle
-from satchel.sources.file_reader import is_inside, is_utf8
+from satchel.sources.file_reader import is_inside, is_utf8, touches
 from satchel.sources.folder_reader import (
     FolderContent,
     FolderReader,
@@ -62,19 +62,13 @@ def scan_plugins(
     """
     if before is None or before.links:  # the target of a link may have changed
         dirty = None
-    elif dirty is not None and not _touches(dirty, place.path):
+    elif dirty is not None and not touches(dirty, place.path):
         return before
     if not os.path.isdir(place.path):
         return PluginScan(
             place=place, findings={}, diagnostics=() if place.optional else (missing(place),)
         )
     return _Search(place, limits, before.findings if before else {}, dirty).run()
-
-
-def _touches(paths: Iterable[str], folder: str) -> bool:
-    """Return whether one of the paths is inside the folder or contains it."""
-    inside = folder.rstrip(os.sep) + os.sep
-    return any(path.startswith(inside) or inside.startswith(path) for path in paths)
 
 
 class _Search:
@@ -131,21 +125,9 @@ class _Search:
         before = self._cached.get(key)
         if before is not None and before.format is not form:
             before = None
-        if (
-            before is not None
-            and self._dirty is not None
-            and not _touches(self._dirty, before.path)
-        ):
+        if before is not None and self._dirty is not None and not touches(self._dirty, before.path):
             return before
-        finding = PluginFinding(
-            place=self._place,
-            key=key,
-            folder=FolderContent((), ()),
-            manifest=None,
-            declared=(),
-            diagnostics=(),
-            format=form,
-        )
+        finding = PluginFinding(place=self._place, key=key, format=form)
         target = os.path.realpath(finding.path)
         # Links must stay in the plugin if a link led out of the search root.
         is_own_root = finding.policy.is_contained or not is_inside(target, self._root)
@@ -171,11 +153,8 @@ def read_toolkit(
 def _default_parts(finding: PluginFinding) -> CodeParts:
     """Return the files to read while the manifest is unknown."""
     policy = finding.policy
-    parts = (
-        parts_of(finding.prefix, PluginManifest(name=""))
-        if policy.has_code
-        else CodeParts(frozenset())
-    )
+    unknown = PluginManifest(name="")
+    parts = parts_of(finding.prefix, unknown) if policy.has_code else CodeParts()
     return CodeParts(parts.required | policy.files) if policy.files else parts
 
 

@@ -9,9 +9,8 @@ from satchel.sources.atomic_write import file_lock, write_atomic
 from satchel.sources.file_reader import Stamp, StampedPath, UnreadableFileError, read_regular
 
 FOLDER_VARIABLE = "SATCHEL_STATE_DIR"
+DATA_VARIABLE = "SATCHEL_DATA_DIR"
 _LARGEST = 64 * MIB
-
-_DATA_VARIABLE = "SATCHEL_DATA_DIR"
 
 
 def state_folder(given: str = "") -> str:
@@ -27,7 +26,7 @@ def state_folder(given: str = "") -> str:
 
 def data_folder(plugin: str) -> str:
     """Return the data folder of a plugin, which may not exist."""
-    base = os.environ.get(_DATA_VARIABLE, "")
+    base = os.environ.get(DATA_VARIABLE, "")
     if not base:
         # Lazy: most plugins keep no data.
         from platformdirs import user_data_dir

@@ -40,7 +40,7 @@ def with_part(
 
     No code is run.
     """
-    part = _Part(finding, manifest)
+    part = _NamedFiles(finding, manifest)
     notes = part.notes(limits)
     declared = part.declared()
     part.check_contracts()
@@ -66,7 +66,7 @@ def too_large(finding: PluginFinding, limit: int) -> Iterable[Diagnostic]:
             )
 
 
-class _Part:
+class _NamedFiles:
     """Reads and checks the files that one manifest names."""
 
     def __init__(self, finding: PluginFinding, manifest: PluginManifest) -> None:

@@ -52,7 +52,7 @@ class ChangeEvent:
     """Diagnostics of the watcher itself."""
 
 
-class Notifier(Protocol):
+class EventNotifier(Protocol):
     """The part of `watchfiles`' Rust backend that is used here."""
 
     def watch(self, debounce_ms: int, step_ms: int, timeout_ms: int, stop_event: Any) -> Any:
@@ -62,7 +62,7 @@ class Notifier(Protocol):
         """Stop watching."""
 
 
-def native_notifier(roots: list[str]) -> Notifier:
+def native_notifier(roots: list[str]) -> EventNotifier:
     """Return a notifier for events below these folders. Raises `OSError` or `RuntimeError`."""
     # Lazy: `import satchel` must stay light. The backend is used directly, because `awatch` does
     # not report when its watches are set, and ends at the first error.
@@ -77,7 +77,7 @@ def change_events(
     pace: WatchTimings,
     *,
     polling: bool = False,
-    notifier: Callable[[list[str]], Notifier] = native_notifier,
+    notifier: Callable[[list[str]], EventNotifier] = native_notifier,
 ) -> Iterator[ChangeEvent]:
     """Yield change events until `stop` is set; waits in the calling thread.
 
@@ -100,7 +100,7 @@ class _Watch:
         watched: Callable[[], WatchTargets],
         stop: threading.Event,
         pace: WatchTimings,
-        notifier: Callable[[list[str]], Notifier],
+        notifier: Callable[[list[str]], EventNotifier],
     ) -> None:
         self._watched, self._stop, self._pace, self._notifier = watched, stop, pace, notifier
         self._failures: list[float] = []
@@ -150,7 +150,7 @@ class _Watch:
         self._stop.wait(self._pace.step)
 
     def _change_events(
-        self, notifier: Notifier, start: WatchTargets, identity: "RootIdentity"
+        self, notifier: EventNotifier, start: WatchTargets, identity: "RootIdentity"
     ) -> Iterator[ChangeEvent]:
         """Yield an event for each batch of paths, and for what the heartbeat finds."""
         pace = self._pace
@@ -186,7 +186,7 @@ class _Watch:
         stamps = stamped(folder for folder, _ in now.installed)
         return stamps != now.installed or any(os.path.exists(path) for path in now.awaited)
 
-    def _batch(self, notifier: Notifier, timeout: float) -> frozenset[str]:
+    def _batch(self, notifier: EventNotifier, timeout: float) -> frozenset[str]:
         """Wait for events, and for the end of a burst of events or of a git checkout."""
         paths = self._events(notifier, timeout)
         deadline = time.monotonic() + self._pace.patience
@@ -202,7 +202,7 @@ class _Watch:
             self._stale_locks = self._locks()
         return paths
 
-    def _events(self, notifier: Notifier, timeout: float) -> frozenset[str]:
+    def _events(self, notifier: EventNotifier, timeout: float) -> frozenset[str]:
         step = max(int(self._pace.step * 1000), 1)
         events = notifier.watch(step * 5, step, max(int(timeout * 1000), 1), self._stop)
         if isinstance(events, str):
