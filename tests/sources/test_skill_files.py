@@ -91,7 +91,7 @@ def test_it_is_served_as_it_is_now(root):
     assert served(root, "references/guide.md").data == b"new"
 
 
-def test_a_name_is_told_in_its_plainest_form(root):
+def test_a_name_is_reported_in_its_plainest_form(root):
     assert served(root, "./references//guide.md").name == "references/guide.md"
 
 
