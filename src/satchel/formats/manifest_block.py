@@ -1,7 +1,7 @@
 """Read the mappings of a toolkit.yaml key by key."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from satchel.formats.read_result import DiagnosticCollector, quoted
 from satchel.formats.yaml_builder import KeyPath, YamlValue
@@ -87,14 +87,7 @@ class ManifestBlock:
         for name, step, item in items:
             at = (*self.at, key, step)
             if isinstance(item, dict) or (name and item is None):
-                blocks.append(
-                    (
-                        name,
-                        ManifestBlock(
-                            values=item or {}, at=at, yaml=self.yaml, collector=self.collector
-                        ),
-                    )
-                )
+                blocks.append((name, replace(self, values=item or {}, at=at)))
             else:
                 message = f"a {noun} is {yaml_type_name(item)}, not a mapping"
                 line = self.yaml.lines.get(at)

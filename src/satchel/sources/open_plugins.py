@@ -27,7 +27,7 @@ from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, NAMESPACE, PluginFormat
-from satchel.sources.toolkit_parts import parts_of, too_large, with_part
+from satchel.sources.toolkit_parts import parts_of, too_large, with_toolkit
 
 MCP_FILE = "mcp.json"
 
@@ -127,7 +127,7 @@ def _extension(
     if oversized := tuple(too_large(finding, limits.plugin_source)):
         extended, code_diagnostics = finding, oversized
     else:
-        extended, code_diagnostics = with_part(finding, manifest, limits)
+        extended, code_diagnostics = with_toolkit(finding, manifest, limits)
     diagnostics += code_diagnostics
     if has_error(diagnostics):
         # The extension is not served, so its groups and notes must not appear either.

@@ -25,7 +25,7 @@ from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of
 from satchel.sources.search_roots import SearchRoot
-from satchel.sources.toolkit_parts import parts_of, too_large, with_part
+from satchel.sources.toolkit_parts import parts_of, too_large, with_toolkit
 
 # Files, in lower case, of a folder that was probably meant as a plugin; the first match is used.
 _NEAR_MISSES = {
@@ -217,7 +217,7 @@ def _read_toolkit_manifest(finding: PluginFinding, limits: Limits) -> PluginFind
         return replace(finding, diagnostics=(*reading.diagnostics, *oversized))
     # Errors in the code are reported even if the manifest is invalid.
     manifest = partial or PluginManifest(name=finding.folder_name)
-    full, code_diagnostics = with_part(finding, manifest, limits)
+    full, code_diagnostics = with_toolkit(finding, manifest, limits)
     skills = (os.path.join(finding.path, manifest.skills),)
     missing = not_there(skills)
     diagnostics = (*reading.diagnostics, *code_diagnostics, *_no_skills(path, manifest, missing))

@@ -19,34 +19,34 @@ from satchel.settings import Limits
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, files_of
 from satchel.sources.plugin_formats import MANIFEST_FILE
 
-DEFAULT_SETUP = "setup"
+_DEFAULT_SETUP = "setup"
 
 
 def parts_of(prefix: str, manifest: PluginManifest) -> CodeParts:
     """Return the files to read for a toolkit.yaml in the folder `prefix` of the plugin."""
-    setup = manifest.setup or DEFAULT_SETUP
+    setup = manifest.setup or _DEFAULT_SETUP
     modules = (*manifest.modules, *manifest.contract_modules, setup)
-    skills = os.path.normpath(manifest.skills).replace(os.sep, "/")
+    skills = normalized_name(manifest.skills)
     names = map(normalized_name, manifest.notes_files)
     notes = (name for name in names if not name.startswith(f"{skills}/"))
     files = (MANIFEST_FILE, *notes, *(name for module in modules for name in files_of(module)))
     return CodeParts(frozenset(prefix + name for name in files), frozenset({skills, ".agents"}))
 
 
-def with_part(
+def with_toolkit(
     finding: PluginFinding, manifest: PluginManifest, limits: Limits
 ) -> tuple[PluginFinding, tuple[Diagnostic, ...]]:
     """Return the finding with a manifest, its notes and its declared tools, and the diagnostics.
 
     No code is run.
     """
-    part = _NamedFiles(finding, manifest)
-    notes = part.notes(limits)
-    declared = part.declared()
-    part.check_contracts()
-    part.check_setup()
+    files = _NamedFiles(finding, manifest)
+    notes = files.notes(limits)
+    declared = files.declared()
+    files.check_contracts()
+    files.check_setup()
     full = replace(finding, manifest=manifest.with_notes(notes), declared=declared)
-    return full, tuple(dict.fromkeys(part.diagnostics))
+    return full, tuple(dict.fromkeys(files.diagnostics))
 
 
 def normalized_name(name: str) -> str:
