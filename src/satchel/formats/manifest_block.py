@@ -106,18 +106,18 @@ class ManifestBlock:
         return name
 
     def report_unknown(
-        self, known: tuple[str, ...], special: Mapping[str, tuple[str, str]] | None = None
+        self, fields: tuple[str, ...], special: Mapping[str, tuple[str, str]] | None = None
     ) -> None:
-        """Report the keys that are not in `known`; `special` has (reason, fix) for some of them."""
+        """Report the keys that are not in `fields`; `special` has reasons and fixes for some."""
         special = special or {}
         for key in self.values:
-            if key in known:
+            if key in fields:
                 continue
             if key in special:
                 reason, fix = special[key]
                 message = f"'{key}' {reason}"
             else:
-                unused = [name for name in known if name not in self.values]
+                unused = [name for name in fields if name not in self.values]
                 near = near_misses(key, unused, most=1)
                 message = f"{quoted(key)} is not a known field"
                 fix = f"Write '{near[0]}:'." if near else "Remove it."
