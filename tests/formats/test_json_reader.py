@@ -119,7 +119,7 @@ def test_what_is_not_json_is_refused(text):
         ("{}\n\n1", 3, "there is more text after the end of the value"),
     ],
 )
-def test_a_fault_is_told_with_its_line(text, line, message):
+def test_a_fault_is_reported_with_its_line(text, line, message):
     assert fault(text) == (line, message)
 
 
@@ -180,7 +180,7 @@ def test_kinds_are_named_as_people_call_them():
     assert kinds == ["null", "true or false", "a number", "text", "a list", "an object"]
 
 
-def test_a_mend_names_the_limit():
+def test_a_fix_names_the_limit():
     for text, limits in (("[[1]]", {"json_depth": 1}), (b" " * 3000, {"json_file": 2048})):
         (problem,) = read(text, **limits).diagnostics
         assert next(iter(limits)) in problem.fix

@@ -141,7 +141,7 @@ def test_a_socket_is_refused(base, monkeypatch):
         assert_refused(base, "socket", "is not a regular file")
 
 
-def test_a_folder_that_is_missing_is_told_without_its_path(tmp_path):
+def test_a_folder_that_is_missing_is_reported_without_its_path(tmp_path):
     for use in uses(tmp_path / "none", "a.txt"):
         with pytest.raises(ToolError, match=r"^The working folder cannot be opened; tell the user"):
             use()

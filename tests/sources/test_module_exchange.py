@@ -85,7 +85,7 @@ def test_a_version_that_is_undone_leaves_nothing_where_nothing_was(acme):
     assert loaded() == {}
 
 
-def test_a_version_that_nobody_uses_any_more_does_not_come_back(acme):
+def test_an_unused_version_does_not_come_back(acme):
     old = import_distribution(acme("1"), 5)
     new = import_distribution(acme("2"), 5)
     del old
@@ -167,7 +167,7 @@ def test_without_a_claim_a_version_is_shared(acme):
     assert import_distribution(found, 5).thing is first.thing
 
 
-def test_a_module_that_replaced_itself_is_imported_anew(install, site):
+def test_a_module_that_replaced_itself_is_imported_again(install, site):
     source = "import sys\nclass Box: pass\nsys.modules[__name__] = Box()\n"
     install(site, acme_plugin=source)
     (found,) = scan_distributions([str(site)]).findings
@@ -293,7 +293,7 @@ def test_a_package_that_is_spread_over_folders_is_left_to_its_owner(
     assert loaded() == {"acme": package, "acme.lib": lib}
 
 
-def test_modules_of_the_standard_library_are_nobody_elses(acme):
+def test_modules_of_the_standard_library_are_never_owned(acme):
     files = ("json/__init__.py", "threading.py")
     for version in "12":
         code = take(acme(version, files=files))
@@ -351,6 +351,6 @@ def test_files_that_an_installer_linked_lie_where_their_links_are(acme, site, tm
     assert take(found).thing.late() == "1"
 
 
-def test_a_name_that_is_no_text_troubles_nobody(acme, monkeypatch):
+def test_a_name_that_is_no_text_does_no_harm(acme, monkeypatch):
     monkeypatch.setitem(sys.modules, 5, json)
     assert take(acme()).thing.late() == "1"

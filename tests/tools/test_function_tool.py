@@ -207,7 +207,7 @@ def test_methods_and_callable_objects_are_tools_too():
     assert call(FunctionTool(maths.add), n=2) == 42
     assert call(FunctionTool(maths), n=2) == 42
     assert call(FunctionTool(Maths.kind)) == "Maths"
-    assert call(FunctionTool(Maths.duplicates), n=2) == 4
+    assert call(FunctionTool(Maths.twice), n=2) == 4
 
 
 def test_a_parameter_may_be_called_self():

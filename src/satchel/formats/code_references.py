@@ -94,7 +94,7 @@ def _listed_tool(
         fix = "Write a name, or 'name:' and 'function: module:function'."
         top.collector.add("plugin-field-type", message, fix, top.yaml.lines.get(at))
         return None, None
-    block = ManifestBlock(values=item, at=at, yaml=top.yaml, collector=top.collector)
+    block = replace(top, values=item, at=at)
     block.report_unknown(("name", "function", "contract"))
     module, function = _parts(block.text("function"), DEFAULT_TOOLS)
     name = block.text("name") or function

@@ -10,7 +10,6 @@ from satchel.formats.python_source import (
     Function,
     full_name,
     imported_names,
-    is_satchel_name,
     read_python,
     statements_of,
 )
@@ -54,7 +53,7 @@ def declared_tools(
     def read(
         statements: list[ast.stmt], collector: DiagnosticCollector
     ) -> tuple[DeclaredTool, ...]:
-        tools = tuple(_tools(statements, imported_names(statements, ["tool"]), chosen))
+        tools = tuple(_tools(statements, imported_names(statements), chosen))
         for tool in tools:
             for fault in tool.example_faults:
                 message = f"tool {quoted(tool.name)}: {fault}"
@@ -90,7 +89,8 @@ def _tools(
 def _tool(function: Function, names: dict[str, str], *, is_chosen: bool) -> DeclaredTool | None:
     for decorator in function.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else None
-        if is_satchel_name(full_name(call.func if call else decorator, names), "tool"):
+        name = full_name(call.func if call else decorator, names)
+        if name.startswith("satchel.") and name.endswith(".tool"):
             return _declared(function, call)
     return _declared(function, None) if is_chosen else None
 

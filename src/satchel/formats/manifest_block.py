@@ -1,7 +1,7 @@
 """Read the mappings of a toolkit.yaml key by key."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from satchel.formats.read_result import DiagnosticCollector, quoted
 from satchel.formats.yaml_builder import KeyPath, YamlValue
@@ -87,14 +87,7 @@ class ManifestBlock:
         for name, step, item in items:
             at = (*self.at, key, step)
             if isinstance(item, dict) or (name and item is None):
-                blocks.append(
-                    (
-                        name,
-                        ManifestBlock(
-                            values=item or {}, at=at, yaml=self.yaml, collector=self.collector
-                        ),
-                    )
-                )
+                blocks.append((name, replace(self, values=item or {}, at=at)))
             else:
                 message = f"a {noun} is {yaml_type_name(item)}, not a mapping"
                 line = self.yaml.lines.get(at)
@@ -113,18 +106,18 @@ class ManifestBlock:
         return name
 
     def report_unknown(
-        self, known: tuple[str, ...], special: Mapping[str, tuple[str, str]] | None = None
+        self, fields: tuple[str, ...], special: Mapping[str, tuple[str, str]] | None = None
     ) -> None:
-        """Report the keys that are not in `known`; `special` has (reason, fix) for some of them."""
+        """Report the keys that are not in `fields`; `special` has reasons and fixes for some."""
         special = special or {}
         for key in self.values:
-            if key in known:
+            if key in fields:
                 continue
             if key in special:
                 reason, fix = special[key]
                 message = f"'{key}' {reason}"
             else:
-                unused = [name for name in known if name not in self.values]
+                unused = [name for name in fields if name not in self.values]
                 near = near_misses(key, unused, most=1)
                 message = f"{quoted(key)} is not a known field"
                 fix = f"Write '{near[0]}:'." if near else "Remove it."

@@ -115,14 +115,14 @@ def _servers_of(
         report("", f"the top level is {json_type_name(top)}, not an object", "Write an object.")
         return {}
     schema, servers = top.get("$schema"), top.get("mcpServers")
-    known = next(url for url, version in MCP_SCHEMAS.items() if version == spec)
+    expected = next(url for url, version in MCP_SCHEMAS.items() if version == spec)
     if not isinstance(schema, str) or schema not in MCP_SCHEMAS:
         given = quoted(schema) if isinstance(schema, str) else json_type_name(schema)
         message = f"'$schema' is {given}" if "$schema" in top else "no '$schema' is given"
-        report("$schema", f"{message}, so its version is not known", f'Write "{known}".')
+        report("$schema", f"{message}, so its version is not known", f'Write "{expected}".')
     elif MCP_SCHEMAS[schema] != spec:
         message = f"it is written for version {MCP_SCHEMAS[schema]}, plugin.json for {spec}"
-        report("$schema", message, f'Write "{known}".')
+        report("$schema", message, f'Write "{expected}".')
     if not isinstance(servers, dict):
         given = f"is {json_type_name(servers)}" if "mcpServers" in top else "is missing"
         report("mcpServers", f"'mcpServers' {given}, not an object", "Write an object.")

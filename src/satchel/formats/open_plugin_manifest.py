@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from satchel.formats.json_reader import JsonDocument, JsonPath, JsonValue, json_type_name, read_json
@@ -176,9 +176,7 @@ def _author(top: JsonFields) -> Author:
         if "author" in top.values:
             top.report_invalid("author", "an object")
         return Author()
-    author = JsonFields(
-        values=value, at=("author",), document=top.document, collector=top.collector
-    )
+    author = replace(top, values=value, at=("author",))
     for key in value:
         if key not in _AUTHOR:
             message = f"{quoted(key)} is not a field of an author"
@@ -195,9 +193,7 @@ def _namespaces(top: JsonFields) -> tuple[str, ...]:
             fix = "Write an object with a namespace for each client."
             top.report("plugin-field-unknown", "extensions", message, fix)
         return ()
-    extensions = JsonFields(
-        values=value, at=("extensions",), document=top.document, collector=top.collector
-    )
+    extensions = replace(top, values=value, at=("extensions",))
     for namespace, data in value.items():
         if not isinstance(data, dict):
             extensions.report_invalid(namespace, "an object")

@@ -49,13 +49,21 @@ def module_statements(tree: ast.Module) -> Iterator[ast.stmt]:
             waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
-def imported_names(statements: Iterable[ast.stmt], assumed: Iterable[str]) -> dict[str, str]:
-    """Return the full names of what a module imports.
+def imported_names(statements: Iterable[ast.stmt]) -> dict[str, str]:
+    """Return the full names of the names that a module imports.
 
-    Names in `assumed` are taken to be Satchel's if no import defines them, as with a star import.
+    `tool` is Satchel's if no import defines it, as with a star import.
     """
-    defaults = {"satchel": "satchel"} | {name: f"satchel.{name}" for name in assumed}
-    return defaults | dict(_imports(statements))
+    names = {"satchel": "satchel", "tool": "satchel.tool"}
+    for node in statements:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                names[alias.asname or first] = alias.name if alias.asname else first
+        elif isinstance(node, ast.ImportFrom):
+            origin = "." * node.level + (node.module or "")
+            names |= {alias.asname or alias.name: f"{origin}.{alias.name}" for alias in node.names}
+    return names
 
 
 def full_name(node: ast.expr, names: dict[str, str]) -> str:
@@ -65,21 +73,3 @@ def full_name(node: ast.expr, names: dict[str, str]) -> str:
         rest = f".{node.attr}{rest}"
         node = node.value
     return names.get(node.id, "") + rest if isinstance(node, ast.Name) else ""
-
-
-def is_satchel_name(full: str, name: str) -> bool:
-    """Return whether a full name is `name` in any package of Satchel."""
-    return full.startswith("satchel.") and full.endswith(f".{name}")
-
-
-def _imports(statements: Iterable[ast.stmt]) -> Iterator[tuple[str, str]]:
-    """Yield each imported name with the full name of what it stands for."""
-    for node in statements:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                first = alias.name.partition(".")[0]
-                yield (alias.asname, alias.name) if alias.asname else (first, first)
-        elif isinstance(node, ast.ImportFrom):
-            origin = "." * node.level + (node.module or "")
-            for alias in node.names:
-                yield alias.asname or alias.name, f"{origin}.{alias.name}"

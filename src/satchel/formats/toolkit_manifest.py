@@ -180,8 +180,8 @@ def read_plugin(
         lines=reading.value.lines,
     )
     _report_undeclared(manifest, top)
-    known = tuple(key for key in _FIELDS if not extends or key not in (*_CORE_FIELDS, "skills"))
-    top.report_unknown(known, _unread(extends=bool(extends)))
+    fields = tuple(key for key in _FIELDS if not extends or key not in (*_CORE_FIELDS, "skills"))
+    top.report_unknown(fields, _unread(extends=bool(extends)))
     return ReadResult(None if collector.fatal else manifest, collector.diagnostics, manifest)
 
 

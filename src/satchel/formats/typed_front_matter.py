@@ -8,10 +8,10 @@ import re
 from typing import Any
 
 from satchel.formats.front_matter import split_front_matter
+from satchel.formats.yaml_builder import NULLS
 from satchel.formats.yaml_reader import read_yaml
 from satchel.settings import Limits
 
-_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True} | {
     "false": False,
     "False": False,
@@ -51,7 +51,7 @@ def _value(node: Any) -> Any:
 
 def _scalar(text: str) -> Any:
     """Return the typed value of a plain scalar; values that JSON lacks stay text."""
-    if text in _NULLS:
+    if text in NULLS:
         return None
     if text in _BOOLEANS:
         return _BOOLEANS[text]

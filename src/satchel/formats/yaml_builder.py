@@ -13,7 +13,7 @@ YamlValue: TypeAlias = "str | list[YamlValue] | dict[str, YamlValue] | None"
 KeyPath: TypeAlias = tuple[str, ...]
 
 _BROKEN = re.compile("[\0\ud800-\udfff]")
-_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 # A hostile file can have thousands of errors.
 _MAX_DIAGNOSTICS = 20
 _QUOTE = "Quote the text, or write the value out."
@@ -102,7 +102,7 @@ class YamlBuilder:
         if self._levels and self._levels[-1].wants_key:
             self._take_key(event, merge=plain and text == "<<")
         else:
-            self._place(event, None if plain and text in _NULLS else text)
+            self._place(event, None if plain and text in NULLS else text)
 
     def _take_key(self, event: Any, *, merge: bool) -> None:
         level, key, line = self._levels[-1], event.value, self._line(event.start_mark)

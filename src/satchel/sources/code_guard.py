@@ -102,7 +102,7 @@ def describe_error(error: BaseException) -> PluginCodeError:
         text = str(error)
     except BaseException:
         text = "(its message cannot be shown)"
-    # Not `type(problem).__name__`, which a metaclass may replace.
+    # Not `type(error).__name__`, which a metaclass may replace.
     kind = type.__dict__["__name__"].__get__(type(error))
     path, line = _position(error)
     described = PluginCodeError(f"{kind}: {text}" if text else kind, path, line)

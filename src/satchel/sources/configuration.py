@@ -16,9 +16,9 @@ from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
 from satchel.sources.env_file import read_env
 from satchel.sources.file_reader import StampedPath, stamped
+from satchel.sources.state_files import DATA_VARIABLE
 
 FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"
-DATA_VARIABLE = "SATCHEL_DATA_DIR"
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

@@ -88,6 +88,11 @@ def is_inside(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
+def touches(changed: Iterable[str], path: str) -> bool:
+    """Return whether one of the changed paths is inside `path` or contains it."""
+    return any(is_inside(item, path) or is_inside(path, item) for item in changed)
+
+
 def is_utf8(name: str) -> bool:
     """Return whether a file name is valid text; others cannot be shown or sent."""
     try:

@@ -30,8 +30,8 @@ _MAX_DEPTH = 24
 class FolderContent:
     """The files of one skill or plugin folder, sorted by name."""
 
-    files: tuple[UnitFile, ...]
-    diagnostics: tuple[Diagnostic, ...]
+    files: tuple[UnitFile, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     links: frozenset[tuple[str, str]] = frozenset()
     """The links among them, with their targets, which may change as well."""
 
@@ -71,7 +71,7 @@ class FolderReader:
 
     def read(self, folder: str, before: FolderContent | None = None) -> FolderContent:
         """Return the content of a folder; files unchanged since `before` are not read again."""
-        walk = _Walk()
+        walk = _WalkState()
         cached = {file.name: file for file in before.files} if before else {}
         required = [self._required(folder, name, cached, walk) for name in sorted(self.required)]
         files: list[UnitFile] = []
@@ -90,7 +90,7 @@ class FolderReader:
         )
 
     def _required(
-        self, folder: str, name: str, cached: Mapping[str, UnitFile], walk: "_Walk"
+        self, folder: str, name: str, cached: Mapping[str, UnitFile], walk: "_WalkState"
     ) -> UnitFile | None:
         """Read a file by its name; links must stay inside the root."""
         path, home = folder, os.path.realpath(folder)
@@ -110,7 +110,7 @@ class FolderReader:
         return self._file(name, path, cached, walk.diagnostics)
 
     def _walk(
-        self, folder: str, prefix: str, above: tuple[str, ...], walk: "_Walk"
+        self, folder: str, prefix: str, above: tuple[str, ...], walk: "_WalkState"
     ) -> Iterator[tuple[str, str]]:
         """Yield (name inside the folder, path) of all files, in order of names."""
         if len(above) > _MAX_DEPTH:
@@ -137,7 +137,7 @@ class FolderReader:
             elif (step := follow(entry, above, self.root, walk.diagnostics)) is not None:
                 yield from self._walk(entry.path, name + "/", (*above, step), walk)
 
-    def _belongs(self, entry: os.DirEntry[str], name: str, walk: "_Walk") -> bool:
+    def _belongs(self, entry: os.DirEntry[str], name: str, walk: "_WalkState") -> bool:
         if is_skipped(entry.name) or name in self.exclude:
             return False
         if not is_utf8(entry.name):
@@ -212,7 +212,7 @@ class FolderReader:
 
 
 @dataclass(slots=True)
-class _Walk:
+class _WalkState:
     """The state of one walk over a folder, besides its files."""
 
     diagnostics: list[Diagnostic] = field(default_factory=list)

@@ -27,7 +27,7 @@ from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, NAMESPACE, PluginFormat
-from satchel.sources.toolkit_parts import parts_of, too_large, with_part
+from satchel.sources.toolkit_parts import parts_of, too_large, with_toolkit
 
 MCP_FILE = "mcp.json"
 
@@ -117,7 +117,7 @@ def _extension(
         reading = read_plugin(file.data, core.name, path, limits, extends=core.name)
         diagnostics += reading.diagnostics
         own_manifest = reading.value or reading.partial
-    elif MANIFEST_FILE in _names_in(finding.code_path):
+    elif os.path.lexists(path):
         diagnostics.append(unreadable(finding, f"{NAMESPACE}/{MANIFEST_FILE}"))
     if own_manifest is not None:
         files = parts_of(finding.prefix, own_manifest).required | finding.policy.files
@@ -127,7 +127,7 @@ def _extension(
     if oversized := tuple(too_large(finding, limits.plugin_source)):
         extended, code_diagnostics = finding, oversized
     else:
-        extended, code_diagnostics = with_part(finding, manifest, limits)
+        extended, code_diagnostics = with_toolkit(finding, manifest, limits)
     diagnostics += code_diagnostics
     if has_error(diagnostics):
         # The extension is not served, so its groups and notes must not appear either.
@@ -157,13 +157,6 @@ def _with_core(manifest: PluginManifest, core: OpenManifest) -> PluginManifest:
         keywords=core.keywords,
         skills=SKILLS_FOLDER,
     )
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _inline(finding: PluginFinding, core: OpenManifest) -> tuple[Diagnostic, ...]:
