@@ -23,7 +23,7 @@ def call(app, tool, **arguments):
     return asyncio.run(app.session().call(tool, arguments))
 
 
-def troubles(catalog) -> list[str]:
+def problem_codes(catalog) -> list[str]:
     """Return the problems, without those of installed plugins that are not enabled."""
     return [item.code for item in catalog.diagnostics if item.code != "plugin-not-enabled"]
 
@@ -72,7 +72,7 @@ def test_a_skill_says_when_to_use_it_and_stays_concise(path):
 def test_there_are_at_least_four_skills_for_users_of_satchel():
     app = Satchel(skills=[ROOT / "skills"])
     assert len(app.catalog.skills) >= 4
-    assert troubles(app.catalog) == []
+    assert problem_codes(app.catalog) == []
 
 
 def test_the_folder_plugin_passes_strict_validation():
@@ -82,7 +82,7 @@ def test_the_folder_plugin_passes_strict_validation():
 
 
 def test_the_folder_plugin_loads_clean_with_tools_notes_and_a_skill(clock):
-    assert troubles(clock.catalog) == []
+    assert problem_codes(clock.catalog) == []
     assert [*clock.catalog.plugins] == ["clock"]
     assert [*clock.catalog.tools] == ["convert_time", "current_time", "time_between"]
     assert [*clock.catalog.skills] == ["plan-across-time-zones"]

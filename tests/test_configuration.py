@@ -75,7 +75,7 @@ def say(app, name, **arguments) -> str:
     return asyncio.run(session.call(name, arguments)).text
 
 
-def troubles(app) -> list[str]:
+def problem_codes(app) -> list[str]:
     return [item.code for item in app.catalog.diagnostics if item.code != "plugin-not-enabled"]
 
 
@@ -194,7 +194,7 @@ def test_configured_values_are_never_shown(plugins, config, package, monkeypatch
         return len(token)
 
     app.register_tool(send_too, state=["token"])
-    assert sorted(troubles(app)) == ["config-unreadable", "tool-unfit"]
+    assert sorted(problem_codes(app)) == ["config-unreadable", "tool-unfit"]
     session = app.session()
     session.activate("sender")
     shown: list[Any] = [
@@ -268,7 +268,7 @@ def test_a_refresh_reads_a_new_environment_variable(plugins, monkeypatch):
     assert "fetch" not in app.catalog.tools
     app.refresh()
     assert say(app, "fetch", city="a") == "a abc 2"
-    assert troubles(app) == []
+    assert problem_codes(app) == []
 
 
 # ---- what groups require -----------------------------------------------------------------------
@@ -327,7 +327,7 @@ def test_a_required_key_may_have_its_value_from_any_place(requiring, config, mon
     app.refresh()
     assert shown(app) == both
     assert "surfing" in app.session().prompt()
-    assert troubles(app) == []
+    assert problem_codes(app) == []
     assert CANARY not in repr([app.catalog, *app.catalog.entries, app.session().prompt()])
 
 
@@ -345,12 +345,12 @@ def test_a_group_of_the_host_requires_keys_of_the_hosts_configuration(config):
     app = Satchel()
     app.create_group("web", active=True, requires=["TOKEN"])
     assert shown(app)[0] == ["basic"]
-    assert troubles(app) == ["group-unavailable"]
+    assert problem_codes(app) == ["group-unavailable"]
     (problem,) = [item for item in app.catalog.diagnostics if item.code == "group-unavailable"]
     assert "SATCHEL_HOST_TOKEN" in problem.fix
     config("host", "TOKEN=abc\n")
     app.refresh()
-    assert (shown(app)[0], troubles(app)) == (["basic", "web"], [])
+    assert (shown(app)[0], problem_codes(app)) == (["basic", "web"], [])
     app = Satchel(config={"host": {"token": "abc"}})
     app.create_group("web", active=True, requires="token")
     assert shown(app)[0] == ["basic", "web"]
@@ -435,4 +435,4 @@ def test_without_a_folder_the_file_tools_are_left_out():
     app = Satchel(entry_points=["builtin"])
     names = ["execute_python_code", "execute_shell_command", "get_today_date"]
     assert list(app.catalog.tools) == names
-    assert troubles(app) == ["tool-state-missing"] * 3
+    assert problem_codes(app) == ["tool-state-missing"] * 3

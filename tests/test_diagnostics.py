@@ -27,14 +27,14 @@ def test_a_location_is_written_as_editors_open_it(where, text):
 
 
 def test_a_diagnostic_has_place_message_and_fix():
-    found = make_diagnostic("skill-name-shape", Where("SKILL.md", 2), "odd name", "Rename it.")
-    assert str(found) == "SKILL.md:2: warning[skill-name-shape]: odd name -> Rename it."
+    diagnostic = make_diagnostic("skill-name-shape", Where("SKILL.md", 2), "odd name", "Rename it.")
+    assert str(diagnostic) == "SKILL.md:2: warning[skill-name-shape]: odd name -> Rename it."
     assert str(make_diagnostic("skill-name-shape", Where("x"), "odd")).endswith(": odd")
 
 
 def test_a_diagnostic_has_a_flat_json_shape():
-    found = make_diagnostic("yaml-invalid", Where("SKILL.md", 2, 5), "broken", "Mend it.")
-    assert json.loads(json.dumps(found.as_dict())) == {
+    diagnostic = make_diagnostic("yaml-invalid", Where("SKILL.md", 2, 5), "broken", "Mend it.")
+    assert json.loads(json.dumps(diagnostic.as_dict())) == {
         "severity": "error",
         "code": "yaml-invalid",
         "path": "SKILL.md",

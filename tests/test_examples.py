@@ -53,7 +53,7 @@ def outcome(turn):
 
 
 @pytest.mark.parametrize(
-    ("plan", "became", "found"),
+    ("plan", "expected", "document_ids"),
     [
         ("kept", {}, ["tides", "ropes"]),
         ("corrected", {"corrected": {0: ("bundle-has-web",)}}, ["tides+news"]),
@@ -71,11 +71,11 @@ def outcome(turn):
         ),
     ],
 )
-def test_each_plan_ends_as_its_name_says(take, session, plan, became, found):
+def test_each_plan_ends_as_its_name_says(take, session, plan, expected, document_ids):
     turn = take(plan)
-    assert outcome(turn) == {"corrected": {}, "pruned": {}, "rejected": {}, **became}
-    assert [item["id"] for item in session.state.get("documents", [])] == found
-    assert all(f'"id": "{name}"' in turn.prompt for name in found)
+    assert outcome(turn) == {"corrected": {}, "pruned": {}, "rejected": {}, **expected}
+    assert [item["id"] for item in session.state.get("documents", [])] == document_ids
+    assert all(f'"id": "{name}"' in turn.prompt for name in document_ids)
 
 
 def test_every_call_gets_its_result_at_its_position(take):

@@ -285,7 +285,7 @@ def test_a_version_gets_each_catalog_that_serves_it(log, write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("hook", "said"),
+    ("hook", "message"),
     [
         ("def satchel_tool(): return []", "satchel_tool"),
         ("def satchel_config_fields(): return [ConfigField(name='a b')]", "name that cannot be"),
@@ -313,13 +313,13 @@ def test_a_version_gets_each_catalog_that_serves_it(log, write, tmp_path):
     ],
 )
 def test_an_invalid_hook_result_is_reported_and_the_host_continues(
-    log, write, tmp_path, hook, said
+    log, write, tmp_path, hook, message
 ):
     write(f"@hookimpl\n{hook}\n")
     with Satchel(plugins=tmp_path) as app:
         (problem,) = problems(app)
         assert problem.code == "plugin-hook-failed"
-        assert said in problem.message
+        assert message in problem.message
 
 
 COMMAND = """
@@ -475,7 +475,7 @@ def test_functions_that_two_modules_share_are_called_once(log, tmp_path, write_p
 
 
 @pytest.mark.parametrize(
-    ("hook", "said"),
+    ("hook", "message"),
     [
         ("def satchel_startup(): pass", "satchel_startup is not marked"),
         ("@hookimpl\nasync def satchel_tools(): return []", "must not be a coroutine"),
@@ -483,11 +483,11 @@ def test_functions_that_two_modules_share_are_called_once(log, tmp_path, write_p
         ("@hookimpl\ndef satchel_prompt_sections(): return ['x' * 300_000]", "300,000 characters"),
     ],
 )
-def test_hooks_that_are_silently_wrong_are_refused(log, write, tmp_path, hook, said):
+def test_hooks_that_are_silently_wrong_are_refused(log, write, tmp_path, hook, message):
     write(hook)
     with Satchel(plugins=tmp_path) as app:
         (problem,) = problems(app)
-        assert said in problem.message
+        assert message in problem.message
 
 
 def test_changes_of_the_process_by_hooks_are_reported(log, write, tmp_path):

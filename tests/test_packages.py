@@ -79,15 +79,15 @@ def say(app):
 
 
 def plugin(app, name="acme"):
-    (found,) = [item for item in app.catalog.all_plugins if item.name == name]
-    return found
+    (entry,) = [item for item in app.catalog.all_plugins if item.name == name]
+    return entry
 
 
 def test_a_package_that_is_not_enabled_is_known_and_not_imported(acme):
-    found = plugin(Satchel())
-    assert found.state is Status.DISABLED
-    assert [item.code for item in found.diagnostics] == ["plugin-not-enabled"]
-    supply = found.supply
+    entry = plugin(Satchel())
+    assert entry.state is Status.DISABLED
+    assert [item.code for item in entry.diagnostics] == ["plugin-not-enabled"]
+    supply = entry.supply
     assert [group.name for group in supply.groups] == ["acme", "maps"]
     assert [tool.name for tool in supply.tools] == ["hello"]
     assert [field.name for field in supply.config] == ["key"]
@@ -131,8 +131,8 @@ def test_skills_of_a_package_without_a_plugin_must_be_enabled(site, enabled):
 
 def test_two_distributions_that_offer_one_name_are_both_named_and_not_used(site, acme):
     install(site, "other", points="acme = other", files=["other.py"])
-    found = Satchel(entry_points=["all"]).catalog.all_plugins
-    contested = [item for item in found if item.name == "acme"]
+    entry = Satchel(entry_points=["all"]).catalog.all_plugins
+    contested = [item for item in entry if item.name == "acme"]
     assert [item.state for item in contested] == [Status.REVOKED] * 2
     assert {str(item.diagnostics[0].code) for item in contested} == {"plugin-contested"}
     assert all("acme-tools and other" in item.diagnostics[0].message for item in contested)

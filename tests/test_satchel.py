@@ -39,7 +39,7 @@ def shown(session) -> list[str]:
     return [schema["function"]["name"] for schema in session.schemas()]
 
 
-def troubles(catalog) -> list[str]:
+def problem_codes(catalog) -> list[str]:
     """Return the problems, without those of plugins installed beside the tests."""
     return [item.code for item in catalog.diagnostics if item.code != "plugin-not-enabled"]
 
@@ -71,7 +71,7 @@ def test_nothing_on_disk_makes_it_raise(tmp_path):
     file = tmp_path / "file"
     file.write_text("no folder")
     app = Satchel(skills=[tmp_path / "missing", file], plugins=[file], entry_points=["missing"])
-    assert sorted(troubles(app.catalog)) == ["plugin-not-installed", *["source-missing"] * 2]
+    assert sorted(problem_codes(app.catalog)) == ["plugin-not-installed", *["source-missing"] * 2]
 
 
 def test_the_current_folder_may_change_without_losing_the_sources(
@@ -323,10 +323,10 @@ def test_a_group_may_claim_skills_wherever_they_come_from(tmp_path, write_skill)
 def test_a_missing_skill_of_a_group_is_reported_until_it_exists(tmp_path, write_skill):
     app = Satchel(skills=[tmp_path])
     app.create_group("papers", skills="pdf")
-    assert troubles(app.catalog) == ["plugin-group-unknown"]
+    assert problem_codes(app.catalog) == ["plugin-group-unknown"]
     write_skill(tmp_path, "pdf")
     app.refresh()
-    assert (troubles(app.catalog), seen_skills(app)) == ([], [])
+    assert (problem_codes(app.catalog), seen_skills(app)) == ([], [])
 
 
 def test_a_skill_may_be_registered_into_groups(tmp_path, write_skill):
@@ -383,7 +383,7 @@ def test_removing_a_group_removes_entries_that_are_only_in_it(tmp_path, write_sk
         "docx": ("office",),
         "md": (),
     }
-    assert troubles(catalog) == []
+    assert problem_codes(catalog) == []
 
 
 def test_a_group_of_a_folder_holds_tools_and_skills(tmp_path, write_plugin, write_skill):
@@ -402,7 +402,7 @@ def test_a_group_of_a_folder_holds_tools_and_skills(tmp_path, write_plugin, writ
     assert app.catalog.groups["maps"].skills == ("driving",)
     assert seen_skills(app) == seen_skills(app, "geo") == ["always"]
     assert seen_skills(app, "maps") == ["always", "driving"]
-    assert troubles(app.catalog) == []
+    assert problem_codes(app.catalog) == []
 
 
 def test_middleware_of_a_group_runs_for_its_tools_in_every_group():
@@ -457,7 +457,7 @@ def test_with_run_code_off_tools_are_listed_but_no_code_runs(tmp_path, write_plu
     catalog = Satchel(plugins=[tmp_path], run_code=False).catalog
     entry = catalog.tools["shout"]
     assert (entry.description, entry.group, entry.tool) == ("Say it loudly.", "loud", None)
-    assert troubles(catalog) == []
+    assert problem_codes(catalog) == []
 
 
 def test_two_plugins_may_have_helpers_of_one_name(tmp_path, write_plugin):
@@ -722,7 +722,7 @@ def test_project_folders_are_searched_only_if_the_project_is_named(
         write_skill(base / folder, name, description=f"In {base.name}.")
     app = Satchel(places=conventional_roots())
     assert sorted(app.catalog.skills) == ["one", "three", "two"]
-    assert troubles(app.catalog) == [], "well-known places may be missing"
+    assert problem_codes(app.catalog) == [], "well-known places may be missing"
     app = Satchel(places=conventional_roots(project, claude=True))
     assert sorted(app.catalog.skills) == ["five", "four", "one", "three", "two"]
     assert app.catalog.skills["two"].description == "In project.", "the project is nearer"

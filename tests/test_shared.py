@@ -178,40 +178,40 @@ def test_sessions_with_some_of_the_tools_share_all_schemas(shared):
 
 
 def test_a_memo_computes_a_value_once_for_each_key():
-    known, made = Memo(), []
+    memo, made = Memo(), []
 
     def make() -> int:
         made.append(1)
         return len(made)
 
-    assert [known.once(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
+    assert [memo.once(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
 
 
 def test_none_is_a_memoized_value():
-    known, made = Memo(), []
+    memo, made = Memo(), []
     for _ in range(2):
-        assert known.once("key", lambda: made.append(1)) is None
+        assert memo.once("key", lambda: made.append(1)) is None
     assert made == [1]
 
 
 def test_a_failed_computation_is_tried_again():
-    known = Memo()
+    memo = Memo()
     with pytest.raises(ZeroDivisionError):
-        known.once("key", lambda: 1 // 0)
-    assert known.once("key", lambda: 7) == 7
+        memo.once("key", lambda: 1 // 0)
+    assert memo.once("key", lambda: 7) == 7
 
 
 def test_a_computation_may_use_another_value():
-    known = Memo()
-    assert known.once("outer", lambda: known.once("inner", lambda: 1) + 1) == 2
-    assert known.once("inner", lambda: 9) == 1
+    memo = Memo()
+    assert memo.once("outer", lambda: memo.once("inner", lambda: 1) + 1) == 2
+    assert memo.once("inner", lambda: 9) == 1
 
 
 def test_a_memo_is_bounded():
-    known = Memo(256)
-    first = ref(known.once(0, Held))
+    memo = Memo(256)
+    first = ref(memo.once(0, Held))
     for key in range(1, 300):
-        known.once(key, Held)
+        memo.once(key, Held)
     gc.collect()
     assert first() is None
 

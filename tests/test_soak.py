@@ -166,8 +166,8 @@ def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
     # Failures are logged, each with its traceback; here there are too many to keep.
     monkeypatch.setattr(logging.getLogger("satchel.runtime"), "disabled", True)
     app = Satchel(settings=Settings(limits=Limits(cancel_grace=10)))
-    for made in (*TOOLS, blocking, drawn):
-        app.register_tool(made)
+    for function in (*TOOLS, blocking, drawn):
+        app.register_tool(function)
     app.register_middleware(passing, tool="turns")
     asyncio.run(many(app, AT_ONCE * 20, "warm"))
     objects, threads = left()
@@ -205,7 +205,7 @@ def test_a_session_of_many_calls_does_not_grow():
 def test_every_kind_of_tool_of_the_soak_can_be_called(name, monkeypatch):
     monkeypatch.setattr(logging.getLogger("satchel.runtime"), "disabled", True)
     app = Satchel(settings=Settings(limits=Limits(tool_call=0.01)))
-    for made in (*TOOLS, blocking, drawn):
-        app.register_tool(made)
+    for function in (*TOOLS, blocking, drawn):
+        app.register_tool(function)
     result = asyncio.run(app.session().call(name, {"n": 5}))
     assert isinstance(result, ToolResult)

@@ -25,8 +25,8 @@ def own(*names: str):
 
 
 def test_a_function_becomes_a_tool_with_the_options():
-    made = make_tool(greet, name="hail", description="Hail.", background=True, timeout=3)
-    assert (made.name, made.description, made.background, made.timeout) == (
+    hail_tool = make_tool(greet, name="hail", description="Hail.", background=True, timeout=3)
+    assert (hail_tool.name, hail_tool.description, hail_tool.background, hail_tool.timeout) == (
         "hail",
         "Hail.",
         True,
@@ -48,16 +48,16 @@ def test_a_value_that_is_not_a_tool_is_refused(junk):
 
 
 def test_only_names_of_the_host_are_conflicts():
-    made = make_tool(greet)
-    assert settled(made, own(), ["greet"], "raise") is made
+    hail_tool = make_tool(greet)
+    assert settled(hail_tool, own(), ["greet"], "raise") is hail_tool
     with pytest.raises(ConflictError, match="on_conflict="):
-        settled(made, own("greet"), [], "raise")
+        settled(hail_tool, own("greet"), [], "raise")
 
 
 @pytest.mark.parametrize("choice", ["override", "skip"])
 def test_override_and_skip_keep_the_name(choice):
-    made = make_tool(greet)
-    assert settled(made, own("greet"), ["greet"], choice) is made
+    hail_tool = make_tool(greet)
+    assert settled(hail_tool, own("greet"), ["greet"], choice) is hail_tool
 
 
 @pytest.mark.parametrize(
@@ -71,14 +71,14 @@ def test_override_and_skip_keep_the_name(choice):
     ],
 )
 def test_rename_uses_the_first_free_number(mine, served, name):
-    made = make_tool(greet)
-    assert settled(made, own(*mine), served, "rename").name == name
-    assert made.name == "greet"
+    hail_tool = make_tool(greet)
+    assert settled(hail_tool, own(*mine), served, "rename").name == name
+    assert hail_tool.name == "greet"
 
 
 def test_a_long_name_stays_one_that_providers_take():
-    made = make_tool(greet, name="g" * 64)
-    renamed = settled(made, own("g" * 64), [], "rename")
+    hail_tool = make_tool(greet, name="g" * 64)
+    renamed = settled(hail_tool, own("g" * 64), [], "rename")
     assert renamed.name == "g" * 62 + "_2"
 
 

@@ -57,14 +57,14 @@ def test_the_registry_is_a_live_view(app):
 
 
 def test_the_registry_contains_names_and_tools(app):
-    made = app.tools.get("alpha")
+    alpha_tool = app.tools.get("alpha")
     assert "alpha" in app.tools
-    assert made in app.tools
+    assert alpha_tool in app.tools
     assert "gamma" not in app.tools
     assert 5 not in app.tools
     assert [] not in app.tools
     app.register_tool(other_alpha, name="alpha", on_conflict="override")
-    assert made not in app.tools, "another tool has its name"
+    assert alpha_tool not in app.tools, "another tool has its name"
 
 
 def test_an_unknown_tool_is_none_or_raises_with_similar_names(app):
