@@ -28,11 +28,11 @@ LOG_LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 DESCRIBED = {"command": "command", "group": "command", tool.__name__: "tool"}
 """Decorators of functions whose docstring is shown."""
 WITHOUT_TEXT = {"compile", "TypeVar", "cast", "ParamSpec", "get", "getLogger", "NewType"}
-"""Calls whose strings are not shown."""
+"""Calls whose strings nobody reads."""
 WRAPPERS = {"one_line", "shorten", "visible", "dedent", "join", "format"}
-"""Functions that return nearly the same text as they get."""
+"""Functions of a text that return nearly the same text."""
 NO_TEXT = re.compile(r"(.*_)?(line|lineno|lines|column|where|place|limits|problems|call_id|at|len)")
-"""Names of arguments of messages that are not text."""
+"""Arguments of messages that are no text."""
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
