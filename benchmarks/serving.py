@@ -28,6 +28,7 @@ SIZES = (10, 100, 1_000)
 ERAS = {"2025-11-25": "legacy", "2026-07-28": "auto"}
 ROUNDS = 5
 TOOLS_PER_PLUGIN = 50
+HTTP = ["--http", "127.0.0.1:0", "--rate", "0"]
 EDITS = 20
 PAUSE = 0.5
 """Seconds between two edits, so that they are not debounced together."""
@@ -96,7 +97,7 @@ def written(folder: Path, size: int) -> list[str]:
         plugin(folder, f"many-{first}", "".join(TOOL.format(number=n) for n in numbers))
     plugin(folder, "one", TOOL.format(number="x"))
     (folder / "plain.py").write_text(textwrap.dedent(PLAIN))
-    return ["-m", "satchel", "serve", "--plugins", str(folder / "plugins"), "--rate", "0"]
+    return ["-m", "satchel", "serve", "--plugins", str(folder / "plugins")]
 
 
 def plugin(folder: Path, name: str, tools: str) -> None:
@@ -173,7 +174,7 @@ async def connected(setting: str, arguments: list[str], http: list[str]) -> Asyn
 async def compared(setting: str, both: tuple[list[str], list[str]], calls: int) -> None:
     """Ask both servers in turn, and print the times."""
     async with (
-        connected(setting, both[0], ["--http", "127.0.0.1:0"]) as (ours, _),
+        connected(setting, both[0], HTTP) as (ours, _),
         connected(setting, both[1], ["38765"]) as (plain, _),
     ):
         questions = {
@@ -190,7 +191,7 @@ async def edited(setting: str, ours: list[str], folder: Path) -> None:
     file = folder / "plugins" / "one" / "tools.py"
     before, times = file.read_text(), []
     async with (
-        connected(setting, ours, ["--http", "127.0.0.1:0"]) as (client, notified),
+        connected(setting, ours, HTTP) as (client, notified),
         AsyncExitStack() as stack,
     ):
         if client.protocol_version > "2026":

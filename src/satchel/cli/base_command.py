@@ -16,7 +16,7 @@ Body = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """The sources that the options name; by default the standard folders in the home folder."""
+    """The sources that the options name; by default the conventional folders in the home folder."""
 
     skills: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ class Sources:
             self.skills,
             self.plugins,
             self.entry_points,
-            places=self._standard_roots(),
+            places=self._conventional_roots(),
             project="." if self.project else None,
             run_code=run_code,
             settings=satchel.Settings(mcp_servers=servers),
@@ -47,8 +47,8 @@ class Sources:
             app.wait_for_mcp_servers()
         return app
 
-    def _standard_roots(self) -> list["satchel.SearchRoot"]:
-        """Return the standard folders; if folders are named, only those of the project."""
+    def _conventional_roots(self) -> list["satchel.SearchRoot"]:
+        """Return the conventional folders; if folders are named, only those of the project."""
         roots = satchel.conventional_roots("." if self.project else None, claude=self.claude)
         has_folders = bool(self.skills or self.plugins)
         return [root for root in roots if root.scope.name == "PROJECT" or not has_folders]
@@ -111,10 +111,10 @@ class SourcesCommand(Command):
             ),
             click.Option(
                 ["--project"], is_flag=True,
-                help="Also read, and trust, the standard folders of the current folder.",
+                help="Also read, and trust, the conventional folders of the current folder.",
             ),
             click.Option(
-                ["--claude"], is_flag=True, help="Count .claude/skills as a standard folder."
+                ["--claude"], is_flag=True, help="Count .claude/skills as a conventional folder."
             ),
         ]  # fmt: skip
 

@@ -319,7 +319,7 @@ class Installer:
 
 
 def read_catalog() -> "Catalog":
-    """Return the catalog of the standard folders, without running plugin code."""
+    """Return the catalog of the conventional folders, without running plugin code."""
     return Sources().open(run_code=False).catalog
 
 

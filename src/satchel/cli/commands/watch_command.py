@@ -47,7 +47,7 @@ def command(console: Console, sources: Sources, as_json: bool) -> None:
         summary(first, console)
         with app.watching():
             folders = one_line(", ".join((*sources.skills, *sources.plugins)))
-            console.say(f"watching {folders or 'the standard folders'}, press Ctrl-C to stop")
+            console.say(f"watching {folders or 'the conventional folders'}, press Ctrl-C to stop")
             write = _change_as_json if as_json else _change_as_text
             _follow(app, first, changes, console, write)
 
