@@ -263,7 +263,7 @@ def test_every_public_method_is_described(owner):
 
 
 def test_the_names_of_other_toolkits_are_the_same_in_docs_and_skill():
-    skill = ROOT / "skills/move-over-from-another-loader/references/names.md"
+    skill = ROOT / "skills/migrate-from-another-loader/references/names.md"
     tables = skill.read_text().partition("\n\n")[2]
     assert (ROOT / "docs/coming-from.md").read_text().endswith(tables)
 
@@ -274,6 +274,22 @@ def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#\s]+)", prose):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def anchors(page):
+    """Return the anchors of a page's headings."""
+    prose = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_to_headings(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", prose):
+        if "://" not in target:
+            linked = page.parent / target if target else page
+            assert anchor in anchors(linked), f"{target}#{anchor}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
