@@ -1,4 +1,4 @@
-"""The documentation says what is so: its Python runs, its tables and links are right."""
+"""The documentation is correct: its Python runs, its tables match the code, its links work."""
 
 import ast
 import os
@@ -33,12 +33,12 @@ BLOCK = re.compile(
 )
 
 
-def named(page):
+def page_id(page):
     return str(page.relative_to(ROOT))
 
 
-def python_of(page):
-    """Return the Python of a page as one program whose lines stand where they do in the page."""
+def page_program(page):
+    """Return the Python of a page as one program; line numbers are those of the page."""
     text = page.read_text()
     program = [""] * (text.count("\n") + 1)
     for block in BLOCK.finditer(text):
@@ -49,14 +49,14 @@ def python_of(page):
 
 
 CONVERSATION = ROOT / "docs" / "conversation.md"
-WALKED = ROOT / "docs" / "write-a-plugin.md"
+WALKTHROUGH = ROOT / "docs" / "write-a-plugin.md"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TIMED = re.compile(r"\d\d:\d\d:\d\d ")
-WITH_PYTHON = [page for page in PAGES if python_of(page).strip()]
+WITH_PYTHON = [page for page in PAGES if page_program(page).strip()]
 
 
-def rows(page, columns):
-    """Return the rows of the tables of a page that have this many columns, headings left out."""
+def table_rows(page, columns):
+    """Return the table rows of a page that have this many columns, without headings."""
     table = [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
         for line in page.read_text().splitlines()
@@ -65,10 +65,10 @@ def rows(page, columns):
     return [row for row in table if len(row) == columns]
 
 
-def ran(page, folder):
-    """Run the Python of a page in a folder, and return what it printed."""
+def run_page(page, folder):
+    """Run the Python of a page in a folder, and return its output."""
     program = folder / "page.py"
-    program.write_text(python_of(page))
+    program.write_text(page_program(page))
     done = subprocess.run(
         [sys.executable, "-W", "error", str(program)],
         cwd=folder,
@@ -82,28 +82,30 @@ def ran(page, folder):
 
 
 @pytest.mark.parametrize(
-    "page", [p for p in WITH_PYTHON if p not in {CONVERSATION, WALKED}], ids=named
+    "page", [p for p in WITH_PYTHON if p not in {CONVERSATION, WALKTHROUGH}], ids=page_id
 )
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
     for folder in ("skills", "plugins") if page.name == "README.md" else ():
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    ran(page, tmp_path)
+    run_page(page, tmp_path)
 
 
-def test_the_scripted_conversation_goes_exactly_as_its_page_prints_it(tmp_path):
+def test_the_conversation_prints_what_its_page_shows(tmp_path):
     (printed,) = re.findall(
         r"^```text\n(.*?)^```", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
     )
-    assert ran(CONVERSATION, tmp_path).replace(str(tmp_path), "FOLDER").strip() == printed.strip()
+    assert (
+        run_page(CONVERSATION, tmp_path).replace(str(tmp_path), "FOLDER").strip() == printed.strip()
+    )
 
 
-def test_the_guide_to_the_tools_is_what_its_page_shows(tmp_path):
+def test_the_tool_guide_is_what_its_page_shows(tmp_path):
     page = ROOT / "docs/how-to/write-a-tool-contract.md"
     (shown,) = re.findall(r"^```text\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    assert ran(page, tmp_path) == shown
+    assert run_page(page, tmp_path) == shown
 
 
-def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
+def test_the_conversation_uses_every_tool_that_a_session_offers():
     (script,) = re.findall(
         r"^SCRIPT = \[\n(.*?)^\]", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
     )
@@ -117,11 +119,11 @@ def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
     ]
 
 
-class Walk:
-    """A page that is done as a reader does it: files are written, commands are typed.
+class Walkthrough:
+    """Follow a page as a reader does: write the files, run the commands.
 
-    A block that begins with a comment is the file of that name. Of what a command prints, each
-    line that the page shows must come, in that order; times and durations may be others.
+    A block that starts with a comment is the file of that name. A command must print every line
+    that the page shows, in that order. Times and durations may differ.
     """
 
     def __init__(self, folder, home):
@@ -158,7 +160,7 @@ class Walk:
             if command.startswith("satchel watch"):
                 self.leave_running(command)
                 self.await_lines(shown)
-            elif any(map(TIMED.match, shown)):  # the watch tells it
+            elif any(map(TIMED.match, shown)):  # the watch prints it
                 self.run(command)
                 self.await_lines(shown)
             else:
@@ -209,48 +211,48 @@ class Walk:
 
 
 def steady(line):
-    """Take out of a line what is another each time."""
+    """Replace times and durations in a line."""
     line = TIMED.sub("TIME ", line)
     return re.sub(r"\(\d+ ms\)|in \d+\.\d+s", "DURATION", line).rstrip()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the page uses GNU sed")
-def test_the_plugin_is_written_in_ten_minutes_as_its_page_says(tmp_path):
+def test_the_plugin_walkthrough_prints_what_its_page_shows(tmp_path):
     home, folder = tmp_path / "home", tmp_path / "here"
     home.mkdir()
     folder.mkdir()
-    Walk(folder, home).do(WALKED)
+    Walkthrough(folder, home).do(WALKTHROUGH)
 
 
-def test_pages_with_python_are_found():
+def test_pages_with_python_are_collected():
     assert {"README.md", "docs/tutorial.md", "skills/write-a-plugin/SKILL.md"} <= set(
-        map(named, WITH_PYTHON)
+        map(page_id, WITH_PYTHON)
     )
 
 
-def test_every_code_stands_in_the_table_of_diagnostics_as_it_is():
-    table = rows(ROOT / "docs/reference/diagnostics.md", 5)
+def test_the_table_of_diagnostics_lists_every_rule():
+    table = table_rows(ROOT / "docs/reference/diagnostics.md", 5)
     assert [row[:4] for row in table] == [
         [f"`{code}`", rule.loading, rule.strict, rule.meaning] for code, rule in RULES.items()
     ]
 
 
-def test_the_skill_that_explains_codes_says_the_same_as_the_table():
-    table = rows(ROOT / "docs/reference/diagnostics.md", 5)
+def test_the_skill_with_diagnostic_codes_matches_the_table():
+    table = table_rows(ROOT / "docs/reference/diagnostics.md", 5)
     skill = ROOT / "skills/find-out-why-it-did-not-load/references/codes.md"
-    assert rows(skill, 3) == [[code, meaning, mend] for code, _, _, meaning, mend in table]
+    assert table_rows(skill, 3) == [[code, meaning, fix] for code, _, _, meaning, fix in table]
 
 
-def test_codes_that_pages_mention_exist():
+def test_pages_mention_only_existing_codes():
     kinds = "yaml|skill|source|plugin|tool|config|watcher|contract|prompt|mcp"
     for page in PAGES:
         mentioned = set(re.findall(rf"`((?:{kinds})-[a-z0-9-]+)`", page.read_text()))
         assert mentioned <= RULES.keys(), page
 
 
-def test_every_public_name_has_its_contract():
-    names = [row[0].strip("`") for row in rows(ROOT / "docs/reference/python.md", 2)]
+def test_every_public_name_is_described():
+    names = [row[0].strip("`") for row in table_rows(ROOT / "docs/reference/python.md", 2)]
     assert names[: len(satchel.__all__)] == satchel.__all__
 
 
@@ -262,13 +264,13 @@ def test_every_public_method_is_described(owner):
     assert [name for name in public if f"`{name}" not in text and f" {name}(" not in text] == []
 
 
-def test_the_names_of_other_toolkits_are_the_same_in_docs_and_skill():
+def test_the_migration_tables_match_in_docs_and_skill():
     skill = ROOT / "skills/migrate-from-another-loader/references/names.md"
     tables = skill.read_text().partition("\n\n")[2]
     assert (ROOT / "docs/coming-from.md").read_text().endswith(tables)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_links_lead_to_files(page):
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#\s]+)", prose):
@@ -283,7 +285,7 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_links_lead_to_headings(page):
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", prose):
@@ -292,12 +294,12 @@ def test_links_lead_to_headings(page):
             assert anchor in anchors(linked), f"{target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_pages_name_no_machine(page):
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_pages_contain_no_machine_path(page):
     assert not re.search(r"(?<![\w~.])/(?:work|home|root|Users|tmp)/", page.read_text())
 
 
-def test_limits_in_the_skill_format_are_those_of_the_code():
+def test_the_skill_format_states_the_limits_of_the_code():
     text = (ROOT / "docs/reference/skill-format.md").read_text()
     limits = Limits()
     for number in (limits.description_shown, limits.description_accepted, limits.find_folders):
@@ -331,11 +333,11 @@ def test_the_examples_in_the_readme_are_few_and_short():
 
 
 def test_every_option_of_a_tool_is_described():
-    described = {row[0].strip("`") for row in rows(ROOT / "docs/reference/tools.md", 3)}
+    described = {row[0].strip("`") for row in table_rows(ROOT / "docs/reference/tools.md", 3)}
     assert described >= ToolOptions.__optional_keys__
 
 
-def test_every_error_code_is_described_and_no_other():
+def test_exactly_the_used_error_codes_are_described():
     source = "\n".join(path.read_text() for path in (ROOT / "src/satchel").rglob("*.py"))
     used = set(re.findall(r"""(?:failure\(\s*|error_code=)"([a-z_]+)\"""", source))
     used |= set(re.findall(r"""= "([a-z_]+)"\n\"{3}The `error_code`""", source))
@@ -350,7 +352,7 @@ def test_every_error_code_is_described_and_no_other():
         ("executors", ["CircuitBreaker", "Concurrent", "RateLimited", "Sequential"]),
     ],
 )
-def test_every_layer_and_every_executor_is_described(page, names):
+def test_every_middleware_and_executor_is_described(page, names):
     text = (ROOT / f"docs/reference/{page}.md").read_text()
     assert set(names) <= set(re.findall(r"\w+", text))
     assert set(names) <= {*executors.__all__, *middleware.__all__}
@@ -358,7 +360,7 @@ def test_every_layer_and_every_executor_is_described(page, names):
 
 def test_every_dialect_is_described():
     page = ROOT / "docs/how-to/send-tools-to-a-provider.md"
-    assert [row[0].strip("`") for row in rows(page, 3)] == list(DIALECTS)
+    assert [row[0].strip("`") for row in table_rows(page, 3)] == list(DIALECTS)
 
 
 def test_every_built_in_tool_is_described():
