@@ -1,4 +1,4 @@
-"""The documentation is correct: its Python runs, its tables match the code, its links work."""
+"""The documentation is true: its Python runs, and its tables and links are right."""
 
 import ast
 import os
@@ -33,12 +33,12 @@ BLOCK = re.compile(
 )
 
 
-def page_id(page):
+def page_name(page):
     return str(page.relative_to(ROOT))
 
 
-def page_program(page):
-    """Return the Python of a page as one program; line numbers are those of the page."""
+def python_of(page):
+    """Return the Python of a page as one program, with the line numbers of the page."""
     text = page.read_text()
     program = [""] * (text.count("\n") + 1)
     for block in BLOCK.finditer(text):
@@ -49,14 +49,14 @@ def page_program(page):
 
 
 CONVERSATION = ROOT / "docs" / "conversation.md"
-WALKTHROUGH = ROOT / "docs" / "write-a-plugin.md"
+PLUGIN_GUIDE = ROOT / "docs" / "write-a-plugin.md"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TIMED = re.compile(r"\d\d:\d\d:\d\d ")
-WITH_PYTHON = [page for page in PAGES if page_program(page).strip()]
+WITH_PYTHON = [page for page in PAGES if python_of(page).strip()]
 
 
-def table_rows(page, columns):
-    """Return the table rows of a page that have this many columns, without headings."""
+def rows(page, columns):
+    """Return the rows with this many columns in the tables of a page, without headings."""
     table = [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
         for line in page.read_text().splitlines()
@@ -65,10 +65,10 @@ def table_rows(page, columns):
     return [row for row in table if len(row) == columns]
 
 
-def run_page(page, folder):
-    """Run the Python of a page in a folder, and return its output."""
+def run_python(page, folder):
+    """Run the Python of a page in a folder, and return what it printed."""
     program = folder / "page.py"
-    program.write_text(page_program(page))
+    program.write_text(python_of(page))
     done = subprocess.run(
         [sys.executable, "-W", "error", str(program)],
         cwd=folder,
@@ -82,30 +82,31 @@ def run_page(page, folder):
 
 
 @pytest.mark.parametrize(
-    "page", [p for p in WITH_PYTHON if p not in {CONVERSATION, WALKTHROUGH}], ids=page_id
+    "page", [p for p in WITH_PYTHON if p not in {CONVERSATION, PLUGIN_GUIDE}], ids=page_name
 )
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
     for folder in ("skills", "plugins") if page.name == "README.md" else ():
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    run_page(page, tmp_path)
+    run_python(page, tmp_path)
 
 
-def test_the_conversation_prints_what_its_page_shows(tmp_path):
+def test_the_scripted_conversation_goes_exactly_as_its_page_prints_it(tmp_path):
     (printed,) = re.findall(
         r"^```text\n(.*?)^```", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
     )
     assert (
-        run_page(CONVERSATION, tmp_path).replace(str(tmp_path), "FOLDER").strip() == printed.strip()
+        run_python(CONVERSATION, tmp_path).replace(str(tmp_path), "FOLDER").strip()
+        == printed.strip()
     )
 
 
-def test_the_tool_guide_is_what_its_page_shows(tmp_path):
+def test_the_tool_guide_is_as_its_page_shows(tmp_path):
     page = ROOT / "docs/how-to/write-a-tool-contract.md"
     (shown,) = re.findall(r"^```text\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    assert run_page(page, tmp_path) == shown
+    assert run_python(page, tmp_path) == shown
 
 
-def test_the_conversation_uses_every_tool_that_a_session_offers():
+def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
     (script,) = re.findall(
         r"^SCRIPT = \[\n(.*?)^\]", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
     )
@@ -119,11 +120,11 @@ def test_the_conversation_uses_every_tool_that_a_session_offers():
     ]
 
 
-class Walkthrough:
-    """Follow a page as a reader does: write the files, run the commands.
+class Walk:
+    """Follows a page as a reader does: writes its files and types its commands.
 
-    A block that starts with a comment is the file of that name. A command must print every line
-    that the page shows, in that order. Times and durations may differ.
+    A block that begins with a comment is the file of that name. A command must print each line that
+    the page shows, in that order; times and durations may differ.
     """
 
     def __init__(self, folder, home):
@@ -211,40 +212,40 @@ class Walkthrough:
 
 
 def steady(line):
-    """Replace times and durations in a line."""
+    """Return a line without its times and durations."""
     line = TIMED.sub("TIME ", line)
     return re.sub(r"\(\d+ ms\)|in \d+\.\d+s", "DURATION", line).rstrip()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the page uses GNU sed")
-def test_the_plugin_walkthrough_prints_what_its_page_shows(tmp_path):
+def test_the_plugin_is_written_in_ten_minutes_as_its_page_says(tmp_path):
     home, folder = tmp_path / "home", tmp_path / "here"
     home.mkdir()
     folder.mkdir()
-    Walkthrough(folder, home).do(WALKTHROUGH)
+    Walk(folder, home).do(PLUGIN_GUIDE)
 
 
-def test_pages_with_python_are_collected():
+def test_pages_with_python_are_found():
     assert {"README.md", "docs/tutorial.md", "skills/write-a-plugin/SKILL.md"} <= set(
-        map(page_id, WITH_PYTHON)
+        map(page_name, WITH_PYTHON)
     )
 
 
-def test_the_table_of_diagnostics_lists_every_rule():
-    table = table_rows(ROOT / "docs/reference/diagnostics.md", 5)
+def test_the_table_of_diagnostics_has_every_code():
+    table = rows(ROOT / "docs/reference/diagnostics.md", 5)
     assert [row[:4] for row in table] == [
         [f"`{code}`", rule.loading, rule.strict, rule.meaning] for code, rule in RULES.items()
     ]
 
 
-def test_the_skill_with_diagnostic_codes_matches_the_table():
-    table = table_rows(ROOT / "docs/reference/diagnostics.md", 5)
+def test_the_skill_that_explains_codes_says_the_same_as_the_table():
+    table = rows(ROOT / "docs/reference/diagnostics.md", 5)
     skill = ROOT / "skills/find-out-why-it-did-not-load/references/codes.md"
-    assert table_rows(skill, 3) == [[code, meaning, fix] for code, _, _, meaning, fix in table]
+    assert rows(skill, 3) == [[code, meaning, fix] for code, _, _, meaning, fix in table]
 
 
-def test_pages_mention_only_existing_codes():
+def test_diagnostic_codes_on_pages_exist():
     kinds = "yaml|skill|source|plugin|tool|config|watcher|contract|prompt|mcp"
     for page in PAGES:
         mentioned = set(re.findall(rf"`((?:{kinds})-[a-z0-9-]+)`", page.read_text()))
@@ -252,7 +253,7 @@ def test_pages_mention_only_existing_codes():
 
 
 def test_every_public_name_is_described():
-    names = [row[0].strip("`") for row in table_rows(ROOT / "docs/reference/python.md", 2)]
+    names = [row[0].strip("`") for row in rows(ROOT / "docs/reference/python.md", 2)]
     assert names[: len(satchel.__all__)] == satchel.__all__
 
 
@@ -264,14 +265,14 @@ def test_every_public_method_is_described(owner):
     assert [name for name in public if f"`{name}" not in text and f" {name}(" not in text] == []
 
 
-def test_the_migration_tables_match_in_docs_and_skill():
+def test_the_names_of_other_libraries_are_the_same_in_docs_and_skill():
     skill = ROOT / "skills/migrate-from-another-loader/references/names.md"
     tables = skill.read_text().partition("\n\n")[2]
     assert (ROOT / "docs/coming-from.md").read_text().endswith(tables)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_links_lead_to_files(page):
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_of_a_page_lead_to_existing_files(page):
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#\s]+)", prose):
         if "://" not in target:
@@ -285,8 +286,8 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
-def test_links_lead_to_headings(page):
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_of_a_page_lead_to_existing_headings(page):
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", prose):
         if "://" not in target:
@@ -294,12 +295,12 @@ def test_links_lead_to_headings(page):
             assert anchor in anchors(linked), f"{target}#{anchor}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_pages_contain_no_machine_path(page):
     assert not re.search(r"(?<![\w~.])/(?:work|home|root|Users|tmp)/", page.read_text())
 
 
-def test_the_skill_format_states_the_limits_of_the_code():
+def test_limits_in_the_skill_format_are_those_of_the_code():
     text = (ROOT / "docs/reference/skill-format.md").read_text()
     limits = Limits()
     for number in (limits.description_shown, limits.description_accepted, limits.find_folders):
@@ -308,7 +309,7 @@ def test_the_skill_format_states_the_limits_of_the_code():
     assert "six levels" in text
 
 
-def test_the_architecture_names_every_package_and_top_level_module():
+def test_the_architecture_page_names_every_package():
     text = (ROOT / "docs/ARCHITECTURE.md").read_text()
     source = ROOT / "src/satchel"
     packages = {f"{path.name}/" for path in source.iterdir() if (path / "__init__.py").exists()}
@@ -316,7 +317,7 @@ def test_the_architecture_names_every_package_and_top_level_module():
     assert {name for name in packages | modules if name not in text} == set()
 
 
-def test_every_path_in_the_architecture_exists():
+def test_every_path_on_the_architecture_page_exists():
     text = (ROOT / "docs/ARCHITECTURE.md").read_text()
     paths = set(re.findall(r"`([a-z_/]+\.(?:py|toml)|[a-z_/]+/)`", text))
     assert len(paths) > 40
@@ -333,11 +334,11 @@ def test_the_examples_in_the_readme_are_few_and_short():
 
 
 def test_every_option_of_a_tool_is_described():
-    described = {row[0].strip("`") for row in table_rows(ROOT / "docs/reference/tools.md", 3)}
+    described = {row[0].strip("`") for row in rows(ROOT / "docs/reference/tools.md", 3)}
     assert described >= ToolOptions.__optional_keys__
 
 
-def test_exactly_the_used_error_codes_are_described():
+def test_every_error_code_is_described_and_no_other():
     source = "\n".join(path.read_text() for path in (ROOT / "src/satchel").rglob("*.py"))
     used = set(re.findall(r"""(?:failure\(\s*|error_code=)"([a-z_]+)\"""", source))
     used |= set(re.findall(r"""= "([a-z_]+)"\n\"{3}The `error_code`""", source))
@@ -352,7 +353,7 @@ def test_exactly_the_used_error_codes_are_described():
         ("executors", ["CircuitBreaker", "Concurrent", "RateLimited", "Sequential"]),
     ],
 )
-def test_every_middleware_and_executor_is_described(page, names):
+def test_every_middleware_and_every_executor_is_described(page, names):
     text = (ROOT / f"docs/reference/{page}.md").read_text()
     assert set(names) <= set(re.findall(r"\w+", text))
     assert set(names) <= {*executors.__all__, *middleware.__all__}
@@ -360,7 +361,7 @@ def test_every_middleware_and_executor_is_described(page, names):
 
 def test_every_dialect_is_described():
     page = ROOT / "docs/how-to/send-tools-to-a-provider.md"
-    assert [row[0].strip("`") for row in table_rows(page, 3)] == list(DIALECTS)
+    assert [row[0].strip("`") for row in rows(page, 3)] == list(DIALECTS)
 
 
 def test_every_built_in_tool_is_described():

@@ -72,12 +72,12 @@ def test_odd_names_of_real_skills_are_safe(name):
         ("a/", "part"),
     ],
 )
-def test_a_name_that_could_pass_for_something_else_is_unsafe(name, word):
+def test_a_name_that_resembles_something_else_is_unsafe(name, word):
     assert word in unsafe_name_fault(name)
 
 
 @given(st.text())
-def test_a_safe_name_is_shown_just_as_it_is_and_passes_for_none_of_the_format(name):
+def test_a_safe_name_is_shown_unchanged(name):
     if not unsafe_name_fault(name):
         assert one_line(name) == name
         folded = unicodedata.normalize("NFKC", name)
@@ -88,7 +88,7 @@ def test_a_safe_name_is_shown_just_as_it_is_and_passes_for_none_of_the_format(na
     ("name", "tidy"),
     [("cafe\u0301", "café"), (" a \t\n b\xa0\u3000c ", "a b c"), ("Office™", "Office™"), (" ", "")],
 )
-def test_a_tidy_name_has_single_blanks_and_composed_letters(name, tidy):
+def test_a_normalized_name_has_single_spaces_and_composed_letters(name, tidy):
     assert tidy_name(name) == tidy
 
 
@@ -122,16 +122,16 @@ def test_a_plugin_name_looks_like_one_of_a_package(name):
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", ".a", "a/b", "a b", "a\n", "é", "x" * 65])
-def test_anything_else_is_no_plugin_name(name):
+def test_any_other_plugin_name_is_invalid(name):
     assert plugin_name_fault(name)
 
 
-def test_the_name_of_the_group_that_is_always_active_is_kept():
+def test_the_name_basic_is_reserved():
     assert plugin_name_fault("basic") == "is kept for the group that is always active"
     assert plugin_name_fault("basics") == ""
 
 
-def test_near_misses_come_likeliest_first_and_in_the_case_that_is_known():
+def test_similar_names_come_likeliest_first_in_their_own_case():
     known = ["Forecast", "forecasts", "broadcast", "geocode", "forest"]
     assert near_misses("FORECAST", known)[0] == "Forecast"
     assert len(near_misses("forecast", known)) == 3
@@ -139,7 +139,7 @@ def test_near_misses_come_likeliest_first_and_in_the_case_that_is_known():
     assert near_misses("xyz", known) == ()
 
 
-def test_near_misses_do_not_depend_on_the_order_of_what_is_known():
+def test_similar_names_do_not_depend_on_the_order_of_names():
     assert near_misses("ab", ["AB", "ab"]) == near_misses("ab", ["ab", "AB"])
 
 
@@ -155,12 +155,12 @@ def test_near_misses_do_not_depend_on_the_order_of_what_is_known():
         (iter(["maps"]), ("maps",)),
     ],
 )
-def test_groups_are_named_by_one_text_or_several_each_once(given, names):
+def test_groups_are_one_string_or_several_each_once(given, names):
     assert group_names(given) == names
 
 
 @pytest.mark.parametrize("given", [7, 1.5, True, object(), [7], ["maps", None], b"maps"])
-def test_what_is_no_text_names_no_group(given):
+def test_a_group_name_must_be_a_string(given):
     with pytest.raises(DefinitionError, match="named by text"):
         group_names(given)
 

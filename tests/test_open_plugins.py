@@ -24,7 +24,7 @@ from satchel.sources import NAMESPACE, RootKind, scan_plugins, search_root
 PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
 ALONE = Settings(mcp_servers=False)
-"""Servers are known, and not started."""
+"""Servers are known, but not started."""
 STDIO = {"type": "stdio", "command": "server"}
 TOOL = """
 from satchel import tool
@@ -64,7 +64,7 @@ def write_servers(folder: Path, servers) -> None:
 
 @pytest.fixture
 def catalog(plugins):
-    """Load everything there is."""
+    """Load all plugins."""
     return lambda **named: Satchel(settings=ALONE, plugins=[plugins], **named).catalog
 
 
@@ -117,7 +117,7 @@ def test_4_1_a_manifest_that_leads_out_rejects_the_plugin(plugins, catalog, writ
     assert found.skills == {}
 
 
-def test_4_1_skills_that_lead_out_are_invalid_and_servers_go_on(
+def test_4_1_skills_that_lead_out_are_invalid_and_servers_are_served(
     tmp_path, catalog, write, write_skill
 ):
     folder = write(servers={"a": STDIO})
@@ -129,7 +129,7 @@ def test_4_1_skills_that_lead_out_are_invalid_and_servers_go_on(
     assert [item.code for item in found.source_diagnostics] == ["source-link-outside"]
 
 
-def test_4_1_servers_that_lead_out_are_invalid_and_skills_go_on(tmp_path, catalog, write):
+def test_4_1_servers_that_lead_out_are_invalid_and_skills_are_served(tmp_path, catalog, write):
     folder = write(servers={"a": STDIO})
     (folder / "mcp.json").rename(tmp_path / "mcp.json")
     (folder / "mcp.json").symlink_to(tmp_path / "mcp.json")
@@ -139,7 +139,7 @@ def test_4_1_servers_that_lead_out_are_invalid_and_skills_go_on(tmp_path, catalo
 
 
 @pytest.mark.parametrize("what", ["folder", "file"])
-def test_4_1_a_skill_that_leads_out_is_skipped_and_the_others_go_on(
+def test_4_1_a_skill_that_leads_out_is_skipped_and_the_others_are_served(
     tmp_path, catalog, write, write_skill, what
 ):
     folder = write()
@@ -168,7 +168,7 @@ def test_4_1_a_skill_that_leads_out_is_skipped_and_the_others_go_on(
         {"cwd": "./a\0"},
     ],
 )
-def test_4_1_a_server_that_leads_out_is_skipped_and_the_others_go_on(
+def test_4_1_a_server_that_leads_out_is_skipped_and_the_others_are_served(
     tmp_path, catalog, write, wrong
 ):
     folder = write(servers={"bad": STDIO | wrong, "good": STDIO})
@@ -207,7 +207,7 @@ def test_5_1_a_folder_with_a_plugin_json_is_a_plugin(catalog, write):
     assert entry.diagnostics == ()
 
 
-def test_5_1_no_other_file_has_a_say_in_what_plugin_json_tells(plugins, catalog, write):
+def test_5_1_no_other_file_changes_what_plugin_json_declares(plugins, catalog, write):
     folder = write(version="1")
     (folder / "toolkit.yaml").write_text("name: other\nversion: 2\nnotes: Hi.\n")
     (folder / "tools.py").write_text(TOOL)
@@ -235,9 +235,7 @@ def test_5_1_no_other_file_has_a_say_in_what_plugin_json_tells(plugins, catalog,
         json.dumps({"$schema": PLUGIN_SCHEMA, "name": "demo", "extensions": {"a": 1}}),
     ],
 )
-def test_5_2_a_fatal_manifest_rejects_the_plugin_with_all_it_would_bring(
-    plugins, catalog, write, manifest
-):
+def test_5_2_a_fatal_manifest_rejects_the_whole_plugin(plugins, catalog, write, manifest):
     folder = write(manifest=manifest, servers={"a": STDIO})
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "tools.py").write_text("open(__file__ + '.ran', 'w')\n" + TOOL)
@@ -265,7 +263,7 @@ def test_5_2_and_7_2_1_nothing_is_fetched(catalog, write, monkeypatch):
     assert server_names(catalog().plugins["demo"]) == ["a"]
 
 
-def test_5_5_a_name_that_we_keep_for_ourselves_is_a_plugins_all_the_same(catalog, write):
+def test_5_5_a_name_that_satchel_reserves_is_valid_for_a_plugin(catalog, write):
     folder = write("basic")
     assert list(catalog().skills) == ["use-basic"]
     (folder / NAMESPACE).mkdir()
@@ -288,7 +286,7 @@ def test_6_1_components_are_where_the_format_says_whatever_the_manifest_says(
     assert (list(found.skills), found.plugins["demo"].servers) == (["use-demo"], ())
 
 
-def test_6_2_a_missing_location_is_no_error(plugins, catalog):
+def test_6_2_a_missing_location_is_not_an_error(plugins, catalog):
     (plugins / "demo").mkdir()
     manifest = {"$schema": PLUGIN_SCHEMA, "name": "demo"}
     (plugins / "demo" / "plugin.json").write_text(json.dumps(manifest))
@@ -297,7 +295,9 @@ def test_6_2_a_missing_location_is_no_error(plugins, catalog):
 
 
 @pytest.mark.parametrize("kind", ["file", "dangling", "fifo"])
-def test_6_2_skills_that_are_no_folder_are_invalid_and_servers_go_on(plugins, catalog, write, kind):
+def test_6_2_skills_that_are_not_a_folder_are_invalid_and_servers_are_served(
+    plugins, catalog, write, kind
+):
     folder = write(servers={"a": STDIO})
     path = folder / "skills"
     path.rename(folder / "was")
@@ -312,7 +312,7 @@ def test_6_2_skills_that_are_no_folder_are_invalid_and_servers_go_on(plugins, ca
 
 
 @pytest.mark.parametrize("kind", ["folder", "dangling", "fifo"])
-def test_6_2_servers_that_are_no_file_are_invalid_and_skills_go_on(catalog, write, kind):
+def test_6_2_servers_that_are_not_a_file_are_invalid_and_skills_are_served(catalog, write, kind):
     path = write() / "mcp.json"
     {
         "folder": path.mkdir,
@@ -371,7 +371,7 @@ def test_7_1_what_the_format_does_not_forbid_is_served(catalog, write, write_ski
     assert sorted(catalog().skills) == ["more", "use-demo"]
 
 
-def test_7_1_a_skill_md_that_is_no_file_makes_no_skill(catalog, write):
+def test_7_1_a_skill_md_that_is_not_a_file_is_not_a_skill(catalog, write):
     (write() / "skills" / "odd" / "SKILL.md").mkdir(parents=True)
     assert list(catalog().skills) == ["use-demo"]
 
@@ -412,7 +412,7 @@ def test_7_2_2_an_invalid_server_is_skipped_and_reported(catalog, write):
 # ---- 8 Client extensions ------------------------------------------------------------------
 
 
-def test_8_2_our_part_lies_in_the_folder_of_our_namespace(plugins, write):
+def test_8_2_the_extension_is_in_the_folder_of_its_namespace(plugins, write):
     folder = write(description="Greets.")
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "toolkit.yaml").write_text("active: true\nnotes: Be kind.\n")
@@ -426,7 +426,7 @@ def test_8_2_our_part_lies_in_the_folder_of_our_namespace(plugins, write):
     assert app.catalog.tools["greet"].path == str(folder / NAMESPACE / "tools.py")
 
 
-def test_8_2_our_part_needs_no_manifest_and_sees_no_code_beside_it(plugins, catalog, write):
+def test_8_2_the_extension_needs_no_manifest_and_sees_no_code_beside_it(plugins, catalog, write):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
@@ -435,14 +435,14 @@ def test_8_2_our_part_needs_no_manifest_and_sees_no_code_beside_it(plugins, cata
     assert (list(found.tools), found.plugins["demo"].diagnostics) == (["greet"], ())
 
 
-def test_8_1_data_of_ours_in_the_manifest_is_reported_and_that_of_others_is_not(catalog, write):
+def test_8_1_only_our_own_extension_data_in_the_manifest_is_reported(catalog, write):
     write(extensions={NAMESPACE: {"notes": "n"}, "com.example.client": {"notes": 3}})
     entry = catalog().plugins["demo"]
     assert (codes(entry), entry.state) == (["plugin-field-unknown"], "ok")
     assert NAMESPACE in entry.diagnostics[0].message
 
 
-def test_8_2_the_folders_of_others_are_not_looked_into(catalog, write):
+def test_8_2_folders_of_other_namespaces_are_not_read(catalog, write):
     folder = write()
     (folder / "com.example.client" / "skills" / "x").mkdir(parents=True)
     (folder / "com.example.client" / "tools.py").write_text("raise RuntimeError")
@@ -462,7 +462,7 @@ def test_8_2_the_folders_of_others_are_not_looked_into(catalog, write):
         ("tools.py", "raise SystemExit(3)\n", "plugin-import-failed"),
     ],
 )
-def test_11_3_what_is_broken_in_our_part_takes_nothing_else_along(catalog, write, file, text, code):
+def test_11_3_a_broken_extension_disables_nothing_else(catalog, write, file, text, code):
     folder = write(servers={"a": STDIO})
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
@@ -498,7 +498,7 @@ def test_11_3_parts_that_the_format_does_not_know_are_ignored(catalog, write):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """A folder with a good plugin, beside which anything may happen."""
+    """A folder with a good plugin, beside which the tests write broken ones."""
     folder = tmp_path_factory.mktemp("world")
     (folder / "good").mkdir()
     manifest = {"$schema": PLUGIN_SCHEMA, "name": "good"}
@@ -509,7 +509,7 @@ def world(tmp_path_factory):
 @pytest.mark.parametrize("file", ["plugin.json", ".claude-plugin/plugin.json", "mcp.json"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary() | st.text().map(lambda text: json.dumps({"name": text}).encode()))
-def test_no_bytes_raise_and_none_take_another_plugin_along(world, file, data):
+def test_no_bytes_raise_or_affect_another_plugin(world, file, data):
     path = world / "bad" / file
     path.parent.mkdir(parents=True, exist_ok=True)
     if file == "mcp.json":
@@ -544,7 +544,7 @@ def test_a_large_tree_beside_the_manifest_is_not_read(catalog, write):
     assert catalog().plugins["demo"].diagnostics == ()
 
 
-def test_a_large_tree_in_our_own_folder_costs_at_most_our_part(catalog, write):
+def test_a_large_tree_in_the_extension_disables_at_most_the_extension(catalog, write):
     folder = write(servers={"a": STDIO})
     for name in ("a.md", "b.txt"):
         (folder / NAMESPACE / name).mkdir(parents=True)
@@ -563,7 +563,7 @@ def test_a_large_tree_in_our_own_folder_costs_at_most_our_part(catalog, write):
     assert codes(entry) == ["source-too-many", "mcp-not-started"]
 
 
-def test_large_data_beside_our_code_is_no_code(catalog, write):
+def test_large_data_beside_the_code_is_not_code(catalog, write):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
@@ -572,7 +572,7 @@ def test_large_data_beside_our_code_is_no_code(catalog, write):
     assert (list(catalog().tools), codes(catalog().plugins["demo"])) == (["greet"], [])
 
 
-def test_a_folder_of_ours_without_code_makes_no_group(catalog, write):
+def test_an_extension_without_code_is_not_a_group(catalog, write):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "README.md").write_text("For authors.")
@@ -586,7 +586,7 @@ def test_a_folder_of_ours_without_code_makes_no_group(catalog, write):
         ("tools.py", TOOL + "def f(:\n"),
     ],
 )
-def test_of_our_part_with_an_error_nothing_is_listed_that_will_not_be(plugins, write, file, text):
+def test_a_broken_extension_lists_nothing_that_is_not_served(plugins, write, file, text):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "toolkit.yaml").write_text("notes: guide.md\ngroups: {more: {}}\n")
@@ -598,7 +598,7 @@ def test_of_our_part_with_an_error_nothing_is_listed_that_will_not_be(plugins, w
     assert (found.manifest.groups, found.manifest.notes) == ((), "")
 
 
-def test_everything_that_is_wrong_in_our_part_is_told_at_once(catalog, write):
+def test_all_errors_of_the_extension_are_reported_at_once(catalog, write):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "toolkit.yaml").write_text("active: maybe\nnotes: gone.md\n")
@@ -607,7 +607,7 @@ def test_everything_that_is_wrong_in_our_part_is_told_at_once(catalog, write):
     assert found == [("plugin-field-type", 1), ("plugin-field-type", 2), ("plugin-syntax", 1)]
 
 
-def test_a_server_that_leads_out_is_told_on_its_line(catalog, write):
+def test_a_server_that_leads_out_is_reported_on_its_line(catalog, write):
     folder = write()
     server = '{"type": "stdio",\n"command": "x",\n"cwd": "./.."}'
     (folder / "mcp.json").write_text(
@@ -617,7 +617,7 @@ def test_a_server_that_leads_out_is_told_on_its_line(catalog, write):
     assert (problem.code, problem.where.line) == ("mcp-server-invalid", 5)
 
 
-def test_what_lies_where_nobody_looks_for_it_is_told(catalog, write):
+def test_misplaced_files_are_reported(catalog, write):
     folder = write()
     (folder / ".mcp.json").write_text("{}")
     (folder / "tools.py").write_text("X = 1")
@@ -656,7 +656,7 @@ def bundle(plugins, write_skill):
     return bundle
 
 
-def test_a_bundle_brings_its_skills_and_says_what_it_is(catalog, bundle):
+def test_a_bundle_provides_its_skills_and_metadata(catalog, bundle):
     bundle(version="2.0", description="d", author={"name": "A"}, keywords=["k"], category="c")
     found = catalog()
     entry = found.plugins["demo"]
@@ -664,7 +664,7 @@ def test_a_bundle_brings_its_skills_and_says_what_it_is(catalog, bundle):
     assert (list(found.skills), "demo" in found.groups) == (["use-demo"], False)
 
 
-def test_whatever_else_a_bundle_has_is_ignored_and_said_once(catalog, bundle):
+def test_other_parts_of_a_bundle_are_ignored_and_reported_once(catalog, bundle):
     folder = bundle(hooks="./h.json", channels=[])
     for name in ("commands", "agents", "hooks"):
         (folder / name).mkdir()
@@ -708,7 +708,7 @@ def test_a_bundle_may_name_its_servers_in_the_manifest(catalog, bundle):
     assert commands == {"a": "second", "b": "b", "c": "c"}
 
 
-def test_numbers_and_switches_become_text_as_processes_and_requests_have_them(catalog, bundle):
+def test_numbers_and_booleans_of_servers_become_text(catalog, bundle):
     bundle(
         {
             "a": {
@@ -725,14 +725,14 @@ def test_numbers_and_switches_become_text_as_processes_and_requests_have_them(ca
 
 
 @pytest.mark.parametrize("wrong", [{"args": [[]]}, {"args": {}}, {"env": 3}, {"env": {"A": {}}}])
-def test_what_cannot_be_text_takes_its_server_out_and_is_told(catalog, bundle, wrong):
+def test_a_value_that_cannot_become_text_disables_its_server(catalog, bundle, wrong):
     bundle({"bad": {"command": "x"} | wrong, "good": {"command": "x"}})
     entry = catalog().plugins["demo"]
     assert server_names(entry) == ["good"]
     assert codes(entry) == ["mcp-server-invalid", "mcp-not-started"]
 
 
-def test_fields_of_a_bundle_that_name_nothing_are_told_and_the_rest_is_served(catalog, bundle):
+def test_fields_of_a_bundle_without_target_are_reported(catalog, bundle):
     bundle(mcpServers=5, skills=[7, "./nowhere"])
     found = catalog()
     entry = found.plugins["demo"]
@@ -741,7 +741,7 @@ def test_fields_of_a_bundle_that_name_nothing_are_told_and_the_rest_is_served(ca
     assert all(item.where.line for item in entry.diagnostics)
 
 
-def test_packed_servers_of_a_bundle_are_among_what_is_not_read(catalog, bundle):
+def test_packed_servers_of_a_bundle_are_ignored(catalog, bundle):
     folder = bundle(mcpServers=["./x.mcpb", "https://example.com/y.mcpb"])
     (folder / "x.mcpb").write_bytes(b"PK\xff")
     (item,) = catalog().plugins["demo"].diagnostics
@@ -790,7 +790,7 @@ def test_a_bundle_whose_manifest_cannot_be_used_is_rejected(catalog, bundle, man
     assert (entry.state, codes(entry), found.skills) == ("failed", [code], {})
 
 
-def test_our_own_manifest_comes_before_that_of_a_bundle(catalog, bundle):
+def test_a_satchel_manifest_wins_over_that_of_a_bundle(catalog, bundle):
     folder = bundle(version="claude")
     (folder / "toolkit.yaml").write_text("name: demo\nversion: ours\n")
     assert catalog().plugins["demo"].version == "ours"
@@ -817,7 +817,7 @@ def test_real_bundles_and_open_plugins_load(shared):
     assert len(root.skills) >= 10
 
 
-def test_show_tells_the_servers(write, plugins):
+def test_show_lists_the_servers(write, plugins):
     write(servers={"a": {**STDIO, "env": {"A": "1"}}, "b": {"type": "sse", "url": "https://x"}})
     arguments = ["show", "demo", "--kind", "plugin", "--plugins", str(plugins)]
     (shape,) = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)

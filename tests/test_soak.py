@@ -1,4 +1,4 @@
-"""A hundred thousand calls of every kind, cancelled, interrupted, failing: nothing is left."""
+"""A hundred thousand calls, some cancelled, interrupted or failing, leave nothing behind."""
 
 import asyncio
 import gc
@@ -94,7 +94,7 @@ async def passing(call, next):  # noqa: A002 - its name everywhere
 
 
 async def one(session, dice, number):
-    """Make one call in one of the ways that there are; return what became of it."""
+    """Make one call in one of several ways; return its outcome."""
     name, call_id = dice.choice(KINDS), str(number)
     arguments = {"n": number % 100} if dice.random() < 0.95 else {"m": "wrong"}
     way = dice.randrange(6)
@@ -130,7 +130,7 @@ async def one(session, dice, number):
 
 
 async def many(app, count, seed):
-    """Make calls, some at once, each worker in sessions of its own."""
+    """Make calls, some at once; each worker has its own sessions."""
     seen = {}
 
     async def work(worker):
@@ -155,7 +155,7 @@ def left():
 
 
 def resident():
-    """Return the bytes that the process has in memory; texts and bytes are no objects to `gc`."""
+    """Return the resident memory in bytes; `gc` does not count strings and bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 

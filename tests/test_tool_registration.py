@@ -1,4 +1,4 @@
-"""What becomes of a tool that the host registers: names and options, without a satchel."""
+"""Names and options of tools that the host registers, without a `Satchel`."""
 
 import pytest
 
@@ -42,12 +42,12 @@ def test_an_object_stays_the_object_and_takes_no_options():
 
 
 @pytest.mark.parametrize("junk", [5, None, "greet", Greeter, object()])
-def test_what_is_no_tool_is_refused(junk):
+def test_a_value_that_is_not_a_tool_is_refused(junk):
     with pytest.raises(DefinitionError):
         make_tool(junk)
 
 
-def test_a_name_of_the_hosts_own_is_a_conflict_and_a_plugins_is_not():
+def test_only_names_of_the_host_are_conflicts():
     made = make_tool(greet)
     assert settled(made, own(), ["greet"], "raise") is made
     with pytest.raises(ConflictError, match="on_conflict="):
@@ -55,7 +55,7 @@ def test_a_name_of_the_hosts_own_is_a_conflict_and_a_plugins_is_not():
 
 
 @pytest.mark.parametrize("choice", ["override", "skip"])
-def test_to_override_and_to_skip_keep_the_name(choice):
+def test_override_and_skip_keep_the_name(choice):
     made = make_tool(greet)
     assert settled(made, own("greet"), ["greet"], choice) is made
 
@@ -70,7 +70,7 @@ def test_to_override_and_to_skip_keep_the_name(choice):
         (["greet", "greet_3"], [], "greet_2"),
     ],
 )
-def test_to_rename_takes_the_first_free_number(mine, served, name):
+def test_rename_uses_the_first_free_number(mine, served, name):
     made = make_tool(greet)
     assert settled(made, own(*mine), served, "rename").name == name
     assert made.name == "greet"
@@ -82,7 +82,7 @@ def test_a_long_name_stays_one_that_providers_take():
     assert renamed.name == "g" * 62 + "_2"
 
 
-def test_an_object_is_renamed_on_a_copy_that_shares_what_it_holds():
+def test_a_renamed_object_is_a_copy_with_shared_resources():
     greeter = Greeter()
     greeter.connection = connection = object()
     renamed = settled(greeter, own("greet"), [], "rename")
@@ -100,7 +100,7 @@ def test_a_class_that_computes_its_name_cannot_be_renamed_and_says_so():
         settled(Computed(), own("greet"), [], "rename")
 
 
-def test_another_word_for_a_conflict_is_refused():
+def test_an_unknown_conflict_policy_is_refused():
     with pytest.raises(DefinitionError, match="raise, override, skip or rename"):
         settled(make_tool(greet), own(), [], "replace")
 

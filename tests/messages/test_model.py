@@ -1,4 +1,4 @@
-"""What a model reads: its tools, the prompt, and the answers of calls that go wrong."""
+"""What a model reads: its tools, the prompt, and the results of failing calls."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Names stand alone: in an editor's list, in a search, and in the glossary."""
+"""Names are unique, so that each is clear without its package."""
 
 import ast
 from collections import Counter
