@@ -266,7 +266,7 @@ def test_every_public_method_is_described(owner):
 
 
 def test_the_names_of_other_libraries_are_the_same_in_docs_and_skill():
-    skill = ROOT / "skills/move-over-from-another-loader/references/names.md"
+    skill = ROOT / "skills/migrate-from-another-loader/references/names.md"
     tables = skill.read_text().partition("\n\n")[2]
     assert (ROOT / "docs/coming-from.md").read_text().endswith(tables)
 
@@ -277,6 +277,22 @@ def test_links_of_a_page_lead_to_existing_files(page):
     for target in re.findall(r"\]\(([^)#\s]+)", prose):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def anchors(page):
+    """Return the anchors of a page's headings."""
+    prose = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_of_a_page_lead_to_existing_headings(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", prose):
+        if "://" not in target:
+            linked = page.parent / target if target else page
+            assert anchor in anchors(linked), f"{target}#{anchor}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
@@ -299,6 +315,14 @@ def test_the_architecture_page_names_every_package():
     packages = {f"{path.name}/" for path in source.iterdir() if (path / "__init__.py").exists()}
     modules = {path.name for path in source.glob("[a-z]*.py")}
     assert {name for name in packages | modules if name not in text} == set()
+
+
+def test_every_path_on_the_architecture_page_exists():
+    text = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    paths = set(re.findall(r"`([a-z_/]+\.(?:py|toml)|[a-z_/]+/)`", text))
+    assert len(paths) > 40
+    bases = (ROOT / "src/satchel", ROOT)
+    assert [path for path in paths if not any((base / path).exists() for base in bases)] == []
 
 
 def test_the_examples_in_the_readme_are_few_and_short():

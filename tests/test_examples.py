@@ -105,7 +105,7 @@ def test_a_new_turn_begins_without_the_documents_of_the_last_one(take, session):
     take("kept")
     turn = take("rejected")
     assert "documents" not in session.state
-    assert "Where there are none, say so." in turn.prompt
+    assert "If there are none, say so." in turn.prompt
     assert "tides" not in turn.prompt
 
 
