@@ -306,7 +306,7 @@ def test_a_contract_fits_a_tool_that_is_an_object():
 def test_a_tool_that_runs_itself_cannot_be_held():
     app = Satchel()
     app.register_tool(Starting())
-    with pytest.raises(DefinitionError, match="runs itself"):
+    with pytest.raises(DefinitionError, match="overrides bind"):
         app.register_contract(plain())
 
 
