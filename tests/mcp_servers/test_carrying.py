@@ -118,9 +118,9 @@ def test_what_is_no_server_or_no_good_name_is_refused(app, plain):
     with pytest.raises(DefinitionError, match="must be a mapping of tool names"):
         app.register_mcp_server(plain("echo"), presets={"key": "x"})
     app.register_mcp_server(plain("echo"), name="box")
-    with pytest.raises(ConflictError, match="carried already"):
+    with pytest.raises(ConflictError, match="is already connected"):
         app.register_mcp_server(plain("echo"), name="box")
-    with pytest.raises(ConflictError, match="runs nothing"):
+    with pytest.raises(ConflictError, match="runs no code"):
         Satchel(run_code=False).register_mcp_server(plain("echo"))
 
 
