@@ -26,9 +26,12 @@ REPOSITORY = Path(__file__).parents[1]
 TARGETS = {
     "conflicts": (
         ["src/satchel/catalog/name_conflicts.py"],
-        ["tests/catalog/test_conflicts.py", "tests/catalog/test_build.py"],
+        ["tests/catalog/test_name_conflicts.py", "tests/catalog/test_catalog_builder.py"],
     ),
-    "skill reader": (["src/satchel/formats/skill_manifest.py"], ["tests/formats/test_skill.py"]),
+    "skill reader": (
+        ["src/satchel/formats/skill_manifest.py"],
+        ["tests/formats/test_skill_manifest.py"],
+    ),
     "reconcile": (
         ["src/satchel/loader/reconcile_pass.py", "src/satchel/catalog/catalog_builder.py"],
         ["tests/catalog", "tests/loader", "tests/test_satchel.py", "tests/test_packages.py"],

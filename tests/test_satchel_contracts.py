@@ -302,7 +302,7 @@ def test_a_contract_matches_a_tool_that_is_an_object():
 def test_a_tool_that_runs_itself_cannot_have_a_contract():
     app = Satchel()
     app.register_tool(Starting())
-    with pytest.raises(DefinitionError, match="runs itself"):
+    with pytest.raises(DefinitionError, match="overrides bind"):
         app.register_contract(plain())
 
 

@@ -1,7 +1,6 @@
-"""Diagnostics: every skip, repair, conflict and refusal as a value, and the list of their codes.
+"""Diagnostics: every skip, repair, conflict and refusal as a value, and their codes.
 
-A code is part of our interface: it never changes its meaning, and a code that is no longer
-used is not used again.
+Codes are public: a code never changes its meaning, and a retired code is not used again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +11,7 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """How much a diagnostic matters: an error takes a unit out, a warning does not."""
+    """How severe a diagnostic is: an error removes a unit, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -21,7 +20,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place that a person can open: a path or the name of a source, lines counted from 1."""
+    """A path or the name of a source; lines count from 1."""
 
     path: str
     line: int | None = None
@@ -33,7 +32,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """One thing that is not as it should be: where it is, what it is, and how to mend it."""
+    """One problem: where it is, what happened, and how to fix it."""
 
     severity: Severity
     code: str
@@ -42,11 +41,11 @@ class Diagnostic:
     fix: str = ""
 
     def __str__(self) -> str:
-        mend = f" -> {self.fix}" if self.fix else ""
-        return f"{self.where}: {self.severity}[{self.code}]: {self.message}{mend}"
+        fix = f" -> {self.fix}" if self.fix else ""
+        return f"{self.where}: {self.severity}[{self.code}]: {self.message}{fix}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON shape of a diagnostic."""
+        """Return the diagnostic as JSON-compatible data."""
         return {
             "severity": str(self.severity),
             "code": self.code,
@@ -60,7 +59,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticRule:
-    """What a code means, how severe it is when loading, and how severe to a strict author."""
+    """The meaning of a code, and its severity when loading and in `satchel validate`."""
 
     meaning: str
     loading: Severity
@@ -325,17 +324,17 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
 
 
 def make_diagnostic(code: str, where: Where, message: str, fix: str = "") -> Diagnostic:
-    """Make a diagnostic with the severity that its code has when loading."""
+    """Return a diagnostic with the severity that its code has when loading."""
     return Diagnostic(
         severity=RULES[code].loading, code=code, where=where, message=message, fix=fix
     )
 
 
-def strictly(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Judge diagnostics as `satchel validate` does: by the letter of the format."""
-    return tuple(replace(item, severity=RULES[item.code].strict) for item in found)
+def strictly(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with the severities of `satchel validate`."""
+    return tuple(replace(item, severity=RULES[item.code].strict) for item in diagnostics)
 
 
-def has_error(found: Iterable[Diagnostic]) -> bool:
-    """Tell whether any diagnostic is an error."""
-    return any(item.severity is Severity.ERROR for item in found)
+def has_error(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Return whether any diagnostic is an error."""
+    return any(item.severity is Severity.ERROR for item in diagnostics)

@@ -9,6 +9,7 @@ from satchel.catalog import HOST, Catalog, Group, Status, build, build_plugins
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import BASIC_GROUP
 from satchel.sources import Precedence
+from satchel.sources.plugin_formats import TOOLKIT
 
 NAMES = st.sampled_from(["alpha", "beta", "gamma"])
 SCOPES = st.sampled_from(list(Precedence))
@@ -552,3 +553,31 @@ def test_all_orders_of_five_findings_give_one_catalog(make):
     ]
     catalogs = [make.catalog(order) for order in itertools.permutations(skills)]
     assert all(catalog == catalogs[0] for catalog in catalogs)
+
+
+def test_a_stale_skill_that_was_shadowed_is_stale_again_when_it_settles_alone(make):
+    far = make.skill("b", source="s", order=1)
+    near = make.skill("b", source="r")
+    good = make.catalog([far])
+    broken = make.skill("b", source="s", order=1, broken=True)
+    shadowed = make.catalog([near, broken], previous=good)
+    assert [entry.state for entry in shadowed.all_skills] == [Status.OK, Status.SHADOWED]
+    unsettled = make.skill("b", source="s", order=1, broken=True, unsettled=True)
+    alone = make.catalog([unsettled], previous=shadowed)
+    (entry,) = alone.all_skills
+    assert entry.state is Status.STALE
+    assert codes(entry) == ["skill-no-frontmatter", "last-good"]
+
+
+def test_an_open_plugin_keeps_its_tools_and_takes_new_metadata_when_its_extension_breaks(make):
+    policy = replace(TOOLKIT, has_extension=True)
+    old = make.plugin("p", "t", policy=policy, version="1", description="Old.", skills=("/old",))
+    first = make.catalog(plugins=[old])
+    new = {"policy": policy, "version": "2", "description": "New.", "skills": ("/new",)}
+    degraded = make.plugin("p", state=Status.DEGRADED, digest="2", **new)
+    plugin = make.catalog(plugins=[degraded], previous=first).plugins["p"]
+    assert (plugin.state, plugin.version, plugin.description) == (Status.STALE, "2", "New.")
+    assert (plugin.supply.skills, [tool.name for tool in plugin.supply.tools]) == (("/new",), ["t"])
+    failed = make.plugin("p", state=Status.FAILED, digest="3", **new)
+    plugin = make.catalog(plugins=[failed], previous=first).plugins["p"]
+    assert (plugin.version, plugin.supply.skills) == ("1", ("/old",))

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from satchel.catalog import Catalog, Status
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
 from satchel.loader import ScanCache, reconcile, reconcile_pass
 from satchel.loader.loader_config import ReconcileOptions, unit_of
@@ -170,3 +171,22 @@ def package():
         digest="1",
         files=(),
     )
+
+
+def test_a_package_is_known_by_its_normalized_distribution_name(given, monkeypatch):
+    installed = replace(package(), distribution="Acme_Tools")
+    scan = SimpleNamespace(findings=(installed,), diagnostics=(), stamps=(), awaited=())
+    monkeypatch.setattr(reconcile_pass, "scan_distributions", lambda _folders, _before: scan)
+    monkeypatch.setattr(reconcile_pass, "scan_packages", lambda *_: {})
+    names = frozenset({"acme-tools", "Acme_Tools", "acme", "all"})
+    config = given(run_code=False, entry_points=names).config
+    _, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
+    assert catalog.source_diagnostics == ()
+
+
+def test_two_paths_for_one_prompt_variable_are_reported_in_the_catalog(given, monkeypatch):
+    problem = make_diagnostic("prompt-variable-contested", Where("/x"), "has several sources")
+    monkeypatch.setattr(reconcile_pass, "contract_diagnostics", lambda *_: iter([problem]))
+    _, catalog = reconcile(given().config, ScanCache(), Catalog(), ReconcileOptions())
+    assert problem in catalog.source_diagnostics
+    assert catalog.generation == 1

@@ -109,18 +109,18 @@ def test_tools_can_be_put_into_groups_that_there_are(app, plain):
 
 
 def test_what_is_no_server_or_no_good_name_is_refused(app, plain):
-    with pytest.raises(DefinitionError, match="no remote server"):
+    with pytest.raises(DefinitionError, match="not a remote server"):
         app.register_mcp_server("https://example.org")
     with pytest.raises(DefinitionError, match="the name"):
         app.register_mcp_server(plain("echo"), name="no good")
     with pytest.raises(DefinitionError, match="pin is"):
         app.register_mcp_server(plain("echo"), pin="of")
-    with pytest.raises(DefinitionError, match="by the names of its tools"):
+    with pytest.raises(DefinitionError, match="must be a mapping of tool names"):
         app.register_mcp_server(plain("echo"), presets={"key": "x"})
     app.register_mcp_server(plain("echo"), name="box")
-    with pytest.raises(ConflictError, match="carried already"):
+    with pytest.raises(ConflictError, match="is already connected"):
         app.register_mcp_server(plain("echo"), name="box")
-    with pytest.raises(ConflictError, match="runs nothing"):
+    with pytest.raises(ConflictError, match="runs no code"):
         Satchel(run_code=False).register_mcp_server(plain("echo"))
 
 
@@ -130,10 +130,10 @@ def test_what_is_no_server_or_no_good_name_is_refused(app, plain):
         *(({"timeout": bad}, "timeout is") for bad in (-1, 0, "x", float("nan"), True)),
         ({"timeout": float("inf")}, "timeout is"),
         ({"pin": ["hold"]}, "pin is"),
-        ({"enable": 5}, "named by texts"),
-        ({"disable": [5]}, "named by texts"),
-        ({"presets": 3}, "by the names of its tools"),
-        ({"presets": ["a"]}, "by the names of its tools"),
+        ({"enable": 5}, "must be strings"),
+        ({"disable": [5]}, "must be strings"),
+        ({"presets": 3}, "must be a mapping of tool names"),
+        ({"presets": ["a"]}, "must be a mapping of tool names"),
     ],
 )
 def test_a_choice_that_cannot_be_is_refused_at_once(app, option, why):
