@@ -574,10 +574,10 @@ def test_a_policy_without_complaints_accepts_and_changes_no_call():
 
 @pytest.mark.parametrize("policy", [3, "few"])
 def test_a_policy_that_cannot_be_called_is_refused(policy):
-    with pytest.raises(DefinitionError, match="a plan policy must be a function"):
+    with pytest.raises(DefinitionError, match="a plan policy is a function"):
         Satchel().session(plan_policy=policy)
     session = Satchel().session()
-    with pytest.raises(DefinitionError, match="a plan policy must be a function"):
+    with pytest.raises(DefinitionError, match="a plan policy is a function"):
         session.plan_policy = policy
 
 

@@ -1,4 +1,4 @@
-"""Plans: apply contracts and the host's policy to the calls of one step, and write effects."""
+"""Plans: the calls to run, the answers to the others, and the effects in the calls' order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -19,22 +19,22 @@ from satchel.errors import DefinitionError
 from satchel.tools import Text, ToolCall, ToolResult, failure
 
 REFUSED = "plan_refused"
-"""The `error_code` of calls in a plan that the policy refused."""
+"""The `error_code` of the calls of a plan that the policy refuses."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCalls:
-    """The calls of a plan that run, and the results of the others."""
+    """The calls of a plan that run, and the answers to its other calls."""
 
     calls: tuple[ToolCall, ...]
     places: tuple[int, ...]
-    """The index in the plan of each of the calls."""
+    """The index of each of the calls in the plan."""
     answers: Mapping[int, ToolResult]
-    """The results of the other calls, by their index in the plan."""
+    """By the index of the call in the plan."""
 
 
 def planned(validation: Validation) -> PlannedCalls:
-    """Split a validated plan into the calls to run and the results that are already known."""
+    """Split a validated plan into the calls that run and the answers to the others."""
     verdicts = (*validation.pruned, *validation.rejected)
     answers = {item.index: _answer(item) for item in verdicts}
     places = (at for at in range(len(validation.plan) + len(answers)) if at not in answers)
@@ -44,34 +44,37 @@ def planned(validation: Validation) -> PlannedCalls:
 def with_policy(
     validation: Validation, policy: PlanPolicy | None, state: Mapping[str, Any]
 ) -> Validation:
-    """Return a validated plan after the policy, which accepts or refuses all remaining calls."""
+    """Ask the policy about the calls that contracts accept; it accepts or refuses all of them."""
     if policy is None or not validation.plan:
         return validation
-    # Copies: the policy must not change the calls.
-    calls = tuple(replace(call, arguments=deepcopy(call.arguments)) for call in validation.plan)
     try:
-        reason = require_sync(policy(calls, MappingProxyType(state)))
+        reason = require_sync(policy(_copies(validation.plan), MappingProxyType(state)))
         if not isinstance(reason, str | None):
-            raise TypeError(f"it returned {type(reason).__name__}, not None or a string")  # noqa: TRY301 - handled like its own errors
+            raise TypeError(f"it returned {type(reason).__name__}, not None or a text")  # noqa: TRY301 - as what it raises
     except (Exception, SystemExit) as problem:
         _log().warning("the plan policy failed", exc_info=problem)
-        reason = "the plan policy failed, so the plan could not be checked"
-    # "" accepts the plan, too: a policy may join a list of complaints.
+        reason = "the policy failed"
+    # A policy that joins reasons returns "" if there are none.
     return _refused(validation, f"The plan was refused: {reason}") if reason else validation
 
 
+def _copies(plan: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """Return copies, so that a policy cannot change the calls."""
+    return tuple(replace(call, arguments=deepcopy(call.arguments)) for call in plan)
+
+
 def require_policy(policy: PlanPolicy | None) -> PlanPolicy | None:
-    """Return a policy. Raises `DefinitionError` if it is not callable."""
+    """Return the policy. Raises `DefinitionError` if it cannot be called."""
     if policy is None or callable(policy):
         return policy
     raise DefinitionError(
-        f"a plan policy must be a function, not {type(policy).__name__}",
-        fix="write def policy(plan, state) that returns the reason to refuse, or None",
+        f"a plan policy is a function, not {type(policy).__name__}",
+        fix="write def policy(plan, state), which returns why not, or None",
     )
 
 
 def log_corrections(validation: Validation) -> None:
-    """Log corrections, which no model sees, and what checks and correctors raised."""
+    """Log corrections, which the model does not see, and errors of checks and correctors."""
     for item in validation.corrected:
         _log().info("%s was corrected by %s", item.sent.name, ", ".join(item.ids))
     for item in validation.rejected:
@@ -80,17 +83,17 @@ def log_corrections(validation: Validation) -> None:
 
 
 def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, Any]) -> ToolResult:
-    """Write the effects of a call into the state; return its result, or an error result."""
+    """Write the effects of a call into the state; if that fails, return why instead."""
     try:
         state.update(effects_of(contract, result, state))
     except ContractError as problem:
-        reason = problem.message
-    except Exception as problem:  # the values from the tool may be anything
+        why = problem.message
+    except Exception as problem:  # a tool may return anything
         _log().warning("the effects of %s cannot be written", contract.name, exc_info=problem)
-        reason = f"{contract.name}: its effects cannot be written to the state"
+        why = f"{contract.name}: its effects cannot be written"
     else:
         return result
-    message = f"the tool ran, but none of its effects was saved; {reason}; do not retry"
+    message = f"the tool ran, but its effects were not kept; {why}; do not retry"
     return failure("effect_failed", message, result.call_id)
 
 
@@ -100,14 +103,14 @@ class EffectWriter:
     def __init__(self, contracts: Sequence[ToolContract | None], state: dict[str, Any]) -> None:
         self._contracts, self._state = contracts, state
         self._ended: dict[int, tuple[ToolResult, ToolContract | None]] = {}
-        """Results that wait for earlier calls, with the contract that has effects, if any."""
+        """Results that wait for earlier calls, with the contract of their effects, if any."""
         self._arrived: dict[int, ToolResult] = {}
         self._failed: dict[int, ToolResult] = {}
         self._next = 0
-        """The first call that has not ended; effects of later calls wait for it."""
+        """The first call that has not ended; the effects of later calls wait for it."""
 
     def end(self, index: int, result: ToolResult, contract: ToolContract | None) -> None:
-        """Record the result of a call, and write all effects that need not wait."""
+        """Record the result of a call; calls that start after this see its effects."""
         if index >= self._next:
             has_effects = contract is not None and contract.state_effects and not result.is_error
             self._ended.setdefault(index, (result, contract if has_effects else None))
@@ -115,19 +118,19 @@ class EffectWriter:
             self._write(self._next)
 
     def close(self) -> None:
-        """Write the effects that still wait, because the plan was cancelled."""
+        """Write the effects that still wait: the plan was cancelled."""
         for at in sorted(self._ended):
             self._write(at)
 
     def _write(self, at: int) -> None:
-        result, contract = self._ended.pop(at)
-        written = write_effects(contract, result, self._state) if contract else result
-        if written is not result:
+        ended, by = self._ended.pop(at)
+        written = write_effects(by, ended, self._state) if by else ended
+        if written is not ended:
             self._failed[at] = written
         self._next = at + 1
 
     def arrive(self, index: int, result: ToolResult) -> Iterator[tuple[int, ToolResult]]:
-        """Record a result from the executor, and yield all results that are final."""
+        """Take a result from the executor, and yield the results that are final."""
         self.end(index, result, self._contracts[index])
         self._arrived[index] = result
         for at in sorted(self._arrived):
@@ -137,7 +140,7 @@ class EffectWriter:
 
 
 def _answer(verdict: Verdict) -> ToolResult:
-    """Return the result of a call that does not run."""
+    """Return the result of a call that is not run."""
     call_id = verdict.sent.id or None
     if not verdict.code:
         text = (Text(verdict.message),)
@@ -147,12 +150,12 @@ def _answer(verdict: Verdict) -> ToolResult:
 
 
 def _refused(validation: Validation, message: str) -> Validation:
-    """Reject all remaining calls of a plan."""
+    """Reject all calls that contracts accepted."""
     sent = {item.index: item.sent for item in validation.corrected}
-    remaining = planned(validation)
+    accepted = planned(validation)
     refused = [
         Verdict(index=at, sent=sent.get(at, call), call=None, ids=(), message=message, code=REFUSED)
-        for at, call in zip(remaining.places, remaining.calls, strict=True)
+        for at, call in zip(accepted.places, accepted.calls, strict=True)
     ]
     rejected = sorted((*validation.rejected, *refused), key=lambda item: item.index)
     return Validation((), (), validation.pruned, tuple(rejected))

@@ -101,5 +101,5 @@ class Step(CallApi):
         """
         return self._content.schemas(self._shown, dialect)
 
-    def _shared_view(self) -> SharedView:
+    def _scene(self) -> SharedView:
         return self._shown

@@ -72,7 +72,7 @@ class ArgumentModel:
             try:
                 return self._own(sent)
             except self._invalid:
-                pass  # What does not fit is said below.
+                pass  # The faults are reported below.
         values, faults = self._validate_all(sent)
         if faults:
             # Models send `null` for arguments that they leave out.
@@ -117,10 +117,10 @@ class ArgumentModel:
     def _own(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         checked = self._validate(sent)
         values, names = checked.__dict__, self._names
-        taken = {names[key]: values[key] for key in checked.__pydantic_fields_set__}
+        arguments = {names[key]: values[key] for key in checked.__pydantic_fields_set__}
         for key in self._always:  # `city: str = Field("Oslo")`: only pydantic knows the default
-            taken.setdefault(names[key], values[key])
-        return taken
+            arguments.setdefault(names[key], values[key])
+        return arguments
 
     def _refuse_clashes(self, fn: Callable[..., Any]) -> None:
         # Neither the names that are sent nor the names of the fields may clash.

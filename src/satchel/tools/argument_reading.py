@@ -21,12 +21,14 @@ def read_arguments(tool: str, arguments: Mapping[str, Any] | str | None) -> Mapp
         if not isinstance(arguments, Mapping):
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
         arguments = dict(arguments)
-    for key in arguments:
+    for key, value in arguments.items():
+        if _is_plain(key) and _is_plain(value) and type(key) is str:
+            continue
         if not isinstance(key, str):
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
-    if _has_surrogate(arguments):
-        fault = ArgumentFault("", "their text contains an invalid Unicode character")
-        raise ArgumentError(tool, [fault])
+        if _has_surrogate(key) or _has_surrogate(value):
+            fault = ArgumentFault("", "their text contains an invalid Unicode character")
+            raise ArgumentError(tool, [fault])
     return arguments
 
 
