@@ -395,7 +395,7 @@ def test_a_chunk_that_cannot_be_sent_ends_the_stream_after_what_was_told(value):
     assert chunk.text == "one"
     assert result.error_code == "invalid_result"
     assert result.call_id == "call-1"
-    assert result.text.startswith("one\nthe tool ran, but its result holds")
+    assert result.text.startswith("one\nthe tool ran, but its result contains")
     assert closed == [True]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 
 import pytest
@@ -154,7 +155,7 @@ def test_an_unknown_skill_names_near_misses(app, name):
     session = app.session()
     told = refused(session, "load_skill", name=name)
     assert told.startswith("There is no skill ")
-    assert "pdf" in told.split("Available: ")[1]
+    assert "pdf" in re.split("Available: |Did you mean ", told)[1]
     assert session.loaded_skills == ()
 
 

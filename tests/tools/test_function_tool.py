@@ -564,7 +564,7 @@ def test_no_further_argument_reaches_the_context():
 def test_a_further_argument_that_collides_with_a_parameter_is_an_argument_error(fn, name):
     made = FunctionTool(fn, include_var_keyword=True)
     city = {"city": "Oslo"} if "city" in made.parameters["properties"] else {}
-    with pytest.raises(ArgumentError, match=f"kwargs.{name}: is no further argument"):
+    with pytest.raises(ArgumentError, match=f"kwargs.{name}: is a separate argument"):
         call(made, **city, kwargs={name: 1})
 
 

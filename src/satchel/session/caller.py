@@ -1,4 +1,4 @@
-"""The methods to call tools, shared by `Session` and `Step`."""
+"""The calls that both sessions and steps offer."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -14,7 +14,7 @@ from satchel.tools import Item, ToolCall, ToolContext, ToolResult
 
 
 class CallApi(ABC):
-    """Calls the tools of a view."""
+    """Runs calls, each with the tools that a shared view shows."""
 
     __slots__ = ("_calls",)
 
@@ -22,8 +22,8 @@ class CallApi(ABC):
         self._calls = calls
 
     @abstractmethod
-    def _shared_view(self) -> SharedView:
-        """Return the view for a call that begins now."""
+    def _scene(self) -> SharedView:
+        """Return the shared view for a call that starts now."""
 
     async def call(
         self,
@@ -33,14 +33,12 @@ class CallApi(ABC):
         call_id: str = "",
         context: ToolContext | None = None,
     ) -> ToolResult:
-        """Run a tool of an active group. Errors are part of the result.
+        """Run a tool of an active group; every failure becomes a result.
 
-        `arguments` may be the JSON text that models produce. `context` passes further values from
-        the host to the tool.
+        `arguments` may be the JSON text that models produce. `context` is what the host passes
+        to the tool beside them.
         """
-        return await self._calls.call(
-            self._shared_view(), call_of(name, arguments, call_id, context)
-        )
+        return await self._calls.call(self._scene(), call_of(name, arguments, call_id, context))
 
     def stream(
         self,
@@ -50,37 +48,35 @@ class CallApi(ABC):
         call_id: str = "",
         context: ToolContext | None = None,
     ) -> AsyncIterator[Item]:
-        """Run a tool and yield each `ToolChunk` as it comes, then the `ToolResult`.
+        """Run a tool; yield each `ToolChunk` as it comes, and last the `ToolResult`.
 
-        Leaving the loop early ends the tool; with `contextlib.aclosing`, immediately.
+        Leaving the loop early ends the tool; with `contextlib.aclosing`, at once.
         """
-        return self._calls.stream(self._shared_view(), call_of(name, arguments, call_id, context))
+        return self._calls.stream(self._scene(), call_of(name, arguments, call_id, context))
 
     @property
     def contracts(self) -> Contracts:
-        """Return the contracts of the visible tools."""
-        entries = self._shared_view().view.tools
+        """The contracts of the tools that can be called now."""
+        entries = self._scene().view.tools
         return Contracts(entry.contract for entry in entries if entry.tool and entry.contract)
 
     def tool_guide(self) -> str:
-        """Return text for a planner: the tools of the active groups and their rules."""
-        shared_view = self._shared_view()
+        """Return a block for a planner: the tools of the active groups, and the rules they keep."""
+        shared_view = self._scene()
         return shared_view.once(
             "guide",
-            lambda: render_guide(
-                _guide_entry(entry) for entry in shared_view.view.tools if entry.tool
-            ),
+            lambda: render_guide(_guided(entry) for entry in shared_view.view.tools if entry.tool),
         )
 
     def validate(
         self, plan: Iterable[ToolCall], *, config: Mapping[str, Any] | None = None
     ) -> Validation:
-        """Check a plan against its tools, their contracts and the policy; nothing is run.
+        """Validate a plan by its tools, their contracts and the policy; run nothing.
 
-        Returns the calls to run, and what would be corrected, pruned and rejected. `config` is the
-        configuration for every call; the default is that of each call's own context.
+        Returns the calls that would run, and those that would be corrected, pruned and rejected.
+        `config` is for every call; without it, each call's own context has it.
         """
-        return self._calls.validate(self._shared_view(), plan, config)
+        return self._calls.validate(self._scene(), plan, config)
 
     async def execute(
         self,
@@ -91,11 +87,11 @@ class CallApi(ABC):
     ) -> list[ToolResult]:
         """Run several calls and return their results in the order of the calls.
 
-        Ten run at once, unless an `executor` says otherwise. A call that fails does not affect the
-        others. If a tool has a contract, the calls are one plan: pruned or rejected calls get an
-        answer and are not run; the others write to the state in the order of the calls.
+        Ten run at once, unless an `executor` orders them differently. A failure does not affect
+        other calls. The calls are one plan: contracts may prune or reject calls, which are then
+        answered without running; effects go into the state in the order of the calls.
         """
-        return await self._calls.execute(self._shared_view, calls, executor, context)
+        return await self._calls.execute(self._scene, calls, executor, context)
 
     def execute_streaming(
         self,
@@ -108,10 +104,10 @@ class CallApi(ABC):
 
         Leaving the loop early ends the calls that still run.
         """
-        return self._calls.execute_streaming(self._shared_view, calls, executor, context)
+        return self._calls.execute_streaming(self._scene, calls, executor, context)
 
 
-def _guide_entry(entry: ToolEntry) -> ToolGuideEntry:
+def _guided(entry: ToolEntry) -> ToolGuideEntry:
     rules = entry.contract.invariants if entry.contract else ()
     return ToolGuideEntry(
         name=entry.name,

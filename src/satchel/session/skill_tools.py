@@ -216,8 +216,8 @@ def _resolve_file(path: str, skill: LoadedSkill, names: tuple[str, ...], kind: s
 
 def _unknown(kind: str, name: str, names: list[str], where: str = "") -> str:
     shown = shorten(one_line(name), _LONGEST_NAME)
-    near = near_misses(shown, names) or names[:_FEW]
-    # Escaped: names of files are untrusted text.
-    listed = ", ".join(shorten(one_line(other), _LONGEST_NAME) for other in near)
-    hint = f" Available: {listed}." if near else ""
+    near = near_misses(shown, names)
+    # Shortened to one line each: names of files are untrusted text.
+    listed = ", ".join(shorten(one_line(n), _LONGEST_NAME) for n in near or names[:_FEW])
+    hint = f" Did you mean {listed}?" if near else f" Available: {listed}." if listed else ""
     return f"There is no {kind} {shown!r}{where}.{hint}"

@@ -45,7 +45,7 @@ class Step(CallApi):
         self._conversation = conversation
         self._shown, self._content = shared_view, content
         self._before = before
-        # The state of now: what the calls of this step write counts from the next step on.
+        # The current state: what the calls of this step write counts from the next step on.
         self._values = conversation.values_of(content.rendered.variables, shared_view.catalog)
 
     @property
@@ -101,5 +101,5 @@ class Step(CallApi):
         """
         return self._content.schemas(self._shown, dialect)
 
-    def _shared_view(self) -> SharedView:
+    def _scene(self) -> SharedView:
         return self._shown

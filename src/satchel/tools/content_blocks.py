@@ -50,8 +50,10 @@ class Resource:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as JSON, in the shape of MCP."""
-        is_text = isinstance(self.content, str)
-        content = {"text": self.content} if is_text else {"blob": _base64(self.content)}
+        if isinstance(self.content, str):
+            content = {"text": self.content}
+        else:
+            content = {"blob": _base64(self.content)}
         fields = _without_none(uri=self.uri, mimeType=self.mime_type)
         return {"type": "resource", "resource": fields | content}
 
