@@ -5,6 +5,7 @@ import gzip
 import json
 import queue
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -141,15 +142,20 @@ def down(app):
     return told.message
 
 
-def test_what_is_packed_is_refused_before_it_unfolds(app, raw):
+def test_a_compressed_response_is_refused(app, raw):
     server = raw()
     big = {"content": [{"type": "text", "text": "x" * 900_000}]}
     server.doing["tools/call"] = lambda it: it.result(big, packed=True)
     app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
     assert called(app, "echo").error_code == "tool_error"
-    until(app, lambda: "echo" in app.catalog.tools)
     server.doing["tools/call"] = lambda it: it.result(big)
-    assert len(called(app, "echo").text) > 100_000
+    # The refusal ends the connection, and the catalog learns of it a moment later. So wait for a
+    # call that succeeds, and not for the tool to be listed.
+    deadline = time.monotonic() + ENOUGH
+    while (result := called(app, "echo")).is_error:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert len(result.text) > 100_000
 
 
 @pytest.mark.slow
