@@ -218,11 +218,11 @@ def test_over_sse_nothing_is_sent_to_another_host(app, raw):
     server, other = raw(), raw()
     server.doing["GET"] = lambda it: it.stream(other.url)
     app.register_mcp_server(SseServer(server.url), name="raw")
-    assert "leads to another address" in down(app)
+    assert "redirects to another host" in down(app)
     server.doing["GET"] = lambda it: it.answer(307, headers={"location": other.url})
     app.remove_mcp_servers("raw")
     app.register_mcp_server(SseServer(server.url), name="raw")
-    assert "leads to another address" in down(app)
+    assert "redirects to another host" in down(app)
     assert other.asked == []
 
 
@@ -258,7 +258,7 @@ def test_over_sse_what_is_no_stream_is_said(app, raw):
     server = raw()
     server.doing["GET"] = lambda it: it.answer(200, b"<html>", {"content-type": "text/html"})
     app.register_mcp_server(SseServer(server.url), name="raw")
-    assert "answered with no stream of events" in down(app)
+    assert "did not respond with an event stream" in down(app)
 
 
 @pytest.mark.parametrize("kind", [HttpServer, SseServer])
@@ -269,7 +269,7 @@ def test_why_a_server_cannot_be_reached_is_told_without_secrets(app, raw, kind):
     address = server.url.replace("http://", "http://user:hush-hush@") + "?key=hush-hush"
     app.register_mcp_server(kind(address), name="raw")
     assert "hush" not in str(app.catalog.diagnostics)
-    assert "answered with status 401;" in down(app)
+    assert "answered with HTTP status 401;" in down(app)
 
 
 def test_what_a_server_says_beside_a_status_is_told(app, raw):
@@ -287,4 +287,4 @@ def test_a_version_that_nobody_knows_is_told(app, raw):
     old = RESULTS["initialize"] | {"protocolVersion": "1999-01-01"}
     server.doing["initialize"] = lambda it: it.result(old)
     app.register_mcp_server(HttpServer(server.url), name="raw")
-    assert "speaks a version of the protocol that is not known here" in down(app)
+    assert "speaks an unsupported version of the protocol" in down(app)
