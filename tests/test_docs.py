@@ -107,7 +107,7 @@ def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
     (script,) = re.findall(
         r"^SCRIPT = \[\n(.*?)^\]", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
     )
-    assert re.findall(r'ToolCall\("(\w+)"', script) == [
+    assert re.findall(r'ToolCall\(\s*name="(\w+)"', script) == [
         "search_tools",
         "reset_equipped_tools",
         "load_skill",
@@ -323,7 +323,7 @@ def test_every_error_code_is_described_and_no_other():
     ("page", "names"),
     [
         ("middleware", middleware.__all__),
-        ("executors", ["CircuitBreaking", "Concurrent", "RateLimited", "Sequential"]),
+        ("executors", ["CircuitBreaker", "Concurrent", "RateLimited", "Sequential"]),
     ],
 )
 def test_every_layer_and_every_executor_is_described(page, names):

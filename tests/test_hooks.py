@@ -16,7 +16,7 @@ from satchel import ConflictError, Limits, Satchel, Settings
 from satchel.cli.main import cli
 
 TOOLS = '''
-from satchel import ConfigField, Group, Layer, hookimpl, tool
+from satchel import ConfigField, Group, ScopedMiddleware, hookimpl, tool
 import builtins
 
 LOG = builtins.satchel_test_log
@@ -240,7 +240,8 @@ def test_sections_end_the_prompt_until_their_plugin_goes(log, write, tmp_path):
 def test_fields_of_hooks_join_those_of_the_manifest_which_count(log, write, tmp_path):
     write(
         "@hookimpl\ndef satchel_config_fields():\n"
-        "    return [ConfigField('key', 'integer'), ConfigField('more', default='x')]\n",
+        "    return [ConfigField(name='key', type='integer'),"
+        " ConfigField(name='more', default='x')]\n",
         manifest=FIELD,
     )
     with Satchel(plugins=tmp_path) as app:
@@ -297,7 +298,8 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
             "without options",
         ),
         (
-            "def satchel_config_fields(): return [ConfigField(name='a', type='number', default='x')]",
+            "def satchel_config_fields():\n"  # noqa: ISC004 - one source text in two lines
+            "    return [ConfigField(name='a', type='integer', default='x')]",
             "default that is no whole number",
         ),
         (
@@ -510,7 +512,7 @@ def test_a_closed_satchel_is_watched_no_more(log, write, tmp_path):
 def test_what_a_shutdown_prints_is_no_data(log, home, write_plugin):
     noisy = "@hookimpl\ndef satchel_shutdown():\n    print('NOISE')\n"
     write_plugin(home, "demo", tools=TOOLS.format(version="1") + noisy)
-    ran = CliRunner().invoke(cli, ["plugins", "--json"])
+    ran = CliRunner().invoke(cli, ["list", "plugins", "--run", "--json"])
     assert "NOISE" not in ran.stdout
     assert "NOISE" in ran.stderr
 

@@ -291,8 +291,8 @@ class Saying(Tool):
 
 
 class Starting(Saying):
-    async def start(self, arguments, context):
-        return "started"
+    def bind(self, call):
+        return lambda: "started"
 
 
 def test_a_contract_fits_a_tool_that_is_an_object():

@@ -107,7 +107,7 @@ def test_the_records_of_a_contract_can_be_copied_and_pickled():
         name="search",
         schema={"query": "str"},
         description="Search.",
-        invariants=invariant(is_brief),
+        invariants=[invariant(is_brief)],
     )
     for copied in (deepcopy(contract), pickle.loads(pickle.dumps(contract))):
         assert copied == contract

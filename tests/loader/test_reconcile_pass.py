@@ -8,7 +8,7 @@ import pytest
 
 from satchel.catalog import Catalog, Status
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
-from satchel.loader import ScanCache, reconcile
+from satchel.loader import ScanCache, reconcile, reconcile_pass
 from satchel.loader.loader_config import ReconcileOptions, unit_of
 from satchel.loader.scan_cache import Imported, Scan
 from satchel.plugins import read_package
@@ -137,8 +137,8 @@ def test_what_the_user_disables_is_not_served(given, write_skill, tmp_path):
 
 def test_a_package_that_is_not_installed_is_reported_with_its_near_misses(given, monkeypatch):
     scan = SimpleNamespace(findings=(package(),), diagnostics=(), stamps=(), awaited=())
-    monkeypatch.setattr(reconcile, "scan_distributions", lambda _folders, _before: scan)
-    monkeypatch.setattr(reconcile, "scan_packages", lambda *_: {})
+    monkeypatch.setattr(reconcile_pass, "scan_distributions", lambda _folders, _before: scan)
+    monkeypatch.setattr(reconcile_pass, "scan_packages", lambda *_: {})
     wanted = given(run_code=False, entry_points=frozenset({"acme", "acmi", "zzz"})).wanted
     _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
     assert [(item.where.path, item.fix) for item in catalog.source_diagnostics] == [

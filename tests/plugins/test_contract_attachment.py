@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from satchel import ToolContext
+from satchel import ToolCall, ToolContext
 from satchel.catalog import Status
 
 TOOLS = '''
@@ -29,8 +29,8 @@ RULE = ToolInvariant(id="brief", rule="Be brief.", check=lambda call, state, con
 SAY = ToolContract(name="say", schema={"word": "str - w"}, description="Say, by contract.",
     invariants=(RULE,),
     config_params=(ToolConfigParam("limit", 7),))
-OTHER = ToolContract(name="other", schema={"word": "str - w"}, description="The other,
-    by contract.")
+OTHER = ToolContract(name="other", schema={"word": "str - w"},
+    description="The other, by contract.")
 BOTH = [SAY, OTHER]
 EMPTY = []
 TEXT = "no contract"
@@ -74,7 +74,8 @@ def told(supply):
 def run(tool, **arguments):
     async def main():
         checked = tool.tool.check(arguments)
-        return await tool.tool.start(checked, ToolContext())
+        call = ToolCall(name=tool.name, arguments=checked, tool=tool.tool, context=ToolContext())
+        return await tool.tool.runner.run(call)
 
     return asyncio.run(main())
 

@@ -248,7 +248,7 @@ def test_a_package_brings_what_its_hooks_return(package, tmp_path):
     source = HOOKS + (
         "from satchel import Group\n"
         "@satchel.hookimpl\ndef satchel_groups():\n"
-        "    return [Group('maps', tools=('hello', 'absent'))]\n"
+        "    return [Group(name='maps', tools=('hello', 'absent'))]\n"
         f"@satchel.hookimpl\ndef satchel_skill_folders():\n    return [{str(tmp_path)!r}]\n"
     )
     supply = package(source)

@@ -29,7 +29,7 @@ import satchel
 def picture():
     return [
         dict(vars(builtins)), sys.modules["json"], sys.modules["satchel"], id(sys.modules),
-        [id(item) for item in sys.meta_path if type(item).__name__ != "_Finder"],
+        [id(item) for item in sys.meta_path if type(item).__name__ != "_SnapshotFinder"],
         sys.stdin, sys.stdout, sys.stderr, sys.excepthook,
         sys.getrecursionlimit(), sys.getswitchinterval(), gc.isenabled(), threading.excepthook,
         threading.gettrace(), dict(os.environ), sys.dont_write_bytecode,

@@ -68,8 +68,8 @@ def test_one_plugin_is_changed_by_one_at_a_time(home, source):
 
 def test_the_lock_counts_between_processes(home, source):
     code = (
-        "import sys; from satchel.setup.install_lock import changing\n"
-        "with changing(sys.argv[1], print): pass"
+        "import sys; from satchel.setup.install_lock import exclusive_change\n"
+        "with exclusive_change(sys.argv[1], print): pass"
     )
     done = []
 
@@ -155,10 +155,10 @@ def killed(home, source):
     """Let a process be killed while the new one is in its place."""
     code = (
         "import os, signal, sys\n"
-        "from satchel.setup.install_lock import changing\n"
-        "from satchel.setup.folder_placement import Placing, staged_copy\n"
+        "from satchel.setup.install_lock import exclusive_change\n"
+        "from satchel.setup.folder_placement import Placement, staged_copy\n"
         "source, target = sys.argv[1:]\n"
-        "with changing(target, print), Placing(staged_copy(source, target), target):\n"
+        "with exclusive_change(target, print), Placement(staged_copy(source, target), target):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     line = [sys.executable, "-c", code, source, str(home / "demo")]

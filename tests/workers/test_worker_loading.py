@@ -23,6 +23,7 @@ from satchel.workers import WorkerHandle, load_worker, with_health
 TOOL = {
     "call": "act", "name": "act", "description": "Act.", "parameters": {"type": "object"},
     "output": None, "annotations": {}, "examples": (), "timeout": None, "idempotent": False,
+    "remember": "turn",
     "background": False, "groups": (), "takes_context": False,
     "version": "1", "path": "tools.py", "contract": None,
 }  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapp
 from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any, Final, Literal
 
 from satchel.errors import DefinitionError
@@ -117,7 +118,8 @@ class ToolInvariant:
         return bool(answer)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ToolInvariant, (self.id, self.rule, self.check, self.correct)
+        names = ("id", "rule", "check", "correct")
+        return partial(ToolInvariant, **{name: getattr(self, name) for name in names}), ()
 
     def corrected(
         self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from satchel.contracts.contract_parts import (
@@ -64,8 +64,8 @@ class ToolContract:
         object.__setattr__(self, part, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = (self.invariants, self.config_params, self.state_reads, self.state_effects)
-        return ToolContract, (self.name, self.schema, self.description, *parts)
+        names = ("name", "schema", "description", *_PARTS)
+        return partial(ToolContract, **{name: getattr(self, name) for name in names}), ()
 
     @cached_property
     def validator(self) -> SchemaValidator:
