@@ -118,7 +118,7 @@ def test_what_is_no_server_or_no_good_name_is_refused(app, plain):
     with pytest.raises(DefinitionError, match="names of its tools"):
         app.register_mcp_server(plain("echo"), presets={"key": "x"})
     app.register_mcp_server(plain("echo"), name="box")
-    with pytest.raises(ConflictError, match="carried already"):
+    with pytest.raises(ConflictError, match="connected already"):
         app.register_mcp_server(plain("echo"), name="box")
     with pytest.raises(ConflictError, match="runs nothing"):
         Satchel(run_code=False).register_mcp_server(plain("echo"))

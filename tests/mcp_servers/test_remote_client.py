@@ -140,7 +140,7 @@ async def test_a_call_has_a_time_limit(on_stdio, tmp_path, given):
 
 async def test_a_client_is_used_in_a_block(plain):
     client = client_of(plain("pid"))
-    with pytest.raises(SatchelError, match="not entered"):
+    with pytest.raises(SatchelError, match="not open"):
         await client.list_tools()
     async with client:
         with pytest.raises(SatchelError, match="open already"):
