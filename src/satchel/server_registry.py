@@ -1,4 +1,4 @@
-"""The MCP servers that one `Satchel` connects, with their configuration."""
+"""The MCP servers that one satchel is connected to."""
 
 import itertools
 import time
@@ -13,9 +13,8 @@ from satchel.mcp_servers import (
     RemoteServer,
     ServerHandle,
     ServerPool,
-    ServerSnapshot,
 )
-from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, way_of
+from satchel.mcp_servers.pin_store import PinStore, PinVerdict, ServerOrigin, how_reached
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
 from satchel.mcp_servers.server_contributions import SOURCE, Pin, ServerConfig, ServerOffer
 from satchel.mcp_servers.server_declarations import (
@@ -30,14 +29,17 @@ from satchel.tools.empty_mapping import NOTHING
 
 
 class ServerRegistry:
-    """The MCP servers of one `Satchel`; adding one connects it."""
+    """The MCP servers of one satchel, from its plugins, its files and its host.
+
+    `on_news` is called in a thread whenever the snapshot of a server changes.
+    """
 
     def __init__(self, settings: Settings, on_news: Callable[[], None]) -> None:
         limits, self._folder = settings.limits, state_folder(settings.state_folder)
         self._pins: dict[str, PinStore] = {}
         self._pool = ServerPool(limits, on_news)
         self._serial = itertools.count(1)
-        self._entries: dict[str, tuple[ServerConfig, ServerHandle]] = {}
+        self._handles: dict[str, tuple[ServerConfig, ServerHandle]] = {}
         self._declared: dict[str, DeclaredServer] = {}
         self._removed: list[DeclaredServer] = []
 
@@ -53,7 +55,7 @@ class ServerRegistry:
         timeout: float | None,
         pin: Pin,
     ) -> ServerConfig:
-        """Return the configuration of a server. Raises `DefinitionError` and `ConflictError`."""
+        """Return the validated configuration. Raises `DefinitionError` and `ConflictError`."""
         stateless, origin = False, None
         if isinstance(server, DeclaredServer):
             origin, server = server.origin, server.server
@@ -63,25 +65,25 @@ class ServerRegistry:
             server = server.server
         if not isinstance(server, StdioServer | HttpServer | SseServer):
             raise DefinitionError(
-                f"{type(server).__name__} is not a remote server",
+                f"{type(server).__name__} is not an MCP server",
                 fix="pass a StdioServer, an HttpServer, an SseServer or a RemoteClient",
             )
         name = server.name if name is None else name
-        origin = origin or ServerOrigin("", name, way_of(server))
+        origin = origin or ServerOrigin("", name, how_reached(server))
         if fault := plugin_name_fault(name) if isinstance(name, str) else "is not a string":
             raise DefinitionError(f"the name {name!r} of a server {fault}")
-        if name in self._entries:
+        if name in self._handles:
             raise ConflictError(
-                f"a server {name!r} is already connected", fix="remove it first, or pass name="
+                f"a server {name!r} is connected already", fix="remove it first, or pass name="
             )
         return ServerConfig(
             name=name,
             server=server,
             serial=f"server {next(self._serial)}",
             groups=groups,
-            enable=None if enable is None else _as_tuple(enable),
-            disable=() if disable is None else _as_tuple(disable),
-            presets=_checked_presets(NOTHING if presets is None else presets),
+            enable=None if enable is None else _tool_names(enable),
+            disable=() if disable is None else _tool_names(disable),
+            presets=_valid_presets(NOTHING if presets is None else presets),
             timeout=required_timeout(timeout),
             pin=required_pin(pin),
             stateless=stateless,
@@ -89,29 +91,29 @@ class ServerRegistry:
         )
 
     def add(self, config: ServerConfig) -> ServerHandle:
-        """Connect a server."""
+        """Start to connect to a server."""
         handle = self._pool.add(config.name, config.server, stateless=config.stateless)
-        self._entries[config.name] = config, handle
+        self._handles[config.name] = config, handle
         return handle
 
     def update(self, declared: Iterable[DeclaredServer]) -> bool:
-        """Connect the declared servers, and disconnect those that are no longer declared.
+        """Connect to the declared servers, and disconnect those no longer declared.
 
-        Returns whether a server was disconnected.
+        Return whether any was disconnected.
         """
-        registered = [name for name in self._entries if name not in self._declared]
+        registered = [name for name in self._handles if name not in self._declared]
         wanted = unique_server_names(
             (item for item in declared if item not in self._removed), registered
         )
-        changed = [name for name, item in self._declared.items() if wanted.get(name) != item]
-        self._disconnect(changed)
+        gone = [name for name, item in self._declared.items() if wanted.get(name) != item]
+        self._disconnect(gone)
         for name, item in wanted.items():
-            if name not in self._entries:
+            if name not in self._handles:
                 if item.data:
                     make_folder(item.data)
                 self.add(self._declared_config(name, item))
         self._declared = wanted
-        return bool(changed)
+        return bool(gone)
 
     def _declared_config(self, name: str, item: DeclaredServer) -> ServerConfig:
         return ServerConfig(
@@ -127,77 +129,74 @@ class ServerRegistry:
         )
 
     def wait(self, seconds: float) -> bool:
-        """Wait until every server answers or is known to be down; return whether that is so."""
+        """Wait until every server is connected or failed. Return `False` after `seconds`."""
         end = time.monotonic() + seconds
-        return all(handle.wait(max(0.0, end - time.monotonic())) for _, handle in self.entries)
+        return all(
+            handle.wait(max(0.0, end - time.monotonic())) for _, handle in self._handles.values()
+        )
 
     def remove(self, names: Iterable[str]) -> None:
-        """Disconnect servers. Raises `NotFoundError` for an unknown one, and then removes none."""
+        """Disconnect servers. Raises `NotFoundError`, and removes none, if one is unknown."""
         names = tuple(names)
         for name in names:
-            if name not in self._entries:
-                raise NotFoundError("MCP server", name, near_misses(name, self._entries))
+            if name not in self._handles:
+                raise NotFoundError("MCP server", name, near_misses(name, self._handles))
         self._removed += [self._declared[name] for name in names if name in self._declared]
         self._disconnect(names)
 
     def _disconnect(self, names: Iterable[str]) -> None:
         for name in dict.fromkeys(names):
-            config, handle = self._entries.pop(name)
+            config, handle = self._handles.pop(name)
             self._declared.pop(name, None)
             self._pins.pop(config.serial, None)
             self._pool.remove(handle)
 
     def remove_tool(self, owner: str, tool: str) -> bool:
-        """Remove a tool of a server; return whether `owner` is a connected server."""
+        """Remove a tool of a server. Return `False` if no server has the catalog name `owner`."""
         name = owner.removeprefix(f"{SOURCE}:")
-        if owner == name or name not in self._entries:
+        if owner == name or name not in self._handles:
             return False
-        config, handle = self._entries[name]
-        self._entries[name] = replace(config, removed=(*config.removed, tool)), handle
+        config, handle = self._handles[name]
+        self._handles[name] = replace(config, removed=(*config.removed, tool)), handle
         return True
 
     def offered(self) -> tuple[ServerOffer, ...]:
-        """Return the current snapshots of all servers, in the order in which they were added."""
+        """Return what each server offers now, in the order in which they were added."""
+        # A copy: the host may add servers in another thread.
         return tuple(
-            self._offer_of(config, handle.offer, handle)
-            for config, handle in self.entries
+            self._offer(config, handle)
+            for config, handle in tuple(self._handles.values())
             if handle.is_settled
         )
 
-    @property
-    def entries(self) -> tuple[tuple[ServerConfig, ServerHandle], ...]:
-        """All servers, in the order in which they were added."""
-        return tuple(self._entries.values())
-
-    def _offer_of(
-        self, config: ServerConfig, offer: ServerSnapshot, handle: ServerHandle
-    ) -> ServerOffer:
-        if config.pin == "off" or not offer.is_up:
-            return ServerOffer(carried=config, offer=offer, begin=handle.call, read=handle.read)
-        verdict = self._pins_of(config).judged(offer.listing.tools)
+    def _offer(self, config: ServerConfig, handle: ServerHandle) -> ServerOffer:
+        snapshot = handle.snapshot
+        verdict = PinVerdict()
+        if config.pin != "off" and snapshot.is_up:
+            verdict = self._pins_of(config).compare(snapshot.listing.tools)
         return ServerOffer(
-            carried=config, offer=offer, begin=handle.call, verdict=verdict, read=handle.read
+            config=config, snapshot=snapshot, begin=handle.call, verdict=verdict, read=handle.read
         )
 
     def approve(
         self, name: str, tools: tuple[str, ...], digests: Mapping[str, str] | None
     ) -> tuple[str, ...]:
-        """Pin the current definitions of a server's tools, or of all; return those that changed.
+        """Pin some or all tools of a server. Return those that were not pinned so before.
 
-        Raises `NotFoundError`, and `ConflictError` while the server is down or if a digest does
-        not match.
+        Raises `NotFoundError`, and `ConflictError` while the server is down or if a tool has
+        another digest.
         """
-        if name not in self._entries:
-            raise NotFoundError("MCP server", name, near_misses(name, self._entries))
-        config, handle = self._entries[name]
-        offer = handle.offer
-        if offer.trouble is not None:
-            raise ConflictError(offer.trouble.message, fix=offer.trouble.fix)
-        names = [tool.name for tool in offer.listing.tools]
+        if name not in self._handles:
+            raise NotFoundError("MCP server", name, near_misses(name, self._handles))
+        config, handle = self._handles[name]
+        snapshot = handle.snapshot
+        if snapshot.outage is not None:
+            raise ConflictError(snapshot.outage.message, fix=snapshot.outage.fix)
+        tool_names = [tool.name for tool in snapshot.listing.tools]
         for tool in (*tools, *(digests or ())):
-            if tool not in names:
-                raise NotFoundError("tool", tool, near_misses(tool, names))
-        return self._pins_of(config).approve(offer.listing.tools, tools, digests)
+            if tool not in tool_names:
+                raise NotFoundError("tool", tool, near_misses(tool, tool_names))
+        return self._pins_of(config).approve(snapshot.listing.tools, tools, digests)
 
     def _pins_of(self, config: ServerConfig) -> PinStore:
         if config.serial not in self._pins:
@@ -205,28 +204,28 @@ class ServerRegistry:
         return self._pins[config.serial]
 
     def notify(self) -> None:
-        """Trigger the callback for changed servers."""
+        """Call `on_news` soon."""
         self._pool.poke()
 
     def close(self) -> None:
         """Close all connections, the last opened first."""
-        self._entries.clear()
+        self._handles.clear()
         self._pool.close()
 
 
-def _as_tuple(given: Iterable[str]) -> tuple[str, ...]:
-    """Normalize one name or several to a tuple. Raises `DefinitionError` unless all are strings."""
+def _tool_names(given: Iterable[str]) -> tuple[str, ...]:
+    """Normalize a single name or an iterable of names. Raises `DefinitionError`."""
     names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if not all(isinstance(name, str) for name in names):
         raise DefinitionError(f"names of tools must be strings, not {given!r}")
     return names
 
 
-def _checked_presets(presets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+def _valid_presets(presets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
     given = [presets, *presets.values()] if isinstance(presets, Mapping) else [presets]
     if not all(isinstance(values, Mapping) for values in given):
         raise DefinitionError(
-            "the presets of a server must be a mapping of tool names to values",
+            "the presets of a server must map names of its tools to arguments and values",
             fix='write presets={"tool": {"argument": value}}, or {"*": {...}} for all tools',
         )
     return {tool: dict(values) for tool, values in presets.items()}
