@@ -120,7 +120,7 @@ def test_what_is_no_server_or_no_good_name_is_refused(app, plain):
     app.register_mcp_server(plain("echo"), name="box")
     with pytest.raises(ConflictError, match="connected already"):
         app.register_mcp_server(plain("echo"), name="box")
-    with pytest.raises(ConflictError, match="runs nothing"):
+    with pytest.raises(ConflictError, match="runs no code"):
         Satchel(run_code=False).register_mcp_server(plain("echo"))
 
 
@@ -836,7 +836,7 @@ def deep(levels):
 HOSTILE = {
     "deep": (deep(60), "mcp_schema_depth"),
     "large": ({"type": "object", "description": "x" * 70_000}, "mcp_schema"),
-    "broken": ({"type": "object", "properties": {"a": {"type": "odd"}}}, "no JSON Schema"),
+    "broken": ({"type": "object", "properties": {"a": {"type": "odd"}}}, "not a usable JSON Schema"),
     "outside": ({"type": "object", "properties": {"a": {"$ref": "other.json"}}}, "another"),
     "nan": ({"type": "object", "properties": {"a": {"default": float("nan")}}}, "not valid JSON"),
     "file": ({"type": "object", "allOf": [{"$ref": "file:///etc/passwd"}]}, "another"),
