@@ -1,11 +1,11 @@
-"""How much a call costs, as ratios to floors that are measured in the same run.
+"""Measure what a call costs, as ratios to floors measured in the same run.
 
     python benchmarks/calling.py [CALLS]
 
-The floor of an async tool is what isolation and checking cost at least: the bare function in a
+The floor of an async tool is the minimum cost of isolation and validation: the bare function in a
 task, with its arguments validated by a pydantic `TypeAdapter`. On Python 3.12 and later the task
-starts eagerly; before, it runs within `asyncio.timeout`. A blocking function has two floors:
-`asyncio.to_thread`, and one thread that is used again and again.
+starts eagerly; on 3.11 it runs within `asyncio.timeout`. A blocking function has two floors:
+`asyncio.to_thread`, and a single reused thread.
 """
 
 import asyncio
@@ -40,24 +40,24 @@ class Arguments(TypedDict, total=False):
 validate = TypeAdapter(Arguments).validate_python
 
 
-async def words(city: str, days: int = 3, unit: str = "C") -> str:
-    """Answer with text."""
+async def text(city: str, days: int = 3, unit: str = "C") -> str:
+    """Return text."""
     return f"{city} {days} {unit}"
 
 
 async def data(city: str, days: int = 3, unit: str = "C") -> dict[str, Any]:
-    """Answer with data, which becomes JSON as well."""
+    """Return data, which is also serialized to JSON."""
     return {"city": city, "days": days, "unit": unit}
 
 
 async def waiting(city: str, days: int = 3, unit: str = "C") -> str:
-    """Wait for one turn of the loop, as a tool does that talks to a server."""
+    """Wait for one iteration of the loop, as a tool does that calls a server."""
     await asyncio.sleep(0)
     return f"{city} {days} {unit}"
 
 
 def blocking(city: str, days: int = 3, unit: str = "C") -> str:
-    """Answer from a thread."""
+    """Return text from a thread."""
     return f"{city} {days} {unit}"
 
 
@@ -68,7 +68,7 @@ async def counting(city: str, days: int = 3, unit: str = "C") -> AsyncIterator[s
 
 
 async def passing(call: Any, next: Any) -> AsyncIterator[Any]:  # noqa: A002 - its name everywhere
-    """Do nothing, as a middleware."""
+    """Pass every item on, as the smallest middleware."""
     async for item in next(call):
         yield item
 
@@ -77,7 +77,7 @@ Call = Callable[[], Awaitable[object]]
 
 
 async def in_task(work: Any) -> object:
-    """Run a coroutine as isolated as a call is at least."""
+    """Run a coroutine with the minimum isolation of a call."""
     if EAGER:
         task: Any = asyncio.Task(work, loop=asyncio.get_running_loop(), eager_start=True)
         if task.done():
@@ -89,7 +89,7 @@ async def in_task(work: Any) -> object:
 
 
 class Thread:
-    """One thread that is used again: the floor of a blocking call."""
+    """A single reused thread: the floor of a blocking call."""
 
     def __init__(self) -> None:
         self._work: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -112,7 +112,7 @@ async def main() -> None:
     """Measure and print a table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 50
     satchel = Satchel()
-    for tool in (words, data, waiting, blocking, counting):
+    for tool in (text, data, waiting, blocking, counting):
         satchel.register_tool(tool)
     session = satchel.session()
     thread = Thread()
@@ -128,13 +128,13 @@ async def main() -> None:
 
     calls = [ToolCall(name="waiting", arguments=ARGUMENTS) for _ in range(10)]
     rows: list[tuple[str, Call, Call]] = [
-        ("answers with text", lambda: session.call("words", ARGUMENTS), floor(words)),
+        ("returns text", lambda: session.call("text", ARGUMENTS), floor(text)),
         (
-            "the same, arguments as JSON",
-            lambda: session.call("words", TEXT),
-            lambda: in_task(words(**validate(json.loads(TEXT)))),
+            "returns text, arguments as JSON",
+            lambda: session.call("text", TEXT),
+            lambda: in_task(text(**validate(json.loads(TEXT)))),
         ),
-        ("answers with data", lambda: session.call("data", ARGUMENTS), floor(data)),
+        ("returns data", lambda: session.call("data", ARGUMENTS), floor(data)),
         ("waits once", lambda: session.call("waiting", ARGUMENTS), floor(waiting)),
         (
             "blocks, against to_thread",
@@ -161,22 +161,20 @@ async def main() -> None:
 
 
 async def show_middleware(satchel: Satchel, count: int) -> None:
-    """Measure the same call through ever more middleware, and print what each layer adds."""
+    """Measure the same call with one to three middleware, and print what each of them adds."""
     session = satchel.session()
     times: list[float] = []
     for _ in range(4):
-        rounds = [
-            await each(count, lambda: session.call("words", ARGUMENTS)) for _ in range(ROUNDS)
-        ]
+        rounds = [await each(count, lambda: session.call("text", ARGUMENTS)) for _ in range(ROUNDS)]
         times.append(min(rounds))
         satchel.register_middleware(passing)
-    first, more = times[1] - times[0], (times[3] - times[1]) / 2
+    first, further = times[1] - times[0], (times[3] - times[1]) / 2
     print(f"{'the first middleware adds':34}{first * 1e6:9.2f}")
-    print(f"{'each further one adds':34}{more * 1e6:9.2f}")
+    print(f"{'each further middleware adds':34}{further * 1e6:9.2f}")
 
 
 async def show(name: str, count: int, ours: Call, theirs: Call) -> None:
-    """Measure both in turn, so that a busy machine is busy for both, and print the best of each."""
+    """Measure both in turn, so that other load affects both, and print the best of each."""
     mine, floors = [], []
     for _ in range(ROUNDS):
         floors.append(await each(count, theirs))
@@ -185,7 +183,7 @@ async def show(name: str, count: int, ours: Call, theirs: Call) -> None:
 
 
 async def each(count: int, call: Call) -> float:
-    """Return the seconds that one call takes."""
+    """Return the seconds for one call."""
     start = time.perf_counter()
     for _ in range(count):
         await call()

@@ -1,9 +1,9 @@
-"""What contracts cost, as ratios to floors that are measured in the same run.
+"""Measure what contracts cost, as ratios to floors measured in the same run.
 
     python benchmarks/contracts.py [CALLS]
 
-The floor of a plan is its own checks, called bare, once for each call. The floors of a call are
-the same tool without a contract, and its function behind a plain `await`.
+The floor of a plan is a direct call of its checks, once for each call. The floors of a call are
+the same tool without a contract, and a plain `await` of its function.
 """
 
 import asyncio
@@ -40,22 +40,22 @@ Call = Callable[[], Awaitable[object]]
 
 
 def has_city(call: Any, state: Any, config: Any) -> bool:
-    """Tell whether there is a city."""
+    """Return whether there is a city."""
     return bool(call.arguments["city"])
 
 
 def is_short(call: Any, state: Any, config: Any) -> bool:
-    """Tell whether it is a week at most."""
+    """Return whether it is at most a week."""
     return bool(call.arguments["days"] <= WEEK)
 
 
 def shortened(call: Any, state: Any, config: Any) -> Any:
-    """Make it a week."""
+    """Return the call with a week."""
     return replace(call, arguments={**call.arguments, "days": WEEK}), True
 
 
 def is_new(call: Any, state: Any, config: Any, plan: Plan) -> bool:
-    """Tell whether no call before asks for the same."""
+    """Return whether no earlier call has the same arguments."""
     return all(call.arguments != other.arguments for other in plan.before)
 
 
@@ -66,18 +66,18 @@ RULES = (
 SIBLINGS = (*RULES, ToolInvariant(id="new", rule="No two calls ask for the same.", check=is_new))
 
 
-async def words(city: str, days: int = 3) -> str:
-    """Answer with text."""
+async def text(city: str, days: int = 3) -> str:
+    """Return text."""
     return f"{city} {days}"
 
 
-async def handed(city: str, limit: int, unit: str, days: int = 3) -> str:
-    """Answer with text, of what it is handed as well."""
+async def text_with_values(city: str, limit: int, unit: str, days: int = 3) -> str:
+    """Return text with a config param and a state read."""
     return f"{city} {days} {limit} {unit}"
 
 
 def contracts_with(rules: tuple[ToolInvariant, ...]) -> Contracts:
-    """Return that many contracts, each of a tool of its own."""
+    """Return contracts of `HELD` different tools."""
     names = (f"tool{number}" for number in range(HELD))
     return Contracts(
         ToolContract(name=name, schema=SCHEMA, description="Answer.", invariants=rules)
@@ -86,16 +86,16 @@ def contracts_with(rules: tuple[ToolInvariant, ...]) -> Contracts:
 
 
 def a_session(contracts: Contracts, plan: list[ToolCall]) -> Session:
-    """Return a session that has the tools of a plan, held to their contracts."""
+    """Return a session with the tools of a plan and their contracts."""
     app = Satchel()
     for call in plan:
-        app.register_tool(words, name=call.name)
+        app.register_tool(text, name=call.name)
         app.register_contract(contracts[call.name])
     return app.session()
 
 
 def a_plan(days: int) -> list[ToolCall]:
-    """Return calls of as many tools; the arguments of each are its own."""
+    """Return calls of `STEPS` different tools with different arguments."""
     return [
         ToolCall(
             name=f"tool{HELD // STEPS * step}", arguments={"city": f"City {step}", "days": days}
@@ -105,34 +105,34 @@ def a_plan(days: int) -> list[ToolCall]:
 
 
 def bare(plan: list[ToolCall], rules: tuple[ToolInvariant, ...]) -> None:
-    """Call each check once, and a corrector where it is broken."""
+    """Call each check once, and the corrector of a broken rule."""
     for at, call in enumerate(plan):
         for rule in rules:
-            more = (Plan(tuple(plan), at),) if rule.sees_plan else ()
-            if not rule.check(call, {}, {}, *more) and rule.correct is not None:
-                rule.correct(call, {}, {}, *more)
+            plan_argument = (Plan(tuple(plan), at),) if rule.sees_plan else ()
+            if not rule.check(call, {}, {}, *plan_argument) and rule.correct is not None:
+                rule.correct(call, {}, {}, *plan_argument)
 
 
 def milliseconds(*acts: Callable[[], object], times: int = 10) -> list[float]:
-    """Return the best time of each, measured in turn, so that a busy machine is busy for all."""
+    """Return the best time of each, measured in turn, so that other load affects all."""
     rounds = [[timeit(act, number=times) for act in acts] for _ in range(5 * ROUNDS)]
     return [min(several) / times * 1e3 for several in zip(*rounds, strict=True)]
 
 
 def show_plans() -> None:
-    """Print what it takes to validate plans."""
-    print(f"a plan of {STEPS} calls, {HELD} contracts held, milliseconds")
+    """Print the times of validating plans."""
+    print(f"a plan of {STEPS} calls, {HELD} contracts, milliseconds")
     print(f"{'':34}{'satchel':>9}{'floor':>9}{'ratio':>8}")
     for title, rules, days in (
-        ("two rules, all kept", RULES, 5),
-        ("the same, every call corrected", RULES, 9),
-        ("a third that sees the plan", SIBLINGS, 5),
-        ("the same, every call corrected", SIBLINGS, 9),
+        ("two rules, none broken", RULES, 5),
+        ("two rules, every call corrected", RULES, 9),
+        ("third rule sees the plan", SIBLINGS, 5),
+        ("third rule, every call corrected", SIBLINGS, 9),
     ):
         contracts, plan = contracts_with(rules), a_plan(days)
         show_plan(title, contracts.validate, plan, rules)
     session = a_session(contracts, plan)
-    show_plan("the same, of a session", session.validate, plan, rules)
+    show_plan("the same, by a session", session.validate, plan, rules)
 
 
 def show_plan(
@@ -141,7 +141,7 @@ def show_plan(
     plan: list[ToolCall],
     rules: tuple[ToolInvariant, ...],
 ) -> None:
-    """Measure a plan that is wholly left, and print it."""
+    """Measure a plan of which all calls remain, and print it."""
     if len(validate(plan).plan) != STEPS:
         raise RuntimeError("the plan lost a call")
     ours, floor = milliseconds(lambda: validate(plan), lambda: bare(plan, rules))
@@ -149,19 +149,19 @@ def show_plan(
 
 
 async def show_calls(count: int) -> None:
-    """Print what it takes to make calls."""
+    """Print the times of calls."""
     print(f"\n{count} calls, microseconds each")
     print(f"{'':34}{'contract':>9}{'without':>9}{'ratio':>8}{'await':>9}{'ratio':>8}")
     config = (ToolConfigParam("limit", 5, int),)
     reads = (ToolStateRead("unit", "C"),)
-    effects = (ToolStateEffect(key="told", type_hint=str),)
+    effects = (ToolStateEffect(key="answer", type_hint=str),)
     rows: list[tuple[str, Mapping[str, Any]]] = [
         ("no rules", {}),
         ("two rules", {"invariants": RULES}),
         ("an effect", {"state_effects": effects}),
-        ("handed two values", {"config_params": config, "state_reads": reads}),
+        ("a config param and a read", {"config_params": config, "state_reads": reads}),
         (
-            "all of it",
+            "all together",
             {
                 "invariants": RULES,
                 "config_params": config,
@@ -170,21 +170,21 @@ async def show_calls(count: int) -> None:
             },
         ),
     ]
-    for title, more in rows:
-        is_handed = "config_params" in more
-        function: Any = handed if is_handed else words
-        values = {"limit": 5, "unit": "C"} if is_handed else {}
-        free, held = Satchel(), Satchel()
-        free.register_tool(function, presets=values)
-        held.register_tool(function)
-        held.register_contract(
-            ToolContract(name=function.__name__, schema=SCHEMA, description="Answer.", **more)
+    for title, parts in rows:
+        takes_values = "config_params" in parts
+        function: Any = text_with_values if takes_values else text
+        values = {"limit": 5, "unit": "C"} if takes_values else {}
+        plain, contracted = Satchel(), Satchel()
+        plain.register_tool(function, presets=values)
+        contracted.register_tool(function)
+        contracted.register_contract(
+            ToolContract(name=function.__name__, schema=SCHEMA, description="Answer.", **parts)
         )
         await show(
             title,
             count,
-            partial(held.session().call, function.__name__, ARGUMENTS),
-            partial(free.session().call, function.__name__, ARGUMENTS),
+            partial(contracted.session().call, function.__name__, ARGUMENTS),
+            partial(plain.session().call, function.__name__, ARGUMENTS),
             partial(function, **ARGUMENTS, **values),
         )
 
@@ -201,7 +201,7 @@ async def show(title: str, count: int, *calls: Call) -> None:
 
 
 async def each(count: int, call: Call) -> float:
-    """Return the seconds that one call takes."""
+    """Return the seconds for one call."""
     start = time.perf_counter()
     for _ in range(count):
         await call()

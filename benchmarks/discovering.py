@@ -1,9 +1,9 @@
-"""How long it takes to find the plugins among installed distributions, beside a floor.
+"""Measure how long it takes to find the plugins among installed distributions.
 
     python benchmarks/discovering.py [DISTRIBUTIONS]
 
-The floor is what nobody can do without: one listing of the folder and one `os.stat` of each
-`entry_points.txt`, in the same run. Beside it stands what the standard library does.
+The floor is the minimum: one listing of the folder and one `os.stat` of each `entry_points.txt`,
+measured in the same run. The last row is the time of the standard library.
 """
 
 import importlib.metadata
@@ -29,27 +29,28 @@ def main() -> None:
         site = Path(folder)
         for number in range(count):
             install(site, f"dist{number}", plugin=number < PLUGINS)
-        age(site)
+        # A folder that changed within two seconds is always listed again.
+        time.sleep(2.1)
         sys.path.insert(0, folder)
-        known = look(folder)
-        assert len(known.findings) == PLUGINS
+        before = scan(folder)
+        assert len(before.findings) == PLUGINS
         floor = best(lambda: stat_all(folder))
         rows = [
             ("floor: list and stat", floor),
-            ("first scan", best(lambda: look(folder))),
-            ("first scan, manifests read", best(lambda: read(look(folder)))),
-            ("unchanged", best(lambda: look(folder, known))),
-            ("one was installed", best(lambda: look(folder, known), lambda: os.utime(folder))),
+            ("first scan", best(lambda: scan(folder))),
+            ("first scan, manifests read", best(lambda: read(scan(folder)))),
+            ("unchanged", best(lambda: scan(folder, before))),
+            ("one was installed", best(lambda: scan(folder, before), lambda: os.utime(folder))),
             ("importlib.metadata, group", best(entry_points)),
         ]
     print(f"{count} distributions, {PLUGINS} of them plugins, milliseconds")
     print(f"{'':30}{'time':>9}{'ratio':>8}")
-    for name, took in rows:
-        print(f"{name:30}{took * 1e3:9.3f}{took / floor:8.2f}")
+    for name, seconds in rows:
+        print(f"{name:30}{seconds * 1e3:9.3f}{seconds / floor:8.2f}")
 
 
 def install(site: Path, name: str, *, plugin: bool) -> None:
-    """Write a distribution as an installer does: a package, and its metadata."""
+    """Write a distribution as an installer does: a package and its metadata."""
     package, info = site / f"{name}_pack", site / f"{name}-1.0.dist-info"
     package.mkdir()
     info.mkdir()
@@ -67,38 +68,33 @@ def install(site: Path, name: str, *, plugin: bool) -> None:
     (info / "RECORD").write_text("".join(record))
 
 
-def age(site: Path) -> None:
-    """Let the folder become older than two seconds: a younger one is always listed again."""
-    os.utime(site, (time.time() - 60, time.time() - 60))
-
-
-def look(folder: str, before: DistributionScan | None = None) -> DistributionScan:
-    """Look for plugins."""
+def scan(folder: str, before: DistributionScan | None = None) -> DistributionScan:
+    """Return the plugins in a folder."""
     return scan_distributions([folder], before)
 
 
-def read(scan: DistributionScan) -> object:
-    """Read the manifests of what was found."""
-    return scan_packages(scan.findings, Limits(), lambda _: True, {})
+def read(result: DistributionScan) -> object:
+    """Read the manifests of the plugins that were found."""
+    return scan_packages(result.findings, Limits(), lambda _: True, {})
 
 
 def stat_all(folder: str) -> int:
-    """List the folder, and look at every file of entry points."""
-    found = 0
+    """List the folder, and stat every file of entry points."""
+    count = 0
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".dist-info"):
-                found += os.stat(f"{entry.path}/entry_points.txt").st_size > 0
-    return found
+                count += os.stat(f"{entry.path}/entry_points.txt").st_size > 0
+    return count
 
 
 def entry_points() -> object:
-    """Do what the standard library offers, which parses everything at each call."""
+    """Use the standard library, which parses everything at each call."""
     return importlib.metadata.entry_points(group=GROUP)
 
 
 def best(work: Callable[[], object], prepare: Callable[[], object] = lambda: None) -> float:
-    """Return the shortest of some runs, in seconds."""
+    """Return the shortest of several runs, in seconds."""
     times = []
     for _ in range(ROUNDS):
         prepare()

@@ -1,9 +1,9 @@
-"""How long loading and reloading take, as ratios to a floor that is measured in the same run.
+"""Measure loading and reloading, as ratios to floors measured in the same run.
 
     python benchmarks/loading.py [SKILLS]
 
-The floors are what nobody can do without: reading the files and parsing their frontmatter with
-PyYAML's C loader; looking at every file with `os.stat`; the notification by the system alone.
+The floors are the minimum: reading the files and parsing their front matter with PyYAML's C loader;
+one `os.stat` of every file; the system's notification alone.
 """
 
 import itertools
@@ -32,12 +32,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for number in range(count):
-            write(root / f"skill-{number}", "Does a thing. Use when a thing is to be done.")
+            write(root / f"skill-{number}", "Does a thing. Use for things.")
         settle()
         app = Satchel(skills=[root])
         rows = [
             ("cold load", best(lambda: Satchel(skills=[root])), best(lambda: parse_all(root))),
-            ("look at everything, nothing new", best(app.refresh), best(lambda: stat_all(root))),
+            ("refresh without changes", best(app.refresh), best(lambda: stat_all(root))),
             ("skill prompt", best(lambda: render_all(app)), best(lambda: join_all(app))),
             ("edit to catalog, median", edit_to_catalog(app, root), edit_to_event(root)),
         ]
@@ -55,12 +55,12 @@ def write(folder: Path, description: str) -> None:
 
 
 def settle() -> None:
-    """Let the files become older than two seconds: younger ones are always read again."""
+    """Let the files become older than two seconds; newer ones are always read again."""
     time.sleep(2.1)
 
 
 def best(work: Callable[[], object]) -> float:
-    """Return the shortest of some runs, in seconds."""
+    """Return the shortest of several runs, in seconds."""
     times = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
@@ -70,7 +70,7 @@ def best(work: Callable[[], object]) -> float:
 
 
 def parse_all(root: Path) -> list[object]:
-    """Read and parse every skill, checking nothing."""
+    """Read and parse every skill without validation."""
     return [
         yaml.load(file.read_text().split("---\n")[1], yaml.CSafeLoader)
         for file in root.glob("*/SKILL.md")
@@ -78,38 +78,38 @@ def parse_all(root: Path) -> list[object]:
 
 
 def stat_all(root: Path) -> int:
-    """Look at every file."""
+    """Stat every file."""
     return sum(
         len([os.stat(file.path) for file in os.scandir(folder.path)]) for folder in os.scandir(root)
     )
 
 
 def render_all(app: Satchel) -> str:
-    """Render the listing of all skills, in words that no session has asked for yet."""
+    """Render the listing of all skills with a new instruction, so that it is not cached."""
     session = app.session()
     session.skill_style = SkillPrompt(instruction=str(next(FRESH)), budget=None)
     return session.skill_prompt()
 
 
 def join_all(app: Satchel) -> str:
-    """Put all names and descriptions together."""
+    """Join all names and descriptions."""
     skills = app.catalog.skills.values()
     return "".join(f"<skill>{skill.name}{skill.description}</skill>" for skill in skills)
 
 
 def edit_to_catalog(app: Satchel, root: Path) -> float:
-    """Return the median time from a write to the generation that has it."""
-    news = threading.Event()
-    undo = app.subscribe(lambda _change: news.set())
+    """Return the median time from a write to the catalog that has it."""
+    changed = threading.Event()
+    unsubscribe = app.subscribe(lambda _change: changed.set())
     times = []
     with app.watching():
         for number in range(EDITS):
-            news.clear()
+            changed.clear()
             start = time.perf_counter()
             write(root / "skill-0", f"Edit {number}.")
-            news.wait()
+            changed.wait()
             times.append(time.perf_counter() - start)
-    undo()
+    unsubscribe()
     return statistics.median(times)
 
 

@@ -1,11 +1,11 @@
-"""What a reload leaves behind: memory, threads, handles, modules, caches, and its time.
+"""Measure what a reload leaves behind (memory, threads, handles, modules, caches) and its time.
 
     python benchmarks/reloading.py [RELOADS] [VARIANT ...]
 
-Each variant runs in a process of its own. It is reloaded a hundred times first, to fill what is
-filled once. What is printed is the growth from there, after a collection: of the memory that the
-process holds, and of what Python counts. `blocks` are Python's allocations, `lines` the files in
-`linecache`, `caches` what every `lru_cache` holds, and `classes` those directly below `object`.
+Each variant runs in its own process. It is reloaded a hundred times first, to fill all caches. The
+output is the growth after that and after a garbage collection: the memory of the process, and what
+Python counts. `blocks` are Python's allocations, `lines` the files in `linecache`, `caches` the
+entries of every `lru_cache`, and `classes` the direct subclasses of `object`.
 """
 
 import abc
@@ -97,7 +97,7 @@ from .pack.deep import NUMBER
 def act(text: str) -> str:
     """Speak."""
     from . import late
-    return late.said(words.WORD)
+    return late.echo(words.WORD)
 '''
 
 STATE = '''
@@ -124,12 +124,12 @@ def satchel_tools():
 
 @dataclass
 class Bench:
-    """A satchel with one plugin in a folder of its own, and how to edit, reload and call it."""
+    """A `Satchel` with one plugin in its own folder, and methods to edit, reload and call it."""
 
     folder: Path
     source: str
     stack: ExitStack
-    more: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
     manifest: str = ""
     arguments: dict[str, object] = field(default_factory=dict)
     session: Session | None = None
@@ -138,7 +138,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.write(0)
-        self.news = threading.Event()
+        self.changed = threading.Event()
         if self.package:
             sys.path.insert(0, str(self.folder))
             self.app = Satchel(entry_points=["acme"])
@@ -146,25 +146,25 @@ class Bench:
             pace = WatchTimings(step=0.005, quiet=0.01)
             settings = Settings(pace=pace)
             self.app = Satchel(plugins=[self.folder], settings=settings, **self.arguments)  # type: ignore[arg-type]
-        self.app.subscribe(lambda change: self.news.set() if change.kind == "plugin" else None)
+        self.app.subscribe(lambda change: self.changed.set() if change.kind == "plugin" else None)
         if self.watched:
             self.stack.enter_context(self.app.watching())
 
     def write(self, number: int) -> None:
-        """Write version `number`, each file whole."""
+        """Write version `number`; each file is replaced at once."""
         if self.package:
             self._install(number)
             return
         files = {"toolkit.yaml": f"name: demo\nactive: true\n{self.manifest}"}
-        files |= {name: text.format(number=number) for name, text in self.more.items()}
+        files |= {name: text.format(number=number) for name, text in self.files.items()}
         files["tools.py"] = self.source.format(number=number) + f"# {number}\n"
         for name, text in files.items():
             path = self.folder / "demo" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists() or path.read_text() != text:
-                aside = self.folder / "aside"
-                aside.write_text(text)
-                aside.replace(path)
+                staged = self.folder / "staged"
+                staged.write_text(text)
+                staged.replace(path)
 
     def _install(self, number: int) -> None:
         (self.folder / "acme_module.py").write_text(self.source.format(number=number))
@@ -173,15 +173,15 @@ class Bench:
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: acme\nVersion: {number}\n")
         (info / "entry_points.txt").write_text("[satchel.plugins]\nacme = acme_module\n")
         (info / "RECORD").write_text(f"acme_module.py,sha256={number},\n")
-        # A file that was replaced shows in the time of its folder.
+        # A replaced file changes the time of its folder.
         os.utime(self.folder)
 
     def reload(self, number: int) -> None:
-        """Write a version, and have it loaded."""
-        self.news.clear()
+        """Write a version, and wait until it is loaded."""
+        self.changed.clear()
         self.write(number)
         if self.watched:
-            if not self.news.wait(20):
+            if not self.changed.wait(20):
                 raise TimeoutError("the watch missed an edit")
         else:
             self.app.refresh()
@@ -195,10 +195,10 @@ class Bench:
 
 
 def helpers() -> dict[str, str]:
-    """Return the files beside the tools that import them."""
+    """Return the modules that the tools import."""
     return {
         "words.py": "WORD = '{number}'\n",
-        "late.py": "from .words import WORD\n\ndef said(word):\n    return word\n",
+        "late.py": "from .words import WORD\n\ndef echo(word):\n    return word\n",
         "pack/__init__.py": "from .deep import NUMBER\n",
         "pack/deep.py": "from ..words import WORD\nNUMBER = {number}\n",
     }
@@ -208,18 +208,18 @@ VARIANTS: dict[str, dict[str, object]] = {
     "function": {"source": FUNCTION},
     "class": {"source": CLASS},
     "models": {"source": MODELS},
-    "helpers": {"source": HELPERS, "more": helpers()},
+    "helpers": {"source": HELPERS, "files": helpers()},
     "state": {"source": STATE, "arguments": {"config": {"demo": {"key": "k"}}}},
     "session": {"source": MODELS},
     "watch": {"source": FUNCTION, "watched": True},
     "package": {"source": PACKAGE, "package": True},
 }
-"""What is reloaded; `session` calls each version in one session that lives all the time."""
+"""The variants; `session` calls each version in one session that lives all the time."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What a process holds."""
+    """Counts of one process at one moment."""
 
     memory: int
     blocks: int
@@ -233,7 +233,7 @@ class State:
 
     @classmethod
     def now(cls) -> "State":
-        """Count, after a collection."""
+        """Return the counts after a garbage collection."""
         for _ in range(3):
             gc.collect()
         return cls(
@@ -249,47 +249,46 @@ class State:
         )
 
     def since(self, before: "State") -> list[int]:
-        """Return the growth."""
+        """Return the growth of each count."""
         return [
             now - then for now, then in zip(vars(self).values(), vars(before).values(), strict=True)
         ]
 
 
 def caches() -> list[typing.Any]:
-    """Return every `lru_cache` of the process; typing's hold classes of plugins."""
-    cached = functools.cache(int)
-    return [item for item in gc.get_objects() if type(item) is type(cached)]
+    """Return every `lru_cache` of the process; those of `typing` hold classes of plugins."""
+    kind = type(functools.cache(int))
+    return [item for item in gc.get_objects() if type(item) is kind]
 
 
 def resident() -> int:
-    """Return the bytes that the process has in memory."""
+    """Return the resident memory of the process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
 
 def measure(name: str, reloads: int) -> None:
-    """Reload one variant in this process, and print a line."""
+    """Reload one variant in this process, and print its line."""
     options = dict(VARIANTS[name])
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         bench = Bench(Path(folder), stack=stack, **options)  # type: ignore[arg-type]
-        lasting = name == "session"
-        bench.session = bench.app.session() if lasting else None
+        bench.session = bench.app.session() if name == "session" else None
 
         def run(start: int, count: int) -> None:
             for number in range(start, start + count):
                 bench.reload(number)
-                said = bench.call(bench.session or bench.app.session())
-                if said != str(number):
-                    raise AssertionError(said, number)
+                text = bench.call(bench.session or bench.app.session())
+                if text != str(number):
+                    raise AssertionError(text, number)
 
         run(1, WARM)
-        State.now()  # Counting takes memory itself, the first time.
+        State.now()  # The first count itself uses memory.
         before, start = State.now(), time.perf_counter()
         run(WARM + 1, reloads)
-        took = (time.perf_counter() - start) / reloads
+        seconds = (time.perf_counter() - start) / reloads
         memory, *counts = State.now().since(before)
     numbers = "".join(f"{count:9,}" for count in counts)
-    print(f"{name:10}{memory / 2**20:9.2f}{numbers}{took * 1e3:9.2f}")
+    print(f"{name:10}{memory / 2**20:9.2f}{numbers}{seconds * 1e3:9.2f}")
 
 
 TITLES = ["MiB", "blocks", "objects", "threads", "handles", "modules", "lines", "caches", "classes"]

@@ -1,11 +1,12 @@
-"""What a client waits for a list of tools and for a call, beside a plain server of the SDK.
+"""Compare the response times of `satchel serve` with those of a plain server of the SDK.
 
     python benchmarks/serving.py [CALLS [SIZE...]]
 
-Both servers offer the same async tools, run in processes of their own, and are asked in turn by
-the same client, over stdio and over HTTP, in both eras of the protocol. Told are medians in
-milliseconds, and the ratio of ours to the plain one. Then the tool of another plugin is edited, and
-it is told how long it takes until an idle client hears of it: the median and the slowest of twenty.
+Both servers offer the same async tools and run in separate processes. The same client asks them in
+turn, over stdio and over HTTP, in both versions of the protocol. The output is medians in
+milliseconds, and the ratio of Satchel to the plain server. Then the tool of another plugin is
+edited. The output is the time until an idle client is notified: the median and the slowest of
+twenty edits.
 """
 
 import asyncio
@@ -26,14 +27,14 @@ from mcp import Client, StdioServerParameters
 SIZES = (10, 100, 1_000)
 ERAS = {"2025-11-25": "legacy", "2026-07-28": "auto"}
 ROUNDS = 5
-AT_ONCE = 50
-"""How many tools one plugin has."""
+TOOLS_PER_PLUGIN = 50
+HTTP = ["--http", "127.0.0.1:0", "--rate", "0"]
 EDITS = 20
 PAUSE = 0.5
-"""Seconds between two edits: a file that changes all the time is waited for."""
+"""Seconds between two edits, so that they are not debounced together."""
 
-Heard = tuple[Client, "asyncio.Queue[float]"]
-"""A client, and when it heard something."""
+Listener = tuple[Client, "asyncio.Queue[float]"]
+"""A client, and the times of its notifications."""
 
 TOOL = '''
 @tool
@@ -76,7 +77,9 @@ else:
 
 async def main(calls: int, sizes: tuple[int, ...]) -> None:
     """Measure and print."""
-    print(f"{'tools':>5} {'transport':9} {'era':10}  {'':4} {'ours':>8} {'plain':>8} {'ratio':>6}")
+    print(
+        f"{'tools':>5} {'transport':9} {'era':10}  {'':4} {'satchel':>8} {'plain':>8} {'ratio':>6}"
+    )
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             ours = written(Path(folder), size)
@@ -88,13 +91,13 @@ async def main(calls: int, sizes: tuple[int, ...]) -> None:
 
 
 def written(folder: Path, size: int) -> list[str]:
-    """Write both servers, and return how ours is started."""
-    for first in range(0, size, AT_ONCE):
-        numbers = range(first, min(first + AT_ONCE, size))
+    """Write both servers, and return the arguments that start `satchel serve`."""
+    for first in range(0, size, TOOLS_PER_PLUGIN):
+        numbers = range(first, min(first + TOOLS_PER_PLUGIN, size))
         plugin(folder, f"many-{first}", "".join(TOOL.format(number=n) for n in numbers))
     plugin(folder, "one", TOOL.format(number="x"))
     (folder / "plain.py").write_text(textwrap.dedent(PLAIN))
-    return ["-m", "satchel", "serve", "--plugins", str(folder / "plugins"), "--rate", "0"]
+    return ["-m", "satchel", "serve", "--plugins", str(folder / "plugins")]
 
 
 def plugin(folder: Path, name: str, tools: str) -> None:
@@ -106,35 +109,35 @@ def plugin(folder: Path, name: str, tools: str) -> None:
 
 
 async def dumped(folder: Path, ours: list[str]) -> str:
-    """Write down the tools that we list, for the plain server to list the same."""
+    """Write the list of tools to a file, so that the plain server returns the same list."""
     async with Client(started(ours)) as client:
-        tools = [made for made in (await client.list_tools()).tools if "tool_" in made.name]
+        tools = [item for item in (await client.list_tools()).tools if "tool_" in item.name]
     path = folder / "tools.json"
-    dumps = [made.model_dump(by_alias=True, mode="json", exclude_none=True) for made in tools]
+    dumps = [item.model_dump(by_alias=True, mode="json", exclude_none=True) for item in tools]
     path.write_text(json.dumps(dumps))
     return str(path)
 
 
 def started(arguments: list[str]) -> StdioServerParameters:
-    """Return how a server is started on stdio, quietly."""
+    """Return the parameters that start a server on stdio without its stderr."""
     quiet = ["-c", 'exec "$0" "$@" 2>/dev/null', sys.executable, *arguments]
     return StdioServerParameters(command="sh", args=quiet, env=dict(os.environ))
 
 
 @asynccontextmanager
 async def listening(arguments: list[str]) -> AsyncIterator[str]:
-    """Run a server over HTTP; yields its address."""
+    """Run a server over HTTP, and yield its address."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, stderr=asyncio.subprocess.PIPE
     )
     assert process.stderr is not None
     while not (
-        found := re.search(rb"at (http://[^:]+:(\d+)/mcp),", await process.stderr.readline())
+        match := re.search(rb"at (http://[^:]+:(\d+)/mcp),", await process.stderr.readline())
     ):
         pass
     try:
-        await reachable(found[2].decode())
-        yield found[1].decode()
+        await reachable(match[2].decode())
+        yield match[1].decode()
     finally:
         process.terminate()
         await process.wait()
@@ -152,26 +155,26 @@ async def reachable(port: str) -> None:
 
 
 @asynccontextmanager
-async def connected(setting: str, arguments: list[str], http: list[str]) -> AsyncIterator[Heard]:
-    """Start a server, and connect to it; yields the client, and what it hears."""
+async def connected(setting: str, arguments: list[str], http: list[str]) -> AsyncIterator[Listener]:
+    """Start a server and yield a client, with the times of its notifications."""
     _, transport, era = setting.split()
-    heard = asyncio.Queue[float]()
+    times = asyncio.Queue[float]()
 
-    async def hear(_message: object) -> None:
-        heard.put_nowait(time.perf_counter())
+    async def on_message(_message: object) -> None:
+        times.put_nowait(time.perf_counter())
 
     async with AsyncExitStack() as stack:
         server: StdioServerParameters | str = started(arguments)
         if transport == "http":
             server = await stack.enter_async_context(listening([*arguments, *http]))
-        client = Client(server, mode=ERAS[era], cache=None, message_handler=hear)
-        yield await stack.enter_async_context(client), heard
+        client = Client(server, mode=ERAS[era], cache=None, message_handler=on_message)
+        yield await stack.enter_async_context(client), times
 
 
 async def compared(setting: str, both: tuple[list[str], list[str]], calls: int) -> None:
-    """Ask both servers in turn, and print what it took."""
+    """Ask both servers in turn, and print the times."""
     async with (
-        connected(setting, both[0], ["--http", "127.0.0.1:0"]) as (ours, _),
+        connected(setting, both[0], HTTP) as (ours, _),
         connected(setting, both[1], ["38765"]) as (plain, _),
     ):
         questions = {
@@ -184,30 +187,30 @@ async def compared(setting: str, both: tuple[list[str], list[str]], calls: int) 
 
 
 async def edited(setting: str, ours: list[str], folder: Path) -> None:
-    """Edit a tool again and again, and print how long it takes until a client is told."""
+    """Edit a tool repeatedly, and print how long it takes until a client is notified."""
     file = folder / "plugins" / "one" / "tools.py"
-    before, taken = file.read_text(), []
+    before, times = file.read_text(), []
     async with (
-        connected(setting, ours, ["--http", "127.0.0.1:0"]) as (client, heard),
+        connected(setting, ours, HTTP) as (client, notified),
         AsyncExitStack() as stack,
     ):
         if client.protocol_version > "2026":
             await stack.enter_async_context(client.listen(tools_list_changed=True))
         for number in range(EDITS):
             await asyncio.sleep(PAUSE)
-            while not heard.empty():
-                heard.get_nowait()
-            begun = time.perf_counter()
+            while not notified.empty():
+                notified.get_nowait()
+            start = time.perf_counter()
             file.write_text(before.replace("by station x.", f"by station x, edit {number}."))
-            taken.append((await heard.get() - begun) * 1e3)
+            times.append((await notified.get() - start) * 1e3)
     file.write_text(before)
-    print(f"{setting}  edit {statistics.median(taken):8.2f} {max(taken):8.2f}", flush=True)
+    print(f"{setting}  edit {statistics.median(times):8.2f} {max(times):8.2f}", flush=True)
 
 
 async def medians(
     clients: list[Client], ask: Callable[[Client], Awaitable[object]], count: int
 ) -> list[float]:
-    """Return the median time of each client, asked in turn so that a busy machine is fair."""
+    """Return the median time of each client, asked in turn, so that other load affects both."""
     times: list[list[float]] = [[] for _ in clients]
     for _ in range(ROUNDS):
         for client, taken in zip(clients, times, strict=True):

@@ -1,7 +1,7 @@
-"""What a session costs: memory while idle, and the time of a step in which nothing changed.
+"""Measure what a session costs: memory while idle, and the time of a step without changes.
 
-The floor of a step is what nobody can do without: handing out the prompt, and a copy of the
-schemas made by `pickle`, the quickest way that Python has.
+The floor of a step is the minimum: returning the prompt, and a copy of the schemas made by
+`pickle`, the quickest copy in Python.
 """
 
 import gc
@@ -17,8 +17,8 @@ from satchel import Satchel, Session, Step, tool
 REPOSITORY = Path(__file__).parents[1]
 
 
-def a_app(skills: int, tools: int, groups: int) -> Satchel:
-    """Return a satchel of that size; a tenth of the groups are active in its sessions."""
+def an_app(skills: int, tools: int, groups: int) -> Satchel:
+    """Return a `Satchel` with this many skills, tools and groups."""
     with TemporaryDirectory() as folder:
         for number in range(skills):
             path = Path(folder, f"skill-{number}")
@@ -31,8 +31,8 @@ def a_app(skills: int, tools: int, groups: int) -> Satchel:
     by_group: dict[str, list[object]] = {}
     for number in range(tools):
         by_group.setdefault(f"group{number % groups}", []).append(a_tool(number))
-    for name, made in by_group.items():
-        app.tools.register_many(made, group=name)
+    for name, members in by_group.items():
+        app.tools.register_many(members, group=name)
     return app
 
 
@@ -47,14 +47,14 @@ def a_tool(number: int) -> object:
 
 
 def bytes_per_session(app: Satchel, count: int) -> float:
-    """Return what one idle session holds after its first step, what they share included."""
+    """Return the memory of one idle session after its first step, with its part of shared data."""
     groups = [name for name in app.catalog.groups if name != "basic"]
     gc.collect()
     tracemalloc.start()
     sessions = []
     for number in range(count):
         session = app.session()
-        # Sessions choose differently; what they share is counted in.
+        # Sessions activate different groups; shared data is included in the total.
         session.activate(groups[number % len(groups)], groups[number // 20 % len(groups)])
         one_step(session)
         sessions.append(session)
@@ -65,7 +65,7 @@ def bytes_per_session(app: Satchel, count: int) -> float:
 
 
 def one_step(session: Session) -> Step:
-    """Do what a host does before each turn of the model."""
+    """Do what a host does before each model request."""
     step = session.step()
     step.prompt()
     step.schemas()
@@ -74,7 +74,7 @@ def one_step(session: Session) -> Step:
 
 
 class Host:
-    """Takes one step after the other, and holds the newest."""
+    """A host that takes one step after the other, and keeps the newest."""
 
     def __init__(self, session: Session) -> None:
         self.session, self.held = session, one_step(session)
@@ -93,7 +93,7 @@ def main() -> None:
         "1,000 skills, 10 of 200 tools": (1_000, 200, 20),
         "10,000 skills, 100 of 2,000 tools": (10_000, 2_000, 20),
     }.items():
-        app = a_app(*size)
+        app = an_app(*size)
         session = app.session()
         session.activate("group0")
         prompt, schemas = session.prompt(), session.schemas()

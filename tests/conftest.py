@@ -1,4 +1,4 @@
-"""What every test can use: the shared material, and short ways to write skills and plugins."""
+"""Fixtures for all tests: the shared files, and functions that write skills and plugins."""
 
 import itertools
 import os
@@ -9,7 +9,7 @@ from textwrap import dedent
 import hypothesis
 import pytest
 
-# A busy machine is no fault of the code: time is measured in benchmarks, not here.
+# No deadlines, since a busy machine is slow; benchmarks measure time.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=200)
 hypothesis.settings.load_profile("quick")
@@ -25,7 +25,7 @@ def _config_folders(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def a_config_folder_of_its_own(_config_folders, monkeypatch) -> Path:
-    """Let no test read or write the configuration of whoever runs it; the folder is not there."""
+    """Keep tests away from the configuration of the user; the folder does not exist yet."""
     folder = next(_config_folders)
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder))
     monkeypatch.setenv("SATCHEL_STATE_DIR", f"{folder}-state")
@@ -34,10 +34,9 @@ def a_config_folder_of_its_own(_config_folders, monkeypatch) -> Path:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real and hostile files that lies beside the checkout.
+    """The folder of real and hostile files beside the checkout.
 
-    A stranger does not have it, so tests that need it are skipped; SATCHEL_REQUIRE_SHARED, which
-    our own runs set, makes them fail instead.
+    Without it, tests that need it are skipped. With SATCHEL_REQUIRE_SHARED, as in CI, they fail.
     """
     folder = Path(os.environ.get("SATCHEL_SHARED", REPOSITORY.parent / "shared"))
     if not (folder / "corpus").is_dir():
@@ -49,7 +48,7 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def skill_text() -> Callable[..., str]:
-    """Return the text of a good SKILL.md."""
+    """Return a function that returns the text of a valid SKILL.md."""
 
     def text(name: str, description: str = "Does a thing.", body: str = "Do it.\n") -> str:
         return f"---\nname: {name}\ndescription: {description}\n---\n{body}"
@@ -59,7 +58,7 @@ def skill_text() -> Callable[..., str]:
 
 @pytest.fixture(scope="session")
 def write_skill(skill_text) -> Callable[..., Path]:
-    """Write `root/name/SKILL.md`, whole and good unless `text` says otherwise."""
+    """Return a function that writes a valid `root/name/SKILL.md`, or one with the given text."""
 
     def write(root: Path, name: str, *, text: str | None = None, **parts: str) -> Path:
         folder = root / name
@@ -72,7 +71,7 @@ def write_skill(skill_text) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def write_plugin() -> Callable[..., Path]:
-    """Write a plugin folder with a manifest and, by keyword, the sources of its modules."""
+    """Return a function that writes a plugin: its manifest and, by keyword, its modules."""
 
     def write(root: Path, name: str, manifest: str = "active: true\n", **modules: str) -> Path:
         folder = root / name

@@ -1,10 +1,10 @@
-"""Changes the code in small ways and counts how many of the changes the tests notice.
+"""Measure how many small changes of the code the tests detect (mutation testing).
 
     python tests/mutants.py                  40 changes of each target
     python tests/mutants.py conflicts -n 0   every possible change of one target
 
-Each change is made in a copy of the source, and the tests of its target run on that copy. What
-survives is printed: write a test for it, unless the changed code does the same as before.
+Each change is made in a copy of the source, and the tests of its target run on that copy. Surviving
+changes are printed: write a test for each, unless the changed code has the same behaviour.
 """
 
 import argparse
@@ -26,9 +26,12 @@ REPOSITORY = Path(__file__).parents[1]
 TARGETS = {
     "conflicts": (
         ["src/satchel/catalog/name_conflicts.py"],
-        ["tests/catalog/test_conflicts.py", "tests/catalog/test_build.py"],
+        ["tests/catalog/test_name_conflicts.py", "tests/catalog/test_catalog_builder.py"],
     ),
-    "skill reader": (["src/satchel/formats/skill_manifest.py"], ["tests/formats/test_skill.py"]),
+    "skill reader": (
+        ["src/satchel/formats/skill_manifest.py"],
+        ["tests/formats/test_skill_manifest.py"],
+    ),
     "reconcile": (
         ["src/satchel/loader/reconcile_pass.py", "src/satchel/catalog/catalog_builder.py"],
         ["tests/catalog", "tests/loader", "tests/test_satchel.py", "tests/test_packages.py"],
@@ -36,10 +39,10 @@ TARGETS = {
     "group activation": (["src/satchel/groups/group_activation.py"], ["tests/groups"]),
     "listing": (["src/satchel/prompt/skill_listing.py"], ["tests/prompt"]),
 }
-"""Each target: the modules that are changed, and the tests that should notice."""
+"""Each target: the modules to change, and the tests that should detect the changes."""
 
 TIME_LIMIT = 300
-"""Seconds after which a change counts as noticed: it made something hang."""
+"""Seconds after which a change counts as detected, since it made a test hang."""
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq,
@@ -68,7 +71,7 @@ class Mutant:
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST]:  # noqa: C901, PLR0912 - a case an operator
-    """Yield what may stand in place of a node."""
+    """Yield the replacements of a node."""
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=others):
             yield ast.Compare(left, [COMPARISONS[type(operator)]()], others)
@@ -101,7 +104,7 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:  # noqa: C901, PLR0912 - a case
 
 
 def nodes(node: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
-    """Yield each node that runs with its place: annotations and decorators are left alone."""
+    """Yield each node with its parent and position, without annotations and decorators."""
     for field, value in ast.iter_fields(node):
         if field in {"annotation", "returns", "decorator_list", "type_params"}:
             continue
@@ -136,8 +139,8 @@ def put(parent: ast.AST, field: str, index: int | None, node: ast.AST) -> None:
         getattr(parent, field)[index] = node
 
 
-def is_noticed(copy: Path, mutant: Mutant) -> bool:
-    """Run the tests on a copy of the source with one change."""
+def is_detected(copy: Path, mutant: Mutant) -> bool:
+    """Return whether the tests fail on a copy of the source with one change."""
     changed = copy / Path(mutant.path).relative_to("src")
     original = changed.read_text(encoding="utf-8")
     changed.write_text(mutant.source, encoding="utf-8")
@@ -154,7 +157,7 @@ def tests_on(copy: Path, target: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*line, *TARGETS[target][1]],
         cwd=REPOSITORY,
-        # Without bytecode: two changes of one length within a second would look the same.
+        # No bytecode: Python would not notice two changes of one length within a second.
         env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
@@ -164,45 +167,45 @@ def tests_on(copy: Path, target: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> None:
-    """Print the survivors and, for each target, how many were noticed."""
+    """Print the survivors and, for each target, how many changes were detected."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("targets", nargs="*", default=list(TARGETS), metavar="target")
     parser.add_argument("-n", "--number", type=int, default=40, help="changes a target; 0: all")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=15)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         free: queue.SimpleQueue[Path] = queue.SimpleQueue()
-        for number in range(given.jobs):
+        for number in range(options.jobs):
             shutil.copytree(REPOSITORY / "src", Path(folder, str(number)))
             free.put(Path(folder, str(number)))
 
-        def tried(mutant: Mutant) -> bool:
+        def run(mutant: Mutant) -> bool:
             copy = free.get()
             try:
-                return is_noticed(copy, mutant)
+                return is_detected(copy, mutant)
             finally:
                 free.put(copy)
 
-        for target in given.targets:
+        for target in options.targets:
             unchanged = tests_on(Path(folder, "0"), target)
             if unchanged.returncode:
                 sys.exit(f"{target} fails on the unchanged source:\n{unchanged.stdout}")
             every = list(mutants(target))
-            number = min(given.number or len(every), len(every))
-            chosen = random.Random(given.seed).sample(every, number)
+            number = min(options.number or len(every), len(every))
+            chosen = random.Random(options.seed).sample(every, number)
             count = 0
-            with ThreadPoolExecutor(given.jobs) as pool:
-                for mutant, was_noticed in zip(chosen, pool.map(tried, chosen), strict=True):
-                    count += was_noticed
-                    if not was_noticed:
+            with ThreadPoolExecutor(options.jobs) as pool:
+                for mutant, was_detected in zip(chosen, pool.map(run, chosen), strict=True):
+                    count += was_detected
+                    if not was_detected:
                         place = f"{mutant.path}:{mutant.line}"
                         print(
                             f"  survived: {place}: {mutant.before!r} -> {mutant.after!r}",
                             flush=True,
                         )
             share = count / number
-            print(f"{target}: {count} of {number} noticed ({share:.0%})", flush=True)
+            print(f"{target}: {count} of {number} detected ({share:.0%})", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The bundled skills and plugins are exemplary: they pass their own advice."""
+"""The bundled skills and plugins follow their own advice."""
 
 import asyncio
 import os
@@ -23,8 +23,8 @@ def call(app, tool, **arguments):
     return asyncio.run(app.session().call(tool, arguments))
 
 
-def troubles(catalog) -> list[str]:
-    """What is wrong; that installed plugins are not enabled is not."""
+def problem_codes(catalog) -> list[str]:
+    """Return the problems, without those of installed plugins that are not enabled."""
     return [item.code for item in catalog.diagnostics if item.code != "plugin-not-enabled"]
 
 
@@ -35,7 +35,7 @@ def clock():
 
 @pytest.fixture(scope="module")
 def units(tmp_path_factory):
-    """Build the package, and enable it as if it were installed."""
+    """Build the package, and put it on the import path as if it were installed."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [
@@ -56,7 +56,7 @@ def units(tmp_path_factory):
 
 
 @pytest.mark.parametrize("path", SKILLS, ids=lambda path: path.parent.name)
-def test_a_skill_keeps_to_the_letter_of_the_format(path):
+def test_bundled_skills_pass_strict_validation(path):
     reading = read_skill(path.read_bytes(), path.parent.name, str(path), Limits())
     assert reading.value is not None
     assert strictly(reading.diagnostics) == ()
@@ -69,20 +69,20 @@ def test_a_skill_says_when_to_use_it_and_stays_concise(path):
     assert len(skill.body.splitlines()) < 200
 
 
-def test_there_are_at_least_four_skills_for_our_own_users():
+def test_there_are_at_least_four_skills_for_users_of_satchel():
     app = Satchel(skills=[ROOT / "skills"])
     assert len(app.catalog.skills) >= 4
-    assert troubles(app.catalog) == []
+    assert problem_codes(app.catalog) == []
 
 
-def test_the_folder_plugin_keeps_to_the_letter_of_its_manifest():
+def test_the_folder_plugin_passes_strict_validation():
     path = ROOT / "plugins/clock/toolkit.yaml"
     reading = read_plugin(path.read_bytes(), "clock", str(path), Limits())
     assert strictly(reading.diagnostics) == ()
 
 
 def test_the_folder_plugin_loads_clean_with_tools_notes_and_a_skill(clock):
-    assert troubles(clock.catalog) == []
+    assert problem_codes(clock.catalog) == []
     assert [*clock.catalog.plugins] == ["clock"]
     assert [*clock.catalog.tools] == ["convert_time", "current_time", "time_between"]
     assert [*clock.catalog.skills] == ["plan-across-time-zones"]
@@ -158,7 +158,7 @@ def test_the_package_is_known_without_importing_it(units):
     assert [*app.catalog.skills] == ["convert-with-care"]
 
 
-def test_the_package_rounds_as_it_is_configured(units):
+def test_the_package_rounds_as_configured(units):
     app = Satchel(entry_points=["units"], config={"units": {"digits": 3}})
     assert call(app, "convert_units", value="12.5", source="km", target="mi").text == "7.77 mi"
 

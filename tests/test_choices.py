@@ -1,4 +1,4 @@
-"""What the user switches on and off, as an application sees it."""
+"""What the user enables and disables, as an application sees it."""
 
 import asyncio
 import os
@@ -66,7 +66,7 @@ def skills(tmp_path, write_skill):
 
 @pytest.fixture
 def maps(tmp_path, write_plugin, write_skill):
-    """A plugin with two tools, a skill, and a further group."""
+    """A plugin with two tools, a skill and another group."""
     manifest = "active: true\nnotes: Ask.\ngroups:\n  - name: afar\n    tools: [far]\n"
     folder = write_plugin(tmp_path / "plugins", "maps", manifest, tools=TOOLS)
     write_skill(folder / "skills", "routes")
@@ -103,7 +103,7 @@ def reasons(app, kind, name):
 # ---- skills -------------------------------------------------------------------------------
 
 
-def test_a_skill_that_is_switched_off_is_listed_with_the_reason_and_not_served(
+def test_a_disabled_skill_is_listed_with_the_reason_and_not_served(
     skills, write_choices, a_config_folder_of_its_own
 ):
     write_choices("disable = ['pdf']")
@@ -116,14 +116,14 @@ def test_a_skill_that_is_switched_off_is_listed_with_the_reason_and_not_served(
     assert problem.fix == "satchel enable pdf"
 
 
-def test_only_what_is_enabled_is_left_of_everything(skills, write_choices):
+def test_with_everything_disabled_only_enabled_entries_are_served(skills, write_choices):
     write_choices("disable = ['*']\nenable = ['pdf']")
     app = Satchel(skills=[skills])
     assert list(app.catalog.skills) == ["pdf"]
     assert list(app.catalog.groups) == ["basic"]
 
 
-def test_what_is_off_shadows_nothing(skills, tmp_path, write_skill, write_choices):
+def test_disabled_entries_shadow_nothing(skills, tmp_path, write_skill, write_choices):
     write_skill(tmp_path / "more", "pdf", description="Another.")
     write_choices(f"disable = ['{skills}:pdf']")
     app = Satchel(skills=[skills, tmp_path / "more"])
@@ -131,7 +131,7 @@ def test_what_is_off_shadows_nothing(skills, tmp_path, write_skill, write_choice
     assert [item.code for item in app.catalog.skills["pdf"].diagnostics] == []
 
 
-def test_a_broken_skill_that_is_off_troubles_nobody(skills, write_skill, write_choices):
+def test_a_disabled_broken_skill_reports_no_errors(skills, write_skill, write_choices):
     write_skill(skills, "pdf", text="broken")
     write_choices("disable = ['skill:pdf']")
     app = Satchel(skills=[skills])
@@ -142,7 +142,7 @@ def test_a_broken_skill_that_is_off_troubles_nobody(skills, write_skill, write_c
 # ---- tools and groups ---------------------------------------------------------------------
 
 
-def test_a_tool_that_is_off_cannot_be_called_and_the_others_can(maps, write_choices):
+def test_a_disabled_tool_cannot_be_called_and_the_others_can(maps, write_choices):
     write_choices("disable = ['tool:f*']")
     app = Satchel(plugins=[maps.parent])
     assert list(app.catalog.tools) == ["near"]
@@ -150,7 +150,7 @@ def test_a_tool_that_is_off_cannot_be_called_and_the_others_can(maps, write_choi
     assert app.catalog.groups["afar"].tools == ()
 
 
-def test_a_tool_that_is_off_needs_no_values(tmp_path, write_plugin, write_choices):
+def test_a_disabled_tool_needs_no_values(tmp_path, write_plugin, write_choices):
     source = TOOLS.replace("@tool\n    def far(", '@tool(state=["key"])\n    def far(key: str, ')
     write_plugin(tmp_path / "plugins", "maps", "active: true\n", tools=source)
     app = Satchel(plugins=[tmp_path / "plugins"], config={"maps": {}})
@@ -162,7 +162,7 @@ def test_a_tool_that_is_off_needs_no_values(tmp_path, write_plugin, write_choice
 
 
 @pytest.mark.parametrize("owner", ["host", "maps"])
-def test_a_tool_that_was_off_can_be_called_when_it_is_on_again(maps, write_choices, owner):
+def test_a_tool_that_is_enabled_again_can_be_called(maps, write_choices, owner):
     app = Satchel(plugins=[maps.parent])
     app.register_tool(lookup)
     name = {"host": "lookup", "maps": "near"}[owner]
@@ -175,7 +175,7 @@ def test_a_tool_that_was_off_can_be_called_when_it_is_on_again(maps, write_choic
     assert result.text == "a"
 
 
-def test_a_tool_that_is_off_lets_another_of_its_name_serve(maps, write_choices):
+def test_a_disabled_tool_lets_another_of_its_name_serve(maps, write_choices):
     @tool
     def near(city: str) -> str:
         """Find it in another way."""
@@ -187,18 +187,18 @@ def test_a_tool_that_is_off_lets_another_of_its_name_serve(maps, write_choices):
     assert app.catalog.tools["near"].source == "maps"
 
 
-def test_a_group_that_is_off_takes_the_tools_along_that_are_in_no_other(maps, write_choices):
+def test_a_disabled_group_disables_tools_that_are_in_no_other_group(maps, write_choices):
     write_choices("disable = ['group:afar']")
     app = Satchel(plugins=[maps.parent])
     assert list(app.catalog.groups) == ["basic", "maps"]
     assert state(app, "group", "afar") == "disabled"
     assert list(app.catalog.tools) == ["near"]
     assert reasons(app, "tool", "far") == [
-        ("disabled", "tool 'far' is switched off with the group 'afar'")
+        ("disabled", "tool 'far' is disabled with the group 'afar'")
     ]
 
 
-def test_a_tool_of_two_groups_goes_on_in_the_one_that_is_on(write_choices):
+def test_a_tool_of_two_groups_stays_in_the_enabled_one(write_choices):
     write_choices("disable = ['one']")
     app = Satchel()
     app.create_group("one")
@@ -209,7 +209,7 @@ def test_a_tool_of_two_groups_goes_on_in_the_one_that_is_on(write_choices):
     assert list(app.catalog.groups) == ["basic", "two"]
 
 
-def test_a_group_by_two_owners_is_off_only_when_both_descriptions_are(maps, write_choices):
+def test_a_group_of_two_owners_is_disabled_only_with_both_definitions(maps, write_choices):
     write_choices("disable = ['maps:afar']")
     app = Satchel(plugins=[maps.parent])
     assert state(app, "group", "afar") == "disabled"
@@ -218,7 +218,7 @@ def test_a_group_by_two_owners_is_off_only_when_both_descriptions_are(maps, writ
     assert "far" in app.catalog.tools
 
 
-def test_what_the_host_adds_can_be_switched_off_too(write_choices):
+def test_entries_of_the_host_can_be_disabled(write_choices):
     write_choices("disable = ['lookup', 'words']")
     app = Satchel()
     app.create_group("words")
@@ -233,7 +233,7 @@ def test_what_the_host_adds_can_be_switched_off_too(write_choices):
     assert [entry.name for entry in app.catalog.entries if entry.source == "host"] == []
 
 
-def test_everything_of_the_host_is_off_by_its_source(write_choices):
+def test_the_source_host_disables_all_entries_of_the_host(write_choices):
     write_choices("disable = ['host']")
     app = Satchel()
     app.register_tool(lookup)
@@ -244,7 +244,7 @@ def test_everything_of_the_host_is_off_by_its_source(write_choices):
 # ---- plugins ------------------------------------------------------------------------------
 
 
-def test_a_plugin_that_is_off_brings_nothing_and_is_not_imported(maps, write_choices):
+def test_a_disabled_plugin_provides_nothing_and_is_not_imported(maps, write_choices):
     write_choices("disable = ['maps']")
     app = Satchel(plugins=[maps.parent])
     assert state(app, "plugin", "maps") == "disabled"
@@ -257,7 +257,7 @@ def test_a_plugin_that_is_off_brings_nothing_and_is_not_imported(maps, write_cho
     assert list(app.catalog.skills) == ["routes"]
 
 
-def test_a_plugin_that_is_off_lets_another_of_its_name_serve(
+def test_a_disabled_plugin_lets_another_of_its_name_serve(
     maps, write_plugin, tmp_path, write_choices
 ):
     write_plugin(tmp_path / "more", "maps", tools=TOOLS)
@@ -268,7 +268,7 @@ def test_a_plugin_that_is_off_lets_another_of_its_name_serve(
 
 
 @pytest.mark.parametrize("name", ["acme", "Acme_Tools", "acme-tools", "plugin:acme", "ac*"])
-def test_an_installed_plugin_is_enabled_by_its_name_or_its_packages(install, write_choices, name):
+def test_an_installed_plugin_is_enabled_by_its_name_or_its_package(install, write_choices, name):
     install()
     write_choices(f"enable = ['{name}']")
     app = Satchel()
@@ -277,7 +277,7 @@ def test_an_installed_plugin_is_enabled_by_its_name_or_its_packages(install, wri
 
 
 @pytest.mark.parametrize("name", ["acm", "all", "tool:acme", "plugin:all"])
-def test_other_words_enable_no_installed_plugin(install, write_choices, name):
+def test_other_patterns_enable_no_installed_plugin(install, write_choices, name):
     install()
     write_choices(f"enable = ['{name}']")
     app = Satchel()
@@ -285,7 +285,7 @@ def test_other_words_enable_no_installed_plugin(install, write_choices, name):
     assert [code for code, _ in reasons(app, "plugin", "acme")] == ["plugin-not-enabled"]
 
 
-def test_the_user_can_switch_off_what_the_host_enabled(install, write_choices):
+def test_the_user_can_disable_what_the_host_enabled(install, write_choices):
     install()
     write_choices("disable = ['acme']")
     app = Satchel(entry_points=["acme"])
@@ -293,13 +293,13 @@ def test_the_user_can_switch_off_what_the_host_enabled(install, write_choices):
     assert "acme_tools_of_the_test" not in sys.modules
 
 
-def test_an_installed_plugin_that_is_off_says_so_although_nobody_enabled_it(install, write_choices):
+def test_a_disabled_installed_plugin_is_listed_as_disabled(install, write_choices):
     install()
     write_choices("disable = ['acme']")
     assert [code for code, _ in reasons(Satchel(), "plugin", "acme")] == ["disabled"]
 
 
-def test_one_of_two_packages_that_offer_a_plugin_can_be_switched_off(install, write_choices):
+def test_one_of_two_packages_with_the_same_plugin_can_be_disabled(install, write_choices):
     install()
     install("other-tools")
     assert list(Satchel(entry_points=["acme"]).catalog.tools) == []
@@ -310,9 +310,7 @@ def test_one_of_two_packages_that_offer_a_plugin_can_be_switched_off(install, wr
 # ---- whose file counts --------------------------------------------------------------------
 
 
-def test_a_project_counts_only_when_it_is_named_and_then_before_the_user(
-    skills, tmp_path, write_choices, monkeypatch
-):
+def test_a_named_project_wins_over_the_user(skills, tmp_path, write_choices, monkeypatch):
     (tmp_path / "satchel.toml").write_text("disable = ['doc']\nenable = ['pdf']\n")
     write_choices("disable = ['pdf']")
     monkeypatch.chdir(tmp_path)
@@ -335,7 +333,7 @@ def test_a_project_has_a_path():
         Satchel(project="")
 
 
-def test_what_is_wrong_with_the_file_is_told_and_loading_goes_on(skills, write_choices):
+def test_errors_in_the_file_are_reported_and_loading_continues(skills, write_choices):
     write_choices("disable = 1")
     app = Satchel(skills=[skills])
     assert list(app.catalog.skills) == ["doc", "pdf"]

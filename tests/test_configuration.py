@@ -1,4 +1,4 @@
-"""Status fields of tools, filled in from code, the environment and files."""
+"""State fields of tools, filled in from code, the environment and files."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def satchel_tools():
 
 @pytest.fixture(autouse=True)
 def config(tmp_path, monkeypatch):
-    """A configuration folder of its own, and a way to write into it."""
+    """A separate configuration folder, and a function that writes into it."""
     folder = tmp_path / "config" / "plugins"
     folder.mkdir(parents=True)
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder.parent))
@@ -75,11 +75,11 @@ def say(app, name, **arguments) -> str:
     return asyncio.run(session.call(name, arguments)).text
 
 
-def troubles(app) -> list[str]:
+def problem_codes(app) -> list[str]:
     return [item.code for item in app.catalog.diagnostics if item.code != "plugin-not-enabled"]
 
 
-def test_a_folder_plugins_tool_gets_its_values_and_the_model_sees_nothing_of_them(plugins, config):
+def test_a_folder_plugins_tool_gets_values_that_the_model_does_not_see(plugins, config):
     config("demo", "API_KEY=abc\nRETRIES=7\n")
     app = Satchel(plugins=[plugins])
     assert say(app, "fetch", city="Oslo") == "Oslo abc 7"
@@ -89,7 +89,7 @@ def test_a_folder_plugins_tool_gets_its_values_and_the_model_sees_nothing_of_the
 
 @pytest.mark.parametrize("default", ["", " | None = None"])
 @pytest.mark.parametrize("how", ["def", "async def"])
-def test_a_tool_of_any_kind_is_handed_its_value(tmp_path, write_plugin, how, default):
+def test_a_tool_of_any_kind_gets_its_value(tmp_path, write_plugin, how, default):
     source = f"""
         from satchel import tool
         @tool(state=["key"])
@@ -138,7 +138,7 @@ def test_a_tool_without_its_value_is_refused_and_the_others_serve(plugins, tmp_p
     assert app.catalog.plugins["demo"].state == "ok"
 
 
-def test_a_default_of_pythons_makes_it_optional(plugins, config):
+def test_a_python_default_makes_the_value_optional(plugins, config):
     config("demo", "API_KEY=abc\n")
     assert say(Satchel(plugins=[plugins]), "fetch", city="a") == "a abc 2"
 
@@ -155,7 +155,7 @@ def test_equal_names_in_two_plugins_do_not_collide(tmp_path, write_plugin, confi
     assert say(app, "fetch_two", city="a") == "a of-two 2"
 
 
-def test_a_value_that_cannot_be_copied_points_at_the_class_form(plugins):
+def test_a_value_that_cannot_be_copied_suggests_a_tool_class(plugins):
     app = Satchel(plugins=[plugins], config={"demo": {"api_key": threading.Lock()}})
     (problem,) = app.catalog.plugins["demo"].diagnostics
     assert "cannot be copied" in problem.message
@@ -163,7 +163,7 @@ def test_a_value_that_cannot_be_copied_points_at_the_class_form(plugins):
     assert say(app, "other") == "other"
 
 
-def test_a_tool_holds_a_copy_of_what_the_host_gave(tmp_path, write_plugin):
+def test_a_tool_has_a_copy_of_the_hosts_value(tmp_path, write_plugin):
     source = """
         from satchel import tool
         @tool(state=["things"])
@@ -179,12 +179,12 @@ def test_a_tool_holds_a_copy_of_what_the_host_gave(tmp_path, write_plugin):
 
 
 @pytest.mark.parametrize("config", [{"demo": "abc"}, {"demo": 5}, {"demo": [("api_key", "abc")]}])
-def test_a_config_that_is_no_mapping_of_mappings_is_refused(plugins, config):
+def test_a_config_that_is_not_a_mapping_of_mappings_is_refused(plugins, config):
     with pytest.raises(DefinitionError, match="'demo'"):
         Satchel(plugins=[plugins], config=config)
 
 
-def test_a_value_is_in_nothing_that_is_shown(plugins, config, package, monkeypatch):
+def test_configured_values_are_never_shown(plugins, config, package, monkeypatch):
     config("demo", f"API_KEY={CANARY}\nRETRIES={CANARY}\n=== {CANARY}\n")
     monkeypatch.setenv("SATCHEL_SENDER_API_KEY", CANARY)
     codes = {"demo": {"unused": CANARY}, "host": {"token": CANARY}}
@@ -194,7 +194,7 @@ def test_a_value_is_in_nothing_that_is_shown(plugins, config, package, monkeypat
         return len(token)
 
     app.register_tool(send_too, state=["token"])
-    assert sorted(troubles(app)) == ["config-unreadable", "tool-unfit"]
+    assert sorted(problem_codes(app)) == ["config-unreadable", "tool-unfit"]
     session = app.session()
     session.activate("sender")
     shown: list[Any] = [
@@ -250,7 +250,7 @@ def test_the_same_values_keep_the_same_tool_in_later_generations(plugins, config
     assert app.catalog.tools["fetch"].tool is before
 
 
-def test_a_new_value_is_a_change_of_the_tools_that_take_it_and_of_no_other(plugins, config):
+def test_a_new_value_changes_only_the_tools_that_use_it(plugins, config):
     config("demo", "API_KEY=abc\n")
     app = Satchel(plugins=[plugins])
     before = app.catalog.tools
@@ -262,13 +262,13 @@ def test_a_new_value_is_a_change_of_the_tools_that_take_it_and_of_no_other(plugi
     assert say(app, "fetch", city="a") == "a xyz 2"
 
 
-def test_a_new_variable_is_taken_over_when_somebody_looks(plugins, monkeypatch):
+def test_a_refresh_reads_a_new_environment_variable(plugins, monkeypatch):
     app = Satchel(plugins=[plugins])
     monkeypatch.setenv("SATCHEL_DEMO_API_KEY", "abc")
     assert "fetch" not in app.catalog.tools
     app.refresh()
     assert say(app, "fetch", city="a") == "a abc 2"
-    assert troubles(app) == []
+    assert problem_codes(app) == []
 
 
 # ---- what groups require -----------------------------------------------------------------------
@@ -298,7 +298,7 @@ def shown(app) -> tuple[list[str], list[str]]:
     return [*session.active_groups], names
 
 
-def test_a_group_that_lacks_a_key_is_unavailable_and_says_where_to_put_it(requiring, tmp_path):
+def test_an_unavailable_group_says_where_to_set_its_key(requiring, tmp_path):
     app = Satchel(plugins=[requiring])
     assert shown(app) == (["basic"], [])
     assert app.session().prompt() == ""
@@ -314,7 +314,7 @@ def test_a_group_that_lacks_a_key_is_unavailable_and_says_where_to_put_it(requir
     assert "SATCHEL_DEMO_TOKEN" in problem.fix
 
 
-def test_a_group_has_what_it_requires_from_wherever_values_come(requiring, config, monkeypatch):
+def test_a_required_key_may_have_its_value_from_any_place(requiring, config, monkeypatch):
     both = (["basic", "web"], ["fetch"])
     given = {"demo": {"token": CANARY}}
     assert shown(Satchel(plugins=[requiring], config=given)) == both
@@ -327,11 +327,11 @@ def test_a_group_has_what_it_requires_from_wherever_values_come(requiring, confi
     app.refresh()
     assert shown(app) == both
     assert "surfing" in app.session().prompt()
-    assert troubles(app) == []
+    assert problem_codes(app) == []
     assert CANARY not in repr([app.catalog, *app.catalog.entries, app.session().prompt()])
 
 
-def test_the_values_that_a_group_has_are_in_no_diagnostic_of_those_that_it_lacks(requiring, config):
+def test_diagnostics_of_missing_keys_show_no_values(requiring, config):
     manifest = requiring / "demo" / "toolkit.yaml"
     manifest.write_text(manifest.read_text().replace("[TOKEN]", "[TOKEN, URL]"))
     config("demo", f"TOKEN={CANARY}\n")
@@ -341,22 +341,22 @@ def test_the_values_that_a_group_has_are_in_no_diagnostic_of_those_that_it_lacks
     assert CANARY not in "".join(map(repr, catalog.diagnostics))
 
 
-def test_a_group_of_the_hosts_own_requires_keys_of_the_hosts_configuration(config):
+def test_a_group_of_the_host_requires_keys_of_the_hosts_configuration(config):
     app = Satchel()
     app.create_group("web", active=True, requires=["TOKEN"])
     assert shown(app)[0] == ["basic"]
-    assert troubles(app) == ["group-unavailable"]
+    assert problem_codes(app) == ["group-unavailable"]
     (problem,) = [item for item in app.catalog.diagnostics if item.code == "group-unavailable"]
     assert "SATCHEL_HOST_TOKEN" in problem.fix
     config("host", "TOKEN=abc\n")
     app.refresh()
-    assert (shown(app)[0], troubles(app)) == (["basic", "web"], [])
+    assert (shown(app)[0], problem_codes(app)) == (["basic", "web"], [])
     app = Satchel(config={"host": {"token": "abc"}})
     app.create_group("web", active=True, requires="token")
     assert shown(app)[0] == ["basic", "web"]
 
 
-def test_with_run_code_off_a_group_says_what_it_lacks_all_the_same(requiring):
+def test_without_running_code_a_group_reports_its_missing_keys(requiring):
     catalog = Satchel(plugins=[requiring], run_code=False).catalog
     assert catalog.groups["web"].missing == ("TOKEN",)
 
@@ -369,7 +369,7 @@ def look_up(word: str, token: str) -> str:
     return f"{word} {token}"
 
 
-def test_the_hosts_own_tool_takes_its_value_from_the_same_places(config, monkeypatch):
+def test_a_tool_of_the_host_gets_its_value_from_the_same_places(config, monkeypatch):
     config("host", "TOKEN=file\n")
     app = Satchel()
     app.register_tool(look_up)
@@ -384,12 +384,12 @@ def test_the_hosts_own_tool_takes_its_value_from_the_same_places(config, monkeyp
     assert say(app, "third", word="a") == "a preset"
 
 
-def test_the_hosts_own_tool_without_its_value_is_refused_at_once():
+def test_a_tool_of_the_host_without_its_value_is_refused_at_once():
     with pytest.raises(DefinitionError, match=r"'token' has no value.*config="):
         Satchel().register_tool(look_up)
 
 
-def test_a_wrong_value_for_the_hosts_own_tool_is_never_shown():
+def test_an_invalid_value_for_a_tool_of_the_host_is_never_shown():
     def pause(seconds: int) -> int:
         return seconds
 
@@ -401,14 +401,14 @@ def test_a_wrong_value_for_the_hosts_own_tool_is_never_shown():
 # ---- the bundled plugin ------------------------------------------------------------------------
 
 
-def test_the_built_in_tools_are_off_until_they_are_named(tmp_path):
+def test_the_built_in_tools_are_disabled_until_they_are_enabled(tmp_path):
     app = Satchel(config={"builtin": {"base_directory": tmp_path}})
     (entry,) = [entry for entry in app.catalog.all_plugins if entry.name == "builtin"]
     assert entry.state == "disabled"
     assert "get_today_date" not in app.catalog.tools
 
 
-def test_all_six_built_in_tools_work_in_the_folder_that_is_configured(tmp_path):
+def test_all_six_built_in_tools_work_in_the_configured_folder(tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     app = Satchel(entry_points=["builtin"], config={"builtin": {"base_directory": work}})
@@ -435,4 +435,4 @@ def test_without_a_folder_the_file_tools_are_left_out():
     app = Satchel(entry_points=["builtin"])
     names = ["execute_python_code", "execute_shell_command", "get_today_date"]
     assert list(app.catalog.tools) == names
-    assert troubles(app) == ["tool-state-missing"] * 3
+    assert problem_codes(app) == ["tool-state-missing"] * 3

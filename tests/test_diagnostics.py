@@ -22,19 +22,19 @@ from satchel.diagnostics import (
         (Where("a/SKILL.md", 3, 7), "a/SKILL.md:3:7"),
     ],
 )
-def test_a_place_is_written_as_editors_open_it(where, text):
+def test_a_location_is_written_as_editors_open_it(where, text):
     assert str(where) == text
 
 
-def test_a_diagnostic_says_where_what_and_how_to_mend_it():
-    found = make_diagnostic("skill-name-shape", Where("SKILL.md", 2), "odd name", "Rename it.")
-    assert str(found) == "SKILL.md:2: warning[skill-name-shape]: odd name -> Rename it."
+def test_a_diagnostic_has_place_message_and_fix():
+    diagnostic = make_diagnostic("skill-name-shape", Where("SKILL.md", 2), "odd name", "Rename it.")
+    assert str(diagnostic) == "SKILL.md:2: warning[skill-name-shape]: odd name -> Rename it."
     assert str(make_diagnostic("skill-name-shape", Where("x"), "odd")).endswith(": odd")
 
 
 def test_a_diagnostic_has_a_flat_json_shape():
-    found = make_diagnostic("yaml-invalid", Where("SKILL.md", 2, 5), "broken", "Mend it.")
-    assert json.loads(json.dumps(found.as_dict())) == {
+    diagnostic = make_diagnostic("yaml-invalid", Where("SKILL.md", 2, 5), "broken", "Mend it.")
+    assert json.loads(json.dumps(diagnostic.as_dict())) == {
         "severity": "error",
         "code": "yaml-invalid",
         "path": "SKILL.md",
@@ -45,17 +45,17 @@ def test_a_diagnostic_has_a_flat_json_shape():
     }
 
 
-def test_a_code_decides_how_severe_a_report_is():
+def test_a_code_decides_the_severity():
     severities = {code: make_diagnostic(code, Where("x"), "m").severity for code in RULES}
     assert severities == {code: rule.loading for code, rule in RULES.items()}
 
 
-def test_a_code_is_lower_case_words_and_means_one_sentence():
+def test_a_code_is_lowercase_and_its_meaning_is_a_sentence():
     assert [code for code in RULES if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code)] == []
     assert [code for code, rule in RULES.items() if not rule.meaning.endswith(".")] == []
 
 
-def test_nothing_is_milder_to_a_strict_author_than_when_loading():
+def test_strict_severities_are_not_lower_than_those_of_loading():
     order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
     milder = [
         code for code, rule in RULES.items() if order.index(rule.strict) < order.index(rule.loading)
@@ -76,7 +76,7 @@ def test_strictness_changes_the_severity_and_nothing_else():
     )
 
 
-def test_only_an_error_counts_as_one():
+def test_only_an_error_severity_is_an_error():
     warning = make_diagnostic("skill-name-shape", Where("x"), "m")
     assert not has_error([])
     assert not has_error([warning])

@@ -1,4 +1,4 @@
-"""The documentation says what is so: its Python runs, its tables and links are right."""
+"""The documentation is true: its Python runs, and its tables and links are right."""
 
 import ast
 import os
@@ -33,12 +33,12 @@ BLOCK = re.compile(
 )
 
 
-def named(page):
+def page_name(page):
     return str(page.relative_to(ROOT))
 
 
 def python_of(page):
-    """Return the Python of a page as one program whose lines stand where they do in the page."""
+    """Return the Python of a page as one program, with the line numbers of the page."""
     text = page.read_text()
     program = [""] * (text.count("\n") + 1)
     for block in BLOCK.finditer(text):
@@ -49,14 +49,14 @@ def python_of(page):
 
 
 CONVERSATION = ROOT / "docs" / "conversation.md"
-WALKED = ROOT / "docs" / "write-a-plugin.md"
+PLUGIN_GUIDE = ROOT / "docs" / "write-a-plugin.md"
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TIMED = re.compile(r"\d\d:\d\d:\d\d ")
 WITH_PYTHON = [page for page in PAGES if python_of(page).strip()]
 
 
 def rows(page, columns):
-    """Return the rows of the tables of a page that have this many columns, headings left out."""
+    """Return the rows with this many columns in the tables of a page, without headings."""
     table = [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
         for line in page.read_text().splitlines()
@@ -65,7 +65,7 @@ def rows(page, columns):
     return [row for row in table if len(row) == columns]
 
 
-def ran(page, folder):
+def run_python(page, folder):
     """Run the Python of a page in a folder, and return what it printed."""
     program = folder / "page.py"
     program.write_text(python_of(page))
@@ -82,25 +82,28 @@ def ran(page, folder):
 
 
 @pytest.mark.parametrize(
-    "page", [p for p in WITH_PYTHON if p not in {CONVERSATION, WALKED}], ids=named
+    "page", [p for p in WITH_PYTHON if p not in {CONVERSATION, PLUGIN_GUIDE}], ids=page_name
 )
 def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
     for folder in ("skills", "plugins") if page.name == "README.md" else ():
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    ran(page, tmp_path)
+    run_python(page, tmp_path)
 
 
 def test_the_scripted_conversation_goes_exactly_as_its_page_prints_it(tmp_path):
     (printed,) = re.findall(
         r"^```text\n(.*?)^```", CONVERSATION.read_text(), re.MULTILINE | re.DOTALL
     )
-    assert ran(CONVERSATION, tmp_path).replace(str(tmp_path), "FOLDER").strip() == printed.strip()
+    assert (
+        run_python(CONVERSATION, tmp_path).replace(str(tmp_path), "FOLDER").strip()
+        == printed.strip()
+    )
 
 
-def test_the_guide_to_the_tools_is_what_its_page_shows(tmp_path):
-    page = ROOT / "docs/how-to/hold-tools-to-a-contract.md"
+def test_the_tool_guide_is_as_its_page_shows(tmp_path):
+    page = ROOT / "docs/how-to/write-a-tool-contract.md"
     (shown,) = re.findall(r"^```text\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    assert ran(page, tmp_path) == shown
+    assert run_python(page, tmp_path) == shown
 
 
 def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
@@ -118,10 +121,10 @@ def test_the_model_of_the_conversation_does_all_that_a_session_offers_it():
 
 
 class Walk:
-    """A page that is done as a reader does it: files are written, commands are typed.
+    """Follows a page as a reader does: writes its files and types its commands.
 
-    A block that begins with a comment is the file of that name. Of what a command prints, each
-    line that the page shows must come, in that order; times and durations may be others.
+    A block that begins with a comment is the file of that name. A command must print each line that
+    the page shows, in that order; times and durations may differ.
     """
 
     def __init__(self, folder, home):
@@ -158,7 +161,7 @@ class Walk:
             if command.startswith("satchel watch"):
                 self.leave_running(command)
                 self.await_lines(shown)
-            elif any(map(TIMED.match, shown)):  # the watch tells it
+            elif any(map(TIMED.match, shown)):  # the watch prints it
                 self.run(command)
                 self.await_lines(shown)
             else:
@@ -209,7 +212,7 @@ class Walk:
 
 
 def steady(line):
-    """Take out of a line what is another each time."""
+    """Return a line without its times and durations."""
     line = TIMED.sub("TIME ", line)
     return re.sub(r"\(\d+ ms\)|in \d+\.\d+s", "DURATION", line).rstrip()
 
@@ -220,16 +223,16 @@ def test_the_plugin_is_written_in_ten_minutes_as_its_page_says(tmp_path):
     home, folder = tmp_path / "home", tmp_path / "here"
     home.mkdir()
     folder.mkdir()
-    Walk(folder, home).do(WALKED)
+    Walk(folder, home).do(PLUGIN_GUIDE)
 
 
 def test_pages_with_python_are_found():
     assert {"README.md", "docs/tutorial.md", "skills/write-a-plugin/SKILL.md"} <= set(
-        map(named, WITH_PYTHON)
+        map(page_name, WITH_PYTHON)
     )
 
 
-def test_every_code_stands_in_the_table_of_diagnostics_as_it_is():
+def test_the_table_of_diagnostics_has_every_code():
     table = rows(ROOT / "docs/reference/diagnostics.md", 5)
     assert [row[:4] for row in table] == [
         [f"`{code}`", rule.loading, rule.strict, rule.meaning] for code, rule in RULES.items()
@@ -239,17 +242,17 @@ def test_every_code_stands_in_the_table_of_diagnostics_as_it_is():
 def test_the_skill_that_explains_codes_says_the_same_as_the_table():
     table = rows(ROOT / "docs/reference/diagnostics.md", 5)
     skill = ROOT / "skills/find-out-why-it-did-not-load/references/codes.md"
-    assert rows(skill, 3) == [[code, meaning, mend] for code, _, _, meaning, mend in table]
+    assert rows(skill, 3) == [[code, meaning, fix] for code, _, _, meaning, fix in table]
 
 
-def test_codes_that_pages_mention_exist():
+def test_diagnostic_codes_on_pages_exist():
     kinds = "yaml|skill|source|plugin|tool|config|watcher|contract|prompt|mcp"
     for page in PAGES:
         mentioned = set(re.findall(rf"`((?:{kinds})-[a-z0-9-]+)`", page.read_text()))
         assert mentioned <= RULES.keys(), page
 
 
-def test_every_public_name_has_its_contract():
+def test_every_public_name_is_described():
     names = [row[0].strip("`") for row in rows(ROOT / "docs/reference/python.md", 2)]
     assert names[: len(satchel.__all__)] == satchel.__all__
 
@@ -262,22 +265,38 @@ def test_every_public_method_is_described(owner):
     assert [name for name in public if f"`{name}" not in text and f" {name}(" not in text] == []
 
 
-def test_the_names_of_other_toolkits_are_the_same_in_docs_and_skill():
-    skill = ROOT / "skills/move-over-from-another-loader/references/names.md"
+def test_the_names_of_other_libraries_are_the_same_in_docs_and_skill():
+    skill = ROOT / "skills/migrate-from-another-loader/references/names.md"
     tables = skill.read_text().partition("\n\n")[2]
     assert (ROOT / "docs/coming-from.md").read_text().endswith(tables)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_links_lead_to_files(page):
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_of_a_page_lead_to_existing_files(page):
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#\s]+)", prose):
         if "://" not in target:
             assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_pages_name_no_machine(page):
+def anchors(page):
+    """Return the anchors of a page's headings."""
+    prose = re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_of_a_page_lead_to_existing_headings(page):
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", prose):
+        if "://" not in target:
+            linked = page.parent / target if target else page
+            assert anchor in anchors(linked), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_pages_contain_no_machine_path(page):
     assert not re.search(r"(?<![\w~.])/(?:work|home|root|Users|tmp)/", page.read_text())
 
 
@@ -290,12 +309,20 @@ def test_limits_in_the_skill_format_are_those_of_the_code():
     assert "six levels" in text
 
 
-def test_the_rooms_on_the_map_are_those_on_disk():
+def test_the_architecture_page_names_every_package():
     text = (ROOT / "docs/ARCHITECTURE.md").read_text()
     source = ROOT / "src/satchel"
-    rooms = {f"{path.name}/" for path in source.iterdir() if (path / "__init__.py").exists()}
+    packages = {f"{path.name}/" for path in source.iterdir() if (path / "__init__.py").exists()}
     modules = {path.name for path in source.glob("[a-z]*.py")}
-    assert {name for name in rooms | modules if name not in text} == set()
+    assert {name for name in packages | modules if name not in text} == set()
+
+
+def test_every_path_on_the_architecture_page_exists():
+    text = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    paths = set(re.findall(r"`([a-z_/]+\.(?:py|toml)|[a-z_/]+/)`", text))
+    assert len(paths) > 40
+    bases = (ROOT / "src/satchel", ROOT)
+    assert [path for path in paths if not any((base / path).exists() for base in bases)] == []
 
 
 def test_the_examples_in_the_readme_are_few_and_short():
@@ -326,7 +353,7 @@ def test_every_error_code_is_described_and_no_other():
         ("executors", ["CircuitBreaker", "Concurrent", "RateLimited", "Sequential"]),
     ],
 )
-def test_every_layer_and_every_executor_is_described(page, names):
+def test_every_middleware_and_every_executor_is_described(page, names):
     text = (ROOT / f"docs/reference/{page}.md").read_text()
     assert set(names) <= set(re.findall(r"\w+", text))
     assert set(names) <= {*executors.__all__, *middleware.__all__}

@@ -18,7 +18,7 @@ from satchel.errors import (
         ("tools.py", "mend it", "tools.py: broken (mend it)"),
     ],
 )
-def test_an_error_says_where_what_and_how_to_mend_it(where, fix, text):
+def test_an_error_has_place_message_and_fix(where, fix, text):
     error = SatchelError("broken", where=where, fix=fix)
     assert str(error) == text
     assert (error.message, error.where, error.fix) == ("broken", where, fix)
@@ -30,11 +30,11 @@ def test_every_error_can_be_handled_as_one_kind(kind):
         raise kind("broken")
 
 
-def test_what_is_not_found_carries_its_near_misses():
+def test_a_missing_name_comes_with_similar_names():
     error = NotFoundError("tool", "forcast", ["forecast", "broadcast"])
     assert (error.kind, error.name, error.near) == ("tool", "forcast", ("forecast", "broadcast"))
     assert str(error) == ("there is no tool named 'forcast' (did you mean forecast, broadcast?)")
 
 
-def test_what_is_like_nothing_else_gets_no_hint():
+def test_without_similar_names_there_is_no_hint():
     assert str(NotFoundError("skill", "x")) == "there is no skill named 'x'"

@@ -1,4 +1,4 @@
-"""The worked example of contracts: a retrieval tool, and an orchestrator that does not know it."""
+"""The worked example of contracts: a retrieval tool, and an independent orchestrator."""
 
 import ast
 import asyncio
@@ -33,7 +33,7 @@ def session():
 
 @pytest.fixture
 def take(orchestrator, session):
-    """Return what takes a turn with one of the plans, or with calls."""
+    """Return a function that takes a turn with one of the plans, or with calls."""
 
     def taken(plan, **more):
         planner = orchestrator["planned"](plan) if isinstance(plan, str) else lambda *_: plan
@@ -43,7 +43,7 @@ def take(orchestrator, session):
 
 
 def outcome(turn):
-    """Return what became of the calls of a turn, by their places."""
+    """Return the outcome of the calls of a turn, by their positions."""
     _, corrected, pruned, rejected = turn.validation
     return {
         "corrected": {item.index: item.ids for item in corrected},
@@ -53,7 +53,7 @@ def outcome(turn):
 
 
 @pytest.mark.parametrize(
-    ("plan", "became", "found"),
+    ("plan", "expected", "document_ids"),
     [
         ("kept", {}, ["tides", "ropes"]),
         ("corrected", {"corrected": {0: ("bundle-has-web",)}}, ["tides+news"]),
@@ -71,14 +71,14 @@ def outcome(turn):
         ),
     ],
 )
-def test_each_plan_ends_as_its_name_says(take, session, plan, became, found):
+def test_each_plan_ends_as_its_name_says(take, session, plan, expected, document_ids):
     turn = take(plan)
-    assert outcome(turn) == {"corrected": {}, "pruned": {}, "rejected": {}, **became}
-    assert [item["id"] for item in session.state.get("documents", [])] == found
-    assert all(f'"id": "{name}"' in turn.prompt for name in found)
+    assert outcome(turn) == {"corrected": {}, "pruned": {}, "rejected": {}, **expected}
+    assert [item["id"] for item in session.state.get("documents", [])] == document_ids
+    assert all(f'"id": "{name}"' in turn.prompt for name in document_ids)
 
 
-def test_every_call_has_its_answer_in_its_place(take):
+def test_every_call_gets_its_result_at_its_position(take):
     turn = take("mixed")
     assert [result.call_id for result in turn.results] == ["0", "1", "2", "3", "4"]
     assert [result.text for result in turn.results[1::2]] == [BOTH, SECOND]
@@ -94,7 +94,7 @@ def test_the_model_is_not_told_of_a_correction(take):
     assert "bundle-has-web" not in result.text
 
 
-def test_what_is_left_of_a_plan_stays_as_it_is_when_it_is_validated_again(take, session):
+def test_validating_a_validated_plan_changes_nothing(take, session):
     left = take("mixed").validation.plan
     again = session.validate(left)
     assert again.plan == left
@@ -105,16 +105,16 @@ def test_a_new_turn_begins_without_the_documents_of_the_last_one(take, session):
     take("kept")
     turn = take("rejected")
     assert "documents" not in session.state
-    assert "Where there are none, say so." in turn.prompt
+    assert "If there are none, say so." in turn.prompt
     assert "tides" not in turn.prompt
 
 
-def test_a_call_that_says_neither_what_nor_which_is_rejected(take):
+def test_a_call_with_neither_query_nor_ids_is_rejected(take):
     turn = take([ToolCall(name="retrieve", arguments={"web": True})])
     assert outcome(turn)["rejected"] == {0: ("one-way",)}
 
 
-def test_the_host_says_how_many_documents_and_of_which_library(take, session):
+def test_the_host_configures_the_number_and_library_of_documents(take, session):
     assert (
         len(take([ToolCall(name="retrieve", arguments={"query": "e"})]).results[0].structured) == 3
     )
@@ -126,7 +126,7 @@ def test_the_host_says_how_many_documents_and_of_which_library(take, session):
 
 
 @pytest.mark.parametrize("name", ["limit", "library"])
-def test_the_model_neither_sees_nor_sets_what_is_the_hosts(take, session, name):
+def test_the_model_neither_sees_nor_sets_values_of_the_host(take, session, name):
     assert name not in json.dumps(session.schemas()) + session.tool_guide()
     (result,) = take([ToolCall(name="retrieve", arguments={"query": "tide", name: "x"})]).results
     assert result.error_code == "invalid_arguments"
@@ -150,7 +150,7 @@ def test_the_planner_is_given_rules_and_schemas_from_the_contract(orchestrator, 
     ]
 
 
-def test_the_orchestrator_imports_nothing_of_the_plugin_and_names_nothing_of_it():
+def test_the_orchestrator_does_not_depend_on_the_plugin():
     source = ORCHESTRATOR.read_text()
     modules = set()
     for node in ast.walk(ast.parse(source)):

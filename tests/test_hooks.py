@@ -1,4 +1,4 @@
-"""Plugins with hooks, as a host and its users meet them."""
+"""Plugins with hooks, as a host and its users see them."""
 
 import asyncio
 import builtins
@@ -31,7 +31,7 @@ def hello(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def shared_log() -> Iterator[list]:
-    """One list for all tests: what is put back after a plugin would bring an older one back."""
+    """One list for all tests, since undoing the changes of a plugin would restore an older list."""
     builtins.satchel_test_log = []
     yield builtins.satchel_test_log
     del builtins.satchel_test_log
@@ -39,7 +39,7 @@ def shared_log() -> Iterator[list]:
 
 @pytest.fixture
 def log(shared_log) -> list:
-    """What the plugins under test did, in their order."""
+    """The events of the plugins under test, in order."""
     gc.collect()
     wait_for_ends()
     shared_log.clear()
@@ -62,7 +62,7 @@ def codes(app) -> list[str]:
 
 
 def problems(app) -> list:
-    """What is wrong, but for packages that nobody asked for."""
+    """Return the problems, without those of packages that are not enabled."""
     return [item for item in app.catalog.diagnostics if item.code != "plugin-not-enabled"]
 
 
@@ -110,7 +110,7 @@ def test_a_version_starts_before_it_serves_and_ends_after_the_next_has_taken_ove
     assert log[3:] == [("two", "shutdown")]
 
 
-def test_a_version_does_not_end_while_a_call_that_began_on_it_goes_on(log, write, tmp_path):
+def test_a_version_does_not_end_while_a_call_on_it_is_running(log, write, tmp_path):
     slow = """
 @tool
 async def slow() -> str:
@@ -157,7 +157,7 @@ def test_a_version_that_does_not_start_leaves_the_last_one_serving(log, write, t
 FIELD = "active: true\nconfig:\n  key: {type: secret}\n"
 
 
-def test_what_requires_a_value_waits_for_it_and_starts_anew_when_it_changes(
+def test_a_plugin_waits_for_a_required_value_and_restarts_when_it_changes(
     log, write, tmp_path, monkeypatch
 ):
     write(LIFE, manifest=FIELD)
@@ -190,7 +190,7 @@ def test_without_a_close_the_shutdown_runs_when_the_interpreter_ends(tmp_path, w
     assert (ran.stdout, ran.stderr, ran.returncode) == ("ended\n", "", 0)
 
 
-def test_a_closed_satchel_is_empty_and_takes_nothing_more(log, write, tmp_path):
+def test_a_closed_satchel_is_empty_and_refuses_additions(log, write, tmp_path):
     write("")
     app = Satchel(plugins=tmp_path)
     app.close()
@@ -200,7 +200,7 @@ def test_a_closed_satchel_is_empty_and_takes_nothing_more(log, write, tmp_path):
         app.create_group("maps")
 
 
-def test_middleware_of_a_plugin_stands_around_all_tools_or_one(log, write, tmp_path):
+def test_middleware_of_a_plugin_applies_to_all_tools_or_one(log, write, tmp_path):
     write("""
 async def note(call, next):
     LOG.append((VERSION, call.name))
@@ -237,7 +237,7 @@ def test_sections_end_the_prompt_until_their_plugin_goes(log, write, tmp_path):
         assert session.prompt_sections() == ""
 
 
-def test_fields_of_hooks_join_those_of_the_manifest_which_count(log, write, tmp_path):
+def test_fields_of_the_manifest_win_over_those_of_hooks(log, write, tmp_path):
     write(
         "@hookimpl\ndef satchel_config_fields():\n"
         "    return [ConfigField(name='key', type='integer'),"
@@ -273,7 +273,7 @@ def satchel_groups():
         assert codes(app) == []
 
 
-def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_path):
+def test_a_version_gets_each_catalog_that_serves_it(log, write, tmp_path):
     write(
         "@hookimpl\ndef satchel_catalog_built(catalog):\n"
         "    LOG.append((VERSION, catalog.generation, 'hello' in catalog.tools))\n"
@@ -285,13 +285,13 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("hook", "said"),
+    ("hook", "message"),
     [
         ("def satchel_tool(): return []", "satchel_tool"),
-        ("def satchel_config_fields(): return [ConfigField(name='a b')]", "name that cannot be"),
+        ("def satchel_config_fields(): return [ConfigField(name='a b')]", "name that is not valid"),
         (
             "def satchel_config_fields(): return [ConfigField(name='a', type='text')]",
-            "none of string",
+            "not one of string",
         ),
         (
             "def satchel_config_fields(): return [ConfigField(name='a', type='choice')]",
@@ -300,7 +300,7 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
         (
             "def satchel_config_fields():\n"  # noqa: ISC004 - one source text in two lines
             "    return [ConfigField(name='a', type='integer', default='x')]",
-            "default that is no whole number",
+            "default that is not a whole number",
         ),
         (
             "def satchel_config_fields(): return [ConfigField(name='a'), ConfigField(name='A')]",
@@ -308,18 +308,18 @@ def test_each_generation_that_serves_a_version_is_shown_to_it(log, write, tmp_pa
         ),
         ("def satchel_middleware(): return [7]", "returned int"),
         ("def satchel_prompt_sections(): return 'text'", "must return a list"),
-        ("def satchel_commands(): return [print]", "no click command"),
+        ("def satchel_commands(): return [print]", "not a click command"),
         ("def satchel_mcp(): return [print]", "returned builtin_function_or_method"),
     ],
 )
-def test_a_hook_that_answers_nonsense_is_told_and_the_host_goes_on(
-    log, write, tmp_path, hook, said
+def test_an_invalid_hook_result_is_reported_and_the_host_continues(
+    log, write, tmp_path, hook, message
 ):
     write(f"@hookimpl\n{hook}\n")
     with Satchel(plugins=tmp_path) as app:
         (problem,) = problems(app)
         assert problem.code == "plugin-hook-failed"
-        assert said in problem.message
+        assert message in problem.message
 
 
 COMMAND = """
@@ -343,7 +343,7 @@ def satchel_shutdown():
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A home whose plugins the command line reads by itself."""
+    """A home folder with plugins that the command line reads by default."""
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(tmp_path)
@@ -363,7 +363,7 @@ def test_a_plugin_adds_a_command_to_the_command_line(log, home, write_plugin):
     assert both.exit_code == 2
 
 
-def test_no_plugin_takes_the_place_of_a_command_of_satchel(log, home, write_plugin):
+def test_no_plugin_replaces_a_command_of_satchel(log, home, write_plugin):
     write_plugin(home, "demo", tools=TOOLS.format(version="1") + COMMAND.format(name="list"))
     assert "Shout" not in CliRunner().invoke(cli, ["list", "--help"]).output
 
@@ -389,7 +389,7 @@ def test_an_old_version_ends_at_once_after_an_import_that_was_slow(log, write, t
         app.close()
 
 
-def test_what_a_startup_raises_is_told_without_the_values_that_it_got(log, write, tmp_path, caplog):
+def test_errors_of_a_startup_are_reported_without_its_values(log, write, tmp_path, caplog):
     raising = "\n    raise ConnectionError('login with ' + config['key'] + ' refused')\n"
     write("@hookimpl\ndef satchel_startup(config):" + raising)
     with Satchel(plugins=tmp_path, config={"demo": {"key": "sk-SECRET"}}) as app:
@@ -403,9 +403,7 @@ def test_what_a_startup_raises_is_told_without_the_values_that_it_got(log, write
     assert "sk-SECRET" not in caplog.text
 
 
-def test_a_value_that_is_taken_away_ends_the_version_that_used_it(
-    log, write, tmp_path, monkeypatch
-):
+def test_removing_a_value_ends_the_version_that_used_it(log, write, tmp_path, monkeypatch):
     write(LIFE, manifest=FIELD)
     monkeypatch.setenv("SATCHEL_DEMO_KEY", "a")
     with Satchel(plugins=tmp_path) as app:
@@ -418,9 +416,7 @@ def test_a_value_that_is_taken_away_ends_the_version_that_used_it(
         assert ended(log, ("one", "shutdown"))
 
 
-def test_a_value_that_is_not_allowed_leaves_the_version_as_it_was_started(
-    log, write, tmp_path, monkeypatch
-):
+def test_an_invalid_value_keeps_the_started_version(log, write, tmp_path, monkeypatch):
     write(LIFE, manifest="config:\n  size: {type: integer, default: 3, max: 5}\nactive: true\n")
     with Satchel(plugins=tmp_path) as app:
         monkeypatch.setenv("SATCHEL_DEMO_SIZE", "99")
@@ -443,7 +439,7 @@ def test_a_catalog_that_a_plugin_keeps_keeps_no_version_alive(log, write, tmp_pa
         assert called(app) == "two: hello Ada"
 
 
-def test_a_plugin_that_looks_too_long_at_a_catalog_is_shown_no_other(log, write, tmp_path):
+def test_a_slow_catalog_hook_is_not_called_again(log, write, tmp_path):
     write(
         "import threading\n@hookimpl\ndef satchel_catalog_built(catalog):\n"
         "    LOG.append(catalog.generation)\n    threading.Event().wait()\n"
@@ -479,7 +475,7 @@ def test_functions_that_two_modules_share_are_called_once(log, tmp_path, write_p
 
 
 @pytest.mark.parametrize(
-    ("hook", "said"),
+    ("hook", "message"),
     [
         ("def satchel_startup(): pass", "satchel_startup is not marked"),
         ("@hookimpl\nasync def satchel_tools(): return []", "must not be a coroutine"),
@@ -487,29 +483,27 @@ def test_functions_that_two_modules_share_are_called_once(log, tmp_path, write_p
         ("@hookimpl\ndef satchel_prompt_sections(): return ['x' * 300_000]", "300,000 characters"),
     ],
 )
-def test_hooks_that_would_quietly_do_nothing_or_too_much_are_refused(
-    log, write, tmp_path, hook, said
-):
+def test_hooks_that_are_silently_wrong_are_refused(log, write, tmp_path, hook, message):
     write(hook)
     with Satchel(plugins=tmp_path) as app:
         (problem,) = problems(app)
-        assert said in problem.message
+        assert message in problem.message
 
 
-def test_what_hooks_change_in_the_process_is_told(log, write, tmp_path):
+def test_changes_of_the_process_by_hooks_are_reported(log, write, tmp_path):
     write("import os\n@hookimpl\ndef satchel_tools():\n    os.chdir('/')\n    return []\n")
     with Satchel(plugins=tmp_path) as app:
         assert codes(app) == ["plugin-meddled"]
 
 
-def test_a_closed_satchel_is_watched_no_more(log, write, tmp_path):
+def test_a_closed_satchel_is_not_watched(log, write, tmp_path):
     app = Satchel(plugins=tmp_path)
     app.close()
     with pytest.raises(ConflictError, match="closed"), app.watching():
         pass
 
 
-def test_what_a_shutdown_prints_is_no_data(log, home, write_plugin):
+def test_output_of_a_shutdown_goes_to_stderr(log, home, write_plugin):
     noisy = "@hookimpl\ndef satchel_shutdown():\n    print('NOISE')\n"
     write_plugin(home, "demo", tools=TOOLS.format(version="1") + noisy)
     ran = CliRunner().invoke(cli, ["list", "plugins", "--run", "--json"])
@@ -517,7 +511,7 @@ def test_what_a_shutdown_prints_is_no_data(log, home, write_plugin):
     assert "NOISE" in ran.stderr
 
 
-def test_what_a_command_of_a_plugin_raises_is_one_line_without_secrets(
+def test_errors_of_a_plugins_command_are_one_line_without_secrets(
     log, home, write_plugin, monkeypatch
 ):
     monkeypatch.setenv("SATCHEL_DEMO_KEY", "hunter2")
@@ -529,7 +523,7 @@ def test_what_a_command_of_a_plugin_raises_is_one_line_without_secrets(
     assert (ran.exit_code, ran.output) == (1, "Error: RuntimeError: no login with [redacted]\n")
 
 
-def test_a_shutdown_runs_in_whatever_thread_lets_go_last(tmp_path, write, log):
+def test_a_shutdown_may_run_in_any_thread(tmp_path, write, log):
     write("@hookimpl\ndef satchel_shutdown():\n    print('ended', flush=True)\n")
     host = (
         "import builtins, satchel, threading; builtins.satchel_test_log = []\n"

@@ -1,4 +1,4 @@
-"""Skill folders made to do harm: each is refused or tamed; its healthy neighbour loads."""
+"""Hostile skill folders: each is refused or made safe, and the skill beside it loads."""
 
 import importlib.util
 import os
@@ -57,7 +57,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def maker(shared):
-    """Load the maker of hostile folders without leaving bytecode beside it."""
+    """Load the module that writes hostile folders, without writing bytecode."""
     spec = importlib.util.spec_from_file_location("hostile_make", shared / "hostile" / "make.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -69,7 +69,7 @@ def test_no_case_is_left_out(maker):
 
 
 @pytest.mark.parametrize("number", CASES)
-def test_a_hostile_folder_harms_nobody(maker, tmp_path, monkeypatch, number):
+def test_a_hostile_folder_affects_nothing_else(maker, tmp_path, monkeypatch, number):
     monkeypatch.chdir(tmp_path)
     identity, _, want, why, build = next(c for c in maker.CASES if c[0].startswith(number))
     root = tmp_path / identity
@@ -103,14 +103,14 @@ def test_a_hostile_folder_harms_nobody(maker, tmp_path, monkeypatch, number):
         str(item).encode("utf-8", "surrogateescape")
 
 
-def test_files_that_are_no_files_are_listed_nowhere(maker, tmp_path):
+def test_special_files_are_not_listed(maker, tmp_path):
     next(c for c in maker.CASES if c[0].startswith("F14"))[4](str(tmp_path))
     entry = Satchel(skills=[tmp_path]).catalog.skills["victim"]
     assert [file.name for file in entry.files] == ["SKILL.md"]
     assert {"source-special-file", "source-link-outside"} <= {d.code for d in entry.diagnostics}
 
 
-def test_all_hostile_folders_together_load_what_is_healthy(maker, tmp_path):
+def test_healthy_skills_load_beside_all_hostile_folders(maker, tmp_path):
     for identity, _, _, _, build in maker.CASES:
         if not identity.startswith(("P29", "F12", "Y57")):
             root = tmp_path / identity

@@ -53,9 +53,9 @@ def test_odd_names_of_real_skills_are_safe(name):
         ("a\x1b[2J", "control"),
         ("pd\u200bf", "invisible"),
         ("\u202epdf", "invisible"),
-        (" pdf", "blanks"),
-        ("pdf ", "blanks"),
-        ("a  b", "blanks"),
+        (" pdf", "spaces"),
+        ("pdf ", "spaces"),
+        ("a  b", "spaces"),
         ("\uff50\uff44\uff46", "look-alike"),
         ("pd\u1da0", "look-alike"),
         ("2\u00b2", "look-alike"),
@@ -127,7 +127,7 @@ def test_anything_else_is_no_plugin_name(name):
 
 
 def test_the_name_of_the_group_that_is_always_active_is_kept():
-    assert plugin_name_fault("basic") == "is kept for the group that is always active"
+    assert plugin_name_fault("basic") == "is reserved for the group that is always active"
     assert plugin_name_fault("basics") == ""
 
 
@@ -161,7 +161,7 @@ def test_groups_are_named_by_one_text_or_several_each_once(given, names):
 
 @pytest.mark.parametrize("given", [7, 1.5, True, object(), [7], ["maps", None], b"maps"])
 def test_what_is_no_text_names_no_group(given):
-    with pytest.raises(DefinitionError, match="named by text"):
+    with pytest.raises(DefinitionError, match="must be a string"):
         group_names(given)
 
 

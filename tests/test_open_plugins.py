@@ -24,7 +24,7 @@ from satchel.sources import NAMESPACE, RootKind, scan_plugins, search_root
 PLUGIN_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json"
 MCP_SCHEMA = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
 ALONE = Settings(mcp_servers=False)
-"""Servers are known, and not started."""
+"""Servers are known, but not started."""
 STDIO = {"type": "stdio", "command": "server"}
 TOOL = """
 from satchel import tool
@@ -64,7 +64,7 @@ def write_servers(folder: Path, servers) -> None:
 
 @pytest.fixture
 def catalog(plugins):
-    """Load everything there is."""
+    """Load all plugins."""
     return lambda **named: Satchel(settings=ALONE, plugins=[plugins], **named).catalog
 
 
@@ -94,10 +94,10 @@ def test_4_1_3_links_may_lead_anywhere_inside_the_plugin(catalog, write, write_s
     (folder / "mcp.json").symlink_to("real/servers")
     (folder / "plugin.json").rename(folder / "real" / "manifest")
     (folder / "plugin.json").symlink_to("real/manifest")
-    found = catalog()
-    assert sorted(found.skills) == ["linked", "use-demo"]
-    assert server_names(found.plugins["demo"]) == ["a"]
-    assert codes(found.plugins["demo"]) == ["mcp-not-started"]
+    loaded = catalog()
+    assert sorted(loaded.skills) == ["linked", "use-demo"]
+    assert server_names(loaded.plugins["demo"]) == ["a"]
+    assert codes(loaded.plugins["demo"]) == ["mcp-not-started"]
 
 
 def test_4_1_3_the_plugin_itself_may_be_reached_through_a_link(plugins, catalog, write):
@@ -111,35 +111,35 @@ def test_4_1_a_manifest_that_leads_out_rejects_the_plugin(plugins, catalog, writ
     folder = write()
     (folder / "plugin.json").rename(plugins / "outside.json")
     (folder / "plugin.json").symlink_to(target)
-    found = catalog()
-    (entry,) = [item for item in found.all_plugins if item.name == "demo"]
+    loaded = catalog()
+    (entry,) = [item for item in loaded.all_plugins if item.name == "demo"]
     assert (entry.state, "plugin-unreadable" in codes(entry)) == ("failed", True)
-    assert found.skills == {}
+    assert loaded.skills == {}
 
 
-def test_4_1_skills_that_lead_out_are_invalid_and_servers_go_on(
+def test_4_1_skills_that_lead_out_are_invalid_and_servers_are_served(
     tmp_path, catalog, write, write_skill
 ):
     folder = write(servers={"a": STDIO})
     write_skill(tmp_path / "outside", "stranger")
     (folder / "skills").rename(folder / "was")
     (folder / "skills").symlink_to(tmp_path / "outside")
-    found = catalog()
-    assert (found.skills, server_names(found.plugins["demo"])) == ({}, ["a"])
-    assert [item.code for item in found.source_diagnostics] == ["source-link-outside"]
+    loaded = catalog()
+    assert (loaded.skills, server_names(loaded.plugins["demo"])) == ({}, ["a"])
+    assert [item.code for item in loaded.source_diagnostics] == ["source-link-outside"]
 
 
-def test_4_1_servers_that_lead_out_are_invalid_and_skills_go_on(tmp_path, catalog, write):
+def test_4_1_servers_that_lead_out_are_invalid_and_skills_are_served(tmp_path, catalog, write):
     folder = write(servers={"a": STDIO})
     (folder / "mcp.json").rename(tmp_path / "mcp.json")
     (folder / "mcp.json").symlink_to(tmp_path / "mcp.json")
-    found = catalog()
-    assert (list(found.skills), server_names(found.plugins["demo"])) == (["use-demo"], [])
-    assert "mcp-invalid" in codes(found.plugins["demo"])
+    loaded = catalog()
+    assert (list(loaded.skills), server_names(loaded.plugins["demo"])) == (["use-demo"], [])
+    assert "mcp-invalid" in codes(loaded.plugins["demo"])
 
 
 @pytest.mark.parametrize("what", ["folder", "file"])
-def test_4_1_a_skill_that_leads_out_is_skipped_and_the_others_go_on(
+def test_4_1_a_skill_that_leads_out_is_skipped_and_the_others_are_served(
     tmp_path, catalog, write, write_skill, what
 ):
     folder = write()
@@ -149,9 +149,9 @@ def test_4_1_a_skill_that_leads_out_is_skipped_and_the_others_go_on(
     else:
         (folder / "skills" / "stranger").mkdir()
         (folder / "skills" / "stranger" / "SKILL.md").symlink_to(stranger / "SKILL.md")
-    found = catalog()
-    assert list(found.skills) == ["use-demo"]
-    assert "source-link-outside" in [item.code for item in found.diagnostics]
+    loaded = catalog()
+    assert list(loaded.skills) == ["use-demo"]
+    assert "source-link-outside" in [item.code for item in loaded.diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_4_1_a_skill_that_leads_out_is_skipped_and_the_others_go_on(
         {"cwd": "./a\0"},
     ],
 )
-def test_4_1_a_server_that_leads_out_is_skipped_and_the_others_go_on(
+def test_4_1_a_server_that_leads_out_is_skipped_and_the_others_are_served(
     tmp_path, catalog, write, wrong
 ):
     folder = write(servers={"bad": STDIO | wrong, "good": STDIO})
@@ -191,10 +191,10 @@ def test_4_1_another_path_that_leads_out_is_denied(tmp_path, catalog, write, wri
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "tools.py").write_text(TOOL)
     (folder / NAMESPACE).symlink_to(tmp_path / "code")
-    found = catalog()
-    assert [file.name for file in found.skills["use-demo"].files] == ["SKILL.md"]
-    assert (found.plugins["demo"].state, found.tools) == ("ok", {})
-    assert "source-link-outside" in codes(found.plugins["demo"])
+    loaded = catalog()
+    assert [file.name for file in loaded.skills["use-demo"].files] == ["SKILL.md"]
+    assert (loaded.plugins["demo"].state, loaded.tools) == ("ok", {})
+    assert "source-link-outside" in codes(loaded.plugins["demo"])
 
 
 # ---- 5 Manifest ---------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_5_1_a_folder_with_a_plugin_json_is_a_plugin(catalog, write):
     assert entry.diagnostics == ()
 
 
-def test_5_1_no_other_file_has_a_say_in_what_plugin_json_tells(plugins, catalog, write):
+def test_5_1_no_other_file_changes_what_plugin_json_declares(plugins, catalog, write):
     folder = write(version="1")
     (folder / "toolkit.yaml").write_text("name: other\nversion: 2\nnotes: Hi.\n")
     (folder / "tools.py").write_text(TOOL)
@@ -215,10 +215,10 @@ def test_5_1_no_other_file_has_a_say_in_what_plugin_json_tells(plugins, catalog,
     (folder / ".claude-plugin" / "plugin.json").write_text('{"name": "third"}')
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "toolkit.yaml").write_text("name: fourth\nversion: 4\nskills: x\n")
-    found = catalog()
-    entry = found.plugins["demo"]
-    assert [item.name for item in found.all_plugins if item.scope == entry.scope] == ["demo"]
-    assert (entry.version, list(found.skills), found.tools) == ("1", ["use-demo"], {})
+    loaded = catalog()
+    entry = loaded.plugins["demo"]
+    assert [item.name for item in loaded.all_plugins if item.scope == entry.scope] == ["demo"]
+    assert (entry.version, list(loaded.skills), loaded.tools) == ("1", ["use-demo"], {})
     assert codes(entry) == ["plugin-field-unknown"] * 3 + ["plugin-toolkit-ignored"]
 
 
@@ -235,25 +235,27 @@ def test_5_1_no_other_file_has_a_say_in_what_plugin_json_tells(plugins, catalog,
         json.dumps({"$schema": PLUGIN_SCHEMA, "name": "demo", "extensions": {"a": 1}}),
     ],
 )
-def test_5_2_a_fatal_manifest_rejects_the_plugin_with_all_it_would_bring(
-    plugins, catalog, write, manifest
-):
+def test_5_2_a_fatal_manifest_rejects_the_whole_plugin(plugins, catalog, write, manifest):
     folder = write(manifest=manifest, servers={"a": STDIO})
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "tools.py").write_text("open(__file__ + '.ran', 'w')\n" + TOOL)
     write("other")
-    found = catalog()
-    assert (list(found.plugins), list(found.skills), found.tools) == (["other"], ["use-other"], {})
-    (broken,) = [entry for entry in found.all_plugins if entry.name == "demo"]
+    loaded = catalog()
+    assert (list(loaded.plugins), list(loaded.skills), loaded.tools) == (
+        ["other"],
+        ["use-other"],
+        {},
+    )
+    (broken,) = [entry for entry in loaded.all_plugins if entry.name == "demo"]
     assert (broken.state, broken.servers) == ("failed", ())
     assert not (folder / NAMESPACE / "tools.py.ran").exists()
 
 
 def test_5_2_unknown_fields_are_reported_and_everything_is_served(catalog, write):
     write(servers={"a": STDIO}, hooks={}, extensions=1)
-    found = catalog()
-    assert list(found.skills) == ["use-demo"]
-    assert codes(found.plugins["demo"]) == ["plugin-field-unknown"] * 2 + ["mcp-not-started"]
+    loaded = catalog()
+    assert list(loaded.skills) == ["use-demo"]
+    assert codes(loaded.plugins["demo"]) == ["plugin-field-unknown"] * 2 + ["mcp-not-started"]
 
 
 def test_5_2_and_7_2_1_nothing_is_fetched(catalog, write, monkeypatch):
@@ -265,14 +267,14 @@ def test_5_2_and_7_2_1_nothing_is_fetched(catalog, write, monkeypatch):
     assert server_names(catalog().plugins["demo"]) == ["a"]
 
 
-def test_5_5_a_name_that_we_keep_for_ourselves_is_a_plugins_all_the_same(catalog, write):
+def test_5_5_a_name_that_satchel_reserves_is_valid_for_a_plugin(catalog, write):
     folder = write("basic")
     assert list(catalog().skills) == ["use-basic"]
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
-    found = catalog()
-    assert (list(found.skills), found.tools) == (["use-basic"], {})
-    assert codes(found.plugins["basic"]) == ["plugin-name-shape"]
+    loaded = catalog()
+    assert (list(loaded.skills), loaded.tools) == (["use-basic"], {})
+    assert codes(loaded.plugins["basic"]) == ["plugin-name-shape"]
 
 
 # ---- 6 Component discovery ----------------------------------------------------------------
@@ -284,20 +286,22 @@ def test_6_1_components_are_where_the_format_says_whatever_the_manifest_says(
     folder = write(skills="./more", mcpServers={"b": STDIO})
     write_skill(folder / "more", "unseen")
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"c": STDIO}}))
-    found = catalog()
-    assert (list(found.skills), found.plugins["demo"].servers) == (["use-demo"], ())
+    loaded = catalog()
+    assert (list(loaded.skills), loaded.plugins["demo"].servers) == (["use-demo"], ())
 
 
-def test_6_2_a_missing_location_is_no_error(plugins, catalog):
+def test_6_2_a_missing_location_is_not_an_error(plugins, catalog):
     (plugins / "demo").mkdir()
     manifest = {"$schema": PLUGIN_SCHEMA, "name": "demo"}
     (plugins / "demo" / "plugin.json").write_text(json.dumps(manifest))
-    found = catalog()
-    assert (found.plugins["demo"].diagnostics, found.source_diagnostics) == ((), ())
+    loaded = catalog()
+    assert (loaded.plugins["demo"].diagnostics, loaded.source_diagnostics) == ((), ())
 
 
 @pytest.mark.parametrize("kind", ["file", "dangling", "fifo"])
-def test_6_2_skills_that_are_no_folder_are_invalid_and_servers_go_on(plugins, catalog, write, kind):
+def test_6_2_skills_that_are_not_a_folder_are_invalid_and_servers_are_served(
+    plugins, catalog, write, kind
+):
     folder = write(servers={"a": STDIO})
     path = folder / "skills"
     path.rename(folder / "was")
@@ -306,22 +310,22 @@ def test_6_2_skills_that_are_no_folder_are_invalid_and_servers_go_on(plugins, ca
         "dangling": lambda: path.symlink_to("nowhere"),
         "fifo": lambda: os.mkfifo(path),
     }[kind]()
-    found = catalog()
-    assert (found.skills, server_names(found.plugins["demo"])) == ({}, ["a"])
-    assert [item.code for item in found.source_diagnostics] == ["source-missing"]
+    loaded = catalog()
+    assert (loaded.skills, server_names(loaded.plugins["demo"])) == ({}, ["a"])
+    assert [item.code for item in loaded.source_diagnostics] == ["source-missing"]
 
 
 @pytest.mark.parametrize("kind", ["folder", "dangling", "fifo"])
-def test_6_2_servers_that_are_no_file_are_invalid_and_skills_go_on(catalog, write, kind):
+def test_6_2_servers_that_are_not_a_file_are_invalid_and_skills_are_served(catalog, write, kind):
     path = write() / "mcp.json"
     {
         "folder": path.mkdir,
         "dangling": lambda: path.symlink_to("nowhere"),
         "fifo": lambda: os.mkfifo(path),
     }[kind]()
-    found = catalog()
-    assert list(found.skills) == ["use-demo"]
-    assert "mcp-invalid" in codes(found.plugins["demo"])
+    loaded = catalog()
+    assert list(loaded.skills) == ["use-demo"]
+    assert "mcp-invalid" in codes(loaded.plugins["demo"])
 
 
 # ---- 7.1 Skills ---------------------------------------------------------------------------
@@ -332,9 +336,9 @@ def test_7_1_only_folders_directly_in_skills_are_searched(plugins, catalog, writ
     write_skill(folder / "skills" / "group", "deeper")
     write_skill(folder / "skills" / "use-demo" / "references", "inner")
     (folder / "skills" / "SKILL.md").write_text("---\nname: skills\ndescription: d\n---\nx\n")
-    found = catalog()
-    assert list(found.skills) == ["use-demo"]
-    assert found.source_diagnostics == ()
+    loaded = catalog()
+    assert list(loaded.skills) == ["use-demo"]
+    assert loaded.source_diagnostics == ()
 
 
 @pytest.mark.parametrize(
@@ -356,11 +360,11 @@ def test_7_1_a_skill_that_breaks_its_format_is_skipped_and_reported(
 ):
     folder = write(servers={"a": STDIO})
     write_skill(folder / "skills", "bad", text=text)
-    found = catalog()
-    (bad,) = [entry for entry in found.all_skills if entry.name != "use-demo"]
-    assert (list(found.skills), bad.state) == (["use-demo"], "failed")
+    loaded = catalog()
+    (bad,) = [entry for entry in loaded.all_skills if entry.name != "use-demo"]
+    assert (list(loaded.skills), bad.state) == (["use-demo"], "failed")
     assert "error" in {item.severity for item in bad.diagnostics}
-    assert server_names(found.plugins["demo"]) == ["a"]
+    assert server_names(loaded.plugins["demo"]) == ["a"]
 
 
 def test_7_1_what_the_format_does_not_forbid_is_served(catalog, write, write_skill):
@@ -371,7 +375,7 @@ def test_7_1_what_the_format_does_not_forbid_is_served(catalog, write, write_ski
     assert sorted(catalog().skills) == ["more", "use-demo"]
 
 
-def test_7_1_a_skill_md_that_is_no_file_makes_no_skill(catalog, write):
+def test_7_1_a_skill_md_that_is_not_a_file_is_not_a_skill(catalog, write):
     (write() / "skills" / "odd" / "SKILL.md").mkdir(parents=True)
     assert list(catalog().skills) == ["use-demo"]
 
@@ -395,24 +399,24 @@ def test_7_2_1_servers_are_read_and_one_diagnostic_says_that_nothing_starts_them
 def test_7_2_2_a_broken_file_disables_the_servers_and_nothing_else(catalog, write, text):
     folder = write()
     (folder / "mcp.json").write_text(text)
-    found = catalog()
-    entry = found.plugins["demo"]
-    assert (entry.state, entry.servers, list(found.skills)) == ("ok", (), ["use-demo"])
+    loaded = catalog()
+    entry = loaded.plugins["demo"]
+    assert (entry.state, entry.servers, list(loaded.skills)) == ("ok", (), ["use-demo"])
     assert set(codes(entry)) == {"mcp-invalid"}
 
 
 def test_7_2_2_an_invalid_server_is_skipped_and_reported(catalog, write):
     write(servers={"bad": {"type": "ws"}, "good": STDIO})
-    found = catalog()
-    entry = found.plugins["demo"]
-    assert (entry.state, server_names(entry), list(found.skills)) == ("ok", ["good"], ["use-demo"])
+    loaded = catalog()
+    entry = loaded.plugins["demo"]
+    assert (entry.state, server_names(entry), list(loaded.skills)) == ("ok", ["good"], ["use-demo"])
     assert codes(entry) == ["mcp-server-invalid", "mcp-not-started"]
 
 
 # ---- 8 Client extensions ------------------------------------------------------------------
 
 
-def test_8_2_our_part_lies_in_the_folder_of_our_namespace(plugins, write):
+def test_8_2_the_extension_is_in_the_folder_of_its_namespace(plugins, write):
     folder = write(description="Greets.")
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "toolkit.yaml").write_text("active: true\nnotes: Be kind.\n")
@@ -426,30 +430,30 @@ def test_8_2_our_part_lies_in_the_folder_of_our_namespace(plugins, write):
     assert app.catalog.tools["greet"].path == str(folder / NAMESPACE / "tools.py")
 
 
-def test_8_2_our_part_needs_no_manifest_and_sees_no_code_beside_it(plugins, catalog, write):
+def test_8_2_the_extension_needs_no_manifest_and_sees_no_code_beside_it(plugins, catalog, write):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
     (folder / "tools.py").write_text("raise RuntimeError")
-    found = catalog()
-    assert (list(found.tools), found.plugins["demo"].diagnostics) == (["greet"], ())
+    loaded = catalog()
+    assert (list(loaded.tools), loaded.plugins["demo"].diagnostics) == (["greet"], ())
 
 
-def test_8_1_data_of_ours_in_the_manifest_is_reported_and_that_of_others_is_not(catalog, write):
+def test_8_1_only_our_own_extension_data_in_the_manifest_is_reported(catalog, write):
     write(extensions={NAMESPACE: {"notes": "n"}, "com.example.client": {"notes": 3}})
     entry = catalog().plugins["demo"]
     assert (codes(entry), entry.state) == (["plugin-field-unknown"], "ok")
     assert NAMESPACE in entry.diagnostics[0].message
 
 
-def test_8_2_the_folders_of_others_are_not_looked_into(catalog, write):
+def test_8_2_folders_of_other_namespaces_are_not_read(catalog, write):
     folder = write()
     (folder / "com.example.client" / "skills" / "x").mkdir(parents=True)
     (folder / "com.example.client" / "tools.py").write_text("raise RuntimeError")
     (folder / "com.example.client" / "out").symlink_to("/")
-    found = catalog()
-    assert (found.plugins["demo"].diagnostics, found.tools) == ((), {})
-    assert "demo" not in found.groups
+    loaded = catalog()
+    assert (loaded.plugins["demo"].diagnostics, loaded.tools) == ((), {})
+    assert "demo" not in loaded.groups
 
 
 @pytest.mark.parametrize(
@@ -462,19 +466,19 @@ def test_8_2_the_folders_of_others_are_not_looked_into(catalog, write):
         ("tools.py", "raise SystemExit(3)\n", "plugin-import-failed"),
     ],
 )
-def test_11_3_what_is_broken_in_our_part_takes_nothing_else_along(catalog, write, file, text, code):
+def test_11_3_a_broken_extension_disables_nothing_else(catalog, write, file, text, code):
     folder = write(servers={"a": STDIO})
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
     (folder / NAMESPACE / file).write_text(text)
-    found = catalog()
-    entry = found.plugins["demo"]
-    assert (entry.state, list(found.skills), server_names(entry)) == (
+    loaded = catalog()
+    entry = loaded.plugins["demo"]
+    assert (entry.state, list(loaded.skills), server_names(entry)) == (
         "degraded",
         ["use-demo"],
         ["a"],
     )
-    assert (found.tools, code in codes(entry)) == ({}, True)
+    assert (loaded.tools, code in codes(entry)) == ({}, True)
 
 
 # ---- 11 Client conformance ----------------------------------------------------------------
@@ -498,7 +502,7 @@ def test_11_3_parts_that_the_format_does_not_know_are_ignored(catalog, write):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """A folder with a good plugin, beside which anything may happen."""
+    """A folder with a good plugin, beside which the tests write broken ones."""
     folder = tmp_path_factory.mktemp("world")
     (folder / "good").mkdir()
     manifest = {"$schema": PLUGIN_SCHEMA, "name": "good"}
@@ -509,16 +513,16 @@ def world(tmp_path_factory):
 @pytest.mark.parametrize("file", ["plugin.json", ".claude-plugin/plugin.json", "mcp.json"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary() | st.text().map(lambda text: json.dumps({"name": text}).encode()))
-def test_no_bytes_raise_and_none_take_another_plugin_along(world, file, data):
+def test_no_bytes_raise_or_affect_another_plugin(world, file, data):
     path = world / "bad" / file
     path.parent.mkdir(parents=True, exist_ok=True)
     if file == "mcp.json":
         manifest = {"$schema": PLUGIN_SCHEMA, "name": "bad"}
         (world / "bad" / "plugin.json").write_text(json.dumps(manifest))
     path.write_bytes(data)
-    found = Satchel(settings=ALONE, plugins=[world]).catalog.plugins
-    assert "good" in found
-    assert file != "mcp.json" or found["bad"].diagnostics
+    loaded = Satchel(settings=ALONE, plugins=[world]).catalog.plugins
+    assert "good" in loaded
+    assert file != "mcp.json" or loaded["bad"].diagnostics
     shutil.rmtree(world / "bad")
 
 
@@ -531,10 +535,10 @@ def test_deep_and_huge_files_end_in_a_diagnostic(plugins, write, catalog, file, 
     path = plugins / "bad" / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(data)
-    found = catalog()
-    (bad,) = [entry for entry in found.all_plugins if entry.name == "bad"]
+    loaded = catalog()
+    (bad,) = [entry for entry in loaded.all_plugins if entry.name == "bad"]
     assert {"plugin-json-invalid", "mcp-invalid"} & set(codes(bad))
-    assert "good" in found.plugins
+    assert "good" in loaded.plugins
 
 
 def test_a_large_tree_beside_the_manifest_is_not_read(catalog, write):
@@ -544,7 +548,7 @@ def test_a_large_tree_beside_the_manifest_is_not_read(catalog, write):
     assert catalog().plugins["demo"].diagnostics == ()
 
 
-def test_a_large_tree_in_our_own_folder_costs_at_most_our_part(catalog, write):
+def test_a_large_tree_in_the_extension_disables_at_most_the_extension(catalog, write):
     folder = write(servers={"a": STDIO})
     for name in ("a.md", "b.txt"):
         (folder / NAMESPACE / name).mkdir(parents=True)
@@ -553,9 +557,9 @@ def test_a_large_tree_in_our_own_folder_costs_at_most_our_part(catalog, write):
         (folder / NAMESPACE / f"x{number}.py").touch()
     (folder / NAMESPACE / "zoo.py").write_text(TOOL)
     (folder / NAMESPACE / "toolkit.yaml").write_text("tools: zoo\n")
-    found = catalog()
-    entry = found.plugins["demo"]
-    assert (list(found.skills), server_names(entry), list(found.tools)) == (
+    loaded = catalog()
+    entry = loaded.plugins["demo"]
+    assert (list(loaded.skills), server_names(entry), list(loaded.tools)) == (
         ["use-demo"],
         ["a"],
         ["greet"],
@@ -563,7 +567,7 @@ def test_a_large_tree_in_our_own_folder_costs_at_most_our_part(catalog, write):
     assert codes(entry) == ["source-too-many", "mcp-not-started"]
 
 
-def test_large_data_beside_our_code_is_no_code(catalog, write):
+def test_large_data_beside_the_code_is_not_code(catalog, write):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
@@ -572,7 +576,7 @@ def test_large_data_beside_our_code_is_no_code(catalog, write):
     assert (list(catalog().tools), codes(catalog().plugins["demo"])) == (["greet"], [])
 
 
-def test_a_folder_of_ours_without_code_makes_no_group(catalog, write):
+def test_an_extension_without_code_is_not_a_group(catalog, write):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "README.md").write_text("For authors.")
@@ -586,28 +590,28 @@ def test_a_folder_of_ours_without_code_makes_no_group(catalog, write):
         ("tools.py", TOOL + "def f(:\n"),
     ],
 )
-def test_of_our_part_with_an_error_nothing_is_listed_that_will_not_be(plugins, write, file, text):
+def test_a_broken_extension_lists_nothing_that_is_not_served(plugins, write, file, text):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "toolkit.yaml").write_text("notes: guide.md\ngroups: {more: {}}\n")
     (folder / NAMESPACE / "guide.md").write_text("Be kind.")
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
     (folder / NAMESPACE / file).write_text(text)
-    (found,) = scan_plugins(search_root(plugins, RootKind.PLUGINS), Limits()).findings.values()
-    assert (found.is_flawed, found.declared) == (True, ())
-    assert (found.manifest.groups, found.manifest.notes) == ((), "")
+    (loaded,) = scan_plugins(search_root(plugins, RootKind.PLUGINS), Limits()).findings.values()
+    assert (loaded.is_flawed, loaded.declared) == (True, ())
+    assert (loaded.manifest.groups, loaded.manifest.notes) == ((), "")
 
 
-def test_everything_that_is_wrong_in_our_part_is_told_at_once(catalog, write):
+def test_all_errors_of_the_extension_are_reported_at_once(catalog, write):
     folder = write()
     (folder / NAMESPACE).mkdir()
     (folder / NAMESPACE / "toolkit.yaml").write_text("active: maybe\nnotes: gone.md\n")
     (folder / NAMESPACE / "tools.py").write_text("def f(:\n")
-    found = [(item.code, item.where.line) for item in catalog().plugins["demo"].diagnostics]
-    assert found == [("plugin-field-type", 1), ("plugin-field-type", 2), ("plugin-syntax", 1)]
+    loaded = [(item.code, item.where.line) for item in catalog().plugins["demo"].diagnostics]
+    assert loaded == [("plugin-field-type", 1), ("plugin-field-type", 2), ("plugin-syntax", 1)]
 
 
-def test_a_server_that_leads_out_is_told_on_its_line(catalog, write):
+def test_a_server_that_leads_out_is_reported_on_its_line(catalog, write):
     folder = write()
     server = '{"type": "stdio",\n"command": "x",\n"cwd": "./.."}'
     (folder / "mcp.json").write_text(
@@ -617,7 +621,7 @@ def test_a_server_that_leads_out_is_told_on_its_line(catalog, write):
     assert (problem.code, problem.where.line) == ("mcp-server-invalid", 5)
 
 
-def test_what_lies_where_nobody_looks_for_it_is_told(catalog, write):
+def test_misplaced_files_are_reported(catalog, write):
     folder = write()
     (folder / ".mcp.json").write_text("{}")
     (folder / "tools.py").write_text("X = 1")
@@ -656,15 +660,15 @@ def bundle(plugins, write_skill):
     return bundle
 
 
-def test_a_bundle_brings_its_skills_and_says_what_it_is(catalog, bundle):
+def test_a_bundle_provides_its_skills_and_metadata(catalog, bundle):
     bundle(version="2.0", description="d", author={"name": "A"}, keywords=["k"], category="c")
-    found = catalog()
-    entry = found.plugins["demo"]
+    loaded = catalog()
+    entry = loaded.plugins["demo"]
     assert (entry.version, entry.description, entry.diagnostics) == ("2.0", "d", ())
-    assert (list(found.skills), "demo" in found.groups) == (["use-demo"], False)
+    assert (list(loaded.skills), "demo" in loaded.groups) == (["use-demo"], False)
 
 
-def test_whatever_else_a_bundle_has_is_ignored_and_said_once(catalog, bundle):
+def test_other_parts_of_a_bundle_are_ignored_and_reported_once(catalog, bundle):
     folder = bundle(hooks="./h.json", channels=[])
     for name in ("commands", "agents", "hooks"):
         (folder / name).mkdir()
@@ -708,7 +712,7 @@ def test_a_bundle_may_name_its_servers_in_the_manifest(catalog, bundle):
     assert commands == {"a": "second", "b": "b", "c": "c"}
 
 
-def test_numbers_and_switches_become_text_as_processes_and_requests_have_them(catalog, bundle):
+def test_numbers_and_booleans_of_servers_become_text(catalog, bundle):
     bundle(
         {
             "a": {
@@ -725,23 +729,23 @@ def test_numbers_and_switches_become_text_as_processes_and_requests_have_them(ca
 
 
 @pytest.mark.parametrize("wrong", [{"args": [[]]}, {"args": {}}, {"env": 3}, {"env": {"A": {}}}])
-def test_what_cannot_be_text_takes_its_server_out_and_is_told(catalog, bundle, wrong):
+def test_a_value_that_cannot_become_text_disables_its_server(catalog, bundle, wrong):
     bundle({"bad": {"command": "x"} | wrong, "good": {"command": "x"}})
     entry = catalog().plugins["demo"]
     assert server_names(entry) == ["good"]
     assert codes(entry) == ["mcp-server-invalid", "mcp-not-started"]
 
 
-def test_fields_of_a_bundle_that_name_nothing_are_told_and_the_rest_is_served(catalog, bundle):
+def test_fields_of_a_bundle_without_target_are_reported(catalog, bundle):
     bundle(mcpServers=5, skills=[7, "./nowhere"])
-    found = catalog()
-    entry = found.plugins["demo"]
-    assert list(found.skills) == ["use-demo"]
+    loaded = catalog()
+    entry = loaded.plugins["demo"]
+    assert list(loaded.skills) == ["use-demo"]
     assert sorted(codes(entry)) == ["plugin-field-unknown"] * 2 + ["source-missing"]
     assert all(item.where.line for item in entry.diagnostics)
 
 
-def test_packed_servers_of_a_bundle_are_among_what_is_not_read(catalog, bundle):
+def test_packed_servers_of_a_bundle_are_ignored(catalog, bundle):
     folder = bundle(mcpServers=["./x.mcpb", "https://example.com/y.mcpb"])
     (folder / "x.mcpb").write_bytes(b"PK\xff")
     (item,) = catalog().plugins["demo"].diagnostics
@@ -752,8 +756,8 @@ def test_packed_servers_of_a_bundle_are_among_what_is_not_read(catalog, bundle):
 def test_a_bundle_may_keep_skills_elsewhere_and_a_skill_is_found_once(catalog, bundle, write_skill):
     folder = bundle(skills=["./skills/use-demo", "more", "./more/deep/"])
     write_skill(folder / "more" / "deep", "also")
-    found = catalog()
-    assert [skill.name for skill in found.all_skills] == ["also", "use-demo"]
+    loaded = catalog()
+    assert [skill.name for skill in loaded.all_skills] == ["also", "use-demo"]
 
 
 def test_skills_of_a_bundle_are_read_leniently(catalog, bundle, write_skill):
@@ -767,9 +771,9 @@ def test_paths_of_a_bundle_never_leave_it(plugins, catalog, bundle, write_skill,
     write_skill(plugins / "outside", "stranger")
     (plugins / "outside" / "mcp.json").write_text('{"evil": {"command": "x"}}')
     (folder / "linked").symlink_to(plugins / "outside")
-    found = catalog()
-    assert (list(found.skills), found.plugins["demo"].servers) == (["use-demo"], ())
-    assert "source-link-outside" in [item.code for item in found.diagnostics]
+    loaded = catalog()
+    assert (list(loaded.skills), loaded.plugins["demo"].servers) == (["use-demo"], ())
+    assert "source-link-outside" in [item.code for item in loaded.diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -785,12 +789,12 @@ def test_paths_of_a_bundle_never_leave_it(plugins, catalog, bundle, write_skill,
 )
 def test_a_bundle_whose_manifest_cannot_be_used_is_rejected(catalog, bundle, manifest, code):
     (bundle() / ".claude-plugin" / "plugin.json").write_text(manifest)
-    found = catalog()
-    (entry,) = [entry for entry in found.all_plugins if entry.name == "demo"]
-    assert (entry.state, codes(entry), found.skills) == ("failed", [code], {})
+    loaded = catalog()
+    (entry,) = [entry for entry in loaded.all_plugins if entry.name == "demo"]
+    assert (entry.state, codes(entry), loaded.skills) == ("failed", [code], {})
 
 
-def test_our_own_manifest_comes_before_that_of_a_bundle(catalog, bundle):
+def test_a_satchel_manifest_wins_over_that_of_a_bundle(catalog, bundle):
     folder = bundle(version="claude")
     (folder / "toolkit.yaml").write_text("name: demo\nversion: ours\n")
     assert catalog().plugins["demo"].version == "ours"
@@ -804,20 +808,20 @@ def test_real_bundles_and_open_plugins_load(shared):
         corpus / "wshobson-agents" / "plugins",
         corpus / "github-awesome-copilot" / "plugins",
     ]
-    found = Satchel(settings=ALONE, plugins=places).catalog
+    loaded = Satchel(settings=ALONE, plugins=places).catalog
     named = {path.parent.name for place in places for path in place.glob("*/plugin.json")}
     named |= {path.parents[1].name for p in places for path in p.glob("*/.claude-plugin/*.json")}
     assert len(named) > 200
-    assert named <= set(found.plugins)
-    assert {state for entry in found.all_plugins if (state := entry.state) == "failed"} == set()
-    assert len([entry for entry in found.all_plugins if entry.servers]) >= 14
-    assert len(found.skills) > 180
+    assert named <= set(loaded.plugins)
+    assert {state for entry in loaded.all_plugins if (state := entry.state) == "failed"} == set()
+    assert len([entry for entry in loaded.all_plugins if entry.servers]) >= 14
+    assert len(loaded.skills) > 180
     root = Satchel(settings=ALONE, plugins=[corpus / "obra-superpowers"]).catalog
     assert "superpowers" in root.plugins
     assert len(root.skills) >= 10
 
 
-def test_show_tells_the_servers(write, plugins):
+def test_show_lists_the_servers(write, plugins):
     write(servers={"a": {**STDIO, "env": {"A": "1"}}, "b": {"type": "sse", "url": "https://x"}})
     arguments = ["show", "demo", "--kind", "plugin", "--plugins", str(plugins)]
     (shape,) = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)

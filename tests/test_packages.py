@@ -1,4 +1,4 @@
-"""Installed packages in a satchel: known before they are used, and kept current while edited."""
+"""Installed packages: known before they are used, and kept current while edited."""
 
 import asyncio
 import sys
@@ -44,14 +44,14 @@ def install(site, name="acme-tools", points="acme = acme", files=()):
 
 @pytest.fixture
 def acme(site):
-    """A package that ends the process if it is imported, installed as a wheel is."""
+    """A package installed like a wheel, whose import ends the process."""
     package = write(site, tools="raise SystemExit\n" + TOOLS)
     install(site, files=[f"acme/{path.name}" for path in package.iterdir()])
 
 
 @pytest.fixture
 def edited(site, tmp_path):
-    """The folder of a package that is installed editably."""
+    """The folder of an editable install."""
     package = write(tmp_path / "work")
     (site / "_acme.pth").write_text(str(tmp_path / "work"))
     install(site, files=["_acme.pth"])
@@ -79,22 +79,22 @@ def say(app):
 
 
 def plugin(app, name="acme"):
-    (found,) = [item for item in app.catalog.all_plugins if item.name == name]
-    return found
+    (entry,) = [item for item in app.catalog.all_plugins if item.name == name]
+    return entry
 
 
-def test_a_package_that_nobody_enabled_is_known_and_not_imported(acme):
-    found = plugin(Satchel())
-    assert found.state is Status.DISABLED
-    assert [item.code for item in found.diagnostics] == ["plugin-not-enabled"]
-    supply = found.supply
+def test_a_package_that_is_not_enabled_is_known_and_not_imported(acme):
+    entry = plugin(Satchel())
+    assert entry.state is Status.DISABLED
+    assert [item.code for item in entry.diagnostics] == ["plugin-not-enabled"]
+    supply = entry.supply
     assert [group.name for group in supply.groups] == ["acme", "maps"]
     assert [tool.name for tool in supply.tools] == ["hello"]
     assert [field.name for field in supply.config] == ["key"]
     assert "acme" not in sys.modules
 
 
-def test_what_is_wrong_with_a_package_that_nobody_enabled_troubles_nobody(site, acme):
+def test_problems_of_a_package_that_is_not_enabled_are_not_reported(site, acme):
     (site / "acme" / "toolkit.yaml").write_text("groups: 7\n")
     assert [item.code for item in plugin(Satchel()).diagnostics] == ["plugin-not-enabled"]
     broken = plugin(Satchel(entry_points=["acme"]))
@@ -112,7 +112,7 @@ def test_an_enabled_package_is_listed_with_all_it_declares_and_not_imported(acme
 
 
 @pytest.mark.parametrize("enabled", ["acme-skills", "Acme_Skills", "all"])
-def test_skills_of_a_package_that_is_no_plugin_have_to_be_enabled(site, enabled):
+def test_skills_of_a_package_without_a_plugin_must_be_enabled(site, enabled):
     ship(site / "acme_pack")
     install(
         site,
@@ -131,19 +131,19 @@ def test_skills_of_a_package_that_is_no_plugin_have_to_be_enabled(site, enabled)
 
 def test_two_distributions_that_offer_one_name_are_both_named_and_not_used(site, acme):
     install(site, "other", points="acme = other", files=["other.py"])
-    found = Satchel(entry_points=["all"]).catalog.all_plugins
-    contested = [item for item in found if item.name == "acme"]
+    entry = Satchel(entry_points=["all"]).catalog.all_plugins
+    contested = [item for item in entry if item.name == "acme"]
     assert [item.state for item in contested] == [Status.REVOKED] * 2
     assert {str(item.diagnostics[0].code) for item in contested} == {"plugin-contested"}
     assert all("acme-tools and other" in item.diagnostics[0].message for item in contested)
 
 
-def test_what_is_configured_reaches_the_tools_of_a_package(edited):
+def test_configured_values_reach_the_tools_of_a_package(edited):
     assert say(Satchel(entry_points=["acme"])) == "Hello a"
     assert say(Satchel(entry_points=["acme"], config={"acme": {"key": "b"}})) == "Hello b"
 
 
-def test_an_edit_is_taken_over_by_a_refresh(edited):
+def test_a_refresh_loads_an_edit(edited):
     app = Satchel(entry_points=["acme"])
     (edited / "words.py").write_text("WORD = 'Howdy'\n")
     (edited / "toolkit.yaml").write_text(MANIFEST.replace("Mind it", "Heed it"))
@@ -154,8 +154,8 @@ def test_an_edit_is_taken_over_by_a_refresh(edited):
 
 
 def test_the_folder_of_an_edited_package_is_watched_only_while_it_is_enabled(edited):
-    assert str(edited) in Satchel(entry_points=["acme"])._watched().roots
-    assert str(edited) not in Satchel()._watched().roots
+    assert str(edited) in Satchel(entry_points=["acme"])._watch_targets().roots
+    assert str(edited) not in Satchel()._watch_targets().roots
 
 
 OPENED = """
@@ -182,7 +182,7 @@ def satchel_shutdown():
 
 @pytest.fixture
 def opening(site):
-    """A package that opens something in its startup and closes it in its shutdown."""
+    """A package that opens a resource in its startup and closes it in its shutdown."""
     package = write(site, tools=OPENED)
     (package / "toolkit.yaml").write_text(MANIFEST)
     install(site, points="acme = acme.tools", files=[f"acme/{it.name}" for it in package.iterdir()])
@@ -192,7 +192,7 @@ def satchel_with(key):
     return Satchel(entry_points=["acme"], config={"acme": {"key": key}})
 
 
-def test_two_satchels_in_a_process_close_nothing_of_each_other(opening):
+def test_closing_one_satchel_does_not_affect_another(opening):
     one, two = satchel_with("one"), satchel_with("two")
     assert (say(one), say(two)) == ("one is open", "two is open")
     one.close()
@@ -200,7 +200,7 @@ def test_two_satchels_in_a_process_close_nothing_of_each_other(opening):
     two.close()
 
 
-def test_a_startup_that_fails_leaves_what_the_version_before_it_opened(
+def test_a_failed_startup_keeps_the_resources_of_the_previous_version(
     opening, a_config_folder_of_its_own
 ):
     values = a_config_folder_of_its_own / "plugins" / "acme.env"
@@ -217,7 +217,7 @@ def test_a_startup_that_fails_leaves_what_the_version_before_it_opened(
         assert say(app) == "two is open"
 
 
-def test_an_editable_install_that_moves_is_taken_over(edited, site, tmp_path):
+def test_an_editable_install_may_move(edited, site, tmp_path):
     app = Satchel(entry_points=["acme"])
     assert say(app) == "Hello a"
     moved = write(tmp_path / "moved")

@@ -39,19 +39,19 @@ def shown(session) -> list[str]:
     return [schema["function"]["name"] for schema in session.schemas()]
 
 
-def troubles(catalog) -> list[str]:
-    """What is wrong, whatever plugins happen to be installed where the tests run."""
+def problem_codes(catalog) -> list[str]:
+    """Return the problems, without those of plugins installed beside the tests."""
     return [item.code for item in catalog.diagnostics if item.code != "plugin-not-enabled"]
 
 
-def test_an_empty_satchel_has_nothing_to_say():
+def test_an_empty_satchel_has_an_empty_prompt():
     app = Satchel()
     assert app.session().prompt() == ""
     assert app.session().schemas() == []
     assert list(app.catalog.groups) == ["basic"]
 
 
-def test_one_path_may_be_given_where_several_are_meant(tmp_path, write_skill):
+def test_a_single_path_may_replace_a_list(tmp_path, write_skill):
     write_skill(tmp_path, "pdf")
     assert list(Satchel(skills=tmp_path).catalog.skills) == ["pdf"]
     assert list(Satchel(skills=str(tmp_path)).catalog.skills) == ["pdf"]
@@ -62,7 +62,7 @@ def test_a_folder_that_is_a_skill_itself_may_be_named(tmp_path, write_skill):
     assert list(Satchel(skills=folder).catalog.skills) == ["pdf"]
 
 
-def test_an_empty_path_is_refused_because_it_would_mean_the_current_folder():
+def test_an_empty_path_is_refused():
     with pytest.raises(DefinitionError, match="empty path"):
         Satchel(skills=[""])
 
@@ -71,7 +71,7 @@ def test_nothing_on_disk_makes_it_raise(tmp_path):
     file = tmp_path / "file"
     file.write_text("no folder")
     app = Satchel(skills=[tmp_path / "missing", file], plugins=[file], entry_points=["missing"])
-    assert sorted(troubles(app.catalog)) == ["plugin-not-installed", *["source-missing"] * 2]
+    assert sorted(problem_codes(app.catalog)) == ["plugin-not-installed", *["source-missing"] * 2]
 
 
 def test_the_current_folder_may_change_without_losing_the_sources(
@@ -98,7 +98,7 @@ def test_a_catalog_never_changes(tmp_path, write_skill):
     assert app.catalog.generation == 2
 
 
-def test_nothing_new_is_no_new_generation(tmp_path, write_skill):
+def test_without_changes_there_is_no_new_generation(tmp_path, write_skill):
     write_skill(tmp_path, "pdf")
     app = Satchel(skills=[tmp_path])
     before = app.catalog
@@ -129,7 +129,7 @@ def test_presets_are_invisible_and_the_model_cannot_replace_them():
     assert "HI" not in refused.text
 
 
-def test_a_group_is_off_until_it_is_activated_and_its_notes_come_with_it():
+def test_a_group_is_inactive_until_it_is_activated_with_its_notes():
     app = Satchel()
     app.create_group("loud", "For shouting.", notes="Use sparingly.")
     app.register_tool(shout, group="loud")
@@ -146,7 +146,7 @@ def test_a_group_is_off_until_it_is_activated_and_its_notes_come_with_it():
     assert session.prompt() == ""
 
 
-def test_a_group_may_be_active_from_the_start_and_be_switched_off():
+def test_a_group_may_be_active_from_the_start_and_be_deactivated():
     app = Satchel()
     app.create_group("loud", notes="n", active=True)
     session = app.session()
@@ -155,7 +155,7 @@ def test_a_group_may_be_active_from_the_start_and_be_switched_off():
     assert session.active_groups == ("basic",)
 
 
-def test_groups_are_switched_all_or_none():
+def test_groups_are_activated_all_or_none():
     app = Satchel()
     app.create_group("loud")
     session = app.session()
@@ -166,10 +166,10 @@ def test_groups_are_switched_all_or_none():
         session.deactivate("basic")
 
 
-def test_a_group_is_described_once():
+def test_a_group_is_defined_once():
     app = Satchel()
     app.create_group("loud")
-    with pytest.raises(ConflictError, match="already described"):
+    with pytest.raises(ConflictError, match="already exists"):
         app.create_group("loud")
 
 
@@ -179,16 +179,16 @@ def test_an_impossible_group_name_is_refused(name):
         Satchel().create_group(name)
 
 
-def test_two_tools_of_one_name_are_refused_and_the_way_out_is_named():
+def test_two_tools_of_one_name_are_refused_with_a_fix():
     app = Satchel()
     app.register_tool(shout)
-    with pytest.raises(ConflictError, match="give name="):
+    with pytest.raises(ConflictError, match="pass name="):
         app.register_tool(shout)
     app.register_tool(shout, name="yell")
     assert names(app) == ["shout", "yell"]
 
 
-def test_a_tool_in_a_group_that_nobody_described_is_refused():
+def test_a_tool_in_an_undefined_group_is_refused():
     with pytest.raises(NotFoundError, match="no group named 'loud'"):
         Satchel().register_tool(shout, group="loud")
 
@@ -197,7 +197,7 @@ def test_options_for_a_finished_tool_are_refused():
     app = Satchel()
     made = app.register_tool(shout)
     app.remove_tool("shout")
-    with pytest.raises(DefinitionError, match="an object already"):
+    with pytest.raises(DefinitionError, match="already a Tool"):
         app.register_tool(made, name="yell")
     app.register_tool(made)
 
@@ -220,7 +220,7 @@ def test_the_host_wins_over_a_plugin_and_the_loser_stays_reachable(tmp_path, wri
     assert call(app, "shout", text="a").text == "plugin"
 
 
-def test_what_the_host_added_can_be_removed(tmp_path, write_skill):
+def test_entries_of_the_host_can_be_removed(tmp_path, write_skill):
     app = Satchel()
     app.create_group("loud", active=True)
     app.register_tool(shout, group="loud")
@@ -270,7 +270,7 @@ def test_a_tool_of_several_groups_is_there_while_one_of_them_is_active():
     assert asyncio.run(session.call("shout", {"text": "a"})).is_error
 
 
-def test_what_the_decorator_says_of_groups_counts_unless_the_host_says_otherwise():
+def test_groups_of_the_host_win_over_those_of_the_decorator():
     @tool(group=("loud", "words"))
     def yell() -> str:
         return "!"
@@ -285,14 +285,14 @@ def test_what_the_decorator_says_of_groups_counts_unless_the_host_says_otherwise
 
 
 @pytest.mark.parametrize("group", [7, ["loud", 7], object()])
-def test_a_group_that_is_no_text_is_refused(group, tmp_path, write_skill):
+def test_a_group_that_is_not_a_string_is_refused(group, tmp_path, write_skill):
     app = Satchel()
-    with pytest.raises(DefinitionError, match="named by text"):
+    with pytest.raises(DefinitionError, match="must be a string"):
         app.register_tool(shout, group=group)
-    with pytest.raises(DefinitionError, match="named by text"):
+    with pytest.raises(DefinitionError, match="must be a string"):
         app.register_skill(write_skill(tmp_path, "pdf"), group=group)
     for parts in ({"skills": group}, {"requires": group}):
-        with pytest.raises(DefinitionError, match="named by text"):
+        with pytest.raises(DefinitionError, match="must be a string"):
             app.create_group("loud", **parts)
     assert (list(app.catalog.groups), app.catalog.tools, app.catalog.skills) == (["basic"], {}, {})
 
@@ -320,13 +320,13 @@ def test_a_group_may_claim_skills_wherever_they_come_from(tmp_path, write_skill)
     assert seen_skills(app) == ["docx", "free", "pdf"], "they are not the host's to remove"
 
 
-def test_a_skill_that_a_group_claims_and_nobody_has_is_told_until_it_comes(tmp_path, write_skill):
+def test_a_missing_skill_of_a_group_is_reported_until_it_exists(tmp_path, write_skill):
     app = Satchel(skills=[tmp_path])
     app.create_group("papers", skills="pdf")
-    assert troubles(app.catalog) == ["plugin-group-unknown"]
+    assert problem_codes(app.catalog) == ["plugin-group-unknown"]
     write_skill(tmp_path, "pdf")
     app.refresh()
-    assert (troubles(app.catalog), seen_skills(app)) == ([], [])
+    assert (problem_codes(app.catalog), seen_skills(app)) == ([], [])
 
 
 def test_a_skill_may_be_registered_into_groups(tmp_path, write_skill):
@@ -362,7 +362,7 @@ def test_a_folder_that_is_registered_again_moves_into_the_groups_that_are_given(
     assert app.catalog is before, "without a word about groups it stays where it is"
 
 
-def test_a_group_that_goes_takes_along_what_the_host_put_into_it_alone(tmp_path, write_skill):
+def test_removing_a_group_removes_entries_that_are_only_in_it(tmp_path, write_skill):
     app = Satchel()
     for group in ("papers", "office"):
         app.create_group(group)
@@ -383,7 +383,7 @@ def test_a_group_that_goes_takes_along_what_the_host_put_into_it_alone(tmp_path,
         "docx": ("office",),
         "md": (),
     }
-    assert troubles(catalog) == []
+    assert problem_codes(catalog) == []
 
 
 def test_a_group_of_a_folder_holds_tools_and_skills(tmp_path, write_plugin, write_skill):
@@ -402,10 +402,10 @@ def test_a_group_of_a_folder_holds_tools_and_skills(tmp_path, write_plugin, writ
     assert app.catalog.groups["maps"].skills == ("driving",)
     assert seen_skills(app) == seen_skills(app, "geo") == ["always"]
     assert seen_skills(app, "maps") == ["always", "driving"]
-    assert troubles(app.catalog) == []
+    assert problem_codes(app.catalog) == []
 
 
-def test_a_layer_of_a_group_is_met_by_way_of_any_other_group():
+def test_middleware_of_a_group_runs_for_its_tools_in_every_group():
     met = []
 
     async def guard(call, inner):
@@ -424,9 +424,7 @@ def test_a_layer_of_a_group_is_met_by_way_of_any_other_group():
     assert met == [("shout", ("words", "loud"))]
 
 
-def test_a_skill_that_was_found_among_others_is_not_removed_but_the_way_is_named(
-    tmp_path, write_skill
-):
+def test_a_found_skill_cannot_be_removed_and_the_error_has_a_fix(tmp_path, write_skill):
     write_skill(tmp_path, "pdf")
     with pytest.raises(ConflictError, match="delete its folder"):
         Satchel(skills=[tmp_path]).remove_skill("pdf")
@@ -459,7 +457,7 @@ def test_with_run_code_off_tools_are_listed_but_no_code_runs(tmp_path, write_plu
     catalog = Satchel(plugins=[tmp_path], run_code=False).catalog
     entry = catalog.tools["shout"]
     assert (entry.description, entry.group, entry.tool) == ("Say it loudly.", "loud", None)
-    assert troubles(catalog) == []
+    assert problem_codes(catalog) == []
 
 
 def test_two_plugins_may_have_helpers_of_one_name(tmp_path, write_plugin):
@@ -489,9 +487,7 @@ def test_a_broken_nearer_plugin_does_not_shadow_a_good_one(tmp_path, write_plugi
     ]
 
 
-def test_a_tool_of_a_group_that_is_off_does_not_shadow_one_whose_group_is_on(
-    tmp_path, write_plugin
-):
+def test_a_tool_of_a_disabled_group_shadows_nothing(tmp_path, write_plugin):
     for name, active in (("first", "off"), ("second", "on")):
         source = f"from satchel import tool\n@tool\ndef say() -> str:\n    return '{name}'\n"
         write_plugin(tmp_path, name, f"active: {active}\n", tools=source)
@@ -545,7 +541,7 @@ def test_nothing_invisible_reaches_the_model_through_a_schema():
     assert call(app, "whisper", description="a").text == "a"
 
 
-def test_a_length_of_descriptions_counts_wherever_it_is_set(tmp_path, write_skill):
+def test_the_length_of_descriptions_applies_wherever_it_is_set(tmp_path, write_skill):
     write_skill(tmp_path, "pdf", description="x" * 300)
     for arguments in (
         {"settings": Settings(limits=Limits(description_shown=50))},
@@ -566,7 +562,7 @@ def test_the_code_of_a_shadowed_plugin_does_not_run(tmp_path, write_plugin):
     assert [item.code for item in loser.diagnostics] == ["plugin-shadowed"]
 
 
-def test_one_tool_that_cannot_be_is_refused_and_the_others_serve(tmp_path, write_plugin):
+def test_one_invalid_tool_is_refused_and_the_others_are_served(tmp_path, write_plugin):
     source = """
         from satchel import tool
         @tool
@@ -583,7 +579,7 @@ def test_one_tool_that_cannot_be_is_refused_and_the_others_serve(tmp_path, write
     assert "_satchel" not in problem.message
 
 
-def test_the_modules_of_a_satchel_go_with_it(tmp_path, write_plugin):
+def test_the_modules_of_a_satchel_are_removed_with_it(tmp_path, write_plugin):
     import sys
 
     source = "from satchel import tool\n@tool\ndef say() -> str:\n    return 'x'\n"
@@ -666,7 +662,7 @@ def test_two_watches_of_one_satchel_share_one_thread(tmp_path, write_skill):
     asyncio.run(main())
 
 
-def test_a_listener_that_fails_disturbs_nobody(tmp_path, write_skill, caplog):
+def test_a_failing_listener_does_not_affect_others(tmp_path, write_skill, caplog):
     app = Satchel(skills=[tmp_path])
     heard = []
 
@@ -686,7 +682,7 @@ def test_a_listener_that_fails_disturbs_nobody(tmp_path, write_skill, caplog):
     assert len(heard) == 1
 
 
-def test_a_look_that_fails_does_not_end_the_watch(tmp_path, write_skill, monkeypatch, caplog):
+def test_a_failing_scan_does_not_end_the_watch(tmp_path, write_skill, monkeypatch, caplog):
     from satchel import satchel as room
 
     app = Satchel(skills=[tmp_path], settings=Settings())
@@ -704,13 +700,13 @@ def test_a_look_that_fails_does_not_end_the_watch(tmp_path, write_skill, monkeyp
         write_skill(tmp_path, "pdf")
         assert seen.wait(120)
     assert "pdf" in app.catalog.skills
-    assert "looking at the sources failed" in caplog.text
+    assert "scanning the sources failed" in caplog.text
 
 
 # ---- the well-known places ---------------------------------------------------------------------
 
 
-def test_the_users_places_are_known_and_a_projects_only_when_it_is_named(
+def test_project_folders_are_searched_only_if_the_project_is_named(
     tmp_path, monkeypatch, write_skill
 ):
     home, project = tmp_path / "home", tmp_path / "project"
@@ -726,7 +722,7 @@ def test_the_users_places_are_known_and_a_projects_only_when_it_is_named(
         write_skill(base / folder, name, description=f"In {base.name}.")
     app = Satchel(places=conventional_roots())
     assert sorted(app.catalog.skills) == ["one", "three", "two"]
-    assert troubles(app.catalog) == [], "well-known places may be missing"
+    assert problem_codes(app.catalog) == [], "well-known places may be missing"
     app = Satchel(places=conventional_roots(project, claude=True))
     assert sorted(app.catalog.skills) == ["five", "four", "one", "three", "two"]
     assert app.catalog.skills["two"].description == "In project.", "the project is nearer"
@@ -753,7 +749,7 @@ def test_every_real_skill_loads_or_says_why_not(shared):
     assert prompt.count("<skill>") == prompt.count("</description>") > 600
 
 
-def test_a_session_may_have_some_of_the_tools_only():
+def test_a_session_may_have_only_some_of_the_tools():
     app = Satchel()
     for name in ("read_mail", "read_file", "write_file"):
         app.register_tool(lambda: "done", name=name, description="Do it.")

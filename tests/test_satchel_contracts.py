@@ -1,4 +1,4 @@
-"""Contracts that the host gives: whose tool they hold, what they fit, and what goes with them."""
+"""Contracts of the host: which tool they apply to, and which tools they match."""
 
 import asyncio
 from typing import Any
@@ -35,7 +35,7 @@ def codes(app) -> list[str]:
 
 
 def refusing(name="say", text="Say.", schema=None, **parts) -> ToolContract:
-    """Return a contract with a rule that nothing keeps."""
+    """Return a contract with a rule that no call keeps."""
     rule = ToolInvariant(id="never", rule="Never.", check=lambda call, state, config: False)
     return ToolContract(
         name=name,
@@ -95,7 +95,7 @@ def test_a_second_contract_of_one_tool_is_refused_until_the_first_is_removed():
     assert app.catalog.tools["say"].description == "Anew."
 
 
-def test_what_is_no_contract_and_what_is_not_there_are_refused():
+def test_invalid_and_unknown_contracts_are_refused():
     app = Satchel()
     app.register_contract(plain())
     for junk in ({"name": "say"}, "say", None, ToolContract):
@@ -106,7 +106,7 @@ def test_what_is_no_contract_and_what_is_not_there_are_refused():
     assert "say" in str(caught.value)
 
 
-def test_a_contract_that_does_not_fit_is_refused_and_nothing_changes():
+def test_a_contract_that_does_not_match_is_refused_and_nothing_changes():
     app = Satchel()
     app.register_tool(say)
     before = app.catalog
@@ -121,7 +121,7 @@ def test_a_contract_that_does_not_fit_is_refused_and_nothing_changes():
     app.register_contract(plain())
 
 
-def test_a_tool_that_comes_later_and_does_not_fit_is_left_out_alone_and_recovers():
+def test_a_later_tool_that_does_not_match_is_left_out_and_recovers():
     app = Satchel()
     app.register_contract(plain(config_params=(ToolConfigParam("limit", 5),)))
     app.register_tool(say)
@@ -165,9 +165,7 @@ PLUGIN = """
 """
 
 
-def test_a_contract_of_the_host_takes_the_place_of_a_plugins_and_gives_it_back(
-    tmp_path, write_plugin
-):
+def test_removing_the_hosts_contract_restores_the_plugins(tmp_path, write_plugin):
     write_plugin(tmp_path, "demo", tools=PLUGIN)
     app = Satchel(plugins=[tmp_path])
     assert call(app, "say", word="x").text == "x 5 me"
@@ -189,7 +187,7 @@ def test_a_contract_of_the_host_takes_the_place_of_a_plugins_and_gives_it_back(
     assert codes(app) == []
 
 
-def test_what_a_plugins_contract_handed_over_the_hosts_must_hand_over_too(tmp_path, write_plugin):
+def test_the_hosts_contract_must_pass_the_same_values_as_the_plugins(tmp_path, write_plugin):
     write_plugin(tmp_path, "demo", tools=PLUGIN)
     app = Satchel(plugins=[tmp_path])
     with pytest.raises(DefinitionError, match="limit"):
@@ -204,9 +202,7 @@ def test_what_a_plugins_contract_handed_over_the_hosts_must_hand_over_too(tmp_pa
     assert call(app, "say", word="x").text == "x 5 me"
 
 
-def test_the_hosts_contract_holds_whatever_version_of_a_plugins_tool_is_served(
-    tmp_path, write_plugin
-):
+def test_the_hosts_contract_applies_to_every_version_of_a_plugins_tool(tmp_path, write_plugin):
     source = (
         "from satchel import tool\n\n@tool\ndef say(word: str) -> str:\n    return word + '1'\n"
     )
@@ -234,7 +230,7 @@ def test_the_hosts_contract_holds_whatever_version_of_a_plugins_tool_is_served(
     assert (codes(app), call(app, "say", word="x").text) == ([], "x3")
 
 
-def test_a_contract_fits_the_tool_that_has_presets():
+def test_a_contract_matches_a_tool_with_presets():
     def look(word: str, key: str, limit: int = 3) -> str:
         return f"{word} {key} {limit}"
 
@@ -249,7 +245,7 @@ def test_a_contract_fits_the_tool_that_has_presets():
         app.register_contract(plain("look", config_params=(ToolConfigParam("key", "no"),)))
 
 
-def test_a_contract_fits_the_tool_that_has_state_fields():
+def test_a_contract_matches_a_tool_with_state_fields():
     @tool(state=["key"])
     def look(word: str, key: str, user: str) -> str:
         return f"{word} {key} {user}"
@@ -295,7 +291,7 @@ class Starting(Saying):
         return lambda: "started"
 
 
-def test_a_contract_fits_a_tool_that_is_an_object():
+def test_a_contract_matches_a_tool_that_is_an_object():
     app = Satchel()
     app.register_tool(Saying())
     app.register_contract(plain(config_params=(ToolConfigParam("limit", 5),)))
@@ -303,10 +299,10 @@ def test_a_contract_fits_a_tool_that_is_an_object():
     assert call(app, "say", wrd="x").error_code == "invalid_arguments"
 
 
-def test_a_tool_that_runs_itself_cannot_be_held():
+def test_a_tool_that_runs_itself_cannot_have_a_contract():
     app = Satchel()
     app.register_tool(Starting())
-    with pytest.raises(DefinitionError, match="runs itself"):
+    with pytest.raises(DefinitionError, match="overrides bind"):
         app.register_contract(plain())
 
 
@@ -324,7 +320,7 @@ def test_a_tool_takes_the_further_arguments_that_its_contract_names():
     assert call(app, "say", word="x", more=3).text == "x {'more': 3}"
 
 
-def test_a_tool_is_extended_by_a_model_or_held_to_a_contract_and_not_both():
+def test_a_tool_has_an_extended_model_or_a_contract_not_both():
     def say(word: str, **further: Any) -> str:
         return f"{word} {further}"
 
@@ -337,14 +333,14 @@ def test_a_tool_is_extended_by_a_model_or_held_to_a_contract_and_not_both():
     assert call(app, "say", word="x", more=3).text == "x {'more': 3}"
     app.set_extended_model("say", None)
     app.register_contract(contract)
-    with pytest.raises(DefinitionError, match="written by hand"):
+    with pytest.raises(DefinitionError, match="has its own schema"):
         app.set_extended_model("say", Further)
     assert call(app, "say", word="x", more=3).text == "x {'more': 3}"
     app.remove_contract("say")
     assert call(app, "say", word="x").text == "x {}"
 
 
-def test_an_idempotent_tool_runs_once_under_a_contract_that_hands_it_nothing():
+def test_an_idempotent_tool_with_a_contract_without_values_runs_once():
     ran = []
 
     def say(word: str) -> str:
@@ -365,7 +361,7 @@ def test_an_idempotent_tool_runs_once_under_a_contract_that_hands_it_nothing():
     assert "'idempotentHint': True" in str(app.session().schemas("mcp"))
 
 
-def test_an_idempotent_tool_that_is_handed_values_runs_again():
+def test_an_idempotent_tool_with_contract_values_runs_again():
     ran = []
 
     def say(word: str, user: str) -> str:
@@ -387,7 +383,7 @@ def test_an_idempotent_tool_that_is_handed_values_runs_again():
     assert "'idempotentHint': True" in str(app.session().schemas("mcp"))
 
 
-def test_a_tool_is_told_its_configuration_by_its_context():
+def test_a_tool_gets_its_configuration_from_its_context():
     def say(word: str, context: ToolContext) -> str:
         return f"{word} {context.config['limit']}"
 
@@ -429,7 +425,7 @@ def test_a_session_sees_a_contract_that_comes_while_it_lasts():
     assert session.state == {"said": ["x"]}
 
 
-def test_two_contracts_that_say_the_same_are_told_apart():
+def test_two_equal_contracts_are_distinguished():
     app = Satchel()
     app.register_tool(say)
     changes = []
@@ -470,7 +466,7 @@ def test_several_contracts_are_registered_at_once_or_none():
     assert "later" not in str(app.catalog.diagnostics)
 
 
-def test_another_contract_that_says_the_same_is_another_one():
+def test_an_equal_contract_is_a_different_one():
     app = Satchel()
     app.register_tool(say)
     said = []

@@ -1,4 +1,4 @@
-"""What all sessions of one satchel share."""
+"""Data that all sessions of one `Satchel` share."""
 
 import gc
 import sys
@@ -67,7 +67,7 @@ def test_sessions_with_the_same_groups_active_share_a_view(shared):
     assert view(MAPS) is not view(Activation())
 
 
-def test_scenes_in_which_no_skill_comes_or_goes_share_their_skills(shared, tmp_path, write_skill):
+def test_views_with_the_same_skills_share_them(shared, tmp_path, write_skill):
     write_skill(tmp_path / "a", "always")
     write_skill(tmp_path / "b", "sometimes")
     app = Satchel(skills=[tmp_path / "a"])
@@ -110,7 +110,7 @@ def test_a_catalog_is_published_while_sessions_ask_for_schemas():
     assert problems == []
 
 
-def test_a_scene_is_of_the_newest_generation():
+def test_a_view_is_of_the_newest_generation():
     app = Satchel()
     app.create_group("maps", active=True)
     shared = SharedState(CatalogStore(), Limits(), SkillPrompt())
@@ -121,7 +121,7 @@ def test_a_scene_is_of_the_newest_generation():
     assert scene.view == view_of(app.catalog, Activation()) != old.view
 
 
-def test_a_scene_that_somebody_holds_stays_as_it_was(shared):
+def test_a_held_view_does_not_change(shared):
     held = shared.scene(MAPS)
     before = held.catalog
     shared.publish(Catalog(7))
@@ -129,7 +129,7 @@ def test_a_scene_that_somebody_holds_stays_as_it_was(shared):
     assert shared.scene(MAPS).catalog.generation == 7
 
 
-def test_a_generation_is_let_go_when_the_next_is_published(shared):
+def test_a_generation_is_freed_when_the_next_is_published(shared):
     shared.publish(Catalog(1))
     scene = shared.scene(Activation())
     scene.once("view", lambda view=scene.view: view)
@@ -141,7 +141,7 @@ def test_a_generation_is_let_go_when_the_next_is_published(shared):
     assert old() is None
 
 
-def test_a_session_that_idles_holds_no_generation():
+def test_an_idle_session_holds_no_generation():
     app = Satchel()
     app.register_tool(Counting())
     session = app.session()
@@ -154,7 +154,7 @@ def test_a_session_that_idles_holds_no_generation():
     assert "count" not in str(session.schemas())
 
 
-def test_what_is_made_of_a_scene_is_for_those_who_see_the_same(shared):
+def test_values_of_a_view_are_shared_by_equal_views(shared):
     with_groups(shared, "maps", "web")
     assert shared.scene(MAPS).once("key", lambda: 1) == 1
     assert shared.scene(MAPS.deactivate("web")).once("key", lambda: 2) == 1
@@ -162,7 +162,7 @@ def test_what_is_made_of_a_scene_is_for_those_who_see_the_same(shared):
     assert shared.newest.once("key", lambda: 4) == 4
 
 
-def test_sessions_that_see_a_part_of_the_tools_share_the_schemas_of_all(shared):
+def test_sessions_with_some_of_the_tools_share_all_schemas(shared):
     app, made = Satchel(), Counting()
     app.register_tool(made)
     shared.publish(app.catalog)
@@ -177,41 +177,41 @@ def test_sessions_that_see_a_part_of_the_tools_share_the_schemas_of_all(shared):
 # ---- what is made once --------------------------------------------------------------------
 
 
-def test_what_is_asked_for_is_made_once_for_each_key():
-    known, made = Memo(), []
+def test_a_memo_computes_a_value_once_for_each_key():
+    memo, made = Memo(), []
 
     def make() -> int:
         made.append(1)
         return len(made)
 
-    assert [known.once(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
+    assert [memo.once(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
 
 
-def test_an_answer_of_none_is_an_answer():
-    known, made = Memo(), []
+def test_none_is_a_memoized_value():
+    memo, made = Memo(), []
     for _ in range(2):
-        assert known.once("key", lambda: made.append(1)) is None
+        assert memo.once("key", lambda: made.append(1)) is None
     assert made == [1]
 
 
-def test_a_make_that_fails_is_tried_again():
-    known = Memo()
+def test_a_failed_computation_is_tried_again():
+    memo = Memo()
     with pytest.raises(ZeroDivisionError):
-        known.once("key", lambda: 1 // 0)
-    assert known.once("key", lambda: 7) == 7
+        memo.once("key", lambda: 1 // 0)
+    assert memo.once("key", lambda: 7) == 7
 
 
-def test_a_make_may_ask_for_another():
-    known = Memo()
-    assert known.once("outer", lambda: known.once("inner", lambda: 1) + 1) == 2
-    assert known.once("inner", lambda: 9) == 1
+def test_a_computation_may_use_another_value():
+    memo = Memo()
+    assert memo.once("outer", lambda: memo.once("inner", lambda: 1) + 1) == 2
+    assert memo.once("inner", lambda: 9) == 1
 
 
-def test_there_is_a_most_of_answers_that_are_kept():
-    known = Memo(256)
-    first = ref(known.once(0, Held))
+def test_a_memo_is_bounded():
+    memo = Memo(256)
+    first = ref(memo.once(0, Held))
     for key in range(1, 300):
-        known.once(key, Held)
+        memo.once(key, Held)
     gc.collect()
     assert first() is None
 
@@ -219,7 +219,7 @@ def test_there_is_a_most_of_answers_that_are_kept():
 # ---- schemas ------------------------------------------------------------------------------
 
 
-def test_a_schema_is_made_once_for_each_tool_and_dialect():
+def test_a_schema_is_computed_once_for_each_tool_and_dialect():
     app, made = Satchel(), Counting()
     app.register_tool(made)
     made.asked.clear()
@@ -229,7 +229,7 @@ def test_a_schema_is_made_once_for_each_tool_and_dialect():
     assert sorted(made.asked) == ["anthropic", "openai"]
 
 
-def test_a_schema_of_a_tool_that_stayed_outlives_its_generation():
+def test_the_schema_of_an_unchanged_tool_outlives_its_generation():
     app, made = Satchel(), Counting()
     app.register_tool(made)
     app.session().schemas()
@@ -240,7 +240,7 @@ def test_a_schema_of_a_tool_that_stayed_outlives_its_generation():
     assert made.asked == []
 
 
-def test_the_schema_of_a_tool_that_went_is_let_go(shared):
+def test_the_schema_of_a_removed_tool_is_freed(shared):
     app = Satchel()
     app.register_tool(Counting())
     shared.publish(app.catalog)
@@ -252,7 +252,7 @@ def test_the_schema_of_a_tool_that_went_is_let_go(shared):
     assert gone() is None
 
 
-def test_whoever_gets_a_schema_may_change_it(shared):
+def test_a_returned_schema_may_be_changed(shared):
     made = Counting()
     first = shared.newest.schema(made, "openai")
     first["function"]["parameters"]["properties"]["mine"] = {}
@@ -287,7 +287,7 @@ class Unpickled:
         return Unpickled()
 
 
-def test_an_unpacked_value_is_a_copy_of_ones_own():
+def test_an_unpacked_value_is_a_new_copy():
     packing = PackedValue(PICKLED)
     first, second = packing.unpacked(), packing.unpacked()
     assert first == second == PICKLED
@@ -302,7 +302,7 @@ def test_changing_what_was_packed_changes_no_copy():
     assert packing.unpacked() == [1]
 
 
-def test_what_cannot_be_pickled_is_copied_all_the_same():
+def test_a_value_that_cannot_be_pickled_is_copied():
     packing = PackedValue({"odd": Unpickled(), "list": [1]})
     first, second = packing.unpacked(), packing.unpacked()
     first["odd"].items.append(2)
@@ -311,7 +311,7 @@ def test_what_cannot_be_pickled_is_copied_all_the_same():
     assert packing.unpacked()["odd"].items == [1]
 
 
-def test_what_can_neither_be_pickled_nor_copied_says_so():
+def test_a_value_that_can_neither_be_pickled_nor_copied_raises():
     with pytest.raises(TypeError, match="lock"):
         PackedValue(threading.Lock()).unpacked()
 
@@ -319,7 +319,7 @@ def test_what_can_neither_be_pickled_nor_copied_says_so():
 # ---- the rest -----------------------------------------------------------------------------
 
 
-def test_a_search_finds_what_the_newest_generation_holds(shared):
+def test_a_search_uses_the_newest_generation(shared):
     app = Satchel()
     app.register_tool(Counting())
     shared.publish(app.catalog)
@@ -330,5 +330,5 @@ def test_a_search_finds_what_the_newest_generation_holds(shared):
     assert shared.search("counts", "tool", 5) == []
 
 
-def test_there_are_no_layers_at_first(shared):
+def test_there_is_no_middleware_at_first(shared):
     assert shared.layers == ()

@@ -1,4 +1,4 @@
-"""A hundred thousand calls of every kind, cancelled, interrupted, failing: nothing is left."""
+"""A hundred thousand calls, some cancelled, interrupted or failing, leave nothing behind."""
 
 import asyncio
 import gc
@@ -94,7 +94,7 @@ async def passing(call, next):  # noqa: A002 - its name everywhere
 
 
 async def one(session, dice, number):
-    """Make one call in one of the ways that there are; return what became of it."""
+    """Make one call in one of several ways; return its outcome."""
     name, call_id = dice.choice(KINDS), str(number)
     arguments = {"n": number % 100} if dice.random() < 0.95 else {"m": "wrong"}
     way = dice.randrange(6)
@@ -130,7 +130,7 @@ async def one(session, dice, number):
 
 
 async def many(app, count, seed):
-    """Make calls, some at once, each worker in sessions of its own."""
+    """Make calls, some at once; each worker has its own sessions."""
     seen = {}
 
     async def work(worker):
@@ -155,7 +155,7 @@ def left():
 
 
 def resident():
-    """Return the bytes that the process has in memory; texts and bytes are no objects to `gc`."""
+    """Return the resident memory in bytes; `gc` does not count strings and bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
@@ -166,8 +166,8 @@ def test_a_hundred_thousand_mixed_calls_leave_nothing_behind(monkeypatch):
     # Failures are logged, each with its traceback; here there are too many to keep.
     monkeypatch.setattr(logging.getLogger("satchel.runtime"), "disabled", True)
     app = Satchel(settings=Settings(limits=Limits(cancel_grace=10)))
-    for made in (*TOOLS, blocking, drawn):
-        app.register_tool(made)
+    for function in (*TOOLS, blocking, drawn):
+        app.register_tool(function)
     app.register_middleware(passing, tool="turns")
     asyncio.run(many(app, AT_ONCE * 20, "warm"))
     objects, threads = left()
@@ -205,7 +205,7 @@ def test_a_session_of_many_calls_does_not_grow():
 def test_every_kind_of_tool_of_the_soak_can_be_called(name, monkeypatch):
     monkeypatch.setattr(logging.getLogger("satchel.runtime"), "disabled", True)
     app = Satchel(settings=Settings(limits=Limits(tool_call=0.01)))
-    for made in (*TOOLS, blocking, drawn):
-        app.register_tool(made)
+    for function in (*TOOLS, blocking, drawn):
+        app.register_tool(function)
     result = asyncio.run(app.session().call(name, {"n": 5}))
     assert isinstance(result, ToolResult)

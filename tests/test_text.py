@@ -22,7 +22,7 @@ from satchel.text import has_hidden, one_line, shorten, visible, xml, xml_text
         "\U0001f469\U0001f3fd\u200d\U0001f680",  # an astronaut with a skin tone
     ],
 )
-def test_what_can_be_seen_stays(text):
+def test_visible_characters_are_kept(text):
     assert visible(text) == text
     assert not has_hidden(text)
 
@@ -58,7 +58,7 @@ def test_what_can_be_seen_stays(text):
         "\U000e0100",
     ],
 )
-def test_what_cannot_be_seen_goes(hidden):
+def test_invisible_characters_are_removed(hidden):
     assert visible(f"a{hidden}b") == "ab"
     assert has_hidden(f"a{hidden}b")
 
@@ -76,7 +76,7 @@ def test_a_joiner_stays_only_between_two_pictographs(text):
 
 
 @given(st.text())
-def test_what_is_visible_stays_visible(text):
+def test_visible_text_stays_visible(text):
     kept = visible(text)
     assert all(unicodedata.category(letter) not in {"Cs", "Zl", "Zp"} for letter in kept)
     assert not set(kept) & set(map(chr, [*range(9), *range(11, 32), *range(127, 160)]))
@@ -113,7 +113,7 @@ def test_shortened_text_never_exceeds_its_limit(text, limit):
     assert len(shorten(text, limit)) <= limit
 
 
-def test_no_single_character_that_is_hidden_escapes_the_quick_look():
+def test_the_quick_check_finds_every_hidden_character():
     for number in range(0x110000):
         letter = chr(number)
         if text_module._is_hidden(letter, 0):
@@ -129,7 +129,7 @@ _LETTERS = st.characters(exclude_characters="\ufffe\uffff") | st.sampled_from("<
 
 
 @given(st.text(_LETTERS))
-def test_an_element_reads_back_the_text_without_what_cannot_be_seen(text):
+def test_an_element_contains_the_text_without_invisible_characters(text):
     element = ET.fromstring(f"<e>{xml_text(text)}</e>")
     assert (element.text or "") == visible(text)
     assert len(element) == 0

@@ -3,7 +3,7 @@
 import pytest
 
 from satchel import ConflictError, DefinitionError, Tool
-from satchel.tool_registration import make_tool, registered, settled, supply_of
+from satchel.tool_registration import host_contribution, make_tool, registered, with_unique_name
 from satchel.tools import FunctionTool
 
 
@@ -21,7 +21,7 @@ class Greeter(Tool):
 
 
 def own(*names: str):
-    return [supply_of(FunctionTool(greet, name=name), None, "1") for name in names]
+    return [host_contribution(FunctionTool(greet, name=name), None, "1") for name in names]
 
 
 def test_a_function_becomes_a_tool_with_the_options():
@@ -37,7 +37,7 @@ def test_a_function_becomes_a_tool_with_the_options():
 def test_an_object_stays_the_object_and_takes_no_options():
     greeter = Greeter()
     assert make_tool(greeter, name=None, presets=None) is greeter
-    with pytest.raises(DefinitionError, match="give name, background to its class"):
+    with pytest.raises(DefinitionError, match="set name, background in its class"):
         make_tool(greeter, name="hail", background=True)
 
 
@@ -49,15 +49,15 @@ def test_what_is_no_tool_is_refused(junk):
 
 def test_a_name_of_the_hosts_own_is_a_conflict_and_a_plugins_is_not():
     made = make_tool(greet)
-    assert settled(made, own(), ["greet"], "raise") is made
+    assert with_unique_name(made, own(), ["greet"], "raise") is made
     with pytest.raises(ConflictError, match="on_conflict="):
-        settled(made, own("greet"), [], "raise")
+        with_unique_name(made, own("greet"), [], "raise")
 
 
 @pytest.mark.parametrize("choice", ["override", "skip"])
 def test_to_override_and_to_skip_keep_the_name(choice):
     made = make_tool(greet)
-    assert settled(made, own("greet"), ["greet"], choice) is made
+    assert with_unique_name(made, own("greet"), ["greet"], choice) is made
 
 
 @pytest.mark.parametrize(
@@ -72,20 +72,20 @@ def test_to_override_and_to_skip_keep_the_name(choice):
 )
 def test_to_rename_takes_the_first_free_number(mine, served, name):
     made = make_tool(greet)
-    assert settled(made, own(*mine), served, "rename").name == name
+    assert with_unique_name(made, own(*mine), served, "rename").name == name
     assert made.name == "greet"
 
 
 def test_a_long_name_stays_one_that_providers_take():
     made = make_tool(greet, name="g" * 64)
-    renamed = settled(made, own("g" * 64), [], "rename")
+    renamed = with_unique_name(made, own("g" * 64), [], "rename")
     assert renamed.name == "g" * 62 + "_2"
 
 
 def test_an_object_is_renamed_on_a_copy_that_shares_what_it_holds():
     greeter = Greeter()
     greeter.connection = connection = object()
-    renamed = settled(greeter, own("greet"), [], "rename")
+    renamed = with_unique_name(greeter, own("greet"), [], "rename")
     assert (renamed.name, greeter.name) == ("greet_2", "greet")
     assert renamed.connection is connection
 
@@ -97,12 +97,12 @@ def test_a_class_that_computes_its_name_cannot_be_renamed_and_says_so():
             return "greet"
 
     with pytest.raises(DefinitionError, match="cannot be renamed"):
-        settled(Computed(), own("greet"), [], "rename")
+        with_unique_name(Computed(), own("greet"), [], "rename")
 
 
 def test_another_word_for_a_conflict_is_refused():
     with pytest.raises(DefinitionError, match="raise, override, skip or rename"):
-        settled(make_tool(greet), own(), [], "replace")
+        with_unique_name(make_tool(greet), own(), [], "replace")
 
 
 def test_a_registered_tool_is_found_by_its_name():

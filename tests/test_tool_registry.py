@@ -1,4 +1,4 @@
-"""The served tools as a registry."""
+"""The registry of served tools."""
 
 import asyncio
 
@@ -41,7 +41,7 @@ def say(app, name):
     return asyncio.run(app.session().call(name)).text
 
 
-def test_it_shows_what_is_served_whatever_its_group_in_the_order_of_the_names(app):
+def test_the_registry_lists_served_tools_of_all_groups_by_name(app):
     tools = app.tools
     assert isinstance(tools, ToolRegistry)
     assert [tool.name for tool in tools] == ["alpha", "beta"]
@@ -50,33 +50,31 @@ def test_it_shows_what_is_served_whatever_its_group_in_the_order_of_the_names(ap
     assert repr(tools) == "<ToolRegistry of 2 tools>"
 
 
-def test_it_is_a_live_view(app):
+def test_the_registry_is_a_live_view(app):
     tools = app.tools
     app.remove_tool("alpha")
     assert [tool.name for tool in tools] == ["beta"]
 
 
-def test_a_name_and_a_tool_itself_may_be_asked_for(app):
-    made = app.tools.get("alpha")
+def test_the_registry_contains_names_and_tools(app):
+    alpha_tool = app.tools.get("alpha")
     assert "alpha" in app.tools
-    assert made in app.tools
+    assert alpha_tool in app.tools
     assert "gamma" not in app.tools
     assert 5 not in app.tools
     assert [] not in app.tools
     app.register_tool(other_alpha, name="alpha", on_conflict="override")
-    assert made not in app.tools, "another tool has its name"
+    assert alpha_tool not in app.tools, "another tool has its name"
 
 
-def test_what_is_not_there_is_none_or_raises_with_the_near_misses(app):
+def test_an_unknown_tool_is_none_or_raises_with_similar_names(app):
     assert app.tools.get("alpa") is None
     assert app.tools.get_or_raise("alpha") is app.tools.get("alpha")
     with pytest.raises(NotFoundError, match="did you mean alpha"):
         app.tools.get_or_raise("alpa")
 
 
-def test_a_tool_that_was_only_read_is_not_there_and_is_no_near_miss_of_itself(
-    tmp_path, write_plugin
-):
+def test_a_tool_without_code_is_not_in_the_registry(tmp_path, write_plugin):
     write_plugin(tmp_path, "demo", tools=PLUGIN)
     tools = Satchel(plugins=[tmp_path], run_code=False).tools
     assert len(tools) == 0
@@ -121,7 +119,7 @@ def test_none_is_added_if_the_tools_themselves_end_with_an_error():
     assert len(app.tools) == 0
 
 
-def test_what_was_overridden_by_a_step_that_failed_is_back(app):
+def test_a_failed_registration_restores_overridden_tools(app):
     def replacement() -> str:
         return "replaced"
 
@@ -131,7 +129,7 @@ def test_what_was_overridden_by_a_step_that_failed_is_back(app):
     assert say(app, "alpha") == "alpha"
 
 
-def test_a_plugins_tool_is_not_shadowed_by_a_step_that_failed(tmp_path, write_plugin):
+def test_a_failed_registration_shadows_no_plugins_tool(tmp_path, write_plugin):
     write_plugin(tmp_path, "demo", "active: true\n", tools=PLUGIN)
     app = Satchel(plugins=[tmp_path])
     with pytest.raises(DefinitionError):
@@ -139,13 +137,13 @@ def test_a_plugins_tool_is_not_shadowed_by_a_step_that_failed(tmp_path, write_pl
     assert say(app, "alpha") == "plugin"
 
 
-def test_names_that_meet_within_one_step_are_settled_in_its_order():
+def test_conflicts_within_one_registration_are_resolved_in_order():
     app = Satchel()
     added = app.tools.register_many([alpha, alpha, alpha], on_conflict="rename")
     assert [tool.name for tool in added] == ["alpha", "alpha_2", "alpha_3"]
 
 
-def test_only_the_hosts_own_tools_are_unregistered(tmp_path, write_plugin):
+def test_only_tools_of_the_host_can_be_unregistered(tmp_path, write_plugin):
     write_plugin(tmp_path, "demo", "active: true\n", tools=PLUGIN)
     app = Satchel(plugins=[tmp_path])
     with pytest.raises(NotFoundError):

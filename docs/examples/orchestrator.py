@@ -1,4 +1,4 @@
-"""An orchestrator that knows no tool: all it needs of them stands in their contracts.
+"""An orchestrator that knows no tool: their contracts tell it everything it needs.
 
 python docs/examples/orchestrator.py [PLAN]
 """
@@ -19,27 +19,27 @@ Planner = Callable[[str, list[dict[str, Any]]], Sequence[ToolCall]]
 
 
 class Turn(NamedTuple):
-    """What became of one turn."""
+    """The outcome of one turn."""
 
     validation: Validation
     results: list[ToolResult]
     prompt: str
-    """The system prompt of the step after it."""
+    """The system prompt of the next step."""
 
 
 async def take_turn(session: Session, planner: Planner, config: Mapping[str, Any] = {}) -> Turn:
-    """Have a plan made, look what becomes of it, and run it."""
-    session.new_turn()  # what tools found for the last question goes
+    """Get a plan, validate it, and run it."""
+    session.new_turn()  # drops the documents of the last question
     prompt = f"{session.prompt()}\n\n{session.tool_guide()}"
     plan = planner(prompt, session.schemas())
     validation = session.validate(plan, config=config)  # runs nothing
-    # What is pruned or rejected is answered as well: a model waits for an answer to each call.
+    # Execute the whole plan: pruned and rejected calls need a result as well.
     results = await session.execute(plan, context=ToolContext(config=config))
     return Turn(validation, results, session.prompt())
 
 
 def planned(name: str) -> Planner:
-    """Stand in for a model: answer with a plan that was written beforehand."""
+    """Return a planner that answers with a prepared plan, in place of a model."""
 
     def plan(prompt: str, schemas: list[dict[str, Any]]) -> list[ToolCall]:
         plans = json.loads((HERE / "plans.json").read_text())
@@ -49,16 +49,16 @@ def planned(name: str) -> Planner:
 
 
 def report(turn: Turn) -> str:
-    """Tell what became of each call, then the prompt of the next step."""
-    found = turn.validation
-    lines = [f"{item.index} corrected by {', '.join(item.ids)}" for item in found.corrected]
-    lines += [f"{item.index} pruned: {item.message}" for item in found.pruned]
-    lines += [f"{item.index} rejected: {item.message}" for item in found.rejected]
+    """Return the outcome of each call, then the prompt of the next step."""
+    validation = turn.validation
+    lines = [f"{item.index} corrected by {', '.join(item.ids)}" for item in validation.corrected]
+    lines += [f"{item.index} pruned: {item.message}" for item in validation.pruned]
+    lines += [f"{item.index} rejected: {item.message}" for item in validation.rejected]
     lines += [f"{number}: {result.text}" for number, result in enumerate(turn.results)]
     return "\n".join([*lines, "", turn.prompt])
 
 
 if __name__ == "__main__":
     app = Satchel(plugins=[HERE / "retrieval"])
-    wanted = sys.argv[1] if len(sys.argv) > 1 else "mixed"
-    print(report(asyncio.run(take_turn(app.session(), planned(wanted)))))
+    plan_name = sys.argv[1] if len(sys.argv) > 1 else "mixed"
+    print(report(asyncio.run(take_turn(app.session(), planned(plan_name)))))

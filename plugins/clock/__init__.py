@@ -1,5 +1,5 @@
 """Tools that know the time.
 
-A plugin folder needs no `__init__.py`. With one, editors and type checkers understand the
-relative imports in it, too.
+A plugin folder needs no `__init__.py`. With it, editors and type checkers resolve the
+relative imports.
 """

@@ -9,12 +9,12 @@ from .zones import moment, shifted, zone
 
 @tool
 def current_time(timezone: str = "UTC") -> dict[str, str]:
-    """Tell the current date, weekday and time.
+    """Return the current date, weekday and time.
 
     Args:
         timezone: Name of the time zone, such as Europe/Oslo.
     """
-    return _told(datetime.now(zone(timezone)))
+    return _as_dict(datetime.now(zone(timezone)))
 
 
 @tool
@@ -22,21 +22,21 @@ def convert_time(time: str, source: str, target: str) -> dict[str, str]:
     """Convert a time from one time zone to another, daylight saving time included.
 
     Args:
-        time: Date and time like 2026-03-29T14:30. An offset in it wins over `source`.
+        time: Date and time like 2026-03-29T14:30. An offset in it takes precedence over `source`.
         source: Name of the time zone that the time is given in, such as America/New_York.
         target: Name of the time zone to convert to.
     """
-    return _told(shifted(moment(time, source), zone(target)))
+    return _as_dict(shifted(moment(time, source), zone(target)))
 
 
 @tool
 def time_between(start: str, end: str, timezone: str = "UTC") -> dict[str, float | int]:
-    """Count the time from one date or time to another; negative if the end comes first.
+    """Return the time from one date or time to another; negative if the end comes first.
 
     Args:
         start: Date or time like 2026-03-29 or 2026-03-29T14:30.
         end: Date or time in the same form.
-        timezone: Name of the time zone in which times without an offset are meant.
+        timezone: Name of the time zone of times without an offset.
     """
     first, last = moment(start, timezone), moment(end, timezone)
     # In UTC, because local days are 23 or 25 hours long twice a year.
@@ -48,7 +48,7 @@ def time_between(start: str, end: str, timezone: str = "UTC") -> dict[str, float
     }
 
 
-def _told(time: datetime) -> dict[str, str]:
+def _as_dict(time: datetime) -> dict[str, str]:
     return {
         "time": time.isoformat(timespec="seconds"),
         "weekday": f"{time:%A}",

@@ -1,6 +1,6 @@
-"""Satchel carries an agent's skills and tools, and keeps them current while they change.
+"""Satchel manages an agent's skills and tools, and keeps them current while they change.
 
-The names below are loaded when they are first used, so that the command line answers at once.
+Each name below is imported on first use, so that the command line starts quickly.
 """
 
 from importlib import import_module
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         tool,
     )
 
-_HOMES = {
+_PACKAGES = {
     "Catalog": "satchel.catalog",
     "Change": "satchel.catalog",
     "Event": "satchel.catalog",
@@ -191,13 +191,13 @@ __all__ = [
     "tool",
 ]
 
-if not TYPE_CHECKING:  # A type checker would take it to mean that every name exists.
+if not TYPE_CHECKING:  # A type checker would accept every name.
 
     def __getattr__(name: str) -> Any:
-        """Load a public name from the room it lives in."""
-        if name not in _HOMES:
+        """Import a public name from its package."""
+        if name not in _PACKAGES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(_HOMES[name]), name)
+        value = getattr(import_module(_PACKAGES[name]), name)
         globals()[name] = value
         return value
 

@@ -1,7 +1,6 @@
-"""Diagnostics: every skip, repair, conflict and refusal as a value, and the list of their codes.
+"""Diagnostics: every skip, repair, conflict and refusal as a value, and their codes.
 
-A code is part of our interface: it never changes its meaning, and a code that is no longer
-used is not used again.
+Codes are public: a code never changes its meaning, and a retired code is not used again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +11,7 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """How much a diagnostic matters: an error takes a unit out, a warning does not."""
+    """How severe a diagnostic is: an error removes a unit, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -21,7 +20,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """A place that a person can open: a path or the name of a source, lines counted from 1."""
+    """A path or the name of a source; lines count from 1."""
 
     path: str
     line: int | None = None
@@ -33,7 +32,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """One thing that is not as it should be: where it is, what it is, and how to mend it."""
+    """One problem: where it is, what happened, and how to fix it."""
 
     severity: Severity
     code: str
@@ -42,11 +41,11 @@ class Diagnostic:
     fix: str = ""
 
     def __str__(self) -> str:
-        mend = f" -> {self.fix}" if self.fix else ""
-        return f"{self.where}: {self.severity}[{self.code}]: {self.message}{mend}"
+        fix = f" -> {self.fix}" if self.fix else ""
+        return f"{self.where}: {self.severity}[{self.code}]: {self.message}{fix}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON shape of a diagnostic."""
+        """Return the diagnostic as JSON-compatible data."""
         return {
             "severity": str(self.severity),
             "code": self.code,
@@ -60,7 +59,7 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticRule:
-    """What a code means, how severe it is when loading, and how severe to a strict author."""
+    """The meaning of a code, and its severity when loading and in `satchel validate`."""
 
     meaning: str
     loading: Severity
@@ -72,16 +71,14 @@ _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
     {
         # YAML, wherever it stands
-        "yaml-invalid": DiagnosticRule("The text is not YAML.", _E, _E),
-        "yaml-repaired": DiagnosticRule(
-            "The text became YAML once a value was quoted for it.", _W, _E
-        ),
+        "yaml-invalid": DiagnosticRule("The text is not valid YAML.", _E, _E),
+        "yaml-repaired": DiagnosticRule("The YAML became valid after a value was quoted.", _W, _E),
         "yaml-unsafe": DiagnosticRule(
-            "It has an anchor, alias, tag, merge or second document.", _E, _E
+            "The YAML has an anchor, alias, tag, merge or second document.", _E, _E
         ),
-        "yaml-duplicate-key": DiagnosticRule("One mapping gives the same key twice.", _E, _E),
+        "yaml-duplicate-key": DiagnosticRule("A mapping has the same key twice.", _E, _E),
         "yaml-too-large": DiagnosticRule(
-            "It is larger, deeper or has more nodes than the limit.", _E, _E
+            "The YAML exceeds the limit for size, depth or nodes.", _E, _E
         ),
         "yaml-not-a-mapping": DiagnosticRule(
             "The top level is not a mapping of keys to values.", _E, _E
@@ -90,42 +87,46 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "skill-unreadable": DiagnosticRule("SKILL.md cannot be read as a regular file.", _E, _E),
         "skill-too-large": DiagnosticRule("SKILL.md is larger than the limit.", _E, _E),
         "skill-not-utf8": DiagnosticRule(
-            "SKILL.md is not UTF-8 text, or holds NUL characters.", _E, _E
+            "SKILL.md is not UTF-8 text, or contains NUL characters.", _E, _E
         ),
         "skill-no-frontmatter": DiagnosticRule(
             "SKILL.md does not begin with a line '---'.", _E, _E
         ),
         "skill-frontmatter-open": DiagnosticRule(
-            "The frontmatter has no closing line '---'.", _E, _E
+            "The front matter has no closing line '---'.", _E, _E
         ),
-        "skill-name-missing": DiagnosticRule("No name is given; the folder's name serves.", _W, _E),
+        "skill-name-missing": DiagnosticRule(
+            "The name is missing; the folder's name is used.", _W, _E
+        ),
         "skill-name-unsafe": DiagnosticRule(
-            "The name could pass for another name or a path.", _E, _E
+            "The name could be mistaken for another name or a path.", _E, _E
         ),
-        "skill-name-shape": DiagnosticRule("The name is not in the shape of the format.", _W, _E),
-        "skill-name-folder": DiagnosticRule("The name is not the folder's name.", _W, _E),
-        "skill-description-missing": DiagnosticRule("No description is given.", _E, _E),
+        "skill-name-shape": DiagnosticRule(
+            "The name does not follow the rules of the format.", _W, _E
+        ),
+        "skill-name-folder": DiagnosticRule("The name differs from the folder's name.", _W, _E),
+        "skill-description-missing": DiagnosticRule("The description is missing.", _E, _E),
         "skill-description-long": DiagnosticRule(
             "The description is longer than the format allows.", _W, _E
         ),
         "skill-description-too-long": DiagnosticRule(
-            "The description is longer than is accepted.", _E, _E
+            "The description is longer than Satchel accepts.", _E, _E
         ),
         "skill-compatibility-long": DiagnosticRule(
-            "The compatibility note is empty or too long.", _W, _E
+            "The compatibility field is empty or too long.", _W, _E
         ),
-        "skill-field-type": DiagnosticRule("A field holds a value of the wrong type.", _W, _E),
+        "skill-field-type": DiagnosticRule("A field has a value of the wrong type.", _W, _E),
         "skill-field-unknown": DiagnosticRule(
             "A field is not part of the format; it is kept.", _I, _E
         ),
         "skill-body-empty": DiagnosticRule(
-            "There are no instructions below the frontmatter.", _W, _W
+            "There are no instructions below the front matter.", _W, _W
         ),
         "skill-text-hidden": DiagnosticRule(
-            "A shown field has invisible or control characters.", _W, _E
+            "A field that is shown contains invisible or control characters.", _W, _E
         ),
         "skill-file-case": DiagnosticRule(
-            "A file is nearly named SKILL.md; the name must be exact.", _W, _E
+            "A file's name resembles SKILL.md but is not exactly that.", _W, _E
         ),
         "skill-shadowed": DiagnosticRule(
             "Another skill of the same name is served instead.", _W, _W
@@ -134,188 +135,188 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "The same skill, byte for byte, was found twice.", _I, _I
         ),
         # Finding
-        "source-missing": DiagnosticRule("A folder that was named does not exist.", _W, _E),
-        "source-empty": DiagnosticRule("Neither a skill nor a plugin was found there.", _I, _E),
+        "source-missing": DiagnosticRule("A configured folder does not exist.", _W, _E),
+        "source-empty": DiagnosticRule(
+            "A configured folder contains no skill and no plugin.", _I, _E
+        ),
         "source-unreadable": DiagnosticRule("A folder or file cannot be read.", _W, _E),
         "source-too-many": DiagnosticRule(
-            "More folders or files than the limit; the rest is out.", _W, _E
+            "There are more folders or files than the limit; the rest is not loaded.", _W, _E
         ),
         "source-too-deep": DiagnosticRule(
-            "Folders below the depth limit are not looked into.", _I, _W
+            "Folders below the depth limit are not searched.", _I, _W
         ),
-        "source-link-outside": DiagnosticRule("A link leaves the folder that was named.", _W, _E),
+        "source-link-outside": DiagnosticRule("A link leads out of the configured folder.", _W, _E),
         "source-link-loop": DiagnosticRule(
             "A folder link leads back to a folder above it.", _I, _W
         ),
         "source-special-file": DiagnosticRule(
-            "Neither a file nor a folder; it is never read.", _W, _W
+            "A special file (pipe, socket or device) is never read.", _W, _W
         ),
         "source-name-not-utf8": DiagnosticRule(
-            "A file name is not UTF-8; the file is left out.", _W, _W
+            "A file name is not UTF-8; the file is skipped.", _W, _W
         ),
         # Plugins
         "plugin-unreadable": DiagnosticRule("The manifest or the code cannot be read.", _E, _E),
         "plugin-manifest-missing": DiagnosticRule(
-            "A folder looks like a plugin without toolkit.yaml.", _W, _E
+            "A folder looks like a plugin but has no toolkit.yaml.", _W, _E
         ),
-        "plugin-field-missing": DiagnosticRule("The manifest lacks a field.", _E, _E),
+        "plugin-field-missing": DiagnosticRule("The manifest lacks a required field.", _E, _E),
         "plugin-field-type": DiagnosticRule(
-            "A field of the manifest has a value that does not fit.", _E, _E
+            "A field of the manifest has an invalid value.", _E, _E
         ),
         "plugin-field-unknown": DiagnosticRule(
-            "The manifest has a field that nobody reads.", _W, _E
+            "The manifest has an unknown field; it is ignored.", _W, _E
         ),
         "plugin-json-invalid": DiagnosticRule(
-            "plugin.json is no JSON object, or too large.", _E, _E
+            "plugin.json is not a JSON object, or is too large.", _E, _E
         ),
-        "plugin-schema-unknown": DiagnosticRule(
-            "plugin.json is of a version that is not known.", _E, _E
-        ),
+        "plugin-schema-unknown": DiagnosticRule("plugin.json has an unknown version.", _E, _E),
         "plugin-toolkit-ignored": DiagnosticRule(
-            "A toolkit.yaml beside plugin.json is not read.", _W, _E
+            "A toolkit.yaml beside plugin.json is ignored.", _W, _E
         ),
         "plugin-parts-ignored": DiagnosticRule(
-            "A Claude bundle has parts that are not read.", _I, _I
+            "Some parts of a Claude bundle are ignored.", _I, _I
         ),
         "mcp-invalid": DiagnosticRule(
-            "mcp.json cannot be used; the plugin is without servers.", _W, _E
+            "mcp.json is invalid; none of the plugin's servers are used.", _W, _E
         ),
         "mcp-server-invalid": DiagnosticRule(
-            "An MCP server cannot be used; it is left out.", _W, _E
+            "An MCP server's entry is invalid; the server is not used.", _W, _E
         ),
-        "mcp-not-started": DiagnosticRule("MCP servers are known, and not started.", _I, _I),
-        "mcp-server-down": DiagnosticRule("A carried MCP server cannot be reached.", _E, _E),
+        "mcp-not-started": DiagnosticRule("MCP servers are declared but not started.", _I, _I),
+        "mcp-server-down": DiagnosticRule("A connected MCP server cannot be reached.", _E, _E),
         "mcp-too-many-tools": DiagnosticRule(
             "An MCP server offers more tools than the limit.", _W, _W
         ),
         "mcp-tool-invalid": DiagnosticRule(
-            "A tool of an MCP server cannot be used; it is left out.", _E, _E
+            "A tool of an MCP server is invalid; it is not served.", _E, _E
         ),
         "mcp-choice-unknown": DiagnosticRule(
-            "A choice for an MCP server is for no tool of it.", _W, _W
+            "A setting for an MCP server names a tool that the server does not have.", _W, _W
         ),
-        "mcp-tool-held": DiagnosticRule("A tool of an MCP server waits to be approved.", _W, _W),
+        "mcp-tool-held": DiagnosticRule("A tool of an MCP server waits for approval.", _W, _W),
         "mcp-tool-changed": DiagnosticRule(
-            "A tool of an MCP server is not as it was first seen.", _W, _W
+            "A tool of an MCP server changed since it was first seen.", _W, _W
         ),
         "mcp-pins-unreadable": DiagnosticRule(
-            "What MCP servers said first cannot be kept.", _E, _E
+            "The file of pinned MCP tools cannot be read or written.", _E, _E
         ),
         "mcp-tool-renamed": DiagnosticRule(
-            "A tool of an MCP server got another name here.", _I, _I
+            "A tool of an MCP server is served under another name.", _I, _I
         ),
         "mcp-skill-invalid": DiagnosticRule(
-            "A skill of an MCP server cannot be used; it is left out.", _E, _E
+            "A skill of an MCP server is invalid; it is not served.", _E, _E
         ),
         "mcp-skills-unlisted": DiagnosticRule(
-            "The skills of an MCP server cannot be known.", _E, _E
+            "The skills of an MCP server cannot be listed.", _E, _E
         ),
         "mcp-too-many-skills": DiagnosticRule(
             "An MCP server lists more skills than the limit.", _W, _W
         ),
         "mcp-skill-unverified": DiagnosticRule(
-            "A file of a skill is not what its MCP server listed; it is not shown.", _E, _E
+            "A skill's file differs from what its MCP server listed; it is not shown.", _E, _E
         ),
         "mcp-skill-renamed": DiagnosticRule(
-            "A skill of an MCP server got another name here.", _I, _I
+            "A skill of an MCP server is served under another name.", _I, _I
         ),
-        "plugin-name-shape": DiagnosticRule("The plugin's name cannot be used.", _E, _E),
+        "plugin-name-shape": DiagnosticRule("The plugin's name is invalid.", _E, _E),
         "plugin-name-folder": DiagnosticRule(
-            "The plugin's name is not that of its folder or entry point.", _I, _W
+            "The plugin's name differs from its folder or entry point.", _I, _W
         ),
         "plugin-syntax": DiagnosticRule("Python code does not compile.", _E, _E),
         "plugin-import-failed": DiagnosticRule(
-            "The plugin's code raised while it was imported.", _E, _E
+            "The plugin's code raised an exception while it was imported.", _E, _E
         ),
         "plugin-import-timeout": DiagnosticRule(
             "The plugin's code took too long to import.", _E, _E
         ),
         "plugin-hook-failed": DiagnosticRule(
-            "A hook of the plugin raised or returned nonsense.", _E, _E
+            "A hook of the plugin raised an exception or returned an invalid value.", _E, _E
         ),
         "plugin-not-isolated": DiagnosticRule(
-            "A plugin that asks for its own process brings what cannot be had that way.", _W, _W
+            "A plugin with its own process has a part that cannot work there.", _W, _W
         ),
         "plugin-install-failed": DiagnosticRule(
-            "What the process of a plugin depends on cannot be installed.", _E, _E
+            "The dependencies of a plugin's process cannot be installed.", _E, _E
         ),
-        "plugin-worker-down": DiagnosticRule("The process of a plugin does not run.", _E, _E),
+        "plugin-worker-down": DiagnosticRule("The plugin's process is not running.", _E, _E),
         "plugin-startup-failed": DiagnosticRule("The plugin could not be started.", _E, _E),
         "plugin-meddled": DiagnosticRule(
-            "Importing it changed what all code shares; that was put back.", _W, _W
+            "The import changed the state of the whole process; the change was undone.", _W, _W
         ),
         "plugin-tool-invalid": DiagnosticRule("A tool cannot be described to a model.", _E, _E),
         "plugin-group-unknown": DiagnosticRule(
-            "A tool or group is named that the plugin lacks.", _W, _E
+            "The plugin names a tool or group that it does not have.", _W, _E
         ),
-        "plugin-not-enabled": DiagnosticRule("An installed plugin that nobody enabled.", _I, _I),
-        "plugin-not-installed": DiagnosticRule("A plugin was named but is not installed.", _E, _E),
+        "plugin-not-enabled": DiagnosticRule("An installed plugin is not enabled.", _I, _I),
+        "plugin-not-installed": DiagnosticRule("A requested plugin is not installed.", _E, _E),
         "plugin-contested": DiagnosticRule(
-            "Two distributions offer one plugin; neither is used.", _E, _E
+            "Two distributions offer the same plugin; neither is used.", _E, _E
         ),
         "plugin-shadowed": DiagnosticRule(
             "Another plugin of the same name is used instead.", _W, _W
         ),
-        "contract-invalid": DiagnosticRule("A contract is not as a contract must be.", _E, _E),
+        "contract-invalid": DiagnosticRule("A contract is invalid.", _E, _E),
         "contract-tool-unknown": DiagnosticRule("A contract names no tool of its plugin.", _W, _E),
-        "contract-shadowed": DiagnosticRule("A tool has two contracts; the first counts.", _W, _W),
+        "contract-shadowed": DiagnosticRule("A tool has two contracts; the first is used.", _W, _W),
         "contract-unused": DiagnosticRule(
-            "A contract that nothing names; it does not hold.", _W, _E
+            "A contract is not attached to any tool; its rules do not apply.", _W, _E
         ),
         "contract-unfit": DiagnosticRule(
-            "A contract does not fit its tool; the tool is left out.", _E, _E
+            "A contract does not match its tool; the tool is not served.", _E, _E
         ),
         "prompt-variable-unknown": DiagnosticRule(
-            "Notes, or a section, name a {{VARIABLE}} that no contract fills; it is left empty.",
+            "Notes or a prompt section use a {{VARIABLE}} that no contract fills; it stays empty.",
             _W,
             _W,
         ),
         "prompt-variable-contested": DiagnosticRule(
-            "Two contracts fill one {{VARIABLE}} from different keys; the first counts.", _W, _W
+            "Two contracts fill one {{VARIABLE}} from different keys; the first is used.", _W, _W
         ),
-        "tool-example-unfit": DiagnosticRule(
-            "An example is no call that a model could make.", _I, _E
-        ),
+        "tool-example-unfit": DiagnosticRule("An example is not a valid call of its tool.", _I, _E),
         "tool-state-missing": DiagnosticRule(
-            "A tool needs a value that nobody configured.", _E, _E
+            "A tool needs a value that is not configured.", _E, _E
         ),
         "tool-unfit": DiagnosticRule(
-            "A configured value, or an added model, does not fit a tool.", _E, _E
+            "A configured value, or an added model, does not match a tool.", _E, _E
         ),
         "tool-replaces-own": DiagnosticRule(
-            "A tool takes the place of one of the session's own.", _W, _W
+            "A tool replaces one of the session's built-in tools.", _W, _W
         ),
         "config-unreadable": DiagnosticRule(
             "A plugin's configuration file cannot be read.", _E, _E
         ),
         "config-invalid": DiagnosticRule(
-            "A plugin's configured value is not allowed, or a required one is missing.", _E, _E
+            "A plugin's configured value is invalid, or a required value is missing.", _E, _E
         ),
         "tool-shadowed": DiagnosticRule("Another tool of the same name is served instead.", _W, _W),
         "group-unavailable": DiagnosticRule(
-            "A group requires a value that nobody configured.", _W, _W
+            "A group requires a value that is not configured.", _W, _W
         ),
         "group-declared-twice": DiagnosticRule(
-            "Two sources describe one group; the first counts.", _W, _W
+            "Two sources describe the same group; the first is used.", _W, _W
         ),
         # What the user chose
-        "disabled": DiagnosticRule("The user switched it off.", _I, _I),
+        "disabled": DiagnosticRule("The user disabled it.", _I, _I),
         "choices-unreadable": DiagnosticRule("A satchel.toml cannot be read.", _E, _E),
-        "choices-unknown": DiagnosticRule("A satchel.toml has a key that nobody reads.", _W, _W),
+        "choices-unknown": DiagnosticRule(
+            "A satchel.toml has an unknown key; it is ignored.", _W, _W
+        ),
         # Sessions
         "saved-group-missing": DiagnosticRule(
-            "A saved session names a group that is gone.", _W, _W
+            "A saved session names a group that no longer exists.", _W, _W
         ),
         "saved-skill-missing": DiagnosticRule(
-            "A saved session names a skill that is gone.", _W, _W
+            "A saved session names a skill that no longer exists.", _W, _W
         ),
         # Serving and watching
         "last-good": DiagnosticRule(
             "The newest version is broken; the last good one is served.", _W, _W
         ),
-        "watcher-failed": DiagnosticRule("The watcher died and was started again.", _W, _W),
+        "watcher-failed": DiagnosticRule("The watcher failed and was started again.", _W, _W),
         "watcher-polling": DiagnosticRule(
-            "No notification from the system; files are compared.", _W, _W
+            "The system sends no change events; Satchel compares files instead.", _W, _W
         ),
     }
 )
@@ -323,17 +324,17 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
 
 
 def make_diagnostic(code: str, where: Where, message: str, fix: str = "") -> Diagnostic:
-    """Make a diagnostic with the severity that its code has when loading."""
+    """Return a diagnostic with the severity that its code has when loading."""
     return Diagnostic(
         severity=RULES[code].loading, code=code, where=where, message=message, fix=fix
     )
 
 
-def strictly(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Judge diagnostics as `satchel validate` does: by the letter of the format."""
-    return tuple(replace(item, severity=RULES[item.code].strict) for item in found)
+def strictly(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics with the severities of `satchel validate`."""
+    return tuple(replace(item, severity=RULES[item.code].strict) for item in diagnostics)
 
 
-def has_error(found: Iterable[Diagnostic]) -> bool:
-    """Tell whether any diagnostic is an error."""
-    return any(item.severity is Severity.ERROR for item in found)
+def has_error(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Return whether any diagnostic is an error."""
+    return any(item.severity is Severity.ERROR for item in diagnostics)

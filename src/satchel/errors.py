@@ -1,13 +1,13 @@
 """The errors that Satchel raises.
 
 SatchelError            anything that the caller can handle as one kind
-├── DefinitionError     the host's own code describes something that cannot be
+├── DefinitionError     the application's code defines something invalid
 ├── ConflictError       a name is taken
-├── NotFoundError       nothing has that name; carries the near misses
+├── NotFoundError       nothing has that name; has the near misses
 └── ToolError           raised by a tool; its text goes to the model as written
 
-What other people's files and plugins do wrong is never raised: it becomes a
-`Diagnostic` in the catalog, so that one bad unit takes no other with it.
+Problems in skill folders and plugins are never raised: they become `Diagnostic`s in
+the catalog, so that one bad unit does not affect the others.
 """
 
 from collections.abc import Iterable
@@ -16,26 +16,26 @@ from collections.abc import Iterable
 class SatchelError(Exception):
     """Base of all errors that Satchel raises on purpose.
 
-    `where` names the thing at fault and `fix` says how to mend it; both may be empty.
+    `where` names the cause and `fix` the remedy; both may be empty.
     """
 
     def __init__(self, message: str, *, where: str = "", fix: str = "") -> None:
         place = f"{where}: " if where else ""
-        mend = f" ({fix})" if fix else ""
-        super().__init__(f"{place}{message}{mend}")
+        remedy = f" ({fix})" if fix else ""
+        super().__init__(f"{place}{message}{remedy}")
         self.message, self.where, self.fix = message, where, fix
 
 
 class DefinitionError(SatchelError):
-    """The host's own code describes a tool, group or place that cannot be."""
+    """The application's code defines an invalid tool, group or search root."""
 
 
 class ConflictError(SatchelError):
-    """A name is already taken by something else that the host added."""
+    """A name is already taken by something else that the application added."""
 
 
 class NotFoundError(SatchelError):
-    """Nothing of this kind has that name; `near` holds names that look alike."""
+    """Nothing of this kind has that name; `near` holds similar names."""
 
     def __init__(self, kind: str, name: str, near: Iterable[str] = ()) -> None:
         self.kind, self.name, self.near = kind, name, tuple(near)
@@ -44,4 +44,4 @@ class NotFoundError(SatchelError):
 
 
 class ToolError(SatchelError):
-    """Raised by a tool to tell the model what went wrong, word for word."""
+    """Raised by a tool; its text goes to the model unchanged."""

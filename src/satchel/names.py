@@ -1,4 +1,4 @@
-"""What may be a name, and what a mistyped name may have meant."""
+"""Rules for names, and suggestions for mistyped ones."""
 
 import difflib
 import re
@@ -19,10 +19,10 @@ SKILL_NAME_LENGTH = 64
 """Longest skill name of the Agent Skills format, in characters."""
 
 ACCEPTED_NAME_LENGTH = 256
-"""Longest name that loads at all; real folders stay far below it."""
+"""Longest name that is accepted; real names are far shorter."""
 
 BASIC_GROUP = "basic"
-"""The name of the group that is always active; no plugin or group may take it."""
+"""The group that is always active; no plugin or other group may have this name."""
 
 
 SESSION_TOOLS = frozenset(
@@ -31,38 +31,38 @@ SESSION_TOOLS = frozenset(
         *("search_tools", "search_skills", "view_task", "wait_task", "cancel_task"),
     }
 )
-"""The names of the tools that sessions offer themselves; another tool may take their place."""
+"""The names of the built-in tools of a session; another tool may replace them."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamePatterns:
-    """Names that are enabled or disabled by patterns.
+    """Patterns that enable and disable names.
 
     A pattern is a name, or a glob such as `read_*` with `*`, `?` and `[...]`. Case matters.
     """
 
     enable: tuple[str, ...] | None = None
-    """Only what fits one of these is enabled; `None` enables every name."""
+    """Only names that match one of these are enabled; `None` enables every name."""
     disable: tuple[str, ...] = ()
-    """What fits one of these is disabled, whatever `enable` says."""
+    """Names that match one of these are disabled, whatever `enable` says."""
 
     @property
     def let_all(self) -> bool:
-        """Tell whether every name is enabled."""
+        """Whether every name is enabled."""
         return self.enable is None and not self.disable
 
     def lets(self, name: str) -> bool:
-        """Tell whether a name is enabled."""
+        """Return whether a name is enabled."""
         return not fits(name, self.disable) and (self.enable is None or fits(name, self.enable))
 
 
 def fits(name: str, patterns: Iterable[str]) -> bool:
-    """Tell whether a name fits one of some patterns; see `NamePatterns`."""
+    """Return whether a name matches a pattern; see `NamePatterns`."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def skill_name_fault(name: str) -> str:
-    """Say how a name breaks the Agent Skills format, or `""` if it keeps to it."""
+    """Return how a name breaks the Agent Skills format, or `""`."""
     if len(name) > SKILL_NAME_LENGTH:
         return f"is {len(name)} characters long, the format allows {SKILL_NAME_LENGTH}"
     if not _SKILL_NAME.fullmatch(name):
@@ -71,26 +71,26 @@ def skill_name_fault(name: str) -> str:
 
 
 def composed(name: str) -> str:
-    """Return a name in NFC: what looks the same however it was typed becomes the same."""
+    """Return a name in NFC, so that names that look the same are equal."""
     return unicodedata.normalize("NFC", name)
 
 
 def tidy_name(name: str) -> str:
-    """Return a name as it is kept: composed, and a single blank for each run of white space."""
+    """Return a name in NFC with each run of white space replaced by one space."""
     return composed(" ".join(name.split()))
 
 
 def unsafe_name_fault(name: str) -> str:
-    """Say why a tidy name cannot be used even leniently, or `""` if it can.
+    """Return why a tidy name is refused even when loading leniently, or `""`.
 
-    Refused are names that could pass for one of the format, for an option or for a path.
+    Refused are names that could be mistaken for another name, an option or a path.
     """
     if not name.strip():
         return "is empty"
     if len(name) > ACCEPTED_NAME_LENGTH:
         return f"is {len(name)} characters long, at most {ACCEPTED_NAME_LENGTH} are accepted"
     if one_line(name) != name:
-        return "contains control or invisible characters, or blanks that cannot be told apart"
+        return "contains control or invisible characters, or extra spaces"
     if _has_odd_part(name):
         return "has a part that is empty or starts with '.' or '-'"
     folded = unicodedata.normalize("NFKC", name)
@@ -104,38 +104,38 @@ def _has_odd_part(name: str) -> bool:
 
 
 def tool_name_fault(name: str) -> str:
-    """Say why model providers would reject a tool name, or `""` if they accept it."""
+    """Return why model providers would reject a tool name, or `""`."""
     if _TOOL_NAME.fullmatch(name):
         return ""
     return (
-        "must start with a letter or '_' and go on with letters, digits, '_' or '-', "
+        "must start with a letter or '_' and continue with letters, digits, '_' or '-', "
         "64 characters at most (some model providers reject anything else)"
     )
 
 
 def plugin_name_fault(name: str) -> str:
-    """Say why a name cannot be a plugin's or a group's, or `""` if it can."""
+    """Return why a name is invalid for a plugin or group, or `""`."""
     if name == BASIC_GROUP:
-        return "is kept for the group that is always active"
+        return "is reserved for the group that is always active"
     if _PLUGIN_NAME.fullmatch(name):
         return ""
     return "must be at most 64 letters, digits, '.', '_' or '-', with a letter or digit at each end"
 
 
 def group_names(given: Any) -> tuple[str, ...]:
-    """Return the names of one group, of several, or of none, each once.
+    """Normalize one group name, several or none to a tuple without duplicates.
 
-    Raises `DefinitionError` for what is no text.
+    Raises `DefinitionError` for a name that is not a string.
     """
-    named = (given,) if isinstance(given, str) else given or ()
-    names = tuple(named) if isinstance(named, Iterable) else (named,)
+    given_names = (given,) if isinstance(given, str) else given or ()
+    names = tuple(given_names) if isinstance(given_names, Iterable) else (given_names,)
     if not all(isinstance(name, str) for name in names):
-        raise DefinitionError(f"a group is named by text, not by {given!r}")
+        raise DefinitionError(f"the name of a group must be a string, not {given!r}")
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def near_misses(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """Return up to `most` known names that look like `name`, the likeliest first."""
+    """Return up to `most` known names that are similar to `name`, the best match first."""
     by_fold = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
-    found = difflib.get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)
-    return tuple(by_fold[fold] for fold in found)
+    matches = difflib.get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)
+    return tuple(by_fold[fold] for fold in matches)

@@ -1,4 +1,4 @@
-"""The satchel: holds the current catalog, and brings it up to date when its sources change."""
+"""The application's object: it holds the current catalog and updates it from its sources."""
 
 import asyncio
 import itertools
@@ -48,10 +48,10 @@ from satchel.sources import (
 from satchel.sources.configuration import fixed_folder
 from satchel.tool_registration import (
     OnConflict,
+    host_contribution,
     make_tool,
     registered,
-    settled,
-    supply_of,
+    with_unique_name,
 )
 from satchel.tool_registry import ToolRegistry
 from satchel.tools import FunctionTool, Tool, ToolOptions, set_extended_model
@@ -60,22 +60,22 @@ from satchel.workers import WorkerPool
 
 _log = logging.getLogger("satchel")
 
-# In times of the limit: a server that hangs is given up only once it has been ended, too.
-_TO_SETTLE = 2
+# Factor of the limit `mcp_connect`: giving up on a server that hangs includes ending it.
+_CONNECT_FACTOR = 2
 
 PathLike = str | os.PathLike[str]
 
 
 class Satchel:
-    """Carries the skills and tools of one application.
+    """Manages the skills and tools of one application.
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
-    one); `places` adds what `conventional_roots` returns. The user's `satchel.toml` switches on and
-    off, and so does that of the folder `project`, if one is named. `config` has values for the
-    state fields of tools, by plugin; they win over the environment and all files. With
-    `run_code=False` no plugin is imported: everything is listed, nothing can be called.
+    one); `places` adds search roots, such as those of `conventional_roots`. The user's
+    `satchel.toml`, and that of the folder `project`, enable and disable things. `config` has
+    values for the state fields of tools, by plugin; they win over the environment and all files.
+    With `run_code=False` no plugin is imported: everything is listed, nothing can be called.
 
-    Nothing on disk makes this raise: what is wrong there is in `catalog.diagnostics`.
+    Problems on disk never raise; they are in `catalog.diagnostics`.
     """
 
     def __init__(
@@ -94,43 +94,43 @@ class Satchel:
         settings = settings or Settings()
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
-        self._workers = WorkerPool(self._settings.limits, self._weakly_hearing())
+        self._workers = WorkerPool(self._settings.limits, self._weak_refresh())
         weakref.finalize(self, self._workers.close)
-        self._wanted = LoaderConfig(
-            places=_distinct(
+        self._config = LoaderConfig(
+            roots=_distinct(
                 (
-                    *(search_root(path, RootKind.SKILLS) for path in _several(skills)),
-                    *(search_root(path, RootKind.PLUGINS) for path in _several(plugins)),
+                    *(search_root(path, RootKind.SKILLS) for path in _as_tuple(skills)),
+                    *(search_root(path, RootKind.PLUGINS) for path in _as_tuple(plugins)),
                     *places,
                 )
             ),
-            entry_points=frozenset(_several(entry_points)) - {"none"},
-            host=_no_additions(),
+            entry_points=frozenset(_as_tuple(entry_points)) - {"none"},
+            host=_empty_host(),
             run_code=run_code,
             settings=self._settings,
-            config={name: _values(name, given) for name, given in (config or {}).items()},
+            plugin_values={name: _values(name, given) for name, given in (config or {}).items()},
             workers=self._workers,
-            project_choices=project_selection_path(project) if project is not None else "",
+            project_selection=project_selection_path(project) if project is not None else "",
         )
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style)
-        self._carrying: ServerRegistry | None = None
-        self._look = ScanCache()
+        self._servers: ServerRegistry | None = None
+        self._cache = ScanCache()
         self._listeners: list[Callable[[Change], object]] = []
         self._watch: WatchThread | None = None
         self._watchers = 0
         self._registrations = itertools.count(1)
-        self._is_gathering = self._is_closed = False
-        self._bring_up_to_date(ReconcileOptions(retry=True))
+        self._is_batching = self._is_closed = False
+        self._reconcile(ReconcileOptions(retry=True))
 
     @property
     def catalog(self) -> Catalog:
-        """Return the newest generation; it never changes, a newer one takes its place."""
+        """The newest catalog. It is immutable; a newer one replaces it."""
         return self._shared.catalog
 
     @property
     def catalog_cache(self) -> Generation:
-        """Return the newest catalog with the values derived from it, for code that serves it."""
+        """The newest catalog with the values derived from it, for code that serves it."""
         return self._shared.newest
 
     def session(
@@ -147,14 +147,14 @@ class Satchel:
     ) -> Session:
         """Begin a conversation.
 
-        The first four say which tools of its own it offers to the model: to choose tool groups,
-        to load skills, to run their scripts, and to search; `None` searches only where much is
-        out of sight. `notes` says where the notes of active groups go: into the prompt, into the
-        answer of the meta tool, or both. `enable` and `disable` are patterns of names: tools of
-        the catalog that fit none of the first, if there are any, or one of the second, are not
-        there for this conversation. `plan_policy` is `Session.plan_policy`.
+        The first four choose the built-in tools: to activate tool groups, load skills, run their
+        scripts, and search. With `search=None`, search is offered only if much is out of sight.
+        `notes` says where the notes of active groups go: into the prompt, into the answer of the
+        meta tool, or both. `enable` and `disable` are name patterns. This conversation has only
+        tools that match `enable`, if given, and do not match `disable`. `plan_policy` is
+        `Session.plan_policy`.
         """
-        tools = NamePatterns(_several(enable) or None, _several(disable))
+        tools = NamePatterns(_as_tuple(enable) or None, _as_tuple(disable))
         options = SessionOptions(
             meta_tool=meta_tool,
             skill_tools=skill_tools,
@@ -177,19 +177,21 @@ class Satchel:
         skills: Iterable[str] = (),
         requires: Iterable[str] = (),
     ) -> None:
-        """Describe a tool group. Raises `ConflictError` if there is one of that name.
+        """Add a tool group. Raises `ConflictError` if the name is taken.
 
         `skills` are names of skills that are listed only while the group is active. `requires`
         are keys of the host's configuration, `config={"host": {...}}`, without which the group
         is unavailable.
         """
-        if fault := plugin_name_fault(name) if isinstance(name, str) else "is no text":
+        if fault := plugin_name_fault(name) if isinstance(name, str) else "is not a string":
             raise DefinitionError(f"the group name {name!r} {fault}")
         with self._lock:
             for taken in self.catalog.all_groups:
-                # The user may have switched off the one that the host added.
+                # The user may have disabled the host's group of that name.
                 if taken.name == name and (taken.is_served or taken.source == HOST):
-                    raise ConflictError(f"group {name!r} is already described by {taken.source!r}")
+                    raise ConflictError(
+                        f"group {name!r} already exists; its source is {taken.source!r}"
+                    )
             group = Group(
                 name=name,
                 description=description,
@@ -198,7 +200,7 @@ class Satchel:
                 skills=group_names(skills),
                 requires=group_names(requires),
             )
-            self._add(groups=(*self._wanted.host.groups, group))
+            self._add(groups=(*self._config.host.groups, group))
 
     def register_tool(
         self,
@@ -207,16 +209,16 @@ class Satchel:
         on_conflict: OnConflict = "raise",
         **options: Unpack[ToolOptions],
     ) -> Tool:
-        """Add a tool of the host's own.
+        """Add a tool of the application.
 
-        Its group, or groups, are `group`, or what `@tool` says, or `basic`. The other options are
-        for functions. If the host already added a tool of that name, `on_conflict` says what
-        happens: `raise` a `ConflictError`, `override` it, `skip` this one, or `rename` this one
-        to `name_2`, `name_3` and so on. A plugin's tool of that name is shadowed, but for `skip`
-        and `rename`, which mind every tool.
+        It belongs to `group` (one or several), or the groups given to `@tool`, or `basic`. The
+        other options are for functions. If the application already added a tool of that name,
+        `on_conflict` says what happens: `raise` a `ConflictError`, `override` it, `skip` this one,
+        or `rename` this one to `name_2`, `name_3` and so on. A plugin's tool of that name is
+        shadowed, except with `skip` and `rename`, which consider every tool.
 
-        Returns the tool that has the name now. Raises `NotFoundError` for a group that nobody
-        described, and `DefinitionError` for what cannot be a tool.
+        Returns the tool that has the name now. Raises `NotFoundError` for an unknown group, and
+        `DefinitionError` for an invalid tool.
         """
         group = options.pop("group", None)
         made = make_tool(tool, **options)
@@ -225,32 +227,31 @@ class Satchel:
             where = group_names(group or made.group)
             for known in where:
                 self.catalog.group(known)
-            host = self._wanted.host
-            made = settled(made, host.tools, self.catalog.tools, on_conflict)
+            host = self._config.host
+            made = with_unique_name(made, host.tools, self.catalog.tools, on_conflict)
             if (kept := registered(host.tools, made.name)) is not None and on_conflict == "skip":
                 return kept
             if on_conflict == "skip" and (entry := self.catalog.tools.get(made.name)) is not None:
                 return entry.tool or made
-            supply = supply_of(made, where, f"registration {next(self._registrations)}")
+            supply = host_contribution(made, where, f"registration {next(self._registrations)}")
             others = (item for item in host.tools if item.name != made.name)
             self._add(tools=(*others, supply))
         return made
 
     def _with_state(self, made: Tool) -> Tool:
-        """Bind the state fields of a tool of the host's own."""
         if not isinstance(made, FunctionTool) or not made.state:
             return made
-        config = self._wanted.configuration(HOST, (), self._look.scan.choices)
-        keys = f'give presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
+        config = self._config.configuration(HOST, (), self._cache.scan.selection)
+        keys = f'pass presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
         return bind_state(made, config.values, keys)
 
     def register_middleware(
         self, middleware: Middleware, *, group: str | None = None, tool: str | None = None
     ) -> Callable[[], None]:
-        """Put a layer around the calls of all tools, one group, or one tool; returns the undo.
+        """Add middleware for all tools, one group, or one tool; returns a function that removes it.
 
-        The broadest are outermost, and of equals the one that came first. Raises
-        `DefinitionError` for what is no middleware.
+        The widest scope is outermost; in one scope, the first added. Raises `DefinitionError` if
+        it is not middleware.
         """
         layer = ScopedMiddleware(middleware, group, tool)
         with self._lock:
@@ -265,29 +266,28 @@ class Satchel:
         return undo
 
     def register_contract(self, *contracts: ToolContract) -> None:
-        """Hold the tool of each contract's name to it, whoever brings that tool, now or later.
+        """Bind each contract to the tool of its name, whatever its source, now or later.
 
-        It takes the place of a contract that came with the tool. Raises `ConflictError` if the
-        host already gave one for that name, and `DefinitionError` if the tool that is served now
-        does not fit it: then nothing was registered. A tool that comes later and does not fit is
-        left out.
+        It replaces a contract that came with the tool. Raises `ConflictError` if the application
+        already registered one for that name, and `DefinitionError` if the tool that is served now
+        does not fit; then nothing is registered. A later tool that does not fit is left out.
         """
         with self._lock:
-            held = dict(self._wanted.contracts)
+            held = dict(self._config.contracts)
             for contract in contracts:
                 self._require_fitting(contract, held)
                 version = f"registration {next(self._registrations)}"
                 held[contract.name] = HostContract(contract, version)
-            self._hold(held)
+            self._set_contracts(held)
 
     def _require_fitting(self, contract: ToolContract, held: Mapping[str, HostContract]) -> None:
         if not isinstance(contract, ToolContract):
             raise DefinitionError(
-                f"{type(contract).__name__} is no contract", fix="make a ToolContract"
+                f"{type(contract).__name__} is not a contract", fix="pass a ToolContract"
             )
         if contract.name in held:
             raise ConflictError(
-                f"the host already gave a contract of the tool {contract.name!r}",
+                f"the host already registered a contract for the tool {contract.name!r}",
                 fix="call remove_contract first",
             )
         entry = self.catalog.tools.get(contract.name)
@@ -295,42 +295,42 @@ class Satchel:
             bind_contract(entry.tool, contract)
 
     def remove_contract(self, name: str) -> None:
-        """Take away the contract that the host gave for a tool; the tool's own counts again.
+        """Remove a registered contract; the tool's own contract applies again.
 
         Raises `NotFoundError` with the near misses.
         """
         with self._lock:
-            self._require("contract", name, list(self._wanted.contracts))
-            self._hold(_without(self._wanted.contracts, name))
+            self._require("contract", name, list(self._config.contracts))
+            self._set_contracts(_without(self._config.contracts, name))
 
-    def _hold(self, contracts: Mapping[str, HostContract]) -> None:
-        self._wanted = replace(self._wanted, contracts=contracts)
-        self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+    def _set_contracts(self, contracts: Mapping[str, HostContract]) -> None:
+        self._config = replace(self._config, contracts=contracts)
+        self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def set_extended_model(self, tool: str | Tool, model: Any) -> None:
-        """Let a tool that takes `**kwargs` also take the fields of a pydantic model.
+        """Add the fields of a pydantic model to the arguments of a tool that takes `**kwargs`.
 
-        `None` takes them away again. It holds for whatever version of the tool is served. Raises
-        `NotFoundError` for an unknown tool and `DefinitionError` for a clash with its own
-        parameters; a clash that comes later with a new version costs that tool alone.
+        `None` removes them. The model applies to every version of the tool. Raises `NotFoundError`
+        for an unknown tool and `DefinitionError` for a clash with its own parameters. If a later
+        version clashes, only that tool is left out.
         """
         with self._lock:
             address, served = self._extended(tool if isinstance(tool, str) else tool.name)
-            models = _without(self._wanted.models, address)
+            models = _without(self._config.models, address)
             if model is not None:
                 _require_model(model)
                 if served is not None:
                     set_extended_model(served, model)
                 models[address] = model
-            self._wanted = replace(self._wanted, models=models)
-            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+            self._config = replace(self._config, models=models)
+            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def _extended(self, name: str) -> tuple[str, Tool | None]:
-        """Return the address of a tool, and the tool unless its model costs it at the moment."""
+        """Return a tool's address, and the tool unless its model keeps it from being served."""
         try:
             entry = self.catalog.tool(name)
         except NotFoundError:
-            for address in self._wanted.models:
+            for address in self._config.models:
                 if name in {address, address.rpartition(":")[2]}:
                     return address, None
             raise
@@ -338,14 +338,14 @@ class Satchel:
 
     @property
     def tools(self) -> ToolRegistry:
-        """Return the served tools as a registry, whatever their groups."""
+        """The served tools as a registry, whatever their groups."""
         return ToolRegistry(self, self._register_all)
 
     def register_skill(self, path: PathLike, *, group: str | Iterable[str] | None = None) -> None:
-        """Add a skill folder, or a folder of them, as if it had been named at the start.
+        """Add a skill folder, or a folder of them.
 
-        With a `group`, or several, the skills are listed while one of them is active. Raises
-        `NotFoundError` for a group that nobody described.
+        With `group` (one or several), the skills are listed while one of these groups is active.
+        Raises `NotFoundError` for an unknown group.
         """
         with self._lock:
             groups = group_names(group)
@@ -354,11 +354,11 @@ class Satchel:
             added = replace(search_root(path, RootKind.SKILLS), groups=groups)
             others = [
                 item
-                for item in self._wanted.places
+                for item in self._config.roots
                 if (item.path, item.holds) != (added.path, added.holds) or not groups
             ]
-            self._wanted = replace(self._wanted, places=_distinct((*others, added)))
-            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+            self._config = replace(self._config, roots=_distinct((*others, added)))
+            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def register_mcp_server(
         self,
@@ -372,28 +372,28 @@ class Satchel:
         timeout: float | None = None,
         pin: Pin = "hold",
     ) -> str:
-        """Carry a remote server: its tools are called like any other. Returns its name.
+        """Connect an MCP server, and return its name. Its tools are called like any other.
 
-        They are in `group`, or in one of the server's name. Its skills are listed while `group` is
-        active; without one, always. `enable` and `disable` are names of its tools, or patterns.
-        `presets` are values by tool, `"*"` for all, that the model neither sees nor sets. Waits
-        until the server answers, or is known not to within `Limits.mcp_connect`; one that is down
-        is a diagnostic, and comes back by itself.
+        They belong to `group`, or to a group of the server's name. Its skills are listed while
+        `group` is active; without one, always. `enable` and `disable` are names or patterns of its
+        tools. `presets` are values by tool, `"*"` for all, that the model neither sees nor sets.
+        Waits until the server answers or `Limits.mcp_connect` has passed. A server that is down is
+        a diagnostic, and is connected again automatically.
 
-        Raises `ConflictError` for a name that is carried already, and `NotFoundError` for a group
-        that nobody described.
+        Raises `ConflictError` for a name that is taken, and `NotFoundError` for an unknown group.
         """
-        if not self._wanted.run_code:
+        if not self._config.run_code:
             raise ConflictError(
-                "this satchel runs nothing, so it reaches no server", fix="leave out run_code=False"
+                "this satchel runs no code, so it connects no server",
+                fix="leave out run_code=False",
             )
         with self._lock:
             self._require_open()
             where = group_names(group)
             for known in where:
                 self.catalog.group(known)
-            carrying = self._carrier()
-            carried = carrying.made(
+            registry = self._server_registry()
+            server_config = registry.create(
                 server,
                 name=name,
                 groups=where,
@@ -403,169 +403,170 @@ class Satchel:
                 timeout=timeout,
                 pin=pin,
             )
-            member = carrying.add(carried)
-        # Without the lock: the others go on meanwhile.
-        member.wait(self._settings.limits.mcp_connect * _TO_SETTLE)
-        self._hear()
-        return carried.name
+            handle = registry.add(server_config)
+        # Without the lock, so that other threads can continue.
+        handle.wait(self._settings.limits.mcp_connect * _CONNECT_FACTOR)
+        self._refresh_servers()
+        return server_config.name
 
     @property
     def declared_mcp_servers(self) -> Mapping[str, DeclaredServer]:
-        """Return the servers that enabled plugins and `satchel.toml` name, reached or not."""
-        return unique_server_names(self._look.declared, ())
+        """The MCP servers that enabled plugins and `satchel.toml` name, connected or not."""
+        return unique_server_names(self._cache.declared, ())
 
     def wait_for_mcp_servers(self, timeout: float | None = None) -> bool:
-        """Wait until every server has listed its tools, or is known to be down.
+        """Wait until every MCP server has listed its tools or is known to be down.
 
-        Those that plugins and `satchel.toml` name are reached while everything else goes on.
-        Returns whether all are known; `timeout` is twice `Limits.mcp_connect` unless it is given.
+        Servers that plugins and `satchel.toml` name are connected in the background. Returns
+        whether the state of all is known; `timeout` defaults to twice `Limits.mcp_connect`.
         """
-        seconds = self._settings.limits.mcp_connect * _TO_SETTLE if timeout is None else timeout
-        is_known = self._carrying is None or self._carrying.wait(seconds)
-        self._hear()
+        seconds = (
+            self._settings.limits.mcp_connect * _CONNECT_FACTOR if timeout is None else timeout
+        )
+        is_known = self._servers is None or self._servers.wait(seconds)
+        self._refresh_servers()
         return is_known
 
     def remove_mcp_servers(self, *names: str) -> None:
-        """Carry servers no more; calls of theirs that run may end first.
+        """Disconnect MCP servers; running calls may end first.
 
         Raises `NotFoundError` with the near misses, and then removes none.
         """
         with self._lock:
             self._require_open()
-            self._carrier().remove(names)
-            self._hear()
+            self._server_registry().remove(names)
+            self._refresh_servers()
 
     def approve_mcp_tools(
         self, server: str, *tools: str, digests: Mapping[str, str] | None = None
     ) -> tuple[str, ...]:
-        """Accept tools of a server as they are now, or all of them, under the server's names.
+        """Approve the current definitions of a server's tools, or of all; use the server's names.
 
-        `digests`, by tool, are those that their diagnostics tell: then only these are accepted.
-        Returns those that were not as they were first seen. Raises `NotFoundError`, and
-        `ConflictError` while the server is down, or if a tool is another than its digest says.
+        With `digests` by tool, as shown in their diagnostics, a tool is approved only if it has
+        that digest. Returns the tools that had changed. Raises `NotFoundError`, and `ConflictError`
+        while the server is down or if a digest does not match.
         """
         with self._lock:
             self._require_open()
-            approved = self._carrier().approve(server, tools, digests)
-            self._hear()
+            approved = self._server_registry().approve(server, tools, digests)
+            self._refresh_servers()
         return approved
 
-    def _carrier(self) -> ServerRegistry:
-        if self._carrying is None:
-            self._carrying = ServerRegistry(self._settings, self._weakly_hearing())
-            # Sessions may outlive the satchel, and their tools with them.
-            weakref.finalize(self._shared, self._carrying.close)
-        return self._carrying
+    def _server_registry(self) -> ServerRegistry:
+        if self._servers is None:
+            self._servers = ServerRegistry(self._settings, self._weak_refresh())
+            # Sessions, and their tools, may outlive this object.
+            weakref.finalize(self._shared, self._servers.close)
+        return self._servers
 
-    def _weakly_hearing(self) -> Callable[[], None]:
-        """Return what has us take a look, and does not keep what nobody else has."""
-        hear = weakref.WeakMethod(self._hear)
+    def _weak_refresh(self) -> Callable[[], None]:
+        """Return a refresh callback that does not keep this instance alive."""
+        reference = weakref.WeakMethod(self._refresh_servers)
 
-        def heard() -> None:
-            if (found := hear()) is not None:
-                found()
+        def refresh() -> None:
+            if (method := reference()) is not None:
+                method()
 
-        return heard
+        return refresh
 
-    def _hear(self) -> None:
-        """Take a look at what the remote servers offer."""
+    def _refresh_servers(self) -> None:
+        """Update the catalog with the current snapshots of the MCP servers."""
         with self._lock:
             if not self._is_closed:
-                self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+                self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def remove_tool(self, name: str) -> None:
-        """Remove a tool that the host added, or one of a remote server.
+        """Remove a tool that the application added, or a tool of an MCP server.
 
         Raises `NotFoundError` with the near misses.
         """
         with self._lock:
             if self._is_removed_from_server(name):
                 return
-            tools = self._wanted.host.tools
+            tools = self._config.host.tools
             self._require("tool", name, [supply.name for supply in tools])
-            # What was added to it goes with it: the next tool of that name is another one.
-            models = _without(self._wanted.models, f"{HOST}:{name}")
-            self._wanted = replace(self._wanted, models=models)
+            # Its model is removed, too: the next tool of that name is another one.
+            models = _without(self._config.models, f"{HOST}:{name}")
+            self._config = replace(self._config, models=models)
             self._add(tools=tuple(supply for supply in tools if supply.name != name))
 
     def _is_removed_from_server(self, name: str) -> bool:
-        """Remove a tool of a remote server, and tell whether it was one."""
-        if self._carrying is None or registered(self._wanted.host.tools, name) is not None:
+        """Remove a tool of an MCP server; return whether it was one."""
+        if self._servers is None or registered(self._config.host.tools, name) is not None:
             return False
         entry = self.catalog.tools.get(name)
         if entry is None or not isinstance(entry.tool, RemoteTool):
             return False
-        is_removed = self._carrying.without_tool(entry.source, entry.tool.definition.name)
-        self._hear()
+        is_removed = self._servers.remove_tool(entry.source, entry.tool.definition.name)
+        self._refresh_servers()
         return is_removed
 
     def remove_group(self, name: str) -> None:
-        """Remove a group that the host described, with the host's tools and skills in it alone.
+        """Remove a group that the application added, with its tools and skills in no other group.
 
         Raises `NotFoundError` with the near misses, and `ConflictError` for `basic`.
         """
         if name == BASIC_GROUP:
             raise ConflictError(f"group {BASIC_GROUP!r} cannot be removed")
         with self._lock:
-            host = self._wanted.host
+            host = self._config.host
             self._require("group", name, [group.name for group in host.groups])
-            places = (_out_of(name, item) for item in self._wanted.places)
-            self._wanted = replace(self._wanted, places=tuple(item for item in places if item))
-            tools = (_out_of(name, supply) for supply in host.tools)
+            places = (_without_group(name, item) for item in self._config.roots)
+            self._config = replace(self._config, roots=tuple(item for item in places if item))
+            tools = (_without_group(name, supply) for supply in host.tools)
             self._add(
                 groups=tuple(group for group in host.groups if group.name != name),
                 tools=tuple(supply for supply in tools if supply),
             )
 
     def remove_skill(self, name: str) -> None:
-        """Remove a skill whose own folder was named or registered.
+        """Remove a skill whose own folder was given or registered.
 
-        Raises `NotFoundError` with the near misses; a skill that was found in a folder of
-        several goes when it is deleted there.
+        Raises `NotFoundError` with the near misses, and `ConflictError` for a skill that was found
+        in a folder of several: delete it there.
         """
         with self._lock:
             entry = self.catalog.skill(name)
-            # One that another shadows may be meant: only a folder of its own can be taken out.
+            # A shadowed skill may be meant: only a skill's own folder can be removed.
             paths = {item.path for item in self.catalog.all_skills if item.name == entry.name}
             own = {
                 item
-                for item in self._wanted.places
+                for item in self._config.roots
                 if item.holds is RootKind.SKILLS and item.path in paths
             }
             if entry.server:
                 raise ConflictError(
-                    f"skill {name!r} is of the MCP server {entry.server!r}",
-                    fix=f'switch it off with disable = ["{entry.address}"], or remove the server',
+                    f"skill {name!r} comes from the MCP server {entry.server!r}",
+                    fix=f'disable it with disable = ["{entry.address}"], or remove the server',
                 )
             if not own:
                 raise ConflictError(
                     f"skill {name!r} was found in {entry.source!r}",
-                    fix="delete its folder there, or do not name that folder",
+                    fix="delete its folder there, or remove that folder from the sources",
                 )
-            places = tuple(item for item in self._wanted.places if item not in own)
-            self._wanted = replace(self._wanted, places=places)
-            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+            places = tuple(item for item in self._config.roots if item not in own)
+            self._config = replace(self._config, roots=places)
+            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def close(self) -> None:
-        """Let go of everything: the catalog is empty from now on, and plugins are shut down.
+        """Release everything: the catalog becomes empty, and plugins are shut down.
 
-        End your calls first. A satchel that is not closed shuts its plugins down when the
-        interpreter ends.
+        End running calls first. Without `close`, plugins are shut down when the interpreter ends.
         """
         with self._lock:
             self._is_closed = True
             lives = [entry.supply.life for entry in self.catalog.all_plugins if entry.supply.life]
-            self._look = ScanCache()
+            self._cache = ScanCache()
             self._shared.publish(Catalog(self.catalog.generation + 1))
-        if self._carrying is not None:
-            self._carrying.close()
+        if self._servers is not None:
+            self._servers.close()
         self._workers.close()
         for life in lives:
             life.end()
 
     def _require_open(self) -> None:
         if self._is_closed:
-            raise ConflictError("this satchel is closed", fix="make a new one")
+            raise ConflictError("this satchel is closed", fix="create a new one")
 
     def __enter__(self) -> Self:
         return self
@@ -574,23 +575,23 @@ class Satchel:
         self.close()
 
     def _add(self, **parts: Any) -> None:
-        self._wanted = replace(self._wanted, host=replace(self._wanted.host, **parts))
-        if not self._is_gathering:
-            self._bring_up_to_date(ReconcileOptions(dirty=frozenset(), aside=True))
+        self._config = replace(self._config, host=replace(self._config.host, **parts))
+        if not self._is_batching:
+            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def _register_all(
         self, tools: Iterable[Tool | Callable[..., Any]], options: Mapping[str, Any]
     ) -> tuple[Tool, ...]:
-        """Add several tools in one generation; none if one of them cannot be added."""
+        """Add several tools at once; none if one of them cannot be added."""
         with self._lock:
-            before, self._is_gathering = self._wanted, True
+            before, self._is_batching = self._config, True
             try:
                 added = tuple(self.register_tool(tool, **options) for tool in tools)
             except BaseException:
-                self._wanted = before
+                self._config = before
                 raise
             finally:
-                self._is_gathering = False
+                self._is_batching = False
             self._add()
         return added
 
@@ -601,14 +602,14 @@ class Satchel:
     # ---- staying current ------------------------------------------------------------------
 
     def refresh(self) -> tuple[Change, ...]:
-        """Look at every source once and return what changed; failed plugins are tried again.
+        """Scan every source once and return the changes; failed plugins are tried again.
 
-        While a watch runs, a plugin that takes long to import is taken over by it later.
+        While a watch runs, it takes over plugins that are slow to import.
         """
-        return self._bring_up_to_date(ReconcileOptions(retry=True, aside=self._watch is not None))
+        return self._reconcile(ReconcileOptions(retry=True, in_background=self._watch is not None))
 
     def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
-        """Tell every change to `listener`, on the thread that publishes it; returns the undo."""
+        """Call `listener` with each change, on the publishing thread; returns the unsubscribe."""
         self._listeners.append(listener)
 
         def undo() -> None:
@@ -645,12 +646,12 @@ class Satchel:
             self._stop_watching()
 
     def _start_watching(self) -> WatchThread:
-        """Watch with one thread, however many ask."""
+        """Start the watch thread, or share the running one."""
         with self._lock:
             self._require_open()
             self._watchers += 1
             if self._watch is None:
-                self._watch = WatchThread(self._hints, self._take)
+                self._watch = WatchThread(self._events, self._on_event)
                 self._watch.start()
             return self._watch
 
@@ -662,45 +663,47 @@ class Satchel:
         if thread is not None:
             thread.stop()
 
-    def _hints(self, stop: threading.Event) -> Iterable[ChangeEvent]:
+    def _events(self, stop: threading.Event) -> Iterable[ChangeEvent]:
         polling = self._settings.polling or bool(os.environ.get("WATCHFILES_FORCE_POLLING"))
         pace = self._settings.pace
-        return change_events(self._watched, stop, pace, polling=polling)
+        return change_events(self._watch_targets, stop, pace, polling=polling)
 
-    def _watched(self) -> WatchTargets:
-        return self._look.watched()
+    def _watch_targets(self) -> WatchTargets:
+        return self._cache.watch_targets()
 
-    def _take(self, hint: ChangeEvent) -> None:
-        asked = ReconcileOptions(dirty=hint.paths, patient=True, aside=True, trouble=hint.trouble)
+    def _on_event(self, event: ChangeEvent) -> None:
+        options = ReconcileOptions(
+            dirty=event.paths, debounce=True, in_background=True, diagnostics=event.trouble
+        )
         with self._lock:
             if not self._is_closed:
-                self._bring_up_to_date(asked)
+                self._reconcile(options)
 
-    def _bring_up_to_date(self, asked: ReconcileOptions) -> tuple[Change, ...]:
-        """Take a look, publish what is new, tell the listeners."""
+    def _reconcile(self, options: ReconcileOptions) -> tuple[Change, ...]:
+        """Run one pass, publish a new catalog, notify the listeners."""
         with self._lock:
             self._require_open()
             old = self.catalog
-            servers = self._carrying.offered() if self._carrying else ()
-            wanted = replace(self._wanted, servers=servers)
-            self._look, new = reconcile(wanted, self._look, old, asked)
-            self._settle_servers()
+            servers = self._servers.offered() if self._servers else ()
+            config = replace(self._config, servers=servers)
+            self._cache, new = reconcile(config, self._cache, old, options)
+            self._connect_declared()
             if new is old:
                 return ()
             self._shared.publish(new)
             notify_catalog_built(new)
             changes = diff(old, new)
             for change in changes:
-                self._tell(change)
+                self._notify(change)
             return changes
 
-    def _settle_servers(self) -> None:
-        """Carry the servers that are written down; what they offer comes with a later look."""
-        declared = self._look.declared if self._wanted.reaches_servers else ()
-        if (declared or self._carrying is not None) and self._carrier().settle(declared):
-            self._carrier().poke()
+    def _connect_declared(self) -> None:
+        """Connect the declared servers; their contributions come with a later pass."""
+        declared = self._cache.declared if self._config.connects_servers else ()
+        if (declared or self._servers is not None) and self._server_registry().update(declared):
+            self._server_registry().notify()
 
-    def _tell(self, change: Change) -> None:
+    def _notify(self, change: Change) -> None:
         for listener in tuple(self._listeners):
             try:
                 listener(change)
@@ -720,40 +723,40 @@ def _values(plugin: str, given: Any) -> dict[str, Any]:
 M = TypeVar("M", ToolContribution, SearchRoot)
 
 
-def _out_of(group: str, member: M) -> M | None:
-    """Return a member that has left a group, or `None` if it was in no other."""
+def _without_group(group: str, member: M) -> M | None:
+    """Return a member without a group, or `None` if it has no other."""
     if group not in member.groups:
         return member
     rest = tuple(name for name in member.groups if name != group)
     return replace(member, groups=rest) if rest else None
 
 
-def _without(models: Mapping[str, Any], address: str) -> dict[str, Any]:
-    return {name: model for name, model in models.items() if name != address}
+def _without(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != key}
 
 
 def _require_model(model: Any) -> None:
     if not (isinstance(model, type) and hasattr(model, "model_fields")):
         raise DefinitionError(
-            f"further arguments are described by a pydantic model, not by {model!r}",
+            f"additional arguments need a pydantic model, not {model!r}",
             fix="write a subclass of pydantic.BaseModel",
         )
 
 
-def _several(given: Iterable[Any] | PathLike) -> tuple[Any, ...]:
-    """Accept one path or name where several are meant: a string is not a list of letters."""
+def _as_tuple(given: Iterable[Any] | PathLike) -> tuple[Any, ...]:
+    """Normalize a single path or name, or an iterable of them, to a tuple."""
     return (given,) if isinstance(given, str | os.PathLike) else tuple(given)
 
 
-def _distinct(places: Iterable[SearchRoot]) -> tuple[SearchRoot, ...]:
-    """Keep the first of each folder, whatever it is called."""
+def _distinct(roots: Iterable[SearchRoot]) -> tuple[SearchRoot, ...]:
+    """Keep the first search root of each folder."""
     first: dict[tuple[str, RootKind], SearchRoot] = {}
-    for item in places:
+    for item in roots:
         first.setdefault((item.path, item.holds), item)
     return tuple(first.values())
 
 
-def _no_additions() -> PluginContribution:
+def _empty_host() -> PluginContribution:
     return PluginContribution(
         name=HOST,
         source=HOST,

@@ -1,4 +1,4 @@
-"""The remote servers that one satchel carries: which they are, and as what."""
+"""The MCP servers that one satchel is connected to."""
 
 import itertools
 import time
@@ -13,9 +13,8 @@ from satchel.mcp_servers import (
     RemoteServer,
     ServerHandle,
     ServerPool,
-    ServerSnapshot,
 )
-from satchel.mcp_servers.pin_store import PinStore, ServerOrigin, way_of
+from satchel.mcp_servers.pin_store import PinStore, PinVerdict, ServerOrigin, how_reached
 from satchel.mcp_servers.server_addresses import HttpServer, SseServer, StdioServer
 from satchel.mcp_servers.server_contributions import SOURCE, Pin, ServerConfig, ServerOffer
 from satchel.mcp_servers.server_declarations import (
@@ -30,18 +29,21 @@ from satchel.tools.empty_mapping import NOTHING
 
 
 class ServerRegistry:
-    """The servers of one satchel; each is connected to from when it is added."""
+    """The MCP servers of one satchel, from its plugins, its files and its host.
+
+    `on_news` is called in a thread whenever the snapshot of a server changes.
+    """
 
     def __init__(self, settings: Settings, on_news: Callable[[], None]) -> None:
         limits, self._folder = settings.limits, state_folder(settings.state_folder)
         self._pins: dict[str, PinStore] = {}
-        self._fleet = ServerPool(limits, on_news)
+        self._pool = ServerPool(limits, on_news)
         self._serial = itertools.count(1)
-        self._members: dict[str, tuple[ServerConfig, ServerHandle]] = {}
+        self._handles: dict[str, tuple[ServerConfig, ServerHandle]] = {}
         self._declared: dict[str, DeclaredServer] = {}
-        self._unwanted: list[DeclaredServer] = []
+        self._removed: list[DeclaredServer] = []
 
-    def made(
+    def create(
         self,
         server: RemoteServer | RemoteClient | DeclaredServer,
         *,
@@ -53,7 +55,7 @@ class ServerRegistry:
         timeout: float | None,
         pin: Pin,
     ) -> ServerConfig:
-        """Return a server as it is to be carried. Raises `DefinitionError` and `ConflictError`."""
+        """Return the validated configuration. Raises `DefinitionError` and `ConflictError`."""
         stateless, origin = False, None
         if isinstance(server, DeclaredServer):
             origin, server = server.origin, server.server
@@ -63,55 +65,57 @@ class ServerRegistry:
             server = server.server
         if not isinstance(server, StdioServer | HttpServer | SseServer):
             raise DefinitionError(
-                f"{type(server).__name__} is no remote server",
-                fix="give a StdioServer, an HttpServer, an SseServer or a RemoteClient",
+                f"{type(server).__name__} is not an MCP server",
+                fix="pass a StdioServer, an HttpServer, an SseServer or a RemoteClient",
             )
         name = server.name if name is None else name
-        origin = origin or ServerOrigin("", name, way_of(server))
-        if fault := plugin_name_fault(name) if isinstance(name, str) else "is no text":
+        origin = origin or ServerOrigin("", name, how_reached(server))
+        if fault := plugin_name_fault(name) if isinstance(name, str) else "is not a string":
             raise DefinitionError(f"the name {name!r} of a server {fault}")
-        if name in self._members:
+        if name in self._handles:
             raise ConflictError(
-                f"a server {name!r} is carried already", fix="remove it first, or give name="
+                f"a server {name!r} is connected already", fix="remove it first, or pass name="
             )
         return ServerConfig(
             name=name,
             server=server,
             serial=f"server {next(self._serial)}",
             groups=groups,
-            enable=None if enable is None else _several(enable),
-            disable=() if disable is None else _several(disable),
-            presets=_checked(NOTHING if presets is None else presets),
+            enable=None if enable is None else _tool_names(enable),
+            disable=() if disable is None else _tool_names(disable),
+            presets=_valid_presets(NOTHING if presets is None else presets),
             timeout=required_timeout(timeout),
             pin=required_pin(pin),
             stateless=stateless,
             origin=origin,
         )
 
-    def add(self, carried: ServerConfig) -> ServerHandle:
-        """Carry a server from now on."""
-        member = self._fleet.add(carried.name, carried.server, stateless=carried.stateless)
-        self._members[carried.name] = carried, member
-        return member
+    def add(self, config: ServerConfig) -> ServerHandle:
+        """Start to connect to a server."""
+        handle = self._pool.add(config.name, config.server, stateless=config.stateless)
+        self._handles[config.name] = config, handle
+        return handle
 
-    def settle(self, declared: Iterable[DeclaredServer]) -> bool:
-        """Carry what is written down, and nothing of it that is not any more.
+    def update(self, declared: Iterable[DeclaredServer]) -> bool:
+        """Connect to the declared servers, and disconnect those no longer declared.
 
-        Tells whether something was let go.
+        Return whether any was disconnected.
         """
-        own = [name for name in self._members if name not in self._declared]
-        wanted = unique_server_names((item for item in declared if item not in self._unwanted), own)
+        registered = [name for name in self._handles if name not in self._declared]
+        wanted = unique_server_names(
+            (item for item in declared if item not in self._removed), registered
+        )
         gone = [name for name, item in self._declared.items() if wanted.get(name) != item]
-        self._let_go(gone)
+        self._disconnect(gone)
         for name, item in wanted.items():
-            if name not in self._members:
+            if name not in self._handles:
                 if item.data:
                     make_folder(item.data)
-                self.add(self._carried(name, item))
+                self.add(self._declared_config(name, item))
         self._declared = wanted
         return bool(gone)
 
-    def _carried(self, name: str, item: DeclaredServer) -> ServerConfig:
+    def _declared_config(self, name: str, item: DeclaredServer) -> ServerConfig:
         return ServerConfig(
             name=name,
             server=item.server,
@@ -125,106 +129,103 @@ class ServerRegistry:
         )
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is known of every server whether it answers."""
+        """Wait until every server is connected or failed. Return `False` after `seconds`."""
         end = time.monotonic() + seconds
-        return all(member.wait(max(0.0, end - time.monotonic())) for _, member in self.members)
+        return all(
+            handle.wait(max(0.0, end - time.monotonic())) for _, handle in self._handles.values()
+        )
 
     def remove(self, names: Iterable[str]) -> None:
-        """Carry servers no more. Raises `NotFoundError` for one that is not, and removes none."""
+        """Disconnect servers. Raises `NotFoundError`, and removes none, if one is unknown."""
         names = tuple(names)
         for name in names:
-            if name not in self._members:
-                raise NotFoundError("MCP server", name, near_misses(name, self._members))
-        self._unwanted += [self._declared[name] for name in names if name in self._declared]
-        self._let_go(names)
+            if name not in self._handles:
+                raise NotFoundError("MCP server", name, near_misses(name, self._handles))
+        self._removed += [self._declared[name] for name in names if name in self._declared]
+        self._disconnect(names)
 
-    def _let_go(self, names: Iterable[str]) -> None:
+    def _disconnect(self, names: Iterable[str]) -> None:
         for name in dict.fromkeys(names):
-            carried, member = self._members.pop(name)
+            config, handle = self._handles.pop(name)
             self._declared.pop(name, None)
-            self._pins.pop(carried.serial, None)
-            self._fleet.remove(member)
+            self._pins.pop(config.serial, None)
+            self._pool.remove(handle)
 
-    def without_tool(self, owner: str, tool: str) -> bool:
-        """Want a tool of a server no more; tell whether `owner` is one that is carried."""
+    def remove_tool(self, owner: str, tool: str) -> bool:
+        """Remove a tool of a server. Return `False` if no server has the catalog name `owner`."""
         name = owner.removeprefix(f"{SOURCE}:")
-        if owner == name or name not in self._members:
+        if owner == name or name not in self._handles:
             return False
-        carried, member = self._members[name]
-        self._members[name] = replace(carried, removed=(*carried.removed, tool)), member
+        config, handle = self._handles[name]
+        self._handles[name] = replace(config, removed=(*config.removed, tool)), handle
         return True
 
     def offered(self) -> tuple[ServerOffer, ...]:
-        """Return what all servers offer at the moment, in the order in which they came."""
+        """Return what each server offers now, in the order in which they were added."""
+        # A copy: the host may add servers in another thread.
         return tuple(
-            self._offered(carried, member.offer, member)
-            for carried, member in self.members
-            if member.is_settled
+            self._offer(config, handle)
+            for config, handle in tuple(self._handles.values())
+            if handle.is_settled
         )
 
-    @property
-    def members(self) -> tuple[tuple[ServerConfig, ServerHandle], ...]:
-        """Return all servers, in the order in which they came."""
-        return tuple(self._members.values())
-
-    def _offered(
-        self, carried: ServerConfig, offer: ServerSnapshot, member: ServerHandle
-    ) -> ServerOffer:
-        if carried.pin == "off" or not offer.is_up:
-            return ServerOffer(carried=carried, offer=offer, begin=member.call, read=member.read)
-        verdict = self._pins_of(carried).judged(offer.listing.tools)
+    def _offer(self, config: ServerConfig, handle: ServerHandle) -> ServerOffer:
+        snapshot = handle.snapshot
+        verdict = PinVerdict()
+        if config.pin != "off" and snapshot.is_up:
+            verdict = self._pins_of(config).compare(snapshot.listing.tools)
         return ServerOffer(
-            carried=carried, offer=offer, begin=member.call, verdict=verdict, read=member.read
+            config=config, snapshot=snapshot, begin=handle.call, verdict=verdict, read=handle.read
         )
 
     def approve(
         self, name: str, tools: tuple[str, ...], digests: Mapping[str, str] | None
     ) -> tuple[str, ...]:
-        """Pin tools of a server as they are now, or all; return those that were not so before.
+        """Pin some or all tools of a server. Return those that were not pinned so before.
 
-        Raises `NotFoundError`, and `ConflictError` while the server is down, or if a tool is not
-        what its digest names.
+        Raises `NotFoundError`, and `ConflictError` while the server is down or if a tool has
+        another digest.
         """
-        if name not in self._members:
-            raise NotFoundError("MCP server", name, near_misses(name, self._members))
-        carried, member = self._members[name]
-        offer = member.offer
-        if offer.trouble is not None:
-            raise ConflictError(offer.trouble.message, fix=offer.trouble.fix)
-        known = [tool.name for tool in offer.listing.tools]
+        if name not in self._handles:
+            raise NotFoundError("MCP server", name, near_misses(name, self._handles))
+        config, handle = self._handles[name]
+        snapshot = handle.snapshot
+        if snapshot.outage is not None:
+            raise ConflictError(snapshot.outage.message, fix=snapshot.outage.fix)
+        tool_names = [tool.name for tool in snapshot.listing.tools]
         for tool in (*tools, *(digests or ())):
-            if tool not in known:
-                raise NotFoundError("tool", tool, near_misses(tool, known))
-        return self._pins_of(carried).approve(offer.listing.tools, tools, digests)
+            if tool not in tool_names:
+                raise NotFoundError("tool", tool, near_misses(tool, tool_names))
+        return self._pins_of(config).approve(snapshot.listing.tools, tools, digests)
 
-    def _pins_of(self, carried: ServerConfig) -> PinStore:
-        if carried.serial not in self._pins:
-            self._pins[carried.serial] = PinStore(self._folder, carried.name, carried.origin)
-        return self._pins[carried.serial]
+    def _pins_of(self, config: ServerConfig) -> PinStore:
+        if config.serial not in self._pins:
+            self._pins[config.serial] = PinStore(self._folder, config.name, config.origin)
+        return self._pins[config.serial]
 
-    def poke(self) -> None:
-        """Have everybody told that what is offered is another."""
-        self._fleet.poke()
+    def notify(self) -> None:
+        """Call `on_news` soon."""
+        self._pool.poke()
 
     def close(self) -> None:
         """Close all connections, the last opened first."""
-        self._members.clear()
-        self._fleet.close()
+        self._handles.clear()
+        self._pool.close()
 
 
-def _several(given: Iterable[str]) -> tuple[str, ...]:
-    """Accept one name where several are meant. Raises `DefinitionError` for what is no text."""
+def _tool_names(given: Iterable[str]) -> tuple[str, ...]:
+    """Normalize a single name or an iterable of names. Raises `DefinitionError`."""
     names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
     if not all(isinstance(name, str) for name in names):
-        raise DefinitionError(f"tools are named by texts, not by {given!r}")
+        raise DefinitionError(f"names of tools must be strings, not {given!r}")
     return names
 
 
-def _checked(presets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+def _valid_presets(presets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
     given = [presets, *presets.values()] if isinstance(presets, Mapping) else [presets]
     if not all(isinstance(values, Mapping) for values in given):
         raise DefinitionError(
-            "the presets of a server are values by the names of its tools",
+            "the presets of a server must map names of its tools to arguments and values",
             fix='write presets={"tool": {"argument": value}}, or {"*": {...}} for all tools',
         )
     return {tool: dict(values) for tool, values in presets.items()}

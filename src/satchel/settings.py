@@ -1,4 +1,4 @@
-"""Every limit and choice that a host can change, with its default."""
+"""Every limit and setting that an application can change, with its default."""
 
 from dataclasses import dataclass, field
 
@@ -30,62 +30,62 @@ class Limits:
     hook: float = 5.0
     tool_call: float = 60.0
     cancel_grace: float = 1.0
-    """How long a tool may take to end once it is told to; then it is left behind."""
+    """How long a cancelled tool may take to end; then it is abandoned."""
     result_text: int = 256 * KIB
     drain: float = 30.0
-    """How long a server that was removed may still answer the calls that had begun."""
+    """How long a removed server may still answer running calls."""
     mcp_connect: float = 10.0
-    """How long a server may take to be connected to, and to list its tools."""
+    """How long connecting to a server and listing its tools may take."""
     mcp_message: int = 16 * MIB
-    """Longest message of a server."""
+    """Largest message of a server."""
     mcp_tools: int = 500
     mcp_skills: int = 500
     mcp_schema: int = 64 * KIB
     """Largest definition of one tool of a server."""
     mcp_listing: int = 4 * MIB
-    """How much the definitions of all tools of one server may take."""
+    """Largest total size of the tool definitions of a server."""
     mcp_schema_depth: int = 64
     plugin_install: float = 600.0
-    """How long the dependencies of a plugin's process may take to be installed."""
+    """How long installing the dependencies of an isolated plugin may take."""
     worker_memory: int = 1024 * MIB
-    """How much memory the process of a plugin may take, where the system bounds it."""
+    """Memory limit of an isolated plugin, where the system supports one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTimings:
-    """How quickly the watch answers, in seconds.
+    """How quickly a watch reacts, in seconds.
 
-    `step` is the watcher's own tick: news comes about one and a half steps after the write.
+    `step` is the watcher's tick: an event arrives about one and a half steps after the write.
     """
 
     step: float = 0.01
     heartbeat: float = 0.25
-    """How often roots and installed packages are looked at directly."""
+    """How often roots and installed packages are checked directly."""
     settle: float = 0.2
-    """How long a file that broke just now may still be half written."""
+    """How long a newly broken file counts as half written."""
     quiet: float = 0.1
-    """How long a burst must be silent before it is read."""
+    """How long a burst must be silent before it is read (debounce)."""
     burst: int = 24
-    """From how many paths on a batch counts as a burst."""
+    """The number of paths from which a batch counts as a burst."""
     patience: float = 10.0
     """Longest wait for a burst, a git checkout or an installation to end."""
     resync_active: float = 2.0
     resync_idle: float = 30.0
     poll: float = 1.0
-    """How often everything is compared when the operating system cannot notify."""
+    """How often everything is compared if the system sends no events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a host can choose about a `Satchel` besides its sources."""
+    """The settings of a `Satchel`, besides its sources."""
 
     limits: Limits = field(default_factory=Limits)
     pace: WatchTimings = field(default_factory=WatchTimings)
     polling: bool = False
-    """Compare with `os.stat` instead of asking the operating system for events."""
+    """Compare with `os.stat` instead of using events of the operating system."""
     config_folder: str = ""
-    """Where the files of plugins' configuration are; `""` for the user's own folder."""
+    """The folder of the plugins' configuration files; `""` for the user's own folder."""
     mcp_servers: bool = True
-    """Whether the MCP servers that enabled plugins and `satchel.toml` name are reached."""
+    """Whether to connect the MCP servers that plugins and `satchel.toml` name."""
     state_folder: str = ""
-    """Where we remember what remote servers said first; `""` for the user's own folder."""
+    """The folder of the pinned MCP tools; `""` for the user's own folder."""

@@ -1,4 +1,4 @@
-"""What all sessions of one satchel share."""
+"""The state that all sessions of one `Satchel` share."""
 
 import pickle
 from collections.abc import Callable, Hashable
@@ -24,45 +24,45 @@ from satchel.tools import Tool
 
 T = TypeVar("T")
 
-_MOST = 4_096
+_MAX_VALUES = 4_096
 """How many derived values of one catalog are kept."""
 
 
 class Memo:
-    """A bounded memo; the oldest values go first."""
+    """A bounded memo; evicts the oldest values."""
 
-    __slots__ = ("_known", "_most")
+    __slots__ = ("_most", "_values")
 
     def __init__(self, most: int | None = None) -> None:
-        self._known: dict[Hashable, tuple[Any]] = {}
-        self._most = most or _MOST
+        self._values: dict[Hashable, tuple[Any]] = {}
+        self._most = most or _MAX_VALUES
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made for a key, or make it."""
-        # Asked once: another thread may take it away in between.
-        known = self._known.get(key)
-        if known is not None:
-            return cast("T", known[0])
-        made = make()
-        if len(self._known) >= self._most:  # hosts may ask with ever new keys
-            for oldest in tuple(self._known)[: self._most // 8 + 1]:
-                self._known.pop(oldest, None)
-        self._known[key] = (made,)
-        return made
+        """Return the value of a key; make it if there is none."""
+        # One lookup: another thread may evict the value between two.
+        stored = self._values.get(key)
+        if stored is not None:
+            return cast("T", stored[0])
+        value = make()
+        if len(self._values) >= self._most:  # The number of possible keys has no limit.
+            for oldest in tuple(self._values)[: self._most // 8 + 1]:
+                self._values.pop(oldest, None)
+        self._values[key] = (value,)
+        return value
 
 
 class Generation(Memo):
-    """A catalog with all that was derived from it, each value made once.
+    """A catalog with the values derived from it; each is made once.
 
-    All sessions and servers share it, and it is freed with the catalog. No value in it may hold
-    it: a catalog and the code of its plugins go when the last step lets go of them, and not when
-    Python next looks for cycles.
+    All sessions and servers share it, and it is freed with the catalog. No value in it may refer
+    to it: the catalog and its plugins' code are freed with the last step that uses them, without
+    waiting for the garbage collector.
     """
 
     __slots__ = ("_before", "catalog", "layers", "schemas")
 
     def __init__(self, catalog: Catalog, before: "Generation | None" = None) -> None:
-        """Begin with what an earlier one derived from tools that are still there."""
+        """Start with the schemas that an earlier generation made for tools that still exist."""
         super().__init__()
         self.catalog = catalog
         self.layers: tuple[ScopedMiddleware, ...] = tuple(
@@ -70,44 +70,44 @@ class Generation(Memo):
         )
         self._before = before.known_traits if before else None
         served = {id(entry.tool) for entry in catalog.all_tools}
-        # A copy: sessions of other threads may add to it meanwhile.
+        # A copy: sessions in other threads may add to it at the same time.
         kept = tuple(before.schemas.items()) if before else ()
         self.schemas: dict[tuple[int, str], tuple[Tool, PackedValue]] = {
-            key: known for key, known in kept if key[0] in served
+            key: value for key, value in kept if key[0] in served
         }
 
     @property
     def traits(self) -> CatalogDigest:
-        """Return what tells all that it holds from later versions."""
+        """The digests that distinguish its entries from later versions."""
         return self.once("traits", lambda: digest_catalog(self.catalog, self._before))
 
     @property
     def known_traits(self) -> CatalogDigest | None:
-        """Return the traits if anybody asked for them."""
-        known = self._known.get("traits")
-        return known[0] if known else None
+        """The traits, if they were already computed."""
+        stored = self._values.get("traits")
+        return stored[0] if stored else None
 
     @property
     def sections(self) -> str:
-        """Return the texts with which plugins end every prompt, or `""`."""
+        """The sections that plugins add to the end of every prompt, or `""`."""
         plugins = self.catalog.plugins.values()
         texts = (text for plugin in plugins for text in plugin.supply.sections)
         return self.once("sections", lambda: render_sections(texts))
 
     def scene(self, activation: Activation, tools: NamePatterns | None = None) -> "SharedView":
-        """Return what an activation makes visible of some of the tools."""
+        """Return the view of an activation, limited to some of the tools."""
         if tools and not tools.let_all:
             return self.once(tools, lambda: self._only(tools)).scene(activation)
         active, view = self.once(activation, lambda: self._seen(activation))
         return SharedView(self, active, view)
 
     def schema(self, tool: Tool, dialect: str) -> Any:
-        """Return a copy of the schema of a tool of the catalog; it is made once."""
+        """Return a copy of a tool's schema, which is made once."""
         key = (id(tool), dialect)
-        if (known := self.schemas.get(key)) is None:
-            # With the tool itself, so that no other can take its id.
-            known = self.schemas[key] = (tool, PackedValue(tool.to_schema(dialect)))
-        return known[1].unpacked()
+        if (stored := self.schemas.get(key)) is None:
+            # Stored with the tool, so that no other tool can get the same id.
+            stored = self.schemas[key] = (tool, PackedValue(tool.to_schema(dialect)))
+        return stored[1].unpacked()
 
     def _only(self, tools: NamePatterns) -> "Generation":
         part = Generation(self.catalog.only(tools.lets))
@@ -115,21 +115,21 @@ class Generation(Memo):
         return part
 
     def _seen(self, activation: Activation) -> tuple[frozenset[str], View]:
-        """Return the active groups, and the one view of all that have the same ones active."""
+        """Return the active groups and their view; equal groups share one view."""
         catalog = self.catalog
         active = active_in(catalog, activation)
 
-        def made() -> View:
-            # Few groups hold skills, so most views show the same ones.
-            matter = active & catalog.groups_of_skills
-            skills = self.once(("skills", matter), lambda: visible_skills(catalog, matter))
+        def make_view() -> View:
+            # Few groups contain skills, so most views share the same skills.
+            relevant = active & catalog.groups_of_skills
+            skills = self.once(("skills", relevant), lambda: visible_skills(catalog, relevant))
             return view_of(catalog, activation, skills)
 
-        return active, self.once(("view", active), made)
+        return active, self.once(("view", active), make_view)
 
 
 class SharedView:
-    """What all sessions with the same groups active see of one catalog."""
+    """The view of one catalog that all sessions with the same active groups share."""
 
     __slots__ = ("_active", "generation", "view")
 
@@ -138,16 +138,16 @@ class SharedView:
 
     @property
     def catalog(self) -> Catalog:
-        """Return the catalog that is seen."""
+        """The catalog of the view."""
         return self.generation.catalog
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what was made of it for a key, or make it."""
+        """Return the value of a key for these groups; make it if there is none."""
         return self.generation.once((self._active, key), make)
 
 
 class SharedState:
-    """The current catalog and what sessions make of it, the limits, and the middleware."""
+    """The current catalog with its derived values, the limits, and the middleware."""
 
     def __init__(self, store: CatalogStore, limits: Limits, skill_style: SkillPrompt) -> None:
         self._store, self.limits, self.skill_style = store, limits, skill_style
@@ -157,20 +157,20 @@ class SharedState:
 
     @property
     def catalog(self) -> Catalog:
-        """Return the newest generation."""
+        """The newest catalog."""
         return self._store.current
 
     def publish(self, catalog: Catalog) -> None:
-        """Make a catalog the current one; nothing of the last one is held here any more."""
+        """Make a catalog the current one, and release the last one."""
         self._store.publish(catalog)
         self.newest = Generation(catalog, self.newest)
 
     def scene(self, activation: Activation, tools: NamePatterns | None = None) -> SharedView:
-        """Return what an activation makes visible of the newest generation."""
+        """Return the view of an activation on the newest catalog."""
         return self.newest.scene(activation, tools)
 
     def search(self, words: str, kind: str, most: int) -> list[SearchHit]:
-        """Find tools or skills of the newest generation, the best first."""
+        """Find tools or skills of the newest catalog, the best match first."""
         index, newest = self._index or SearchIndex(), self.newest
         self._index = index
         newest.once("index", lambda: index.bring_up_to_date(documents_of(newest.catalog)))
@@ -178,7 +178,7 @@ class SharedState:
 
 
 class PackedValue:
-    """A value of which everybody gets a copy of their own, as fast as Python can copy."""
+    """A value that is copied quickly for each reader."""
 
     __slots__ = ("_bytes", "_value")
 
@@ -186,11 +186,11 @@ class PackedValue:
         self._value: Any = None
         try:
             self._bytes = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        except Exception:  # what a stranger's tool puts into its schema may be anything
+        except Exception:  # A tool's schema may contain any object.
             self._bytes, self._value = b"", deepcopy(value)
 
     def unpacked(self) -> Any:
         """Return a copy."""
         if self._bytes:
-            return pickle.loads(self._bytes)  # noqa: S301 - bytes of our own
+            return pickle.loads(self._bytes)  # noqa: S301 - pickled above
         return deepcopy(self._value)

@@ -1,8 +1,7 @@
-"""Text from outside, made fit for a prompt, a terminal or a message.
+"""Sanitize untrusted text for a prompt, a terminal or a message.
 
-Skill folders are written by strangers. Invisible letters can carry hidden instructions
-into a prompt, and control characters can rewrite a terminal; both are removed here and
-nowhere else.
+Skill folders are untrusted. Invisible characters can hide instructions in a prompt, and control
+characters can rewrite a terminal. Both are removed here and nowhere else.
 """
 
 import re
@@ -21,7 +20,7 @@ _HIDDEN_RANGES = (("\u180b", "\u180f"), ("\ufe00", "\ufe0e"), ("\U000e0000", "\U
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-# Every character that may be hidden, and few others: most texts need no look at each letter.
+# A quick test: every character that may be hidden, and few others.
 _SUSPICIOUS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2"
     "\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
@@ -31,12 +30,12 @@ _SUSPICIOUS = re.compile(
 
 
 def visible(text: str) -> str:
-    """Remove every invisible and control character but newline, tab and joiners inside emoji."""
+    """Remove invisible and control characters except newline, tab and joiners inside emoji."""
     return replace_hidden(text, lambda _: "")
 
 
 def replace_hidden(text: str, shown: Callable[[str], str]) -> str:
-    """Replace every letter that `visible` would remove."""
+    """Replace every character that `visible` would remove."""
     if not _SUSPICIOUS.search(text):
         return text
     return "".join(
@@ -45,27 +44,27 @@ def replace_hidden(text: str, shown: Callable[[str], str]) -> str:
 
 
 def has_hidden(text: str) -> bool:
-    """Tell whether `visible` would remove anything."""
+    """Return whether `visible` would remove anything."""
     return visible(text) != text
 
 
 def one_line(text: str) -> str:
-    """Fold all white space into single spaces and remove what cannot be seen."""
+    """Replace runs of white space by single spaces, and remove invisible characters."""
     return " ".join(visible(text).split())
 
 
 def xml(text: str) -> str:
-    """Escape one line for an XML element, so that no field can close its own tag."""
+    """Escape a text as one line for an XML element, so that it cannot close its tag."""
     return _escaped(one_line(text))
 
 
 def xml_text(text: str) -> str:
-    """Escape a text for an XML element; its lines are kept."""
+    """Escape a text for an XML element, with its line breaks."""
     return _escaped(visible(text))
 
 
 def xml_path(path: str) -> str:
-    """Escape a path for an XML element; blanks in it are kept, because it must still open."""
+    """Escape a path for an XML element; spaces are kept, so that the path stays valid."""
     return _escaped(visible(path).replace("\n", " ").replace("\t", " "))
 
 
@@ -76,7 +75,7 @@ def _escaped(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut at `limit` characters, with an ellipsis in place of what is gone."""
+    """Cut a text at `limit` characters and end it with an ellipsis."""
     if len(text) <= limit:
         return text
     return text[: max(limit - 1, 0)].rstrip() + "…" if limit > 0 else ""
@@ -96,7 +95,7 @@ def _is_hidden(text: str, at: int) -> bool:
 
 
 def _styles_emoji(text: str, at: int) -> bool:
-    """Tell whether the selector at `at` follows a pictograph or the first part of a keycap."""
+    """Return whether the selector at `at` follows a pictograph or the first part of a keycap."""
     before, after = text[at - 1 : at], text[at + 1 : at + 2]
     if before and before in "0123456789#*":
         return after == "\u20e3"
@@ -104,7 +103,7 @@ def _styles_emoji(text: str, at: int) -> bool:
 
 
 def _joins_emoji(text: str, at: int) -> bool:
-    """Tell whether the joiner at `at` stands between two pictographs, as in a family emoji."""
+    """Return whether the joiner at `at` is between two pictographs, as in a family emoji."""
     before = text[max(at - 3, 0) : at].rstrip(_EMOJI_MODIFIERS)
     after = text[at + 1 : at + 2]
     return bool(before and after) and all(

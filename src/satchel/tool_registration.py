@@ -1,4 +1,4 @@
-"""What becomes of a tool that the host registers."""
+"""Register a tool of the application: create it, resolve its name, contribute it."""
 
 from collections.abc import Callable, Iterable
 from copy import copy
@@ -9,71 +9,71 @@ from satchel.errors import ConflictError, DefinitionError
 from satchel.tools import FunctionTool, Tool, ToolOptions, as_tool
 
 OnConflict = Literal["raise", "override", "skip", "rename"]
-"""What happens when the host already added a tool of that name."""
+"""What happens if the application already added a tool of that name."""
 
 
 def make_tool(tool: Tool | Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
-    """Make a tool of a function. Raises `DefinitionError`, also for options of an object."""
+    """Return a tool for a function. Raises `DefinitionError`, also for options of a `Tool`."""
     if not isinstance(tool, Tool):
         return FunctionTool(tool, **options)
     if given := [name for name, value in options.items() if value is not None]:
         raise DefinitionError(
-            f"tool {tool.name!r} is an object already", fix=f"give {', '.join(given)} to its class"
+            f"tool {tool.name!r} is already a Tool", fix=f"set {', '.join(given)} in its class"
         )
     return as_tool(tool)
 
 
-def settled(
-    made: Tool, own: Iterable[ToolContribution], served: Iterable[str], on_conflict: OnConflict
+def with_unique_name(
+    tool: Tool, own: Iterable[ToolContribution], served: Iterable[str], on_conflict: OnConflict
 ) -> Tool:
-    """Return the tool under the name it gets. Raises `ConflictError`."""
+    """Return the tool, renamed if `on_conflict` says so. Raises `ConflictError`."""
     if on_conflict not in {"raise", "override", "skip", "rename"}:
         raise DefinitionError(
-            f"on_conflict is raise, override, skip or rename, not {on_conflict!r}"
+            f"on_conflict must be raise, override, skip or rename, not {on_conflict!r}"
         )
-    mine = {supply.name for supply in own}
-    if on_conflict == "raise" and made.name in mine:
+    own_names = {contribution.name for contribution in own}
+    if on_conflict == "raise" and tool.name in own_names:
         raise ConflictError(
-            f"the host already added a tool {made.name!r}",
-            fix="remove it first, give name=, or say on_conflict=",
+            f"the host already added a tool {tool.name!r}",
+            fix="remove it first, or pass name= or on_conflict=",
         )
     if on_conflict == "rename":
-        return _renamed(made, mine.union(served))
-    return made
+        return _renamed(tool, own_names.union(served))
+    return tool
 
 
 def registered(own: Iterable[ToolContribution], name: str) -> Tool | None:
-    """Return the host's tool of that name."""
-    return next((supply.tool for supply in own if supply.name == name), None)
+    """Return the application's tool of that name, or `None`."""
+    return next((contribution.tool for contribution in own if contribution.name == name), None)
 
 
-def supply_of(made: Tool, groups: tuple[str, ...], version: str) -> ToolContribution:
-    """Return a tool of the host's own as a part of the catalog."""
+def host_contribution(tool: Tool, groups: tuple[str, ...], version: str) -> ToolContribution:
+    """Return the contribution of a tool that the application added."""
     return ToolContribution(
-        name=made.name,
-        description=made.description,
+        name=tool.name,
+        description=tool.description,
         path=HOST,
         version=version,
         groups=groups,
-        tool=made,
+        tool=tool,
     )
 
 
-def _renamed(made: Tool, taken: set[str]) -> Tool:
-    """Return a tool under the first name that is free."""
-    name, number = made.name, 1
+def _renamed(tool: Tool, taken: set[str]) -> Tool:
+    """Return a tool under the first free name."""
+    name, number = tool.name, 1
     while name in taken:
         number += 1
-        ending = f"_{number}"
-        name = made.name[: 64 - len(ending)] + ending
-    if name == made.name:
-        return made
-    renamed = copy(made)
+        suffix = f"_{number}"
+        name = tool.name[: 64 - len(suffix)] + suffix
+    if name == tool.name:
+        return tool
+    renamed = copy(tool)
     try:
         renamed.name = name
     except AttributeError as problem:
         raise DefinitionError(
-            f"tool {made.name!r} cannot be renamed: its class computes the name",
-            fix="give its class another name",
+            f"tool {tool.name!r} cannot be renamed: its class computes the name",
+            fix="use another name in its class",
         ) from problem
     return renamed

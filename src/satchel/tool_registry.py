@@ -1,4 +1,4 @@
-"""The served tools as a registry, for people who come from toolkits that have one."""
+"""The served tools as a registry, as in other toolkits."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ RegisterAll = Callable[[Iterable[Tool | Callable[..., Any]], Mapping[str, Any]],
 """Adds several tools, with the options of `Satchel.register_tool`."""
 
 
-class _Bag(Protocol):
+class _Application(Protocol):
     """The part of a `Satchel` that a registry needs."""
 
     @property
@@ -22,9 +22,9 @@ class _Bag(Protocol):
 
 
 class ToolRegistry:
-    """A live view of the tools that are served, whatever their groups."""
+    """A live view of the served tools, whatever their groups."""
 
-    def __init__(self, app: _Bag, register_all: RegisterAll) -> None:
+    def __init__(self, app: _Application, register_all: RegisterAll) -> None:
         self._app, self._register_all = app, register_all
 
     def get(self, name: str) -> Tool | None:
@@ -45,10 +45,7 @@ class ToolRegistry:
     def register_many(
         self, tools: Iterable[Tool | Callable[..., Any]], **options: Any
     ) -> "tuple[Tool, ...]":
-        """Add several tools in one generation; `options` are those of `Satchel.register_tool`.
-
-        Either all are added or none.
-        """
+        """Add several tools, all or none; `options` are those of `Satchel.register_tool`."""
         return self._register_all(tools, options)
 
     def unregister(self, name: str) -> None:
@@ -56,7 +53,7 @@ class ToolRegistry:
         self._app.remove_tool(name)
 
     def __contains__(self, item: object) -> bool:
-        """Tell whether a name, or a tool itself, is served."""
+        """Return whether a name or a tool is served."""
         if isinstance(item, Tool):
             return self.get(item.name) is item
         return isinstance(item, str) and self.get(item) is not None

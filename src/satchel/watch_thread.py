@@ -1,4 +1,4 @@
-"""Watching: the thread that brings a satchel up to date, and the stream of what changed."""
+"""The thread that keeps a `Satchel` current, and the stream of its changes."""
 
 import asyncio
 import logging
@@ -15,36 +15,36 @@ _log = logging.getLogger("satchel.watch_thread")
 BACKLOG = 10_000
 """How many changes a reader may lag behind before the oldest are dropped."""
 
-# Seconds before a watch that failed begins anew.
-_AFTER_A_FAULT = 0.5
+# Seconds before a failed watch starts again.
+_RESTART_DELAY = 0.5
 
-# Seconds that the end of a watch waits for a look that is under way.
+# Seconds that stopping a watch waits for a running pass.
 _LINGER = 2.0
 
 
 class WatchThread:
-    """One worker: it takes a hint, has the look taken, and waits for the next hint."""
+    """A worker thread that runs a reconcile pass for each change event."""
 
     def __init__(
         self,
-        hints: Callable[[threading.Event], Iterable[ChangeEvent]],
-        take: Callable[[ChangeEvent], None],
+        events: Callable[[threading.Event], Iterable[ChangeEvent]],
+        handle: Callable[[ChangeEvent], None],
     ) -> None:
-        self._hints, self._take = hints, take
+        self._events, self._handle = events, handle
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="satchel-watch", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch; `wait_until_ready` returns when no change can be missed any more."""
+        """Start the thread; `wait_until_ready` returns when no change can be missed any more."""
         self._thread.start()
 
     def wait_until_ready(self) -> None:
-        """Wait until the watches stand and everything has been compared once since."""
+        """Wait until the watches are set up and everything was compared once after that."""
         self._ready.wait()
 
     def stop(self) -> None:
-        """End the watch and wait for its thread, but not for a plugin that hangs in it."""
+        """Stop the watch and wait for its thread, but not for a plugin that hangs in it."""
         self._stop.set()
         self._ready.set()
         self._thread.join(_LINGER)
@@ -54,47 +54,47 @@ class WatchThread:
             try:
                 self._follow()
             except Exception:
-                # A fault of ours must not end the watch; it begins anew and compares everything.
-                _log.exception("looking at the sources failed")
+                # An internal error must not end the watch; it restarts and compares everything.
+                _log.exception("scanning the sources failed")
                 self._ready.set()
-                self._stop.wait(_AFTER_A_FAULT)
+                self._stop.wait(_RESTART_DELAY)
 
     def _follow(self) -> None:
-        for hint in self._hints(self._stop):
-            self._take(hint)
+        for event in self._events(self._stop):
+            self._handle(event)
             self._ready.set()
 
 
 class Changes:
     """The changes of one watch, in order, as an async iterator that ends with the watch.
 
-    A reader that lags too far behind loses the oldest changes and finds their number in
-    `dropped`; the catalog is complete all the same.
+    A reader that lags too far behind loses the oldest changes; `dropped` counts them. The catalog
+    is complete in any case.
     """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Change] = deque()
-        self._news = asyncio.Event()
+        self._has_news = asyncio.Event()
         self._closed = False
         self.dropped = 0
 
     def put(self, change: Change) -> None:
         """Add a change from any thread."""
-        with suppress(RuntimeError):  # The loop is closed: nobody reads any more.
+        with suppress(RuntimeError):  # The loop is closed, so there is no reader.
             self._loop.call_soon_threadsafe(self._add, change)
 
     def close(self) -> None:
-        """End the iteration once everything was read."""
+        """End the iteration after the remaining changes."""
         self._closed = True
-        self._news.set()
+        self._has_news.set()
 
     def _add(self, change: Change) -> None:
         if len(self._waiting) >= BACKLOG:
             self._waiting.popleft()
             self.dropped += 1
         self._waiting.append(change)
-        self._news.set()
+        self._has_news.set()
 
     def __aiter__(self) -> "Changes":
         return self
@@ -103,6 +103,6 @@ class Changes:
         while not self._waiting:
             if self._closed:
                 raise StopAsyncIteration
-            self._news.clear()
-            await self._news.wait()
+            self._has_news.clear()
+            await self._has_news.wait()
         return self._waiting.popleft()

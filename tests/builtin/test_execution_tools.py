@@ -76,7 +76,7 @@ def test_there_is_no_input():
 @pytest.mark.parametrize("text", ["a\0b", "\ud800"])
 def test_text_that_cannot_be_run_is_refused(text):
     for run in (shell, python):
-        with pytest.raises(ToolError, match="cannot be run"):
+        with pytest.raises(ToolError, match="null or invalid Unicode character"):
             run(text)
 
 
@@ -105,7 +105,9 @@ def test_without_a_folder_of_the_host_work_is_done_in_an_empty_one_that_is_remov
 
 
 def test_a_folder_that_is_missing_is_told_without_its_path(tmp_path):
-    with pytest.raises(ToolError, match=r"^The working folder does not exist; tell the user\.$"):
+    with pytest.raises(
+        ToolError, match=r"^The working folder does not exist\. Ask the user to create it\.$"
+    ):
         shell("true", base_directory=tmp_path / "none")
 
 

@@ -31,9 +31,9 @@ def test_a_file_is_written_viewed_and_edited(base):
     assert write(base, "a.txt", "one\ntwo\nthree\n") == "Wrote 3 lines to 'a.txt'."
     assert view(base, "a.txt", [2, -1]) == "2\ttwo\n3\tthree"
     said = write(base, "a.txt", "zwei", [2, 2])
-    assert said == "Replaced lines 2 to 2 of 'a.txt'; it has 3 lines now."
+    assert said == "Replaced lines 2 to 2 of 'a.txt'; it now has 3 lines."
     said = insert(base, "a.txt", "zero", 1)
-    assert said == "Inserted 1 line before line 1 of 'a.txt'; it has 4 lines now."
+    assert said == "Inserted 1 line before line 1 of 'a.txt'; it now has 4 lines."
     assert view(base, "a.txt") == "1\tzero\n2\tone\n3\tzwei\n4\tthree"
 
 
@@ -150,6 +150,6 @@ def test_of_a_long_text_a_range_can_be_shown(base):
 
 
 def test_a_broken_character_is_refused(base):
-    with pytest.raises(ToolError, match="broken character"):
+    with pytest.raises(ToolError, match="invalid Unicode character"):
         write(base, "a.txt", "a\ud800")
     assert list(base.iterdir()) == []

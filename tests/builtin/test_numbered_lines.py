@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.builtin.numbered_lines import Lines, line_in, range_in
+from satchel.builtin.numbered_lines import Lines, resolve_line, resolve_range
 from satchel.errors import ToolError
 
 texts = st.text(alphabet="ab\r\n\ufeff\u2028\x0cå")
@@ -57,7 +57,7 @@ def test_lines_are_shown_behind_numbers_of_one_width():
     [(None, (1, 9)), ([2, 3], (2, 3)), ([-2, -1], (8, 9)), ([1, -1], (1, 9)), ([9, 9], (9, 9))],
 )
 def test_a_range_counts_from_either_end(ranges, expected):
-    assert range_in(ranges, 9) == expected
+    assert resolve_range(ranges, 9) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_a_range_counts_from_either_end(ranges, expected):
 )
 def test_a_range_that_is_not_there_is_told_with_the_number_of_lines(ranges, said):
     with pytest.raises(ToolError, match=said):
-        range_in(ranges, 9)
+        resolve_range(ranges, 9)
 
 
 @pytest.mark.parametrize(("count", "said"), [(0, "is empty"), (1, "has 1 line\\.")])
 def test_the_number_of_lines_is_told_in_words_that_fit(count, said):
     with pytest.raises(ToolError, match=said):
-        line_in(2, count)
+        resolve_line(2, count)

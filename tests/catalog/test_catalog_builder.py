@@ -9,6 +9,7 @@ from satchel.catalog import HOST, Catalog, Group, Status, build, build_plugins
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import BASIC_GROUP
 from satchel.sources import Precedence
+from satchel.sources.plugin_formats import TOOLKIT
 
 NAMES = st.sampled_from(["alpha", "beta", "gamma"])
 SCOPES = st.sampled_from(list(Precedence))
@@ -423,7 +424,7 @@ def test_a_plugin_claims_no_skill_of_another_and_is_told_so(make):
     assert catalog.skills["a"].groups == ()
     (problem,) = catalog.groups["maps"].diagnostics
     assert (problem.code, str(problem.where)) == ("plugin-group-unknown", "/plugins/p")
-    assert "lists the skill 'a', which there is not" in problem.message
+    assert "lists the skill 'a', which does not exist" in problem.message
 
 
 def test_the_host_claims_skills_wherever_they_come_from(make):
@@ -435,7 +436,7 @@ def test_the_host_claims_skills_wherever_they_come_from(make):
     assert catalog.skill("far:a").groups == ("mine",)
     assert catalog.groups["mine"].skills == ("a",), "once, and only what is served"
     assert [item.message for item in catalog.groups["mine"].diagnostics] == [
-        "group 'mine' lists the skill 'gone', which there is not"
+        "group 'mine' lists the skill 'gone', which does not exist"
     ]
 
 
@@ -450,7 +451,7 @@ def test_a_group_that_only_a_skill_names_exists_with_a_diagnostic(make):
     (problem,) = catalog.groups["odd"].diagnostics
     assert (problem.code, catalog.groups["odd"].skills) == ("plugin-group-unknown", ("a",))
     assert "skill 'a' is in group 'odd'" in problem.message
-    assert "where the skill comes from" in problem.fix
+    assert "where the skill is defined" in problem.fix
 
 
 def test_a_skill_that_is_not_served_names_no_group_and_is_in_none(make):
@@ -552,3 +553,31 @@ def test_all_orders_of_five_findings_give_one_catalog(make):
     ]
     catalogs = [make.catalog(order) for order in itertools.permutations(skills)]
     assert all(catalog == catalogs[0] for catalog in catalogs)
+
+
+def test_a_stale_skill_that_was_shadowed_is_stale_again_when_it_settles_alone(make):
+    far = make.skill("b", source="s", order=1)
+    near = make.skill("b", source="r")
+    good = make.catalog([far])
+    broken = make.skill("b", source="s", order=1, broken=True)
+    shadowed = make.catalog([near, broken], previous=good)
+    assert [entry.state for entry in shadowed.all_skills] == [Status.OK, Status.SHADOWED]
+    unsettled = make.skill("b", source="s", order=1, broken=True, unsettled=True)
+    alone = make.catalog([unsettled], previous=shadowed)
+    (entry,) = alone.all_skills
+    assert entry.state is Status.STALE
+    assert codes(entry) == ["skill-no-frontmatter", "last-good"]
+
+
+def test_an_open_plugin_keeps_its_tools_and_takes_new_metadata_when_its_extension_breaks(make):
+    policy = replace(TOOLKIT, has_extension=True)
+    old = make.plugin("p", "t", policy=policy, version="1", description="Old.", skills=("/old",))
+    first = make.catalog(plugins=[old])
+    new = {"policy": policy, "version": "2", "description": "New.", "skills": ("/new",)}
+    degraded = make.plugin("p", state=Status.DEGRADED, digest="2", **new)
+    plugin = make.catalog(plugins=[degraded], previous=first).plugins["p"]
+    assert (plugin.state, plugin.version, plugin.description) == (Status.STALE, "2", "New.")
+    assert (plugin.supply.skills, [tool.name for tool in plugin.supply.tools]) == (("/new",), ["t"])
+    failed = make.plugin("p", state=Status.FAILED, digest="3", **new)
+    plugin = make.catalog(plugins=[failed], previous=first).plugins["p"]
+    assert (plugin.version, plugin.supply.skills) == ("1", ("/old",))

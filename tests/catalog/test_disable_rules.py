@@ -63,7 +63,7 @@ def test_a_group_takes_along_what_is_in_it_alone(make, groups):
     catalog = built([plugin], off=switched_off("group:g"))
     assert states(catalog.all_tools) == {"p:t": "disabled", "p:u": "ok"}
     (problem,) = catalog.tool("t").diagnostics
-    assert problem.message == "tool 't' is switched off with the group 'g'"
+    assert problem.message == "tool 't' is disabled with the group 'g'"
     assert (str(problem.where), problem.fix) == ("/satchel.toml", "mend")
     assert "g" not in catalog.groups
     assert catalog.groups["h"].tools == ("u",)

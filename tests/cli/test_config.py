@@ -116,8 +116,8 @@ def test_values_are_set_one_or_several_and_written_for_their_owner_alone(config,
         ("retries=12", "a whole number of at most 9"),
         ("unit=K", "one of C, F"),
         (f"api_key={CANARY[:3]}", "text of at least 4 characters"),
-        ("root=/no/such/place", "the path of what exists"),
-        ("retries=", "counts as none"),
+        ("root=/no/such/place", "an existing path"),
+        ("retries=", "counts as not set"),
     ],
 )
 def test_what_is_not_allowed_is_refused_with_what_is_and_nothing_is_written(
@@ -198,7 +198,7 @@ def test_who_sets_what_nobody_declares_is_warned_and_has_it(config, run, file):
     assert file.read_text() == "API_KYE=x\n"
     assert shown(config)["api_kye"] == ("***", "file", "")
     done = run("config", "set", "dmo", "x=1")
-    assert (done.exit_code, "nothing that is known is called 'dmo'" in done.stderr) == (0, True)
+    assert (done.exit_code, "nothing is named 'dmo'" in done.stderr) == (0, True)
     assert run("config", "show", "dmo", "--json").exit_code == 0
 
 
@@ -210,7 +210,7 @@ def test_an_unknown_plugin_has_nothing_to_show(run, plugins):
 
 def test_the_environment_that_wins_is_told(config, monkeypatch):
     monkeypatch.setenv("SATCHEL_DEMO_RETRIES", "5")
-    assert "SATCHEL_DEMO_RETRIES in the environment wins" in config("set", "retries=6").stderr
+    assert "SATCHEL_DEMO_RETRIES has precedence" in config("set", "retries=6").stderr
 
 
 def test_a_value_is_taken_out_and_what_counts_then_is_told(config, file):
@@ -220,7 +220,7 @@ def test_a_value_is_taken_out_and_what_counts_then_is_told(config, file):
         "unset retries",
         "gone is not set",
     ]
-    assert "retries has a value all the same: default" in done.stderr
+    assert "retries still has a value, from: default" in done.stderr
     assert file.read_text() == "UNIT=F\n"
 
 
@@ -248,7 +248,7 @@ def test_an_editor_that_leaves_nothing_changes_nothing(config, file, monkeypatch
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", "rm")
     done = config("edit")
-    assert (done.exit_code, "nothing was taken over" in done.stderr) == (1, True)
+    assert (done.exit_code, "nothing was changed" in done.stderr) == (1, True)
     assert file.read_text() == "RETRIES=6\n"
 
 
@@ -265,9 +265,9 @@ def test_what_was_changed_while_it_was_edited_is_not_written_over(
     )
     monkeypatch.setenv("EDITOR", shlex.join([sys.executable, str(program)]))
     done = config("edit")
-    assert (done.exit_code, "was changed meanwhile" in done.stderr) == (1, True)
+    assert (done.exit_code, "was changed by another program" in done.stderr) == (1, True)
     assert file.read_text() == "RETRIES=6\nAPI_KEY=abcd\n"
-    (copy,) = re.findall(r"what you wrote is in ([^)]+)\)", done.stderr)
+    (copy,) = re.findall(r"your version is in ([^)]+)\)", done.stderr)
     assert Path(copy).read_text() == "RETRIES=6\nUNIT=F\n"
     assert stat.S_IMODE(os.stat(os.path.dirname(copy)).st_mode) == 0o700
     shutil.rmtree(os.path.dirname(copy))

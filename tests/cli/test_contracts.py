@@ -48,7 +48,7 @@ CONTRACTS = """
     )
 """
 
-NOTES = "outlives a turn; in the prompt as {{NOTES}}"
+NOTES = "kept across turns; in the prompt as {{NOTES}}"
 
 
 @pytest.fixture
@@ -113,17 +113,17 @@ def test_a_contract_is_told_in_words(show, plugin):
     lines = show()
     assert lines[lines.index("contract 2 rules, 2 config keys, 2 reads, 3 effects") :] == [
         "contract 2 rules, 2 config keys, 2 reads, 3 effects",
-        "told models Find documents.[2J",
+        "description Find documents.[2J",
         "arguments query: string, ids: array",
         "rule exclusive: Give 'query' or 'ids'. (refuses the call)",
         "rule bundled: Bundled steps need a search. (corrects or drops the call)",
-        "config most: 5 by default, normalised",
+        "config most: 5 by default, normalized",
         "config region: no default",
         "reads user: required",
-        "reads seen: or else []",
-        "writes found: dict that replaces what is there; a new turn clears it",
-        f"writes notes: list that is appended to what is there; {NOTES}",
-        "writes facts: dict that is merged into what is there; a new turn clears it",
+        "reads seen: default []",
+        "writes found: dict that replaces the old value; cleared by a new turn",
+        f"writes notes: list that is appended to the old value; {NOTES}",
+        "writes facts: dict that is merged into the old value; cleared by a new turn",
         "",
     ]
     assert not any(line.startswith("contract") for line in show("plain"))
@@ -131,7 +131,7 @@ def test_a_contract_is_told_in_words(show, plugin):
 
 def test_without_run_it_is_said_that_a_contract_is_known_later(run, plugin):
     plugin()
-    known = "known only once its code was loaded (--run loads it)"
+    known = "unknown until the plugin's code is loaded (use --run)"
     listed = run("list", "contracts", "--plugins", "plugins")
     assert (listed.stdout, known in listed.stderr) == ("", True)
     assert known in run("show", "search", "--plugins", "plugins").stdout

@@ -94,7 +94,7 @@ def test_a_system_without_events_is_a_warning(run, monkeypatch):
     monkeypatch.setattr("satchel.sources.native_notifier", no_notifier)
     result = run("doctor")
     assert result.exit_code == 1
-    assert "warning watching: the system does not tell of changes (no inotify)" in result.stdout
+    assert "warning watching: the system does not report file changes (no inotify)" in result.stdout
 
 
 KEYED = """
@@ -139,7 +139,7 @@ def test_values_that_others_may_read_are_told_with_the_command(run, a_config_fol
     file.write_text("A=1\n")
     file.chmod(0o644)
     done = run("doctor")
-    assert f"others may read {file}" in done.stdout
+    assert f"other users can read {file}" in done.stdout
     assert f"$ chmod 600 {file}" in done.stdout
     file.chmod(0o600)
     assert "others may read" not in run("doctor").stdout

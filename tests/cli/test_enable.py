@@ -61,7 +61,7 @@ def test_to_say_the_same_twice_changes_nothing(run, file, say, word, text):
     run(word, "pdf", *READS)
     once, status = file.read_bytes(), file.stat()
     result = run(word, "pdf", *READS)
-    assert result.stdout == f"pdf is {word}d already ({file})\n"
+    assert result.stdout == f"pdf is already {word}d ({file})\n"
     assert file.read_bytes() == once
     assert file.stat().st_ino == status.st_ino
 
@@ -194,13 +194,13 @@ def test_whatever_names_something_is_known(run, name):
 def test_what_stays_on_because_of_another_pattern_is_told(run, say):
     say("enable = ['p*']")
     result = run("disable", "*df", *READS)
-    assert "still on: skill 'pdf' is kept by enable = ['p*']" in result.stderr
+    assert "still enabled: skill 'pdf', because of enable = ['p*']" in result.stderr
 
 
 def test_what_stays_off_with_its_group_is_told(run, say, toolkit):
     say("disable = ['group:demo']")
     result = run("enable", "echo", "--plugins", toolkit)
-    assert "still off: tool 'echo' is switched off with the group 'demo'" in result.stderr
+    assert "still disabled: tool 'echo' is disabled with the group 'demo'" in result.stderr
 
 
 def test_a_file_below_home_is_named_as_one_types_it(run, monkeypatch):

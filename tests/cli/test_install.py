@@ -109,7 +109,7 @@ def test_a_folder_is_copied_and_told_with_what_it_brings(run, weather, home, env
 
 def test_a_bare_word_is_a_folder_with_a_manifest(run, weather):
     weather()
-    assert "taken as the folder ./weather" in run("install", "weather").stderr
+    assert "treated as the folder ./weather" in run("install", "weather").stderr
 
 
 def test_the_name_is_that_of_the_manifest(run, here, write_plugin, home):
@@ -122,7 +122,7 @@ def test_what_is_missing_is_told_with_the_command_and_no_fault(run, weather):
     weather()
     done = run("install", "./weather")
     assert done.exit_code == 0
-    assert "'api_key' has no value; say: satchel config set weather api_key\n" in done.stderr
+    assert "'api_key' has no value; run: satchel config set weather api_key\n" in done.stderr
     assert served(run) == ["weather"]
 
 
@@ -149,7 +149,7 @@ def test_an_upgrade_takes_the_place_of_what_was_there(run, weather, home):
     run("install", "./weather")
     (folder / "gone.py").unlink()
     weather("2.0")
-    assert run("install", "./weather").stdout.startswith("installed anew weather 2.0 ")
+    assert run("install", "./weather").stdout.startswith("reinstalled weather 2.0 ")
     assert names(home) == ["weather"]
     assert "gone.py" not in names(home / "weather")
     assert run("call", "cities").stdout == "Oslo 2.0\n"
@@ -195,7 +195,7 @@ def test_values_are_checked_before_anything_is_written(run, weather, home, env):
     for given, told in (
         ("retires=1", "did you mean retries"),
         ("retries=12", "at most 9"),
-        ("api_key=", "counts as none"),
+        ("api_key=", "counts as not set"),
     ):
         done = run("install", "./weather", "--set", given)
         assert (done.exit_code, told in done.stderr) == (1, True), done.stderr
@@ -222,7 +222,7 @@ def test_one_that_was_switched_off_is_switched_on(run, weather, choices):
 def test_one_that_another_stands_before_is_told(run, weather, tmp_path):
     weather()
     shutil.copytree("weather", Path.home() / "plugins/weather")
-    assert "it is not used: shadowed" in run("install", "./weather").stderr
+    assert "the plugin is not in use: shadowed" in run("install", "./weather").stderr
 
 
 def test_a_folder_that_is_no_plugin_is_never_replaced(run, weather, home):
@@ -230,7 +230,7 @@ def test_a_folder_that_is_no_plugin_is_never_replaced(run, weather, home):
     (home / "weather").mkdir(parents=True)
     (home / "weather/diary.txt").write_text("")
     done = run("install", "./weather")
-    assert (done.exit_code, "is no plugin" in done.stderr) == (1, True)
+    assert (done.exit_code, "is not a plugin" in done.stderr) == (1, True)
     assert names(home / "weather") == ["diary.txt"]
 
 
@@ -280,7 +280,7 @@ def test_the_setup_of_a_plugin_that_asks_for_a_process_of_its_own_is_not_run(run
     folder = weather(setup=SETUP)
     (folder / "toolkit.yaml").write_text("name: weather\nisolation: process\n")
     done = run("install", folder)
-    assert (done.exit_code, "asks for a process of its own" in done.stderr) == (0, True)
+    assert (done.exit_code, "runs in its own process" in done.stderr) == (0, True)
     assert "hello from" not in done.stderr
 
 
@@ -302,7 +302,7 @@ def test_an_upgrade_whose_setup_fails_brings_back_what_was_there(run, weather, h
     run("install", "./weather")
     weather("2.0", setup="def setup(ctx):\n    raise SystemExit\n")
     done = run("install", "./weather")
-    assert (done.exit_code, "what was installed before is back" in done.stderr) == (1, True)
+    assert (done.exit_code, "the old version was restored" in done.stderr) == (1, True)
     assert names(home) == ["weather"]
     assert run("call", "cities").stdout == "Oslo 1.0\n"
 
@@ -388,7 +388,7 @@ def test_what_is_missing_is_asked_for_until_it_is_right(weather, env, home):
         answers=[
             ("api_key (secret", f"{CANARY}\n"),
             ("retries (integer: a whole number of at most 9", "many\n"),
-            ("no whole number", ""),
+            ("not a whole number", ""),
             ("retries (integer", "3\n"),
             ("Town?", "Oslo\n"),
         ],
@@ -430,7 +430,7 @@ def test_a_project_that_offers_no_plugin_is_refused_before_pip_is_asked(run, her
     (here / "other").mkdir()
     (here / "other/pyproject.toml").write_text('[project]\nname = "other"\n')
     done = run("install", "./other")
-    assert (done.exit_code, "offers no plugin" in done.stderr) == (1, True)
+    assert (done.exit_code, "contains no plugin" in done.stderr) == (1, True)
 
 
 @pytest.fixture
@@ -467,7 +467,7 @@ def test_a_distribution_is_installed_by_pip_and_enabled_by_name(run, pip, choice
     (record,) = json.loads(done.stdout)
     assert (record["name"], record["version"], record["kind"]) == ("acme", "1.2", "package")
     assert record["enabled"]
-    assert "taken as a distribution" in done.stderr
+    assert "treated as a distribution" in done.stderr
     assert tomllib.loads(choices.read_text()) == {"enable": ["acme"]}
     gone = run("uninstall", "acme")
     assert gone.stdout.startswith("uninstalled acme (")
@@ -478,7 +478,7 @@ def test_a_distribution_is_installed_by_pip_and_enabled_by_name(run, pip, choice
 def test_a_distribution_without_a_plugin_stays_and_is_told(run, pip, choices):
     pip[1][0] = "[console_scripts]\nx = y\n"
     done = run("install", "acme-weather")
-    assert (done.exit_code, "offers no plugin; it stays installed" in done.stderr) == (1, True)
+    assert (done.exit_code, "contains no plugin; it stays installed" in done.stderr) == (1, True)
     assert "pip uninstall acme-weather" in done.stderr
     assert not choices.exists()
 
@@ -520,7 +520,7 @@ def test_a_distribution_may_bring_several_plugins(run, pip, choices):
     records = json.loads(run("install", "acme-weather", "--json").stdout)
     assert [record["name"] for record in records] == ["one", "two"]
     done = run("uninstall", "two")
-    assert "acme-weather brings one, too" in done.stderr
+    assert "acme-weather also contains one" in done.stderr
     assert tomllib.loads(choices.read_text()) == {}
 
 
@@ -550,7 +550,7 @@ def test_a_word_that_is_a_project_and_may_be_a_distribution_is_not_guessed(run, 
     (here / "acme-weather").mkdir()
     (here / "acme-weather/pyproject.toml").write_text("")
     done = run("install", "acme-weather")
-    assert "say ./acme-weather for the project here, 'acme-weather>=0'" in done.stderr
+    assert "write ./acme-weather for the local project, 'acme-weather>=0'" in done.stderr
     assert (done.exit_code, pip[0]) == (1, [])
     assert run("install", "acme-weather>=0").exit_code == 0
     points = '[project.entry-points."satchel.plugins"]\nacme = "acme_weather"\n'
@@ -561,7 +561,7 @@ def test_a_word_that_is_a_project_and_may_be_a_distribution_is_not_guessed(run, 
 
 def test_one_that_pip_has_already_is_told(run, pip):
     assert "was there already" not in run("install", "acme-weather").stderr
-    assert "acme-weather 1.2 was there already" in run("install", "acme-weather").stderr
+    assert "acme-weather 1.2 was already installed" in run("install", "acme-weather").stderr
 
 
 def fields_of_a_project(here):
@@ -655,7 +655,7 @@ def test_a_folder_and_a_package_of_one_name_are_removed_one_by_one(run, weather,
     run("install", "acme-weather")
     run("install", weather())
     done = run("uninstall", "weather")
-    assert "acme-weather offers a plugin weather, too, which stays installed" in done.stderr
+    assert "acme-weather also has a plugin weather, which stays installed" in done.stderr
     assert (names(home), pip[0][-1][2]) == ([], "install")
     assert run("uninstall", "weather").exit_code == 0
     assert pip[0][-1][2] == "uninstall"

@@ -131,7 +131,7 @@ def test_nobody_listening_to_the_talk_is_no_fault(execute):
 def test_a_full_disk_is_told_in_one_line(execute):
     done = execute(script="$SATCHEL list > /dev/full")
     assert done.code == 1
-    assert done.stderr == "Error: stdout cannot be written: No space left on device\n"
+    assert done.stderr == "Error: cannot write to stdout: No space left on device\n"
 
 
 @pytest.mark.parametrize("daemon", [True, False])

@@ -138,7 +138,7 @@ def test_what_changed_is_held_shown_and_approved(run, offers):
     assert "satchel mcp approve box a" in refused.stderr
     result = run("mcp", "approve", "box", "a")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "nobody is there to be asked (give --yes" in result.stderr
+    assert "cannot ask for approval without a terminal (give --yes" in result.stderr
     result = run("mcp", "approve", "box", "a", "--yes")
     assert result.stdout == "approved a\n"
     assert "  description:\n  - Told.\n  + Evil.\n" in result.stderr
@@ -146,7 +146,7 @@ def test_what_changed_is_held_shown_and_approved(run, offers):
         "server": "box",
         "approved": ["c"],
     }
-    assert "all is as it was approved" in run("mcp", "approve", "box").stderr
+    assert "no tool has changed since it was approved" in run("mcp", "approve", "box").stderr
     assert {item["state"] for item in tools(run)} == {"ok"}
 
 
@@ -170,7 +170,7 @@ def test_a_tool_is_approved_by_the_digest_that_was_told(run, offers, here):
     (command,) = re.findall("satchel (mcp approve box a --digest [0-9a-f]{32})", told)
     offers(a="Evil.")
     result = run(*command.split(), "--state", here / "state")
-    assert result.stdout == f"approved a when it is {command[-32:]}\n"
+    assert result.stdout == f"approved a with digest {command[-32:]}\n"
     assert tools(run, "--state", here / "state")[0]["state"] == "held"
     offers(a="Other.")
     assert tools(run, "--state", here / "state")[0]["state"] == "ok"
@@ -187,7 +187,7 @@ def test_a_server_that_only_a_program_knows_is_approved_by_digest(run, here):
             app.register_mcp_server(server, name="mine")
             odd = app.catalog.tool("a").tool.odd
     result = run("mcp", "approve", "mine", "a", "--digest", odd.digest)
-    assert result.stdout == f"approved a when it is {odd.digest}\n"
+    assert result.stdout == f"approved a with digest {odd.digest}\n"
     with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as app:
         app.register_mcp_server(server, name="mine")
         assert app.catalog.tool("a").tool.odd is None

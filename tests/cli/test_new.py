@@ -54,7 +54,7 @@ def test_a_package_has_a_name_that_python_can_import():
 @pytest.mark.parametrize("name", ["satchel", "pytest", "Click", "pluggy", "json"])
 def test_a_package_takes_no_name_of_somebody_elses(run, here, name):
     result = run("new", "plugin", name, "--package")
-    assert f"the distribution is '{name}-plugin'" in result.stderr
+    assert f"the distribution is named '{name}-plugin'" in result.stderr
     project = tomllib.loads((here / name / "pyproject.toml").read_text())["project"]
     assert project["name"] == f"{name}-plugin"
     assert project["entry-points"]["satchel.plugins"] == {name: f"{name.lower()}_plugin"}
@@ -154,7 +154,7 @@ def test_an_existing_folder_is_never_touched(run, here):
     (here / "skills" / "mine").mkdir(parents=True)
     result = run("new", "skill", "mine")
     assert result.exit_code == 1
-    assert "exists already" in result.stderr
+    assert "already exists" in result.stderr
     assert not list((here / "skills" / "mine").iterdir())
 
 

@@ -62,7 +62,7 @@ def test_nothing_found_is_exit_code_one_and_a_line_on_stderr(run, world, options
     result = run("search", "quantum", "--kind", "tool", *options, *world)
     assert result.exit_code == 1
     assert result.stdout.strip() == ("[]" if options else "")
-    assert "no tool tells of that" in result.stderr
+    assert "no tool matches" in result.stderr
 
 
 def test_wrong_usage_is_exit_code_two(run):

@@ -82,7 +82,7 @@ def test_no_configuration_is_printed_for_a_token_file_that_is_of_no_use(run):
 
 def test_a_file_is_named_that_takes_servers_to_connect_to(run):
     result = run("serve", "--print-config", "claude", "--http", "8000")
-    assert "put it into .mcp.json\n" in result.stderr
+    assert "add this to .mcp.json\n" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_printing_a_configuration_imports_no_plugin(run, toolkit, was_run):
 def test_where_the_project_is_depends_on_the_client(run):
     result = run("serve", "--print-config", "claude", "--project")
     assert "--project" in config(result.stdout, "claude")["args"]
-    assert "folder in which the client starts it" in result.stderr
+    assert "folder in which the client starts the server" in result.stderr
 
 
 @pytest.mark.parametrize(

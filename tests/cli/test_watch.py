@@ -12,7 +12,7 @@ def armed(start, here):
 
     def armed(*args, **env):
         watch = start("watch", "--skills", "skills", "--plugins", "plugins", *args, **env)
-        watch.until("^watching skills, plugins, Ctrl-C ends", "stderr")
+        watch.until("^watching skills, plugins, press Ctrl-C", "stderr")
         return watch
 
     return armed

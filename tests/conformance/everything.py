@@ -1,9 +1,9 @@
-"""Carry the reference server of MCP, and kill it in the middle of a call.
+"""Connect the MCP reference server, and kill it in the middle of a call.
 
     python tests/conformance/everything.py
 
-`run.py` does this, too, and records it. It needs npx, by which the server comes; EVERYTHING names
-a command that is there already.
+`run.py` does the same and records it. It needs npx, which fetches the server; the variable
+EVERYTHING may name an installed command instead.
 """
 
 import asyncio
@@ -26,42 +26,42 @@ from satchel.mcp_servers import RemoteServer
 VERSION = "2026.8.31"
 COMMAND = f"npx --yes @modelcontextprotocol/server-everything@{VERSION}"
 LIMIT = 120
-"""Seconds after which something has failed; npx may have to load the server first."""
+"""Seconds after which a step has failed; npx may have to download the server first."""
 
 Row = tuple[str, bool, str]
 
 
 def command() -> list[str]:
-    """Return what starts the server."""
+    """Return the command that starts the server."""
     return shlex.split(os.environ.get("EVERYTHING", COMMAND))
 
 
 def run() -> list[Row]:
-    """Try both transports; return of each whether all went well, and what was tried."""
+    """Try both transports; return for each whether it passed, and what was tried."""
     rows = []
     for name, start in (("stdio", on_stdio), ("streamable HTTP", on_http)):
         try:
-            with start() as (server, kill), carried(server) as app:
-                told, passed = "; ".join(tried(app, kill)), True
+            with start() as (server, kill), connected(server) as app:
+                details, passed = "; ".join(tried(app, kill)), True
         except Exception as problem:
-            told, passed = f"{type(problem).__name__}: {problem}", False
-        rows.append((name, passed, told))
+            details, passed = f"{type(problem).__name__}: {problem}", False
+        rows.append((name, passed, details))
     return rows
 
 
 @contextmanager
 def on_stdio() -> Iterator[tuple[RemoteServer, Callable[[], None]]]:
-    """Describe a process that writes its id into a file, and what kills it."""
+    """Yield a server that writes its process id into a file, and a function that kills it."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "pid")
-        noting = ("-c", 'echo $$ > "$0"; exec "$@"', str(file))
-        server = StdioServer(command="sh", args=(*noting, *command(), "stdio"))
+        wrapper = ("-c", 'echo $$ > "$0"; exec "$@"', str(file))
+        server = StdioServer(command="sh", args=(*wrapper, *command(), "stdio"))
         yield server, lambda: os.kill(int(file.read_text()), signal.SIGKILL)
 
 
 @contextmanager
 def on_http() -> Iterator[tuple[RemoteServer, Callable[[], None]]]:
-    """Start a server on a port of its own, and say what kills it and starts another there."""
+    """Yield a server on a free port, and a function that kills it and starts another one there."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -79,29 +79,29 @@ def on_http() -> Iterator[tuple[RemoteServer, Callable[[], None]]]:
         running.append(process)
         for line in process.stderr:
             if b"listening" in line:
-                # Nobody reads on; it must not wait for that.
+                # Keep reading stderr, so that the server does not block on a full pipe.
                 threading.Thread(target=process.stderr.read, daemon=True).start()
                 return
-        raise RuntimeError("the server did not begin")
+        raise RuntimeError("the server did not start")
 
     def end() -> None:
         os.killpg(running[-1].pid, signal.SIGKILL)
         running[-1].wait()
 
-    def again() -> None:
+    def restart() -> None:
         end()
         start()
 
     start()
     try:
-        yield HttpServer(f"http://127.0.0.1:{port}/mcp"), again
+        yield HttpServer(f"http://127.0.0.1:{port}/mcp"), restart
     finally:
         end()
 
 
 @contextmanager
-def carried(server: RemoteServer) -> Iterator[Satchel]:
-    """Carry a server in a satchel that knows nothing of this machine."""
+def connected(server: RemoteServer) -> Iterator[Satchel]:
+    """Yield a `Satchel` with this server and without the configuration of this machine."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
             limits=Limits(mcp_connect=LIMIT),
@@ -114,7 +114,7 @@ def carried(server: RemoteServer) -> Iterator[Satchel]:
 
 
 def tried(app: Satchel, kill: Callable[[], None]) -> Iterator[str]:
-    """Use the tools, kill the server during a call, use them again; yields what went well."""
+    """Use the tools, kill the server during a call, use them again; yield each step that passed."""
     names = {*app.catalog.tools}
     assert {"echo", "get-sum"} <= names, app.catalog.diagnostics
     yield f"{len(names)} tools"
@@ -124,16 +124,16 @@ def tried(app: Satchel, kill: Callable[[], None]) -> Iterator[str]:
     seen = defaultdict(threading.Event, {Event.REMOVED: gone, Event.ADDED: back})
     app.subscribe(lambda change: seen[change.event].set() if change.name == "echo" else None)
     asyncio.run(interrupted(app, kill))
-    yield "killed during a call, which is told"
-    assert gone.wait(LIMIT), "its tools were not withdrawn"
-    assert back.wait(LIMIT), "it did not come back"
-    assert {*app.catalog.tools} == names, "its tools are not the same"
+    yield "killed during a call, which is reported"
+    assert gone.wait(LIMIT), "its tools were not removed"
+    assert back.wait(LIMIT), "the server did not come back"
+    assert {*app.catalog.tools} == names, "its tools changed"
     asyncio.run(use(app))
     yield "back by itself with the same tools"
 
 
 async def use(app: Satchel) -> None:
-    """Call tools that answer each in another way."""
+    """Call tools with different kinds of results."""
     session = app.session()
 
     async def call(name: str, **arguments: object) -> object:
@@ -154,7 +154,7 @@ async def use(app: Satchel) -> None:
 
 
 async def interrupted(app: Satchel, kill: Callable[[], None]) -> None:
-    """Kill the server once a long call says that it runs; the call ends as an error."""
+    """Kill the server once a long call reports progress; the call ends as an error."""
     arguments = {"duration": LIMIT, "steps": LIMIT}
     items = app.session().stream("trigger-long-running-operation", arguments)
     first = await anext(items)
@@ -168,16 +168,16 @@ async def interrupted(app: Satchel, kill: Callable[[], None]) -> None:
 def section(rows: list[Row]) -> str:
     """Return the results as a section of a page."""
     table = "\n".join(
-        f"| {name} | {'pass' if ok else 'FAIL'} | {told} |" for name, ok, told in rows
+        f"| {name} | {'pass' if ok else 'FAIL'} | {details} |" for name, ok, details in rows
     )
     return SECTION.format(version=VERSION, table=table)
 
 
 SECTION = """
-## Carrying the reference server
+## The reference server as a remote server
 
-The same run carries `@modelcontextprotocol/server-everything` {version} in a satchel
-(`tests/conformance/everything.py`), and kills it with SIGKILL while a call of it runs.
+The same run connects a `Satchel` to `@modelcontextprotocol/server-everything` {version}
+(`tests/conformance/everything.py`), and kills the server with SIGKILL during a call.
 
 | over | result | tried |
 | --- | --- | --- |
@@ -185,6 +185,6 @@ The same run carries `@modelcontextprotocol/server-everything` {version} in a sa
 """
 
 if __name__ == "__main__":
-    found = run()
-    print(section(found))
-    sys.exit(not all(passed for _, passed, _ in found))
+    results = run()
+    print(section(results))
+    sys.exit(not all(passed for _, passed, _ in results))

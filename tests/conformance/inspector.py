@@ -1,6 +1,6 @@
-"""What the official Inspector's command line lists, verifies and calls, over stdio and HTTP.
+"""List, verify and call with the official Inspector's command line, over stdio and HTTP.
 
-It needs npx, or INSPECTOR names a command that is there already.
+It needs npx; the variable INSPECTOR may name an installed command instead.
 """
 
 import os
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 VERSION = "2.12.0"
 COMMAND = f"npx --yes -p node@22 -p @modelcontextprotocol/inspector@{VERSION} mcp-inspector --cli"
 LIMIT = 300
-_TOLD = 5
-"""Its exit code when a tool told of an error."""
+_TOOL_ERROR = 5
+"""Its exit code when a tool returned an error."""
 
 EVERYWHERE = (
     ("--method tools/list --strict", "test_simple_text"),
@@ -25,43 +25,43 @@ EVERYWHERE = (
     ("--method resources/read --uri test://static-text", "the content of the static text"),
     ("--method resources/templates/list", "skill://{name}/{+path}"),
 )
-"""What is asked for, and what has to be in the answer."""
+"""Each command, and a text that its output must contain."""
 OF_SKILLS = (
     ("--method skills/list --verify --require-digests", "verified"),
     ("--method skills/get --verify --uri skill://greeting/SKILL.md", "verified"),
     ("--method resources/directory/read --uri skill://greeting", "skill://greeting/templates"),
 )
-"""The same of the extension, which there is since 2026-07-28."""
+"""The commands of the skills extension, which exists since 2026-07-28."""
 ERAS = {"2025-11-25": ("legacy", EVERYWHERE), "2026-07-28": ("modern", EVERYWHERE + OF_SKILLS)}
 
 
 def rows(url: str, options: Iterable[str]) -> Iterator[tuple[str, bool, str]]:
-    """Run everything; yields what it was, whether all of it went well, and how much did."""
-    ways = {
+    """Yield for each transport and version its name, whether all passed, and how many."""
+    targets = {
         "stdio": [sys.executable, "-m", "satchel", "serve", *options],
         "HTTP": ["--transport", "http", "--server-url", url],
     }
-    for way, target in ways.items():
-        for version, (era, asked) in ERAS.items():
-            failed = [words for words, wanted in asked if not answers(target, era, words, wanted)]
-            told = f"{len(asked) - len(failed)} of {len(asked)} commands"
-            told += f", not: {'; '.join(failed)}" if failed else ""
-            yield f"Inspector, {way}, {version}", not failed, told
+    for transport, target in targets.items():
+        for version, (era, commands) in ERAS.items():
+            failed = [text for text, wanted in commands if not passes(target, era, text, wanted)]
+            details = f"{len(commands) - len(failed)} of {len(commands)} commands"
+            details += f"; failed: {'; '.join(failed)}" if failed else ""
+            yield f"Inspector, {transport}, {version}", not failed, details
 
 
-def answers(target: list[str], era: str, words: str, wanted: str) -> bool:
-    """Tell whether a command is answered as it should be; print what was said if not."""
+def passes(target: list[str], era: str, text: str, wanted: str) -> bool:
+    """Return whether a command has the expected output; otherwise print the output."""
     command = shlex.split(os.environ.get("INSPECTOR", COMMAND))
-    how = ["--format", "json", "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
+    options = ["--format", "json", "--quiet", "--protocol-era", era, "--connect-timeout", "60000"]
     done = subprocess.run(
-        [*command, *how, *shlex.split(words), *target],
+        [*command, *options, *shlex.split(text), *target],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=LIMIT,
         check=False,
     )
-    is_well = wanted in done.stdout and done.returncode == (_TOLD if "error" in wanted else 0)
-    if not is_well:
-        print(f"===== {words}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return is_well
+    passed = wanted in done.stdout and done.returncode == (_TOOL_ERROR if "error" in wanted else 0)
+    if not passed:
+        print(f"===== {text}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return passed

@@ -1,9 +1,9 @@
-"""Run the official suite and Inspector of MCP against `satchel serve`, and carry a server.
+"""Run the official MCP suite and Inspector against `satchel serve`, and connect a server.
 
     python tests/conformance/run.py [PAGE]
 
-It needs npx; both and the Node that they want come by npx, or CONFORMANCE and INSPECTOR name
-commands that are there already. With a PAGE, the results are written there as a table.
+It needs npx, which fetches both and their Node. The variables CONFORMANCE and INSPECTOR may name
+installed commands instead. With a PAGE, the results are written to it as a table.
 """
 
 import datetime as dt
@@ -37,7 +37,7 @@ LIMIT = 900
 
 @contextmanager
 def fixtures() -> Iterator[list[str]]:
-    """Copy what is served, which changes itself; yields the options that name it."""
+    """Yield the options that name a copy of what is served, since the suite changes it."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("plugins", "skills"):
             shutil.copytree(HERE / name, Path(folder, name))
@@ -46,7 +46,7 @@ def fixtures() -> Iterator[list[str]]:
 
 @contextmanager
 def served(options: list[str]) -> Iterator[str]:
-    """Serve over HTTP; yields the address."""
+    """Yield the address of a server over HTTP."""
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "satchel", "serve", "--http", "127.0.0.1:0"),
@@ -58,17 +58,17 @@ def served(options: list[str]) -> Iterator[str]:
     assert process.stderr is not None
     try:
         for line in process.stderr:
-            if found := re.search(r"at (http://\S+),", line):
-                yield found[1]
+            if match := re.search(r"at (http://\S+),", line):
+                yield match[1]
                 return
-        raise SystemExit("satchel serve did not begin")
+        raise SystemExit("satchel serve did not start")
     finally:
         process.terminate()
         process.communicate(timeout=30)
 
 
 def run(url: str, options: list[str]) -> tuple[bool, str]:
-    """Run a part of the suite; return whether it passed, and what it said."""
+    """Run a part of the suite; return whether it passed, and its output."""
     command = shlex.split(os.environ.get("CONFORMANCE", COMMAND))
     done = subprocess.run(
         [*command, "server", "--url", url, *options],
@@ -86,36 +86,36 @@ def main() -> int:
     with fixtures() as named, served(named) as url:
         rows += inspector.rows(url, named)
         for name, options in RUNS.items():
-            passed, said = run(url, options)
-            print(f"===== {name}\n{said}")
-            rows.append((name, passed, summary(said)))
-    carried = everything.run()
-    for name, passed, told in [*rows, *carried]:
-        print(f"{'pass' if passed else 'FAIL'}  {name}: {told}")
+            passed, output = run(url, options)
+            print(f"===== {name}\n{output}")
+            rows.append((name, passed, summary(output)))
+    connected = everything.run()
+    for name, passed, details in [*rows, *connected]:
+        print(f"{'pass' if passed else 'FAIL'}  {name}: {details}")
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(page(rows) + everything.section(carried))
-    return 0 if all(passed for _, passed, _ in [*rows, *carried]) else 1
+        Path(sys.argv[1]).write_text(page(rows) + everything.section(connected))
+    return 0 if all(passed for _, passed, _ in [*rows, *connected]) else 1
 
 
-def summary(said: str) -> str:
-    """Say how many scenarios passed, and apart from them those that the suite does not score."""
-    if one := re.search(r"Passed: (\d+/\d+), (\d+) failed, (\d+) warnings", said):
-        return f"{one[1]} checks, {one[3]} warnings"
-    aside = dict(re.findall(r"^  [✓✗] ([\w-]+) \(([\w-]+)\)", said, re.MULTILINE))
-    ran = dict(re.findall(r"^(?!  )[✓✗] ([\w-]+): \d+ passed, (\d+) failed", said, re.MULTILINE))
-    scored = [failed == "0" for name, failed in ran.items() if name not in aside]
-    others = [name for name, failed in ran.items() if name in aside and failed != "0"]
-    told = f"{sum(scored)} of {len(scored)} scenarios"
-    if aside:
-        told += f"; of {len(aside)} that are not scored {len(aside) - len(others)}"
-    return told + (f", not: {', '.join(others)}" if others else "")
+def summary(output: str) -> str:
+    """Return how many scenarios passed; those that the suite does not score are counted apart."""
+    if match := re.search(r"Passed: (\d+/\d+), (\d+) failed, (\d+) warnings", output):
+        return f"{match[1]} checks, {match[3]} warnings"
+    unscored = dict(re.findall(r"^  [✓✗] ([\w-]+) \(([\w-]+)\)", output, re.MULTILINE))
+    ran = dict(re.findall(r"^(?!  )[✓✗] ([\w-]+): \d+ passed, (\d+) failed", output, re.MULTILINE))
+    scored = [failed == "0" for name, failed in ran.items() if name not in unscored]
+    failures = [name for name, failed in ran.items() if name in unscored and failed != "0"]
+    text = f"{sum(scored)} of {len(scored)} scenarios"
+    if unscored:
+        text += f"; {len(unscored) - len(failures)} of {len(unscored)} that are not scored"
+    return text + (f"; failed: {', '.join(failures)}" if failures else "")
 
 
 def page(rows: list[tuple[str, bool, str]]) -> str:
     """Return the results as a page."""
     today = dt.datetime.now(tz=dt.UTC).date()
     table = "\n".join(
-        f"| {name} | {'pass' if passed else 'FAIL'} | {told} |" for name, passed, told in rows
+        f"| {name} | {'pass' if passed else 'FAIL'} | {details} |" for name, passed, details in rows
     )
     return PAGE.format(suite=SUITE, inspector=inspector.VERSION, today=today, table=table)
 
@@ -124,15 +124,15 @@ PAGE = """\
 # Conformance to MCP
 
 `make conformance` runs the official suite, `@modelcontextprotocol/conformance` {suite}, against
-`satchel serve --http` with a plugin that offers what the suite calls by name
-(`tests/conformance`), and has the command line of the official Inspector,
-`@modelcontextprotocol/inspector` {inspector}, list, verify and call the same over stdio and HTTP.
-It needs npx, and writes this page. Skills are verified by the later protocol, since the earlier
-one has no room for extensions.
+`satchel serve --http`. The server has a plugin with the tools and prompts that the suite calls
+(`tests/conformance`). The command line of the official Inspector,
+`@modelcontextprotocol/inspector` {inspector}, then lists, verifies and calls the same over stdio
+and HTTP. `make conformance` needs npx, and writes this page. Skills are verified with the later
+protocol version only, since the earlier one has no extensions.
 
 Last run: {today}.
 
-| what | result | told |
+| test | result | details |
 | --- | --- | --- |
 {table}
 """

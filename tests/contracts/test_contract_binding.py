@@ -140,7 +140,7 @@ def test_a_missing_read_names_the_key():
         run(bound, {"query": "a"})
     assert (caught.value.tool, caught.value.key) == ("search", "seen")
     assert caught.value.message == (
-        "search: it needs 'seen' from the session's state, which is not there yet"
+        "search: it needs 'seen' from the session's state, which is not set yet"
     )
 
 
@@ -159,7 +159,9 @@ def test_a_missing_read_with_a_default_is_a_copy_of_that():
 
 def test_a_normalizer_that_raises_names_the_tool_and_the_key():
     bound = bind_contract(FunctionTool(search), contract())
-    with pytest.raises(ContractError, match=r"^search: the host's value for 'limit' is refused$"):
+    with pytest.raises(
+        ContractError, match=r"^search: the configured value of 'limit' is invalid$"
+    ):
         run(bound, {"query": "a"}, config={"limit": "x"}, state={"seen": []})
 
 
@@ -191,14 +193,14 @@ def test_a_tool_that_takes_the_context_need_not_take_each_value():
 def test_a_value_that_nothing_takes_is_refused():
     def find(query, seen): ...
 
-    with pytest.raises(DefinitionError, match="nothing takes 'limit'") as caught:
+    with pytest.raises(DefinitionError, match="the function does not take 'limit'") as caught:
         bind_contract(FunctionTool(find), contract())
     assert "ToolContext" in caught.value.fix
 
 
 def test_so_it_is_of_a_tool_that_was_bound_before():
     bound = bind_contract(FunctionTool(search), contract())
-    with pytest.raises(DefinitionError, match="nothing takes 'gone'"):
+    with pytest.raises(DefinitionError, match="the function does not take 'gone'"):
         bind_contract(bound, contract(reads=(SEEN, ToolStateRead("gone"))))
 
 
@@ -290,5 +292,5 @@ def test_a_class_that_runs_itself_is_refused():
         def check(self, arguments): ...
 
     for kind in (Runs, Checks):
-        with pytest.raises(DefinitionError, match="runs itself"):
+        with pytest.raises(DefinitionError, match="overrides bind"):
             bind_contract(kind("here"), contract())

@@ -3,7 +3,7 @@ from satchel.errors import ToolError
 
 
 def test_it_names_the_tool_and_the_key_in_its_text_and_beside():
-    problem = ContractError("search", "limit", "the host's value for 'limit' is refused")
+    problem = ContractError("search", "limit", "the configured value of 'limit' is invalid")
     assert isinstance(problem, ToolError)
     assert (problem.tool, problem.key) == ("search", "limit")
-    assert str(problem) == problem.message == "search: the host's value for 'limit' is refused"
+    assert str(problem) == problem.message == "search: the configured value of 'limit' is invalid"

@@ -28,13 +28,13 @@ def test_they_never_change(make):
 def test_two_of_one_tool_are_refused_but_the_same_twice_is_one(make):
     contract = make()
     assert len(Contracts([contract, contract])) == 1
-    with pytest.raises(ConflictError, match="two contracts of the tool 'search'"):
+    with pytest.raises(ConflictError, match="two contracts for the tool 'search'"):
         Contracts([contract, make()])
 
 
 @pytest.mark.parametrize("thing", [None, "search", {"name": "search"}])
 def test_what_is_no_contract_is_refused(thing):
-    with pytest.raises(DefinitionError, match="is no ToolContract"):
+    with pytest.raises(DefinitionError, match="is not a ToolContract"):
         Contracts([thing])
 
 

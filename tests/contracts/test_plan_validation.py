@@ -289,7 +289,7 @@ PROBLEMS = [
     (raising(RecursionError("deep")), "RecursionError: deep"),
     (raising(MuteError()), "MuteError: an error that cannot be written"),
     (lambda *args: Vague(), "ValueError: the truth value of an array is ambiguous"),
-    (lambda *args: later(), "TypeError: it must answer at once, with a value"),
+    (lambda *args: later(), "TypeError: it must return a value, not an awaitable or a generator"),
     (lambda *args: sys.exit("secret"), "SystemExit: secret"),
     (dict, "TypeError: dict expected at most 1 argument, got 3"),
 ]
@@ -322,11 +322,11 @@ NO_ANSWER = "TypeError: a corrector returns (call, True), (call, False) or DROP_
         (lambda call, *rest: (call, Vague()), NO_ANSWER),
         (
             lambda call, *rest: (call.arguments, True),
-            "TypeError: a corrector returns the call of the same tool",
+            "TypeError: a corrector must return a call of the same tool",
         ),
         (
             lambda call, *rest: (replace(call, name="rm"), True),
-            "TypeError: a corrector returns the call of the same tool",
+            "TypeError: a corrector must return a call of the same tool",
         ),
         (
             lambda call, *rest: (replace(call, arguments="{"), True),
@@ -336,7 +336,10 @@ NO_ANSWER = "TypeError: a corrector returns (call, True), (call, False) or DROP_
             lambda call, *rest: (with_(call, lock=threading.Lock()), True),
             "TypeError: cannot pickle '_thread.lock' object",
         ),
-        (lambda *args: later(), "TypeError: it must answer at once, with a value"),
+        (
+            lambda *args: later(),
+            "TypeError: it must return a value, not an awaitable or a generator",
+        ),
     ],
 )
 def test_a_corrector_that_raises_or_answers_nonsense_rejects_its_call_with_its_id(
@@ -421,7 +424,7 @@ def test_a_call_that_does_not_fit_is_rejected_before_any_rule(make, rule, call):
     found = judged(
         make(rule("a", raising(AssertionError()))),
         call(),
-        misfit=lambda call: ("odd", "It is odd."),
+        find_mismatch=lambda call: ("odd", "It is odd."),
     )
     (verdict,) = found.rejected
     assert (verdict.code, verdict.message, verdict.ids) == ("odd", "It is odd.", ())
@@ -431,7 +434,7 @@ def test_a_correction_that_does_not_fit_is_rejected_and_names_the_rule(make, rul
     def misfit(call):
         return ("odd", "It is odd.") if call.arguments else None
 
-    (verdict,) = judged(make(rule("a", has("a"), sets("a"))), call(), misfit=misfit).rejected
+    (verdict,) = judged(make(rule("a", has("a"), sets("a"))), call(), find_mismatch=misfit).rejected
     assert (verdict.code, verdict.message, verdict.ids) == ("odd", "It is odd.", ("a",))
 
 
@@ -482,7 +485,7 @@ def test_a_normalizer_that_raises_rejects_the_calls_of_its_tool_alone(make, call
     found = judged(contract, call(), call("free"))
     assert found.plan == (call("free"),)
     (verdict,) = found.rejected
-    assert verdict.message == "search: the host's value for 'limit' is refused"
+    assert verdict.message == "search: the configured value of 'limit' is invalid"
     assert verdict.problem.startswith("ValueError: invalid literal")
     assert verdict.code == "rejected"
 

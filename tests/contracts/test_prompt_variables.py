@@ -16,7 +16,7 @@ from satchel.contracts import (
 from satchel.contracts.prompt_variables import as_prompt_text, keys_of
 from satchel.text import has_hidden
 
-UNFIT = "(a value that JSON cannot carry)"
+UNFIT = "(a value that cannot be written as JSON)"
 
 
 def contract(name, **variables):

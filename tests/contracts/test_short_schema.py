@@ -200,7 +200,7 @@ def test_a_default_is_of_its_own_type(text):
 
 
 def test_a_default_that_does_not_fit_is_told_with_the_type():
-    with pytest.raises(DefinitionError, match="the default 'five' is no int"):
+    with pytest.raises(DefinitionError, match="the default 'five' is not of type int"):
         read("int = 'five' - how many")
 
 
@@ -211,15 +211,17 @@ def test_a_type_that_is_nearly_right_is_guessed():
 
 
 def test_the_name_of_a_field_is_text():
-    with pytest.raises(DefinitionError, match="the name of its field 1 is not text"):
+    with pytest.raises(DefinitionError, match="the name of its field 1 is not a string"):
         read_short_form({1: "str"}, "here")
 
 
 @pytest.mark.parametrize("told", [None, 3, {"type": "string"}, ["str"], b"str"])
 def test_every_field_is_text(told):
-    with pytest.raises(DefinitionError, match=r"here: its field 'query' is .*, not text") as caught:
+    with pytest.raises(
+        DefinitionError, match=r"here: its field 'query' is .*, not a string"
+    ) as caught:
         read_short_form({"many": "int", "query": told}, "here")
-    assert "give every field as text" in caught.value.fix
+    assert "write every field as a string" in caught.value.fix
 
 
 _WORDS = ["str", "int", "bool", "list", "dict", "None", "Any", "Literal", "Optional", "Union"]

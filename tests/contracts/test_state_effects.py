@@ -79,7 +79,7 @@ def test_what_a_result_tells_the_host_apart_counts_alone():
     result = ToolResult(structured={"found": 1}, metadata={"effects": {"found": 2}})
     assert effects_of(contract(FOUND), result, {}) == {"found": 2}
     typo = ToolResult(metadata={"effects": {"fuond": 2}})
-    with pytest.raises(ContractError, match=r"no effect 'fuond'; did it mean 'found'\?") as caught:
+    with pytest.raises(ContractError, match=r"no effect 'fuond'; did you mean 'found'\?") as caught:
         effects_of(contract(FOUND), typo, {})
     assert caught.value.key == "fuond"
     nonsense = ToolResult(structured={"found": 1}, metadata={"effects": "nonsense"})
@@ -137,8 +137,8 @@ def test_a_value_joins_what_is_there_and_leaves_the_old_value_alone(merge, befor
         ("append", "", 1, "the state holds a value of type str, not a list"),
         ("merge_dict", [], {"a": 1}, "the state holds a value of type list, not a dict"),
         ("merge_dict", 0, {"a": 1}, "the state holds a value of type int, not a dict"),
-        ("merge_dict", {"a": 1}, [1], "the tool gave a value of type list, not a dict"),
-        ("merge_dict", {"a": 1}, None, "the tool gave a value of type NoneType, not a dict"),
+        ("merge_dict", {"a": 1}, [1], "the tool returned a value of type list, not a dict"),
+        ("merge_dict", {"a": 1}, None, "the tool returned a value of type NoneType, not a dict"),
     ],
 )
 def test_what_cannot_be_merged_is_an_error_and_writes_nothing_of_the_call(

@@ -149,7 +149,7 @@ def test_a_schema_that_holds_itself_has_its_properties_at_its_top(schema):
     contract.validator.check("search", {"name": "a", "folders": [{"name": "b"}]})
     with pytest.raises(ArgumentError):
         contract.validator.check("search", {"name": "a", "folders": [{}]})
-    with pytest.raises(DefinitionError, match="'folders' is an argument too"):
+    with pytest.raises(DefinitionError, match="'folders' is also an argument"):
         ToolContract(
             name="search",
             schema=schema,
@@ -237,7 +237,7 @@ def test_parts_may_come_as_lists_as_generators_or_alone():
 @pytest.mark.parametrize("part", ["invariants", "config_params", "state_reads", "state_effects"])
 @pytest.mark.parametrize("given_", [None, "text", 3, ["text"], [object()], {"key": "value"}])
 def test_parts_of_another_kind_are_refused(part, given_):
-    with pytest.raises(DefinitionError, match=" is no Tool"):
+    with pytest.raises(DefinitionError, match=" is not a Tool"):
         ToolContract(name="search", schema={}, description="Search.", **{part: given_})
 
 
@@ -300,7 +300,7 @@ def test_a_model_cannot_set_it_where_the_schema_takes_anything():
 @pytest.mark.parametrize("part", [{"config_params": ToolConfigParam("query")}])
 @pytest.mark.parametrize("schema", [{"query": "str"}, {"properties": {"query": True}}])
 def test_a_schema_that_lets_the_model_set_it_is_refused(schema, part):
-    with pytest.raises(DefinitionError, match="'query' is an argument too"):
+    with pytest.raises(DefinitionError, match="'query' is also an argument"):
         ToolContract(name="search", schema=schema, description="Search.", **part)
 
 

@@ -56,7 +56,7 @@ def test_a_default_makes_a_field_optional_unless_it_says_otherwise():
     assert field.required
 
 
-def test_everything_that_is_wrong_is_told_at_once_with_its_line_and_the_nearest_word():
+def test_everything_that_is_wrong_is_reported_at_once_with_its_line_and_the_nearest_word():
     reading = read(
         "config:\n"
         "  a: {type: intger}\n"

@@ -43,7 +43,7 @@ def bare(): ...
     )
 
 
-def test_what_the_decorator_is_told_literally_wins():
+def test_what_the_decorator_says_literally_wins():
     source = """
 @tool(name="get_weather", description="One\\nline.", group="maps", state=["key"], **more)
 def forecast():

@@ -31,10 +31,10 @@ def test_good_ones_and_those_that_are_computed_pass(options):
     assert found(options) == ()
 
 
-def test_a_name_that_is_no_parameter_is_told_with_the_near_one():
+def test_a_name_that_is_no_parameter_is_reported_with_the_near_one():
     (problem,) = found("examples=[{'cty': 'Oslo'}]")
     assert problem.message == (
-        "tool 'forecast': an example names 'cty', which is no parameter; did you mean city?"
+        "tool 'forecast': an example names 'cty', which is not a parameter; did you mean city?"
     )
     assert problem.where.line == 4
     assert problem.severity is Severity.INFO
@@ -42,18 +42,18 @@ def test_a_name_that_is_no_parameter_is_told_with_the_near_one():
 
 
 @pytest.mark.parametrize("state", ["['days']", "'days'", "('days',)"])
-def test_a_name_that_configuration_fills_in_is_told(state):
+def test_a_name_that_configuration_fills_in_is_reported(state):
     (problem,) = found(f"state={state}, examples=[{{'city': 'Oslo', 'days': 1}}]")
     assert "which configuration fills in" in problem.message
 
 
 @pytest.mark.parametrize("given", ["'city'", "{'city': 1}", "['Oslo']", "5"])
-def test_what_is_no_list_of_mappings_is_told(given):
+def test_what_is_no_list_of_mappings_is_reported(given):
     (problem,) = found(f"examples={given}")
     assert problem.code == "tool-example-unfit"
 
 
-def test_one_fault_is_told_once():
+def test_one_fault_is_reported_once():
     assert len(found("examples=[{'town': 1}, {'town': 2}]")) == 1
 
 

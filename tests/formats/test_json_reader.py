@@ -116,10 +116,10 @@ def test_what_is_not_json_is_refused(text):
         ('{\n\n"a" 1}', 3, "expected :"),
         ("[1\n2]", 2, "expected , or ]"),
         ("[\n:]", 2, "expected a value"),
-        ("{}\n\n1", 3, "something stands below the end of the value"),
+        ("{}\n\n1", 3, "there is more text after the end of the value"),
     ],
 )
-def test_a_fault_is_told_with_its_line(text, line, message):
+def test_a_fault_is_reported_with_its_line(text, line, message):
     assert fault(text) == (line, message)
 
 
@@ -147,7 +147,7 @@ def test_each_key_has_its_line():
 def test_a_key_that_is_given_twice_is_known_and_the_last_counts():
     document = read('{"a": 1, "b": {"c": 1, "\\u0063": 2}, "a": 3}').value
     assert document.value == {"a": 3.0, "b": {"c": 2.0}}
-    assert document.twice == (("b", "c"), ("a",))
+    assert document.duplicates == (("b", "c"), ("a",))
 
 
 def test_half_a_character_becomes_the_sign_for_what_cannot_be_shown():
@@ -180,7 +180,7 @@ def test_kinds_are_named_as_people_call_them():
     assert kinds == ["null", "true or false", "a number", "text", "a list", "an object"]
 
 
-def test_a_mend_names_the_limit():
+def test_a_fix_names_the_limit():
     for text, limits in (("[[1]]", {"json_depth": 1}), (b" " * 3000, {"json_file": 2048})):
         (problem,) = read(text, **limits).diagnostics
         assert next(iter(limits)) in problem.fix

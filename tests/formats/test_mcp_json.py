@@ -75,7 +75,7 @@ def test_7_2_1_every_field_of_every_kind_of_server_is_read():
     )
 
 
-def test_a_server_is_a_value_that_nobody_can_change():
+def test_a_server_is_immutable():
     (server,) = servers(a={**GOOD, "env": {"A": "1"}}).value
     with pytest.raises(TypeError):
         server.env["A"] = "2"
@@ -342,7 +342,7 @@ def test_7_2_1_a_header_twice_in_other_letters_makes_a_server_invalid():
     assert not is_valid({**REMOTE, "headers": {"X-Tenant": "a", "x-tenant": "b"}})
 
 
-def test_7_2_2_everything_that_is_wrong_with_a_server_is_told_with_its_line():
+def test_7_2_2_everything_that_is_wrong_with_a_server_is_reported_with_its_line():
     reading = servers(bad={"type": "stdio", "command": "a b", "cwd": "x", "url": "u"})
     assert [item.where.line for item in reading.diagnostics] == [6, 7, 8]
     assert all("'bad'" in item.message for item in reading.diagnostics)

@@ -109,7 +109,7 @@ def test_5_2_an_unknown_field_is_given_no_meaning():
     assert read(same).value == read(minimal()).value
 
 
-def test_5_2_a_typo_is_told_with_what_was_meant():
+def test_5_2_a_typo_is_reported_with_what_was_meant():
     (item,) = read(minimal(descripton="x")).diagnostics
     assert (item.code, item.fix) == ("plugin-field-unknown", 'Write "description".')
 
@@ -127,7 +127,7 @@ def test_5_2_a_field_of_the_wrong_type_is_fatal(field, value):
     assert faults(minimal(**{field: value})) == [("plugin-field-type", 4)]
 
 
-def test_5_2_all_problems_are_told_at_once():
+def test_5_2_all_problems_are_reported_at_once():
     data = {"name": "No", "version": 1, "author": {"x": 1}, "extensions": 0, "surprise": 1}
     assert faults(data) == [
         ("plugin-field-missing", 1),
@@ -265,7 +265,7 @@ def test_8_1_extensions_that_are_no_object_are_reported_and_ignored(value):
 @pytest.mark.parametrize(
     "data", [{}, {"a": [1, {"b": None}]}, {"skills": "../../etc"}, {"name": 1, "": {}}]
 )
-def test_8_1_what_a_stranger_namespace_holds_is_not_validated(data):
+def test_8_1_what_another_namespace_holds_is_not_validated(data):
     assert told(minimal(extensions={"com.example.client": data})) == []
 
 
@@ -291,7 +291,7 @@ def test_a_key_that_is_given_twice_is_fatal_as_two_clients_could_read_two_plugin
     assert faults(text) == [("plugin-json-invalid", 3)]
 
 
-def test_data_of_another_client_that_is_given_twice_is_only_told():
+def test_data_of_another_client_that_is_given_twice_is_only_reported():
     text = (
         f'{{"$schema": "{SCHEMA}", "name": "demo",\n"extensions": {{"a.b": {{}},\n"a.b": {{}}}}}}'
     )

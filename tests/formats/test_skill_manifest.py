@@ -306,8 +306,8 @@ def test_a_skill_that_names_no_groups_switches_on_none(line):
 def test_a_field_beyond_the_format_is_reported_as_one_that_is_heeded(key):
     (found,) = with_field(f"{key}: true").diagnostics
     assert (found.severity, found.code) == (Severity.INFO, "skill-field-unknown")
-    assert "goes by it all the same" in found.message
-    assert "Leave it" in found.fix
+    assert "uses it nevertheless" in found.message
+    assert "Keep it" in found.fix
 
 
 @given(st.lists(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), max_size=5))
@@ -323,7 +323,7 @@ def test_a_skill_without_instructions_loads_with_a_warning(codes):
     assert codes(reading) == ["skill-body-empty"]
 
 
-def test_every_problem_is_told_at_once_in_the_order_of_the_file(codes):
+def test_every_problem_is_reported_at_once_in_the_order_of_the_file(codes):
     reading = read("name: ..\ndescription: []\nlicense: {}\nodd: x", body="")
     assert reading.value is None
     assert codes(reading) == [
@@ -437,7 +437,7 @@ def test_a_skill_of_a_server_asks_for_no_tools():
     assert "metadata" not in with_field("allowed-tools: Read").value.without_leave.fields
 
 
-def test_nobody_can_change_the_fields_at_any_depth():
+def test_the_fields_are_immutable_at_any_depth():
     skill = with_field("metadata: {a: {b: [c]}}").value
     for fields in (skill.fields, skill.fields["metadata"], skill.metadata, skill.metadata["a"]):
         with pytest.raises(TypeError):

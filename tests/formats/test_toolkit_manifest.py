@@ -155,7 +155,7 @@ def test_a_value_that_wants_quotes_is_read_as_if_it_had_them():
     assert places(reading) == [("yaml-repaired", 2), ("yaml-repaired", 3)]
 
 
-def test_a_field_that_nobody_reads_is_reported_and_a_typo_is_recognised():
+def test_an_unknown_field_is_reported_and_a_typo_is_recognised():
     reading = read("name: maps\nverison: 1\nodd: x\ngroups:\n  a:\n    tool: [x]\n    config: y\n")
     assert reading.value
     assert places(reading) == [("plugin-field-unknown", line) for line in (2, 3, 6, 7)]
@@ -170,7 +170,7 @@ def test_a_field_of_a_later_version_says_so():
     assert "not read by this version" in reading.diagnostics[0].message
 
 
-def test_every_problem_is_told_at_once():
+def test_every_problem_is_reported_at_once():
     reading = read("nmae: maps\nactive: maybe\nskills: /x\ngroups:\n  a: [b]\n")
     assert [line for _, line in places(reading)] == [None, 1, 2, 3, 5]
 
@@ -246,9 +246,9 @@ def test_an_extension_has_the_name_of_its_plugin_and_no_say_in_what_that_tells()
     assert places(reading) == [("plugin-field-unknown", line) for line in (1, 2, 3, 4, 5)]
 
 
-def test_an_extension_is_told_where_its_version_belongs():
+def test_a_version_in_an_extension_is_reported():
     reading = read_plugin(b"version: 2\nskills: x\n", "demo", "x", Limits(), extends="demo")
-    assert ["plugin.json tells it" in item.message for item in reading.diagnostics] == [True, False]
+    assert ["plugin.json has it" in item.message for item in reading.diagnostics] == [True, False]
 
 
 def test_an_extension_may_say_nothing():
@@ -276,7 +276,7 @@ def test_another_word_for_it_is_refused():
     assert places(read("name: maps\nisolation: thread\n")) == [("plugin-field-type", 2)]
 
 
-def test_whoever_lists_no_tools_wants_none():
+def test_an_empty_list_serves_no_tools():
     reading = read("name: maps\ntools: []\n")
     assert reading.diagnostics == ()
     assert (reading.value.modules, reading.value.chosen) == (("",), ())
@@ -315,13 +315,13 @@ def test_dependencies_are_a_list_and_no_text_that_is_taken_apart(value):
     assert places(read(text)) == [("plugin-field-type", 3)]
 
 
-def test_dependencies_that_nobody_installs_are_told():
+def test_dependencies_without_isolation_are_reported():
     reading = read("name: maps\ndependencies: [httpx]\n")
     assert [(d.code, d.where.line) for d in reading.diagnostics] == [("plugin-field-unknown", 2)]
     assert reading.value.dependencies == ("httpx",)
 
 
-def test_a_group_that_requires_what_is_not_declared_is_told_what_was_meant():
+def test_a_group_that_requires_what_is_not_declared_is_reported_with_the_near_name():
     text = "name: maps\nconfig: {api_key: {}}\ngroups:\n  g:\n    requires: [API_KEY, apikey]\n"
     (problem,) = read(text).diagnostics
     assert (problem.code, problem.severity, problem.where.line, problem.fix) == (

@@ -97,7 +97,7 @@ def test_traps_are_refused_with_their_line_by_either_parser(text, expected, monk
     assert all(item.fix for item in with_libyaml.diagnostics)
 
 
-def test_several_refusals_are_told_at_once():
+def test_several_refusals_are_reported_at_once():
     reading = read("a: &x b\nc: !t d\n'<<': e\nc: f\n")
     assert places(reading) == [("yaml-unsafe", 1), ("yaml-unsafe", 2), ("yaml-duplicate-key", 4)]
 

@@ -40,7 +40,7 @@ def test_indented_lines_below_are_folded_in_and_later_lines_keep_their_numbers(l
     assert reading.value.lines[("odd",)] == 6
 
 
-def test_every_repair_is_told_on_its_own_line(limits):
+def test_every_repair_is_reported_on_its_own_line(limits):
     reading = read("name: a: b\n# note\ndescription: c: d\n", limits)
     assert [item.where.line for item in reading.diagnostics] == [2, 4]
 
@@ -57,7 +57,7 @@ def test_every_repair_is_told_on_its_own_line(limits):
         ("description: a\x07b: c\n", 2),
     ],
 )
-def test_what_quotes_cannot_mend_is_reported_as_it_was_found(text, line, limits, codes):
+def test_what_quotes_cannot_fix_is_reported_as_it_was_found(text, line, limits, codes):
     reading = read(text, limits)
     assert reading.value is None
     assert codes(reading) == ["yaml-invalid"]

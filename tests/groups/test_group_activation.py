@@ -220,3 +220,14 @@ def test_tools_seen_before_keep_their_order_and_new_ones_follow(catalog, seen):
 def test_an_order_that_stayed_as_it_was_is_the_very_same():
     seen = ("b", "a")
     assert stable_order(("b", "a"), seen) is seen
+
+
+def test_whether_a_group_is_active_is_a_boolean(catalog):
+    missing = replace(catalog.groups["web"], missing=("key",))
+    assert Activation().covers(missing) is False
+
+
+def test_a_view_is_compared_and_shown_without_its_index(catalog):
+    view = view_of(catalog, Activation())
+    assert hash(view) == hash(view_of(catalog, Activation()))
+    assert "by_name" not in repr(view)

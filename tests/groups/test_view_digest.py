@@ -71,7 +71,7 @@ def edited(catalog, kind, name, **parts):
 
 def test_a_sight_names_the_tools_skills_and_groups_of_a_view_but_not_basic(runnable):
     sight = seen(with_skills(runnable, skill()), "web", own=["load_skill"])
-    assert set(sight.things) == {
+    assert set(sight.entries) == {
         ("tool", "load_skill"),
         ("tool", "say"),
         ("tool", "fetch"),
@@ -84,7 +84,7 @@ def test_a_sight_names_the_tools_skills_and_groups_of_a_view_but_not_basic(runna
 
 def test_what_cannot_be_called_and_what_is_not_for_the_model_is_out_of_sight(catalog):
     hidden = skill(fields={"disable-model-invocation": "true"})
-    assert {kind for kind, _ in seen(with_skills(catalog, hidden)).things} == {"group"}
+    assert {kind for kind, _ in seen(with_skills(catalog, hidden)).entries} == {"group"}
 
 
 def test_before_the_first_sight_nothing_changed(runnable):
@@ -177,7 +177,7 @@ def test_the_sessions_own_tools_come_and_go_too(runnable):
 
 
 def test_a_tool_of_a_view_hides_that_of_the_session(runnable):
-    assert seen(runnable, own=["say"]).things["tool", "say"].source == "demo"
+    assert seen(runnable, own=["say"]).entries["tool", "say"].source == "demo"
 
 
 CHOICES = st.sets(st.sampled_from(["maps", "web"]))
@@ -191,10 +191,10 @@ def test_the_changes_lead_from_one_sight_to_the_other_in_the_order_of_kinds_and_
     changes = changes_between(before, after)
     keys = [(change.kind, change.name) for change in changes]
     assert keys == sorted(set(keys))
-    there = set(before.things)
+    there = set(before.entries)
     for change in changes:
         (there.discard if change.event is Event.REMOVED else there.add)((change.kind, change.name))
-    assert there == set(after.things)
+    assert there == set(after.entries)
 
 
 def test_a_skill_behind_one_that_is_hidden_from_the_model_is_no_news(tmp_path, write_skill):

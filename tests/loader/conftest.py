@@ -7,7 +7,7 @@ import pytest
 
 from satchel.catalog import HOST, PluginContribution
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
-from satchel.loader.scan_cache import Pass, ScanCache
+from satchel.loader.scan_cache import PassInputs, ScanCache
 from satchel.settings import Settings
 from satchel.sources import Precedence
 
@@ -16,7 +16,7 @@ from satchel.sources import Precedence
 def given(tmp_path):
     """Return a pass over no sources, with other parts by keyword."""
 
-    def given(before: ScanCache | None = None, **parts: Any) -> Pass:
+    def given(before: ScanCache | None = None, **parts: Any) -> PassInputs:
         host = PluginContribution(
             name=HOST,
             source=HOST,
@@ -27,19 +27,19 @@ def given(tmp_path):
             digest="",
         )
         wanted = LoaderConfig(
-            places=(),
+            roots=(),
             entry_points=frozenset(),
             host=host,
             run_code=True,
             settings=Settings(config_folder=str(tmp_path / "c")),
         )
-        names = {"run_code", "config", "places", "entry_points", "settings", "workers"}
+        names = {"run_code", "plugin_values", "roots", "entry_points", "settings", "workers"}
         of_wanted = {key: parts.pop(key) for key in names & parts.keys()}
-        choices = {"choices": parts.pop("choices")} if "choices" in parts else {}
-        return Pass(
-            wanted=replace(wanted, **of_wanted),
-            asked=ReconcileOptions(**parts),
-            before=before or ScanCache(),
+        choices = {"selection": parts.pop("selection")} if "selection" in parts else {}
+        return PassInputs(
+            config=replace(wanted, **of_wanted),
+            options=ReconcileOptions(**parts),
+            cache=before or ScanCache(),
             **choices,
         )
 

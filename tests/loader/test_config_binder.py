@@ -42,7 +42,7 @@ UNIT = unit_of(supply())
 def test_a_good_version_is_served_and_remembered(given):
     good = supply()
     bound = bind(given(), [good])
-    assert bound.fitted[UNIT].supply is good
+    assert bound.plugins[UNIT].contribution is good
     assert (bound.last_good, bound.served_instead) == ({UNIT: good}, {})
 
 
@@ -51,7 +51,7 @@ def test_a_broken_version_leaves_the_last_good_one_in_place(given, state):
     good, broken = supply(), supply(state, "2")
     before = ScanCache(bound=bind(given(), [good]))
     bound = bind(given(before), [broken])
-    assert bound.fitted[UNIT].supply.digest == "2"
+    assert bound.plugins[UNIT].contribution.digest == "2"
     assert bound.last_good[UNIT] is good
     assert bound.served_instead[UNIT].digest == "1"
     again = bind(given(ScanCache(bound=bound)), [broken])
@@ -67,16 +67,16 @@ def test_what_must_not_be_used_ends_its_last_good_version(given, state):
 
 def test_the_last_good_version_gets_the_configuration_of_now(given):
     good = supply(Status.OK, "1", tool(needs_key, "api_key"))
-    before = ScanCache(bound=bind(given(config={"demo": {"api_key": "old"}}), [good]))
-    now = given(before, config={"demo": {"api_key": "new"}})
+    before = ScanCache(bound=bind(given(plugin_values={"demo": {"api_key": "old"}}), [good]))
+    now = given(before, plugin_values={"demo": {"api_key": "new"}})
     served = bind(now, [supply(Status.FAILED, "2")]).served_instead[UNIT]
     assert served.tools[0].tool.injected == {"api_key": "new"}
 
 
 def test_the_file_of_a_configuration_is_stamped_only_where_it_is_needed(given, tmp_path):
     plain, configured = supply(), supply(Status.OK, "1", tool(needs_key, "api_key"))
-    assert bind(given(), [plain]).fitted[UNIT].config_stamps == ()
-    ((path, stamp),) = bind(given(), [configured]).fitted[UNIT].config_stamps
+    assert bind(given(), [plain]).plugins[UNIT].config_stamps == ()
+    ((path, stamp),) = bind(given(), [configured]).plugins[UNIT].config_stamps
     assert (path, stamp) == (str(tmp_path / "c" / "plugins" / "demo.env"), Stamp.at(path))
 
 
@@ -90,16 +90,16 @@ def test_a_disabled_tool_needs_no_values(given):
             return off if (kind, name) == ("tool", "needs_key") else None
 
     configured = supply(Status.OK, "1", tool(needs_key, "api_key"))
-    served = bind(given(choices=Off()), [configured]).fitted[UNIT].supply
+    served = bind(given(selection=Off()), [configured]).plugins[UNIT].contribution
     assert [(item.name, item.tool) for item in served.tools] == [("needs_key", None)]
     assert served.diagnostics == ()
 
 
 def test_two_results_are_joined():
-    one = Bound(fitted={"a": 1}, last_good={"a": 2}, served_instead={"a": 3})
-    two = Bound(fitted={"b": 4}, last_good={"b": 5}, served_instead={"b": 6})
-    assert one.joined(two) == Bound(
-        fitted={"a": 1, "b": 4}, last_good={"a": 2, "b": 5}, served_instead={"a": 3, "b": 6}
+    one = Bound(plugins={"a": 1}, last_good={"a": 2}, served_instead={"a": 3})
+    two = Bound(plugins={"b": 4}, last_good={"b": 5}, served_instead={"b": 6})
+    assert one | two == Bound(
+        plugins={"a": 1, "b": 4}, last_good={"a": 2, "b": 5}, served_instead={"a": 3, "b": 6}
     )
 
 

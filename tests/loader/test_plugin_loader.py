@@ -75,14 +75,14 @@ def scan(tmp_path):
 
 
 def only(imported: Imported):
-    (supply,) = [item for item in imported.supplies.values() if item.name != "host"]
+    (supply,) = [item for item in imported.contributions.values() if item.name != "host"]
     return supply
 
 
 def states(imported: Imported):
     return {
         os.path.basename(os.path.dirname(item.path)): item.state
-        for item in imported.supplies.values()
+        for item in imported.contributions.values()
         if item.name != "host"
     }
 
@@ -135,7 +135,7 @@ def test_a_disabled_plugin_is_not_imported_and_takes_no_name(
         def disabled(self, kind, name, texts=()):
             return off if any("near" in text for text in texts) else None
 
-    found = import_plugins(given(choices=Off()), scan("near", "far"))
+    found = import_plugins(given(selection=Off()), scan("near", "far"))
     assert states(found) == {"near": Status.DISABLED, "far": Status.OK}
     assert importer.names == ["far/demo"]
 
@@ -207,7 +207,7 @@ def test_what_is_broken_and_young_settles_without_an_import(given, importer, wri
     now = time.time()
     os.utime(os.path.join(folder, "tools.py"), (now, now))
     found = scan("near")
-    assert only(import_plugins(given(patient=True), found)).state is Status.SETTLING
+    assert only(import_plugins(given(debounce=True), found)).state is Status.SETTLING
     assert only(import_plugins(given(), found)).state is Status.FAILED
 
 
@@ -215,13 +215,13 @@ def test_a_slow_import_goes_on_aside_and_is_taken_over_once(given, importer, wri
     write("near")
     importer.gate.clear()
     found = scan("near")
-    first = import_plugins(given(aside=True), found)
-    assert (only(first).state, len(first.loading)) == (Status.SETTLING, 1)
-    second = import_plugins(given(after(first, found), aside=True), found)
+    first = import_plugins(given(in_background=True), found)
+    assert (only(first).state, len(first.pending)) == (Status.SETTLING, 1)
+    second = import_plugins(given(after(first, found), in_background=True), found)
     assert only(second).state is Status.SETTLING
     importer.gate.set()
     third = import_plugins(given(after(second, found)), found)
-    assert (only(third).state, third.loading) == (Status.OK, {})
+    assert (only(third).state, third.pending) == (Status.OK, {})
     assert len(importer.imported) == 1
 
 
@@ -229,10 +229,10 @@ def test_an_edit_during_a_slow_import_begins_another(given, importer, write, sca
     write("near")
     importer.gate.clear()
     found = scan("near")
-    first = import_plugins(given(aside=True), found)
+    first = import_plugins(given(in_background=True), found)
     write("near", source="X = 2\n")
     edited = scan("near")
-    second = import_plugins(given(after(first, found), aside=True), edited)
+    second = import_plugins(given(after(first, found), in_background=True), edited)
     assert only(second).state is Status.SETTLING
     importer.gate.set()
     third = import_plugins(given(after(second, edited)), edited)
@@ -295,7 +295,7 @@ def test_the_fix_of_one_that_is_not_enabled_names_it_without_doubt(given, packag
     alone = import_plugins(given(), installed(package()))
     assert only(alone).diagnostics[0].fix == "--entry-points acme"
     two = installed(package(), package(owner="other"), package("else", "else"))
-    fixes = {item.diagnostics[0].fix for item in import_plugins(given(), two).supplies.values()
+    fixes = {item.diagnostics[0].fix for item in import_plugins(given(), two).contributions.values()
              if item.name != "host"}  # fmt: skip
     assert fixes == {f"--entry-points {name}" for name in ("acme-tools", "other", "else")}
 
@@ -303,13 +303,15 @@ def test_the_fix_of_one_that_is_not_enabled_names_it_without_doubt(given, packag
 def test_two_packages_that_offer_one_name_are_revoked_unless_only_one_is_enabled(given, packages):
     two = installed(package(), package(owner="other"))
     both = import_plugins(given(entry_points=ACME), two)
-    codes = {item.diagnostics[0].code for item in both.supplies.values() if item.name != "host"}
+    codes = {
+        item.diagnostics[0].code for item in both.contributions.values() if item.name != "host"
+    }
     assert codes == {"plugin-contested"}
     assert packages.imported == []
     before = after(both, two)
     one = import_plugins(given(before, entry_points=frozenset({"other"})), two)
     assert packages.imported == ["other"]
-    found = sorted(str(item.state) for item in one.supplies.values() if item.name != "host")
+    found = sorted(str(item.state) for item in one.contributions.values() if item.name != "host")
     assert found == ["disabled", "ok"]
 
 
@@ -318,20 +320,20 @@ def test_a_folder_comes_before_a_package_of_its_name(given, packages, write, sca
     there = installed(package(), folders=scan("near"))
     found = import_plugins(given(entry_points=ACME), there)
     assert packages.names == ["near/acme"]
-    assert sorted(item.code is None for item in found.supplies.values()) == [False, True, True]
+    assert sorted(item.code is None for item in found.contributions.values()) == [False, True, True]
 
 
 def test_a_package_is_imported_again_only_when_its_import_has_ended(given, packages):
     packages.gate.clear()
     old, new = installed(package()), installed(package(digest="2"))
-    first = import_plugins(given(aside=True, entry_points=ACME), old)
-    second = import_plugins(given(after(first, old), aside=True, entry_points=ACME), new)
+    first = import_plugins(given(in_background=True, entry_points=ACME), old)
+    second = import_plugins(given(after(first, old), in_background=True, entry_points=ACME), new)
     assert (only(second).state, len(packages.imported)) == (Status.SETTLING, 1)
-    (pending,) = second.loading.values()
+    (pending,) = second.pending.values()
     packages.gate.set()
     assert pending.work.is_done_within(10)
-    third = import_plugins(given(after(second, new), aside=True, entry_points=ACME), new)
-    assert (only(third).state, third.loading) == (Status.SETTLING, {})
+    third = import_plugins(given(after(second, new), in_background=True, entry_points=ACME), new)
+    assert (only(third).state, third.pending) == (Status.SETTLING, {})
     fourth = import_plugins(given(after(third, new), entry_points=ACME), new)
     assert (only(fourth).state, len(packages.imported)) == (Status.OK, 2)
 
@@ -340,7 +342,7 @@ def test_a_package_that_is_broken_and_young_settles(given, packages, write, scan
     write("near", "acme", "def (")
     ((part,),) = [item.findings.values() for item in scan("near").folders.values()]
     there = installed(replace(package(), part=part))
-    settling = import_plugins(given(patient=True, entry_points=ACME), there)
+    settling = import_plugins(given(debounce=True, entry_points=ACME), there)
     assert (only(settling).state, packages.imported) == (Status.SETTLING, [])
     assert only(import_plugins(given(entry_points=ACME), there)).state is Status.FAILED
 
@@ -360,8 +362,8 @@ def test_a_version_with_a_life_is_started_with_its_configuration(
 
     monkeypatch.setattr(plugin_loader, "started", start)
     values = {"demo": {"size": 3}}
-    import_plugins(given(config=values), scan("near"))
-    import_plugins(given(config=values, aside=True), scan("near"))
+    import_plugins(given(plugin_values=values), scan("near"))
+    import_plugins(given(plugin_values=values, in_background=True), scan("near"))
     assert seen == [({"size": 3}, True), ({"size": 3}, False)]
 
 

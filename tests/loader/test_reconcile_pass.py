@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from satchel.catalog import Catalog, Status
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.formats.open_plugin_manifest import PLUGIN_SCHEMAS
 from satchel.loader import ScanCache, reconcile, reconcile_pass
 from satchel.loader.loader_config import ReconcileOptions, unit_of
@@ -29,7 +30,7 @@ def run(given, tmp_path):
 
     def run(before=None, settle=60.0, **asked):
         settings = Settings(pace=WatchTimings(settle=settle))
-        wanted = given(run_code=False, places=places, settings=settings).wanted
+        wanted = given(run_code=False, roots=places, settings=settings).config
         return reconcile(wanted, *(before or (ScanCache(), Catalog())), ReconcileOptions(**asked))
 
     (tmp_path / "skills").mkdir()
@@ -79,10 +80,10 @@ def test_a_broken_edit_settles_before_it_counts(run, write_skill, tmp_path):
     write_skill(tmp_path / "skills", "pdf")
     first = run()
     folder = write_skill(tmp_path / "skills", "pdf", text="torn")
-    settling, catalog = run(first, patient=True)
+    settling, catalog = run(first, debounce=True)
     assert catalog is first[1]
-    assert settling.watched().unsettled == {str(folder)}
-    settled, catalog = run((settling, catalog), settle=0.0, patient=True)
+    assert settling.watch_targets().unsettled == {str(folder)}
+    settled, catalog = run((settling, catalog), settle=0.0, debounce=True)
     assert (catalog.skills["pdf"].state, settled.settling) == (Status.STALE, frozenset())
 
 
@@ -102,14 +103,14 @@ def test_while_an_open_plugin_settles_nothing_more_is_discovered_either(run, wri
     write_open("one")
     first = run()
     write_open("one", "two", text="{")
-    settling, catalog = run(first, patient=True)
+    settling, catalog = run(first, debounce=True)
     assert (list(catalog.skills), catalog.plugins["demo"].state) == (["one"], Status.OK)
-    assert settling.watched().unsettled
+    assert settling.watch_targets().unsettled
 
 
 def test_what_is_wrong_with_the_sources_is_in_the_catalog(given, tmp_path):
     there = tuple(search_root(tmp_path / str(holds), holds) for holds in RootKind)
-    wanted = given(places=there, entry_points=frozenset({"nothing-of-that-name"})).wanted
+    wanted = given(roots=there, entry_points=frozenset({"nothing-of-that-name"})).config
     _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
     codes = [item.code for item in catalog.source_diagnostics]
     assert codes == ["source-missing", "source-missing", "plugin-not-installed"]
@@ -119,7 +120,7 @@ def test_a_watch_observes_the_skills_of_plugins_that_are_served(run, write_open,
     write_open("one")
     now, _ = run()
     roots = {str(tmp_path / name) for name in ("skills", "plugins", "plugins/demo/skills")}
-    assert set(now.watched().roots) == roots
+    assert set(now.watch_targets().roots) == roots
 
 
 def test_what_the_user_disables_is_not_served(given, write_skill, tmp_path):
@@ -128,18 +129,18 @@ def test_what_the_user_disables_is_not_served(given, write_skill, tmp_path):
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "satchel.toml").write_text('disable = ["pdf"]\n')
     places = (search_root(tmp_path / "skills", RootKind.SKILLS),)
-    now, catalog = reconcile(
-        given(places=places).wanted, ScanCache(), Catalog(), ReconcileOptions()
-    )
+    now, catalog = reconcile(given(roots=places).config, ScanCache(), Catalog(), ReconcileOptions())
     assert [str(entry.state) for entry in catalog.all_skills] == ["disabled", "ok"]
-    assert str(tmp_path / "c" / "satchel.toml") in [path for path, _ in now.watched().installed]
+    assert str(tmp_path / "c" / "satchel.toml") in [
+        path for path, _ in now.watch_targets().installed
+    ]
 
 
 def test_a_package_that_is_not_installed_is_reported_with_its_near_misses(given, monkeypatch):
     scan = SimpleNamespace(findings=(package(),), diagnostics=(), stamps=(), awaited=())
     monkeypatch.setattr(reconcile_pass, "scan_distributions", lambda _folders, _before: scan)
     monkeypatch.setattr(reconcile_pass, "scan_packages", lambda *_: {})
-    wanted = given(run_code=False, entry_points=frozenset({"acme", "acmi", "zzz"})).wanted
+    wanted = given(run_code=False, entry_points=frozenset({"acme", "acmi", "zzz"})).config
     _, catalog = reconcile(wanted, ScanCache(), Catalog(), ReconcileOptions())
     assert [(item.where.path, item.fix) for item in catalog.source_diagnostics] == [
         ("entry point acmi", "did you mean acme?"),
@@ -153,9 +154,9 @@ def test_a_watch_observes_an_edited_package_only_while_it_is_used(tmp_path, stat
     supply = replace(read_package(found, (0,)), state=state)
     now = ScanCache(
         scan=Scan(packages={("acme-tools", "acme"): found}),
-        imported=Imported(supplies={unit_of(supply): supply}),
+        imported=Imported(contributions={unit_of(supply): supply}),
     )
-    assert now.watched().roots == ((str(tmp_path),) if state is Status.OK else ())
+    assert now.watch_targets().roots == ((str(tmp_path),) if state is Status.OK else ())
 
 
 def package():
@@ -170,3 +171,22 @@ def package():
         digest="1",
         files=(),
     )
+
+
+def test_a_package_is_known_by_its_normalized_distribution_name(given, monkeypatch):
+    installed = replace(package(), distribution="Acme_Tools")
+    scan = SimpleNamespace(findings=(installed,), diagnostics=(), stamps=(), awaited=())
+    monkeypatch.setattr(reconcile_pass, "scan_distributions", lambda _folders, _before: scan)
+    monkeypatch.setattr(reconcile_pass, "scan_packages", lambda *_: {})
+    names = frozenset({"acme-tools", "Acme_Tools", "acme", "all"})
+    config = given(run_code=False, entry_points=names).config
+    _, catalog = reconcile(config, ScanCache(), Catalog(), ReconcileOptions())
+    assert catalog.source_diagnostics == ()
+
+
+def test_two_paths_for_one_prompt_variable_are_reported_in_the_catalog(given, monkeypatch):
+    problem = make_diagnostic("prompt-variable-contested", Where("/x"), "has several sources")
+    monkeypatch.setattr(reconcile_pass, "contract_diagnostics", lambda *_: iter([problem]))
+    _, catalog = reconcile(given().config, ScanCache(), Catalog(), ReconcileOptions())
+    assert problem in catalog.source_diagnostics
+    assert catalog.generation == 1

@@ -232,7 +232,7 @@ def test_whoever_has_all_its_requests_open_takes_none_of_others(satchel, tokens,
 
 
 def test_whoever_asks_nothing_is_not_kept_waiting_for(satchel, monkeypatch):
-    monkeypatch.setattr(http_server, "_FIRST_WORDS", 0.05)
+    monkeypatch.setattr(http_server, "_IDLE_TIMEOUT", 0.05)
 
     async def ask():
         async with served(satchel) as url:
@@ -246,7 +246,7 @@ def test_whoever_asks_nothing_is_not_kept_waiting_for(satchel, monkeypatch):
 
 
 def test_whoever_asks_once_is_not_kept_waiting_for_either(satchel, monkeypatch):
-    monkeypatch.setattr(http_server, "_FIRST_WORDS", 0.5)
+    monkeypatch.setattr(http_server, "_IDLE_TIMEOUT", 0.5)
 
     async def ask():
         async with served(satchel) as url, asyncio.timeout(PATIENCE):
@@ -282,7 +282,7 @@ def test_a_stream_ends_with_the_token_that_opened_it(satchel, tokens, tmp_path, 
             satchel.register_tool(echo, name="newer")
             return await anext(kept)
 
-    monkeypatch.setattr(http_server, "_LOOKS_AGAIN", 0.01)
+    monkeypatch.setattr(http_server, "_CHECK_INTERVAL", 0.01)
     assert run(ask())
 
 
@@ -301,7 +301,7 @@ def test_nothing_is_told_once_the_token_is_gone_though_nobody_has_looked_yet(
                 async for _ in stream:
                     pytest.fail("it was told")
 
-    monkeypatch.setattr(http_server, "_LOOKS_AGAIN", PATIENCE * 10)
+    monkeypatch.setattr(http_server, "_CHECK_INTERVAL", PATIENCE * 10)
     run(asyncio.wait_for(ask(), PATIENCE))
 
 
@@ -328,7 +328,7 @@ def test_what_a_withdrawn_token_began_ends(satchel, tokens, era, tmp_path, monke
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
 
-    monkeypatch.setattr(http_server, "_LOOKS_AGAIN", 0.01)
+    monkeypatch.setattr(http_server, "_CHECK_INTERVAL", 0.01)
     run(asyncio.wait_for(ask(), PATIENCE))
 
 

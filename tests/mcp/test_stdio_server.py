@@ -146,7 +146,7 @@ def test_a_part_of_a_stream_that_cannot_be_told_is_left_to_its_result():
         yield BROKEN
 
     found = answers(serving(streaming), called("streaming", 1, token=1))
-    assert "broken character" in found[1]["content"][-1]["text"]
+    assert "invalid Unicode character" in found[1]["content"][-1]["text"]
 
 
 def test_what_goes_past_the_check_costs_only_itself():

@@ -116,11 +116,11 @@ def on_http(book):
 
 
 class Watched:
-    """A fleet, and a way to wait for what it tells."""
+    """A pool, and a way to wait for what it tells."""
 
     def __init__(self, limits):
         self.news = queue.SimpleQueue()
-        self.fleet = ServerPool(limits, lambda: self.news.put(None))
+        self.pool = ServerPool(limits, lambda: self.news.put(None))
 
     def until(self, what):
         """Return what is true at last, looking again after each piece of news."""
@@ -130,9 +130,9 @@ class Watched:
 
     def up(self, *servers, **options):
         """Add servers, and wait until each has listed its tools."""
-        members = [self.fleet.add(f"s{at}", item, **options) for at, item in enumerate(servers)]
-        self.until(lambda: all(member.offer.is_up for member in members))
-        return members[0] if len(members) == 1 else members
+        handles = [self.pool.add(f"s{at}", item, **options) for at, item in enumerate(servers)]
+        self.until(lambda: all(handle.snapshot.is_up for handle in handles))
+        return handles[0] if len(handles) == 1 else handles
 
 
 @pytest.fixture
@@ -145,4 +145,4 @@ def watched():
 
     yield make
     for item in made:
-        item.fleet.close()
+        item.pool.close()

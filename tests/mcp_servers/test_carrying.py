@@ -30,7 +30,7 @@ from satchel.mcp_servers import (
     server_transports,
     tool_lister,
 )
-from satchel.mcp_servers.call_outcome import decode_answer
+from satchel.mcp_servers.call_outcome import decode_response
 from satchel.mcp_servers.server_connection import connect
 from satchel.mcp_servers.tool_definitions import ToolDefinition, check_definition
 from satchel.settings import Limits
@@ -109,31 +109,31 @@ def test_tools_can_be_put_into_groups_that_there_are(app, plain):
 
 
 def test_what_is_no_server_or_no_good_name_is_refused(app, plain):
-    with pytest.raises(DefinitionError, match="no remote server"):
+    with pytest.raises(DefinitionError, match="not an MCP server"):
         app.register_mcp_server("https://example.org")
     with pytest.raises(DefinitionError, match="the name"):
         app.register_mcp_server(plain("echo"), name="no good")
-    with pytest.raises(DefinitionError, match="pin is"):
+    with pytest.raises(DefinitionError, match="pin must be"):
         app.register_mcp_server(plain("echo"), pin="of")
-    with pytest.raises(DefinitionError, match="by the names of its tools"):
+    with pytest.raises(DefinitionError, match="names of its tools"):
         app.register_mcp_server(plain("echo"), presets={"key": "x"})
     app.register_mcp_server(plain("echo"), name="box")
-    with pytest.raises(ConflictError, match="carried already"):
+    with pytest.raises(ConflictError, match="connected already"):
         app.register_mcp_server(plain("echo"), name="box")
-    with pytest.raises(ConflictError, match="runs nothing"):
+    with pytest.raises(ConflictError, match="runs no code"):
         Satchel(run_code=False).register_mcp_server(plain("echo"))
 
 
 @pytest.mark.parametrize(
     ("option", "why"),
     [
-        *(({"timeout": bad}, "timeout is") for bad in (-1, 0, "x", float("nan"), True)),
-        ({"timeout": float("inf")}, "timeout is"),
-        ({"pin": ["hold"]}, "pin is"),
-        ({"enable": 5}, "named by texts"),
-        ({"disable": [5]}, "named by texts"),
-        ({"presets": 3}, "by the names of its tools"),
-        ({"presets": ["a"]}, "by the names of its tools"),
+        *(({"timeout": bad}, "timeout must be") for bad in (-1, 0, "x", float("nan"), True)),
+        ({"timeout": float("inf")}, "timeout must be"),
+        ({"pin": ["hold"]}, "pin must be"),
+        ({"enable": 5}, "must be strings"),
+        ({"disable": [5]}, "must be strings"),
+        ({"presets": 3}, "names of its tools"),
+        ({"presets": ["a"]}, "names of its tools"),
     ],
 )
 def test_a_choice_that_cannot_be_is_refused_at_once(app, option, why):
@@ -199,7 +199,7 @@ def test_what_a_server_says_last_is_told_without_its_secrets(app, tmp_path):
         StdioServer(command=sys.executable, args=("-c", program), env=env), name="box"
     )
     (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-server-down"]
-    assert f"said last: [redacted] in {tmp_path}" in problem.message
+    assert f"last line on stderr: [redacted] in {tmp_path}" in problem.message
 
 
 def test_a_secret_that_looks_like_a_path_is_none():
@@ -311,26 +311,26 @@ def test_choices_that_are_for_no_tool_are_told(app, plain):
         presets={"eco": {"key": 1}, "*": {"kye": 2}, "echo": {"kee": 3, "key": 4}},
     )
     told = [(i.message, i.fix) for i in app.catalog.diagnostics if i.code == "mcp-choice-unknown"]
-    why = "which its tool 'echo' does not take"
+    why = "which its tool 'echo' does not have"
     assert told == [
         (
-            "for MCP server 'box' enable names 'ehco', which is no tool of it",
+            "MCP server 'box': enable names 'ehco', which matches none of its tools",
             "did you mean echo?",
         ),
         (
-            "for MCP server 'box' disable names 'put_*', which is no tool of it",
+            "MCP server 'box': disable names 'put_*', which matches none of its tools",
             "see 'satchel mcp tools'",
         ),
         (
-            "for MCP server 'box' presets names 'eco', which is no tool of it",
+            "MCP server 'box': presets names 'eco', which matches none of its tools",
             "did you mean echo?",
         ),
         (
-            "for MCP server 'box' presets name the argument 'kye', which no tool of it takes",
+            "MCP server 'box': presets name the argument 'kye', which none of its tools has",
             "did you mean key?",
         ),
         (
-            f"for MCP server 'box' presets name the argument 'kee', {why}",
+            f"MCP server 'box': presets name the argument 'kee', {why}",
             "did you mean key?",
         ),
     ]
@@ -426,7 +426,7 @@ def test_a_server_that_dies_is_withdrawn_and_comes_back_by_itself(app, told, pla
 
     died, lived = asyncio.run(main())
     assert (died.error_code, lived.text) == ("tool_error", "{}")
-    assert "went away during the call" in died.text
+    assert "disconnected during the call" in died.text
     told.until(Event.REMOVED, "die")
     told.until(Event.ADDED, "die")
     assert called(app, "pid").text not in {before, ""}
@@ -454,7 +454,7 @@ def test_the_end_of_a_server_is_seen_though_its_child_goes_on(app, told, plain, 
     server = plain("die", "pid", how=how)
     app.register_mcp_server(server, name="box", group="basic", timeout=20)
     before = called(app, "pid").text
-    assert "went away" in called(app, "die").text
+    assert "disconnected" in called(app, "die").text
     told.until(Event.ADDED, "die")
     assert called(app, "pid").text != before
 
@@ -494,7 +494,7 @@ def test_a_server_of_the_older_era_is_killed_and_started_again(app, told, on_htt
 
 
 def older(*args, **options):
-    return connect(*args, **{**options, "era": "legacy"})
+    return connect(*args, **{**options, "mode": "legacy"})
 
 
 def test_a_server_over_sse_is_carried_killed_and_started_again(app, told, on_http):
@@ -633,7 +633,7 @@ def test_a_line_without_an_end_costs_its_server_alone(told, plain):
         told = Told(app)
         app.register_mcp_server(plain("drone", "long"), name="box", group="basic")
         assert len(called(app, "long", {"bytes": 150_000}).text) == 150_000
-        assert "went away" in called(app, "drone").text
+        assert "disconnected" in called(app, "drone").text
         told.until(Event.REMOVED, "long")
         told.until(Event.ADDED, "long")
         assert called(app, "long", {"bytes": 150_000}).text
@@ -654,7 +654,7 @@ def test_an_answer_over_http_without_measure_costs_its_server_alone(on_http, opt
 def test_nonsense_between_the_answers_is_passed_over(app, plain):
     app.register_mcp_server(plain("echo", "nonsense", how=("rude",)), name="box", group="basic")
     assert called(app, "echo").text == "{}"
-    assert "an answer that is none" in called(app, "nonsense").text
+    assert "an invalid response" in called(app, "nonsense").text
 
 
 def test_of_an_answer_in_many_blocks_so_many_are_kept(app, plain):
@@ -672,9 +672,9 @@ def test_while_an_answer_is_read_all_other_servers_are_heard(app, plain, monkeyp
         if tool.name == "slow":
             begun.set()
             assert go_on.wait(ENOUGH)
-        return decode_answer(raw, tool)
+        return decode_response(raw, tool)
 
-    monkeypatch.setattr(server_connection, "decode_answer", slow)
+    monkeypatch.setattr(server_connection, "decode_response", slow)
     app.register_mcp_server(plain("slow"), name="box", group="basic")
     app.register_mcp_server(plain("echo", name="calm"), name="calm", group="basic")
 
@@ -690,8 +690,8 @@ def test_while_an_answer_is_read_all_other_servers_are_heard(app, plain, monkeyp
 
 
 def test_a_tool_that_asks_a_person_is_told_that_nobody_is_there():
-    with pytest.raises(ToolError, match="asks a person for input"):
-        decode_answer({"resultType": "input_required"}, ToolDefinition(name="ask"))
+    with pytest.raises(ToolError, match="asks for input from a person"):
+        decode_response({"resultType": "input_required"}, ToolDefinition(name="ask"))
 
 
 def test_a_result_that_would_take_long_to_check_is_refused(app, on_stdio):
@@ -775,7 +775,7 @@ def test_tools_that_cannot_be_used_count_and_few_of_them_are_told(plain):
         app.register_mcp_server(plain(*bad, "echo"), name="box")
         told = [i.message for i in app.catalog.diagnostics if i.code == "mcp-tool-invalid"]
         assert codes(app) == ["mcp-tool-invalid"] * 21 + ["mcp-too-many-tools"]
-        assert told[20] == "and 80 more of its tools are left out"
+        assert told[20] == "80 more of its tools are left out"
         assert not app.catalog.tools
 
 
@@ -836,9 +836,12 @@ def deep(levels):
 HOSTILE = {
     "deep": (deep(60), "mcp_schema_depth"),
     "large": ({"type": "object", "description": "x" * 70_000}, "mcp_schema"),
-    "broken": ({"type": "object", "properties": {"a": {"type": "odd"}}}, "no JSON Schema"),
+    "broken": (
+        {"type": "object", "properties": {"a": {"type": "odd"}}},
+        "not a usable JSON Schema",
+    ),
     "outside": ({"type": "object", "properties": {"a": {"$ref": "other.json"}}}, "another"),
-    "nan": ({"type": "object", "properties": {"a": {"default": float("nan")}}}, "no JSON has"),
+    "nan": ({"type": "object", "properties": {"a": {"default": float("nan")}}}, "not valid JSON"),
     "file": ({"type": "object", "allOf": [{"$ref": "file:///etc/passwd"}]}, "another"),
 }
 
@@ -850,7 +853,7 @@ def test_a_tool_that_cannot_be_used_is_left_out_and_said_and_the_rest_serves(app
     problems = [i.message for i in app.catalog.diagnostics if i.code == "mcp-tool-invalid"]
     for name, (_, why) in HOSTILE.items():
         assert any(f"'{name}'" in item and why in item for item in problems), name
-    assert any("another of that name" in item for item in problems)
+    assert any("an earlier tool of that name" in item for item in problems)
 
 
 def test_what_is_no_tool_costs_none_of_the_others(app, plain):
@@ -877,14 +880,16 @@ def test_of_very_many_that_are_no_tools_few_are_looked_at(plain):
 
 def test_an_answer_with_a_number_that_no_json_has_is_none():
     nan = {"content": [], "structuredContent": {"a": float("inf")}}
-    with pytest.raises(ToolError, match="gave an answer that is none"):
-        decode_answer(nan, ToolDefinition(name="a"))
+    with pytest.raises(ToolError, match="returned an invalid response"):
+        decode_response(nan, ToolDefinition(name="a"))
 
 
 def test_a_server_that_asks_and_does_not_hear_the_answers_is_let_go(app, told, plain, monkeypatch):
     monkeypatch.setattr(server_transports, "_PATIENCE", 0.1)
     app.register_mcp_server(plain("echo", how=("asks",)), name="box")
-    told.until_true(lambda: "asks, and does not hear the answers" in str(app.catalog.diagnostics))
+    told.until_true(
+        lambda: "sends requests and does not read the responses" in str(app.catalog.diagnostics)
+    )
 
 
 def test_no_schema_is_fetched_from_anywhere(app, plain):

@@ -247,7 +247,7 @@ def test_a_removed_server_takes_its_skills_with_it(app, book, carry):
     assert "refunds" not in app.catalog.skills
     result = call(session, "read_skill_file", skill="refunds", path="guide.md")
     assert result.is_error
-    assert "not there any more" in result.text
+    assert "no longer available" in result.text
     assert app.catalog.skills == {}
     assert entry.server == "docs"
 
@@ -260,7 +260,7 @@ def test_a_stateless_server_gives_its_skills_too(app, book):
     assert "Read guide.md." in call(session, "load_skill", name="refunds").text
     book.give("skill://refunds/guide.md", b"Lies.")
     result = call(session, "read_skill_file", skill="refunds", path="guide.md")
-    assert "not what it listed" in result.text
+    assert "other content than it listed" in result.text
 
 
 def test_a_saved_session_knows_them_again(app, book, carry):
@@ -279,14 +279,14 @@ def test_long_instructions_are_read_page_by_page(book):
         app.register_mcp_server(book.server, name="docs")
         session = app.session()
         text = call(session, "load_skill", name="refunds").text
-        assert "go on with read_skill_file" in text
+        assert "call read_skill_file" in text
         last = call(session, "read_skill_file", skill="refunds", path="SKILL.md", offset=95_000)
         assert "end" in last.text
 
 
 def test_so_much_is_kept_and_no_more(app, book, carry, monkeypatch, tmp_path):
     reads = tmp_path / "reads"
-    monkeypatch.setattr(resource_reader, "MOST_KEPT", 1_000)
+    monkeypatch.setattr(resource_reader, "MAX_CACHED", 1_000)
     book.add(files={f"{name}.txt": name * 600 for name in "ab"})
     book.say(say_read=str(reads))
     carry()
@@ -393,7 +393,7 @@ def test_two_of_one_name_at_one_server_are_told_apart(app, book, carry):
         ("The gUide.", "digest"),
         ("The guide, and more.", "bytes"),
         ("", "bytes"),
-        (None, "no content"),
+        (None, "exactly one file"),
     ],
 )
 def test_what_is_not_as_it_was_listed_is_not_shown(app, book, carry, lie, why):
@@ -409,7 +409,7 @@ def test_what_is_not_as_it_was_listed_is_not_shown(app, book, carry, lie, why):
         book.give(uri, lie.encode())
     result = call(session, "read_skill_file", skill="refunds", path="guide.md")
     assert result.is_error
-    assert "not what it listed" in result.text
+    assert "other content than it listed" in result.text
     assert not lie or lie not in result.text
     until(app, lambda: codes(app) == ["mcp-skill-unverified"])
     assert why in messages(app)
@@ -439,7 +439,7 @@ def test_instructions_that_are_not_as_they_were_listed_are_not_loaded(app, book,
     result = call(session, "load_skill", name="refunds")
     assert result.is_error
     assert "EVIL" not in result.text
-    with pytest.raises(ToolError, match="not what it listed"):
+    with pytest.raises(ToolError, match="other content than it listed"):
         session.load_skill("refunds")
     assert "not loaded" in call(session, "read_skill_file", skill="refunds", path="guide.md").text
 
@@ -522,9 +522,9 @@ def _many(entry):
 
 SPOILT = {
     "10,002 files": _many,
-    "no file name": lambda e: _resource(e, uri="skill://refunds/%2e%2e/%2e%2e/etc/passwd"),
-    "is no file name ": lambda e: _resource(e, uri="skill://refunds/a/../../x"),
-    "holds a slash": lambda e: _resource(e, uri="skill://refunds/a%2f..%2fx"),
+    "not a valid file name": lambda e: _resource(e, uri="skill://refunds/%2e%2e/%2e%2e/etc/passwd"),
+    "is not a valid file name": lambda e: _resource(e, uri="skill://refunds/a/../../x"),
+    "a quoted slash": lambda e: _resource(e, uri="skill://refunds/a%2f..%2fx"),
     "not in its folder": lambda e: _resource(e, uri="file:///etc/passwd"),
     "twice": _resource,
     "bytes together": lambda e: _resource(e, uri="skill://refunds/x", size=2**40),
@@ -532,7 +532,7 @@ SPOILT = {
     "without its digest": lambda e: _resource(e, uri="skill://refunds/x", digest="md5:0"),
     "lists no SKILL.md": lambda e: e["resources"].pop(0),
     "limit skill_file": lambda e: e["resources"][0].update(size=2**20 + 1),
-    "made when they are read": lambda e: e.update(resources="dynamic"),
+    "files are dynamic": lambda e: e.update(resources="dynamic"),
     "lists no files": lambda e: e.update(resources=None),
     "has no frontmatter": lambda e: e.update(frontmatter="name: x"),
     "no description": lambda e: e["frontmatter"].pop("description"),
@@ -542,9 +542,9 @@ SPOILT = {
     "limit yaml_nodes": lambda e: e["frontmatter"].update(x=["y"] * 3_000),
     "limit yaml_depth": lambda e: e["frontmatter"].update(x=json.loads("[" * 50 + "]" * 50)),
     "limit frontmatter": lambda e: e["frontmatter"].update(x="y" * 70_000),
-    "none of a SKILL.md": lambda e: e.update(uri="skill://../SKILL.md"),
-    "none of a SKILL.md ": lambda e: e.update(uri="skill://refunds/README.md"),
-    "none of a SKILL.md  ": lambda e: e.update(uri=5),
+    "not the address of a SKILL.md": lambda e: e.update(uri="skill://../SKILL.md"),
+    "not the address of a SKILL.md ": lambda e: e.update(uri="skill://refunds/README.md"),
+    "not the address of a SKILL.md  ": lambda e: e.update(uri=5),
 }
 
 
@@ -587,7 +587,7 @@ def test_of_many_bad_skills_a_few_are_told(app, book, carry):
 
 @pytest.mark.parametrize(
     ("said", "why"),
-    [({"refuse": ["skills/list"]}, "no way"), ({"skills": [5]}, "no list of skills")],
+    [({"refuse": ["skills/list"]}, "no way"), ({"skills": [5]}, "not a list of skills")],
 )
 def test_skills_that_cannot_be_listed_cost_no_tools(app, book, carry, said, why):
     book.say(**said)
@@ -638,7 +638,7 @@ def test_no_script_of_a_server_is_run(app, book, carry, tmp_path, write_skill):
     app.register_skill(folder)
     result = call(session, "run_skill_script", skill="refunds", script="scripts/evil.py")
     assert result.is_error
-    assert "no script of a server is run" in result.text
+    assert "scripts of a server cannot be run" in result.text
     text = call(session, "read_skill_file", skill="refunds", path="scripts/evil.py").text
     assert text == "raise SystemExit(5)"
 

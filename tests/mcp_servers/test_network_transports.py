@@ -5,6 +5,7 @@ import gzip
 import json
 import queue
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -141,15 +142,20 @@ def down(app):
     return told.message
 
 
-def test_what_is_packed_is_refused_before_it_unfolds(app, raw):
+def test_a_compressed_response_is_refused(app, raw):
     server = raw()
     big = {"content": [{"type": "text", "text": "x" * 900_000}]}
     server.doing["tools/call"] = lambda it: it.result(big, packed=True)
     app.register_mcp_server(HttpServer(server.url), name="raw", group="basic")
     assert called(app, "echo").error_code == "tool_error"
-    until(app, lambda: "echo" in app.catalog.tools)
     server.doing["tools/call"] = lambda it: it.result(big)
-    assert len(called(app, "echo").text) > 100_000
+    # The refusal ends the connection, and the catalog learns of it a moment later. So wait for a
+    # call that succeeds, and not for the tool to be listed.
+    deadline = time.monotonic() + ENOUGH
+    while (result := called(app, "echo")).is_error:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert len(result.text) > 100_000
 
 
 @pytest.mark.slow
@@ -212,11 +218,11 @@ def test_over_sse_nothing_is_sent_to_another_host(app, raw):
     server, other = raw(), raw()
     server.doing["GET"] = lambda it: it.stream(other.url)
     app.register_mcp_server(SseServer(server.url), name="raw")
-    assert "leads to another address" in down(app)
+    assert "redirects to another host" in down(app)
     server.doing["GET"] = lambda it: it.answer(307, headers={"location": other.url})
     app.remove_mcp_servers("raw")
     app.register_mcp_server(SseServer(server.url), name="raw")
-    assert "leads to another address" in down(app)
+    assert "redirects to another host" in down(app)
     assert other.asked == []
 
 
@@ -252,7 +258,7 @@ def test_over_sse_what_is_no_stream_is_said(app, raw):
     server = raw()
     server.doing["GET"] = lambda it: it.answer(200, b"<html>", {"content-type": "text/html"})
     app.register_mcp_server(SseServer(server.url), name="raw")
-    assert "answered with no stream of events" in down(app)
+    assert "did not respond with an event stream" in down(app)
 
 
 @pytest.mark.parametrize("kind", [HttpServer, SseServer])
@@ -263,7 +269,7 @@ def test_why_a_server_cannot_be_reached_is_told_without_secrets(app, raw, kind):
     address = server.url.replace("http://", "http://user:hush-hush@") + "?key=hush-hush"
     app.register_mcp_server(kind(address), name="raw")
     assert "hush" not in str(app.catalog.diagnostics)
-    assert "answered with status 401;" in down(app)
+    assert "answered with HTTP status 401;" in down(app)
 
 
 def test_what_a_server_says_beside_a_status_is_told(app, raw):
@@ -281,4 +287,4 @@ def test_a_version_that_nobody_knows_is_told(app, raw):
     old = RESULTS["initialize"] | {"protocolVersion": "1999-01-01"}
     server.doing["initialize"] = lambda it: it.result(old)
     app.register_mcp_server(HttpServer(server.url), name="raw")
-    assert "speaks a version of the protocol that is not known here" in down(app)
+    assert "speaks an unsupported version of the protocol" in down(app)

@@ -33,7 +33,7 @@ async def test_every_kind_of_block_arrives(on_stdio):
         Text("two"),
         Image(b"a pixel", "image/png"),
         Audio(b"a pixel", "audio/wav"),
-        Text("[left out: image, which cannot be read]"),
+        Text("[left out: image, which cannot be decoded]"),
         ResourceLink(uri="file:///a", name="a", description=None, mime_type="text/plain"),
         Resource("file:///b", "b", "text/x"),
         Resource("file:///c", b"a pixel"),
@@ -88,7 +88,7 @@ async def test_one_client_keeps_its_process_and_a_stateless_one_makes_one_for_ea
 async def test_a_stateless_client_tells_refusals_as_well(plain):
     async with client_of(plain("die", "fail"), stateless=True) as client:
         die = await client.get_callable_function("die")
-        with pytest.raises(ToolError, match="went away during the call"):
+        with pytest.raises(ToolError, match="disconnected during the call"):
             await die()
         fail = await client.get_callable_function("fail")
         assert (await fail()).is_error
@@ -96,7 +96,7 @@ async def test_a_stateless_client_tells_refusals_as_well(plain):
 
 @pytest.mark.parametrize(
     ("command", "told"),
-    [("no-such-command", "cannot be started"), (sys.executable, "went away")],
+    [("no-such-command", "cannot be started"), (sys.executable, "disconnected")],
 )
 async def test_a_server_that_does_not_start_is_said_at_once(command, told):
     with pytest.raises(SatchelError, match=f"MCP server .* {told}"):
@@ -107,7 +107,7 @@ async def test_a_server_that_does_not_start_is_said_at_once(command, told):
 async def test_a_server_that_says_nothing_is_given_up_after_the_limit():
     server = StdioServer(command="sleep", args=("600",))
     limits = Limits(mcp_connect=0.5)
-    with pytest.raises(SatchelError, match=r"no answer within 0.5 s \(limit mcp_connect\)"):
+    with pytest.raises(SatchelError, match=r"did not respond within 0.5 s \(limit mcp_connect\)"):
         async with client_of(server, limits=limits):
             pass
 
@@ -140,10 +140,10 @@ async def test_a_call_has_a_time_limit(on_stdio, tmp_path, given):
 
 async def test_a_client_is_used_in_a_block(plain):
     client = client_of(plain("pid"))
-    with pytest.raises(SatchelError, match="not entered"):
+    with pytest.raises(SatchelError, match="not open"):
         await client.list_tools()
     async with client:
-        with pytest.raises(SatchelError, match="entered already"):
+        with pytest.raises(SatchelError, match="open already"):
             await client.__aenter__()
     async with client:
         assert await client.list_tools()
@@ -186,16 +186,16 @@ asyncio.run(main())
 
 
 def test_nobody_waits_for_a_server_that_is_let_go(watched, plain):
-    fleet = watched(mcp_connect=60).fleet
-    member = fleet.add("box", plain("echo", how=("hang",)))
-    fleet.remove(member)
-    assert member.wait(50)
+    pool = watched(mcp_connect=60).pool
+    handle = pool.add("box", plain("echo", how=("hang",)))
+    pool.remove(handle)
+    assert handle.wait(50)
 
 
 def test_whoever_waits_in_vain_for_a_server_is_told_how_it_is(watched, plain):
-    member = watched(mcp_connect=60).fleet.add("box", plain("echo", how=("hang",)))
-    assert not member.is_settled
-    assert not member.wait(0.01)
-    assert member.is_settled
-    assert "is not connected yet" in member.offer.trouble.message
-    assert not member.wait(0.01)
+    handle = watched(mcp_connect=60).pool.add("box", plain("echo", how=("hang",)))
+    assert not handle.is_settled
+    assert not handle.wait(0.01)
+    assert handle.is_settled
+    assert "is not connected yet" in handle.snapshot.outage.message
+    assert not handle.wait(0.01)

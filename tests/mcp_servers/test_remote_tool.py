@@ -17,7 +17,7 @@ async def test_news_without_progress_is_no_chunk():
     tool = RemoteTool(ToolDefinition(name="a"), begin)
     items = await tool.start({}, ToolContext(tool="a"))
     # Heard of twice, once it was taken already.
-    asyncio.get_running_loop().call_soon(items.ag_frame.f_locals["self"]._news.set)
+    asyncio.get_running_loop().call_soon(items.ag_frame.f_locals["self"]._wakeup.set)
     asyncio.get_running_loop().call_later(0.01, answer.set_result, ToolResult(content=()))
     *chunks, result = [item async for item in items]
     assert [chunk.metadata["progress"] for chunk in chunks] == [{"progress": 1}]

@@ -189,7 +189,7 @@ def test_a_table_that_cannot_be_used_is_told_and_the_others_are_carried(user_fil
         (problem,) = [i for i in app.catalog.diagnostics if i.code == "mcp-server-invalid"]
     assert (problem.where.path, problem.message) == (
         str(path),
-        "server 'bad' is left out: its url is no text",
+        "server 'bad' is left out: its url must be a string",
     )
 
 
@@ -230,12 +230,12 @@ def test_a_table_says_all_that_code_can_say():
         ({}, "either a command or a url"),
         ({"command": "x", "url": "https://a"}, "either a command or a url"),
         ({"comand": "x"}, "did you mean 'command'"),
-        ({"command": "x", "args": "-a"}, "args is no list"),
-        ({"command": "x", "env": {"A": 1}}, "env is no table"),
-        ({"command": "x", "pin": "on"}, "pin is"),
-        ({"command": "x", "timeout": -1}, "timeout is"),
-        ({"command": "x", "timeout": True}, "timeout is"),
-        ({"url": "${NO_SUCH}"}, "has no NO_SUCH"),
+        ({"command": "x", "args": "-a"}, "args must be a list"),
+        ({"command": "x", "env": {"A": 1}}, "env must be a table"),
+        ({"command": "x", "pin": "on"}, "pin must be"),
+        ({"command": "x", "timeout": -1}, "timeout must be"),
+        ({"command": "x", "timeout": True}, "timeout must be"),
+        ({"url": "${NO_SUCH}"}, "NO_SUCH, which is not set"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_said(wrong, why):

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from satchel.mcp_servers.server_process import running
+from satchel.mcp_servers.server_process import run_process
 
 
 async def test_a_process_ends_though_whoever_ends_it_is_cancelled(plain, tmp_path):
@@ -13,7 +13,7 @@ async def test_a_process_ends_though_whoever_ends_it_is_cancelled(plain, tmp_pat
     begun, is_closing = asyncio.Event(), asyncio.Event()
 
     async def run():
-        async with running(server, subprocess.DEVNULL, 1_000):
+        async with run_process(server, subprocess.DEVNULL, 1_000):
             await begun.wait()
             is_closing.set()
 

@@ -1,8 +1,8 @@
-"""Every text of the source that a person or a model may read, as a readable list.
+"""List every text of the source that a person or a model may read.
 
 A text is any string literal with two words or more, and every argument of a call that makes a
-message. Calls are recognised by what they are, not by a list of helpers: one that names a code of
-`RULES` makes a diagnostic, one whose name ends in "Error" makes an error.
+message. Calls are recognized by their form, not by a list of helpers: a call with a code of `RULES`
+makes a diagnostic, and a call whose name ends in "Error" makes an error.
 """
 
 import ast
@@ -16,7 +16,7 @@ from satchel.tools import FunctionTool, failure, tool
 
 SOURCE = Path(satchel.__file__).parent
 
-# The names come from the objects, so that renaming these renames the table.
+# The names come from the objects, so the table follows their renaming.
 MAKERS = {
     make_diagnostic.__name__: "diagnostic",
     Diagnostic.__name__: "diagnostic",
@@ -26,12 +26,14 @@ CLI = {"say", "out", "echo", "confirm", "option", "UsageError", "BadParameter", 
 """Calls of click and of the console, in modules that use them."""
 LOG_LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 DESCRIBED = {"command": "command", "group": "command", tool.__name__: "tool"}
-"""Decorators whose functions have a docstring that is shown."""
+"""Decorators of functions whose docstring is shown."""
 WITHOUT_TEXT = {"compile", "TypeVar", "cast", "ParamSpec", "get", "getLogger", "NewType"}
 """Calls whose strings nobody reads."""
 WRAPPERS = {"one_line", "shorten", "visible", "dedent", "join", "format"}
 """Functions of a text that return nearly the same text."""
-NO_TEXT = re.compile(r"(.*_)?(line|lineno|lines|column|where|place|limits|problems|call_id|at|len)")
+NO_TEXT = re.compile(
+    r"(.*_)?(line|lineno|lines|column|where|place|limits|problems|collector|call_id|at|len)"
+)
 """Arguments of messages that are no text."""
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -53,7 +55,7 @@ def entries_of(source: str) -> list[str]:
 
 
 class Module:
-    """One module, and the texts of it that stand in an entry already."""
+    """One module, and its texts that already have an entry."""
 
     def __init__(self, source: str) -> None:
         self.tree = ast.parse(source)
@@ -73,8 +75,8 @@ class Module:
     def entries(self) -> list[str]:
         nodes = list(_in_order(self.tree))
         calls = {node: self.call(node) for node in nodes if isinstance(node, ast.Call)}
-        made = [calls.get(node) or self.docstring(node) or self.string(node) for node in nodes]
-        return [re.sub(r"\n(?=.)", "\n    ", entry) for entry in made if entry]
+        entries = [calls.get(node) or self.docstring(node) or self.string(node) for node in nodes]
+        return [re.sub(r"\n(?=.)", "\n    ", entry) for entry in entries if entry]
 
     def docstring(self, node: ast.AST) -> str | None:
         """Return the entry of a function whose docstring is a description."""
@@ -87,17 +89,17 @@ class Module:
         return f"{kinds[0]} {node.name}: {text}" if kinds and text else None
 
     def call(self, node: ast.Call) -> str | None:
-        """Return the entry of a call that makes a message, or that is given a text."""
+        """Return the entry of a call that makes a message, or that has a text as argument."""
         kind, name = self.kind(node), _name(node.func)
-        given = [*node.args, *(item.value for item in node.keywords)]
-        if name in WITHOUT_TEXT or (kind == "error" and not given):
+        arguments = [*node.args, *(item.value for item in node.keywords)]
+        if name in WITHOUT_TEXT or (kind == "error" and not arguments):
             return None
         if kind is None:
-            texts = [item for item in given if is_text(item) and not self.stands(item)]
+            texts = [item for item in arguments if is_text(item) and not self.has_entry(item)]
             self.use(texts)
             shown = " | ".join(map(template, texts))
             return f"text {self.owner(node)}: {shown}" if texts else None
-        shown_nodes = [item for item in given if _may_be_text(item)]
+        shown_nodes = [item for item in arguments if _may_be_text(item)]
         shown = [self.resolved(item) for item in shown_nodes]
         self.use(shown_nodes)
         if kind == "diagnostic" and (codes := [text for text in shown if text in RULES]):
@@ -109,12 +111,12 @@ class Module:
         names = " | ".join(filter(None, shown))
         return f"{kind} {name}: (computed in {self.owner(node)}) {names}".rstrip()
 
-    def stands(self, node: ast.expr) -> bool:
-        """Tell whether a text stands in an entry of its own."""
+    def has_entry(self, node: ast.expr) -> bool:
+        """Return whether a text has its own entry."""
         return node in self.used or (isinstance(node, ast.Call) and self.kind(node) is not None)
 
     def kind(self, node: ast.Call) -> str | None:
-        """Return what a call makes, or `None` for a call that makes no message by itself."""
+        """Return the kind of message that a call makes, or `None`."""
         name = _name(node.func)
         strings = {item.value for item in node.args if isinstance(item, ast.Constant)}
         if any(isinstance(item, str) and item in RULES for item in strings):
@@ -128,7 +130,7 @@ class Module:
         return "error" if name.endswith("Error") else None
 
     def string(self, node: ast.AST) -> str | None:
-        """Return the entry of a text that is no argument: returned, assigned, in a table."""
+        """Return the entry of a text that is not an argument: returned, assigned, or in a table."""
         if not isinstance(node, ast.Constant | ast.JoinedStr) or not is_text(node):
             return None
         above, inner = self.parents[node], node
@@ -143,7 +145,7 @@ class Module:
         return f"text {self.owner(node)}: {template(node)}"
 
     def resolved(self, node: ast.expr) -> str:
-        """Return the template of an argument; a variable is what the function gives it."""
+        """Return the template of an argument; a variable is replaced by its assigned texts."""
         if not isinstance(node, ast.Name):
             return template(node)
         values = [value for value in self.values(node) if is_text(value)]
@@ -151,7 +153,7 @@ class Module:
         return " / ".join(map(template, values)) or template(node)
 
     def values(self, node: ast.Name) -> Iterator[ast.expr]:
-        """Find what is assigned to a variable in the function where it is used."""
+        """Yield the values assigned to a variable in its function."""
         for item in ast.walk(self.function(node)):
             if not isinstance(item, ast.Assign | ast.NamedExpr):
                 continue
@@ -175,7 +177,7 @@ class Module:
         return node
 
     def owner(self, node: ast.AST) -> str:
-        """Return the name of the function, or of the variable of a module, that has a text."""
+        """Return the name of the function or module-level variable that contains a text."""
         while node in self.parents:
             node = self.parents[node]
             if isinstance(node, (*SCOPES, ast.ClassDef)):
@@ -194,7 +196,7 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def is_text(node: ast.expr) -> bool:
-    """Tell whether an expression has words for a reader, not only a key, a pattern or a path."""
+    """Return whether an expression is a text to read, not only a key, a pattern or a path."""
     if isinstance(node, ast.Constant) and not isinstance(node.value, str):
         return False
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
@@ -206,7 +208,7 @@ def is_text(node: ast.expr) -> bool:
 
 
 def _may_be_text(node: ast.expr) -> bool:
-    """Tell whether an argument of a message may be a text: no number, place or switch."""
+    """Return whether an argument of a message may be a text, not a number, place or flag."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str)
     if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
@@ -219,7 +221,7 @@ def _may_be_text(node: ast.expr) -> bool:
 
 
 def template(node: ast.expr) -> str:  # noqa: PLR0911 - a case for each kind of expression
-    """Write an expression as the text that it gives, with `{name}` for what is not known."""
+    """Return the text of an expression, with `{name}` for its unknown parts."""
     match node:
         case ast.Constant(value=str(text)):
             return text

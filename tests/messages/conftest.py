@@ -1,4 +1,4 @@
-"""Snapshots of messages: text files that a person reviews; `make snapshots` writes them again."""
+"""Snapshots of messages: text files to review; `make snapshots` rewrites them."""
 
 import os
 import sys
@@ -13,19 +13,19 @@ SNAPSHOTS = Path(__file__).parent / "snapshots"
 
 @pytest.fixture(scope="session")
 def snapshot():
-    """Compare entries with those of a snapshot, in any order, or write them."""
+    """Return a function that compares entries with a snapshot, in any order, or writes them."""
 
     def compare(name: str, entries: list[str]) -> None:
         path = SNAPSHOTS / f"{name}.txt"
         text = "\n".join(entries) + "\n"
         if os.environ.get("SATCHEL_SNAPSHOTS") == "write":
             path.write_text(text, encoding="utf-8")
-        kept = path.read_text(encoding="utf-8") if path.exists() else ""
-        now, before = Counter(text.splitlines()), Counter(kept.splitlines())
+        reviewed = path.read_text(encoding="utf-8") if path.exists() else ""
+        now, before = Counter(text.splitlines()), Counter(reviewed.splitlines())
         changes = [f"- {line}" for line in before - now] + [f"+ {line}" for line in now - before]
         if changes:
-            told = "\n".join(changes)
-            pytest.fail(f"messages changed; review them, then run 'make snapshots'\n{told}")
+            text = "\n".join(changes)
+            pytest.fail(f"messages changed; review them, then run 'make snapshots'\n{text}")
 
     return compare
 

@@ -1,4 +1,4 @@
-"""Broken files, one or more for each code that reading and loading can report."""
+"""Broken files: at least one for each code that reading and loading can report."""
 
 GOOD = "---\nname: {name}\ndescription: Does a thing. Use when it is to be done.\n---\nDo it.\n"
 TOOL = """
@@ -12,7 +12,7 @@ def {name}(city: str) -> str:
 
 
 def front(*lines: str, name: str | None = None, body: str = "Do it.\n") -> str:
-    """Return a SKILL.md with a name, a description and further lines."""
+    """Return a SKILL.md with a name, a description and more lines."""
     names = [f"name: {name}"] if name else []
     return "\n".join(["---", *names, "description: Does it.", *lines, "---", body])
 

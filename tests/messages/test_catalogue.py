@@ -1,4 +1,4 @@
-"""Every message of the source stands in a snapshot, and the list of them leaves none out."""
+"""Every message of the source is in a snapshot."""
 
 import pytest
 from catalogue import catalogue, entries_of
@@ -12,7 +12,7 @@ def test_the_messages_of_a_package_are_as_they_were_reviewed(package, snapshot):
     snapshot(package, PACKAGES[package])
 
 
-def test_no_snapshot_is_left_of_a_package_that_is_gone(snapshot_names):
+def test_no_snapshot_is_left_of_a_removed_package(snapshot_names):
     assert snapshot_names - MADE_BY_RUNNING == set(PACKAGES)
 
 
@@ -34,5 +34,5 @@ def test_no_snapshot_is_left_of_a_package_that_is_gone(snapshot_names):
         ("import click\nclick.option('--x', help='Do it.')", ["cli option: --x | Do it."]),
     ],
 )  # fmt: skip
-def test_what_makes_a_message_is_found(source, entries):
+def test_calls_that_create_messages_are_found(source, entries):
     assert entries_of(source) == entries

@@ -1,4 +1,4 @@
-"""What a model reads: its tools, the prompt, and the answers of calls that go wrong."""
+"""What a model reads: its tools, the prompt, and the results of failing calls."""
 
 import asyncio
 import json
@@ -70,13 +70,13 @@ def satchel(tmp_path):
         path = tmp_path / "skills" / "pdf" / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"\xff\x00" if name == "data.bin" else b"A guide.")
-    with Satchel(tmp_path / "skills", settings=Settings(limits=Limits(result_text=4000))) as made:
-        made.create_group("maps", "Routes.", notes="Geocode first.")
-        made.create_group("vault", "Secrets.", requires=["VAULT_KEY"])
-        made.register_tool(weather, name="route", group="maps", description="Find a way.")
-        made.register_tool(weather, name="unlock", group="vault", description="Open the vault.")
-        made.tools.register_many([weather, broken, slow, unsendable, research, long])
-        yield made
+    with Satchel(tmp_path / "skills", settings=Settings(limits=Limits(result_text=4000))) as app:
+        app.create_group("maps", "Routes.", notes="Geocode first.")
+        app.create_group("vault", "Secrets.", requires=["VAULT_KEY"])
+        app.register_tool(weather, name="route", group="maps", description="Find a way.")
+        app.register_tool(weather, name="unlock", group="vault", description="Open the vault.")
+        app.tools.register_many([weather, broken, slow, unsendable, research, long])
+        yield app
 
 
 CALLS = {
@@ -128,7 +128,9 @@ def test_the_answers_of_calls_are_as_they_were_reviewed(satchel, snapshot, tmp_p
     for title, calls in CALLS.items():
         session = satchel.session(scripts=True, search=True)
         entries.append(title)
-        entries += [_answer(session, ToolCall(name=name, arguments=given)) for name, given in calls]
+        entries += [
+            _answer(session, ToolCall(name=name, arguments=arguments)) for name, arguments in calls
+        ]
     entries += ["interrupted", asyncio.run(_interrupted(satchel))]
     for title, layer in LAYERS.items():
         undo = satchel.register_middleware(layer)
@@ -221,6 +223,6 @@ def test_what_a_model_is_shown_is_as_it_was_reviewed(satchel, snapshot, tmp_path
     lines = [f"prompt: {session.prompt()}"]
     for schema in own:
         lines.append(f"{schema['name']}: {schema['description']}")
-        given = schema["parameters"].get("properties", {})
-        lines += [f"    {name}: {json.dumps(told)}" for name, told in given.items()]
+        properties = schema["parameters"].get("properties", {})
+        lines += [f"    {name}: {json.dumps(item)}" for name, item in properties.items()]
     snapshot("shown", [_normal(line, tmp_path) for line in lines])

@@ -1,4 +1,4 @@
-"""Each code of a diagnostic as people read it, of inputs that are really wrong."""
+"""Each diagnostic code as a user reads it, produced by inputs that are really wrong."""
 
 import asyncio
 import json
@@ -22,13 +22,13 @@ PATIENCE = 60
 REMOTE = Path(__file__).parents[1] / "mcp_servers"
 
 WITHOUT_EXAMPLE = {
-    "plugin-install-failed": "pip and uv say it differently; tests/test_workers.py makes one",
+    "plugin-install-failed": "pip and uv word it differently; tests/workers covers it",
 }
 
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
-    """Make a current folder, a home and folders of choices, with nothing else of this machine."""
+    """An empty current folder, home and configuration, independent of this machine."""
     for name in ("config", "state", "home"):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(tmp_path / "config"))
@@ -57,21 +57,21 @@ def write_plugin(folder, name, files):
 
 
 def test_each_code_is_shown_by_an_example(world, snapshot):
-    made = [item for make in WORLDS for item in make(world)]
-    lines = sorted({_normal(str(item), world) for item in made if not _is_foreign(item)})
+    diagnostics = [item for make in WORLDS for item in make(world)]
+    lines = sorted({_normal(str(item), world) for item in diagnostics if not _is_foreign(item)})
     by_code = {code: [line for line in lines if f"[{code}]" in line] for code in RULES}
-    missing = {code for code, found in by_code.items() if not found}
-    snapshot("rendered", [line for found in by_code.values() for line in found])
+    missing = {code for code, examples in by_code.items() if not examples}
+    snapshot("rendered", [line for examples in by_code.values() for line in examples])
     assert missing == set(WITHOUT_EXAMPLE)
 
 
 def _is_foreign(item):
-    """Tell whether a diagnostic is about a package that is installed here."""
+    """Return whether a diagnostic is about a package installed on this machine."""
     return "site-packages" in item.where.path
 
 
 def _normal(text, world):
-    """Leave out what depends on the machine: its checks, its packages, lengths of its paths."""
+    """Remove text that depends on the machine: its checks, its packages, lengths of paths."""
     text = re.sub(r"(?m)^((ok|warning) |.*site-packages|[\d,]+ characters$).*\n?", "", text)
     text = text.replace(f"{world}/", "").replace(str(world), ".").replace(sys.executable, "PYTHON")
     return re.sub(r"--digest \w+", "--digest DIGEST", text)
@@ -105,7 +105,7 @@ def test_what_commands_print_is_as_it_was_reviewed(world, snapshot):
     snapshot("screens", [_normal(entry.rstrip(), world) for entry in entries])
 
 
-# ---- what is wrong with files, read at once -----------------------------------------------------
+# ---- problems of files, found by one load -------------------------------------------------------
 
 
 def files(world):
@@ -209,18 +209,18 @@ def host(_world):
         yield from satchel.catalog.diagnostics
 
 
-# ---- what is wrong with servers -----------------------------------------------------------------
+# ---- problems of servers ------------------------------------------------------------------------
 
 
 class Servers:
-    """Servers of the tests of MCP, which say what a file of theirs says."""
+    """The MCP test servers, whose answers come from a file."""
 
     def __init__(self, world):
         self.world = world
 
-    def server(self, program, name, said):
+    def server(self, program, name, answers):
         path = self.world / f"{name}.json"
-        path.write_text(json.dumps(said))
+        path.write_text(json.dumps(answers))
         return StdioServer(command=sys.executable, args=(str(REMOTE / program), str(path)))
 
     def diagnostics(self, server, name="box", *, then=None, **options):
@@ -238,12 +238,12 @@ class Servers:
         empty = {"description": "Do it.", "inputSchema": {"type": "object"}}
         return self.server("plain.py", name, [empty | tool for tool in tools])
 
-    def skills(self, name, *skills, **said):
-        return self.server("lying.py", name, {"skills": [skills], "contents": {}, **said})
+    def skills(self, name, *skills, **answers):
+        return self.server("lying.py", name, {"skills": [skills], "contents": {}, **answers})
 
 
 def _taken() -> str:
-    """Have a name that a server offers, too."""
+    """A tool whose name a server also offers."""
     return ""
 
 

@@ -65,22 +65,22 @@ def never(_plugin, _fields):
 
 
 def names(fitted) -> list[str]:
-    return [tool.name for tool in fitted.supply.tools]
+    return [tool.name for tool in fitted.contribution.tools]
 
 
 def codes(fitted) -> list[str]:
-    return [item.code for item in fitted.supply.diagnostics]
+    return [item.code for item in fitted.contribution.diagnostics]
 
 
 def test_a_plugin_without_state_is_passed_on_and_its_configuration_is_not_read():
     given = supply(FunctionTool(plain))
-    assert bind_config(given, never, {}, None).supply is given
+    assert bind_config(given, never, {}, None).contribution is given
 
 
 def test_a_tool_is_bound_on_a_copy():
     raw = FunctionTool(needs_key, state=["api_key"])
     fitted = bind_config(supply(raw), configured(api_key="abc"), {}, None)
-    (made,) = fitted.supply.tools
+    (made,) = fitted.contribution.tools
     assert made.tool is not raw
     assert made.tool.injected == {"api_key": "abc"}
     assert raw.injected == {}
@@ -90,7 +90,7 @@ def test_what_lacks_a_value_is_left_out_and_the_key_and_the_file_are_named():
     tools = FunctionTool(needs_key, state=["api_key"]), FunctionTool(has_default, state=["retries"])
     fitted = bind_config(supply(*tools), configured(), {}, None)
     assert names(fitted) == ["has_default"]
-    (problem,) = fitted.supply.diagnostics
+    (problem,) = fitted.contribution.diagnostics
     assert (problem.code, problem.where.path) == ("tool-state-missing", "/conf/acme.env")
     assert "'api_key'" in problem.message
     assert "API_KEY=... into /conf/acme.env" in problem.fix
@@ -102,7 +102,7 @@ def test_a_value_of_the_wrong_type_is_named_and_never_shown():
     fitted = bind_config(supply(tool), configured(retries=CANARY), {}, None)
     assert names(fitted) == []
     assert codes(fitted) == ["tool-unfit"]
-    assert "'retries'" in fitted.supply.diagnostics[0].message
+    assert "'retries'" in fitted.contribution.diagnostics[0].message
     assert CANARY not in repr(fitted)
 
 
@@ -112,7 +112,7 @@ def test_a_value_that_cannot_be_copied_points_at_the_class_form():
 
     tool = FunctionTool(hold, state=["lock"])
     fitted = bind_config(supply(tool), configured(lock=threading.Lock()), {}, None)
-    (problem,) = fitted.supply.diagnostics
+    (problem,) = fitted.contribution.diagnostics
     assert "'lock', a lock, cannot be copied" in problem.message
     assert "subclass of Tool" in problem.fix
 
@@ -121,10 +121,10 @@ def test_the_same_tool_with_the_same_value_stays_the_same_object():
     given = supply(FunctionTool(needs_key, state=["api_key"]))
     first = bind_config(given, configured(api_key="abc"), {}, None)
     second = bind_config(given, configured(api_key="abc"), {}, first)
-    assert second.supply.tools[0].tool is first.supply.tools[0].tool
+    assert second.contribution.tools[0].tool is first.contribution.tools[0].tool
     third = bind_config(given, configured(api_key="xyz"), {}, second)
-    assert third.supply.tools[0].tool is not first.supply.tools[0].tool
-    assert third.supply.tools[0].version != first.supply.tools[0].version
+    assert third.contribution.tools[0].tool is not first.contribution.tools[0].tool
+    assert third.contribution.tools[0].version != first.contribution.tools[0].version
 
 
 def test_a_value_of_one_tool_is_no_news_to_another():
@@ -132,26 +132,26 @@ def test_a_value_of_one_tool_is_no_news_to_another():
     given = supply(*tools)
     first = bind_config(given, configured(api_key="abc", retries=1), {}, None)
     second = bind_config(given, configured(api_key="abc", retries=2), {}, first)
-    assert second.supply.tools[0] is first.supply.tools[0]
-    assert second.supply.tools[1].version != first.supply.tools[1].version
+    assert second.contribution.tools[0] is first.contribution.tools[0]
+    assert second.contribution.tools[1].version != first.contribution.tools[1].version
 
 
 def test_the_same_value_gives_the_same_version_hot_or_cold():
     given = supply(FunctionTool(needs_key, state=["api_key"]))
     first, second = (bind_config(given, configured(api_key="abc"), {}, None) for _ in "ab")
-    assert first.supply.tools[0].version == second.supply.tools[0].version
-    assert first.supply.tools[0].version != "v1"
+    assert first.contribution.tools[0].version == second.contribution.tools[0].version
+    assert first.contribution.tools[0].version != "v1"
 
 
 def test_what_fitted_last_goes_on_while_a_value_does_not_fit_or_nobody_can_know_it():
     given = supply(FunctionTool(has_default, state=["retries"]))
     first = bind_config(given, configured(retries="1"), {}, None)
     broken = bind_config(given, configured(retries=CANARY), {}, first)
-    assert broken.supply.tools == first.supply.tools
+    assert broken.contribution.tools == first.contribution.tools
     assert codes(broken) == ["tool-unfit"]
     assert (
-        bind_config(given, configured(retries=CANARY), {}, broken).supply.tools
-        == first.supply.tools
+        bind_config(given, configured(retries=CANARY), {}, broken).contribution.tools
+        == first.contribution.tools
     )
     assert codes(bind_config(given, configured(retries="2"), {}, broken)) == []
 
@@ -159,7 +159,7 @@ def test_what_fitted_last_goes_on_while_a_value_does_not_fit_or_nobody_can_know_
     first = bind_config(given, configured(api_key="abc"), {}, None)
     unreadable = Configuration(plugin="acme", path="/conf/acme.env", values={}, is_unreadable=True)
     broken = bind_config(given, lambda _plugin, _fields: unreadable, {}, first)
-    assert broken.supply.tools == first.supply.tools
+    assert broken.contribution.tools == first.contribution.tools
     assert codes(broken) == ["tool-state-missing"]
     gone = bind_config(given, configured(), {}, broken)
     assert names(gone) == [], "who takes a value away means it"
@@ -169,7 +169,7 @@ def test_no_value_is_in_a_version_or_a_repr():
     given = supply(FunctionTool(needs_key, state=["api_key"]))
     fitted = bind_config(given, configured(api_key=CANARY), {}, None)
     assert CANARY not in repr(fitted)
-    assert CANARY not in fitted.supply.tools[0].version
+    assert CANARY not in fitted.contribution.tools[0].version
 
 
 def test_trouble_with_the_file_comes_and_goes_although_the_values_stay():
@@ -180,7 +180,7 @@ def test_trouble_with_the_file_comes_and_goes_although_the_values_stay():
     first = bind_config(given, configured(api_key="abc"), {}, None)
     second = bind_config(given, configured([trouble], api_key="abc"), {}, first)
     assert codes(second) == ["config-unreadable"]
-    assert second.supply.tools == first.supply.tools
+    assert second.contribution.tools == first.contribution.tools
     assert codes(bind_config(given, configured(api_key="abc"), {}, second)) == []
 
 
@@ -199,7 +199,7 @@ def test_a_parameter_with_capitals_is_found_and_the_hosts_spelling_wins(values, 
     fitted = bind_config(
         supply(FunctionTool(call, state=["apiKey"])), configured(**values), {}, None
     )
-    assert fitted.supply.tools[0].tool.injected == {"apiKey": expected}
+    assert fitted.contribution.tools[0].tool.injected == {"apiKey": expected}
 
 
 # ---- what groups require ------------------------------------------------------------------
@@ -210,21 +210,21 @@ def requiring(*keys: str, name: str = "maps") -> PluginContribution:
 
 
 def missing(fitted) -> dict[str, tuple[str, ...]]:
-    return {group.name: group.missing for group in fitted.supply.groups}
+    return {group.name: group.missing for group in fitted.contribution.groups}
 
 
 def test_a_group_whose_keys_have_values_is_as_it_was():
     fitted = bind_config(requiring("KEY", "url"), configured(key="abc", url=0), {}, None)
     assert missing(fitted) == {"free": (), "maps": ()}
-    assert (codes(fitted), fitted.problems) == ([], ())
+    assert (codes(fitted), fitted.diagnostics) == ([], ())
 
 
 def test_a_group_without_a_value_says_what_it_lacks_and_where_to_put_it():
     fitted = bind_config(requiring("KEY", "URL"), configured(url=CANARY), {}, None)
     assert missing(fitted) == {"free": (), "maps": ("KEY",)}
     assert names(fitted) == ["plain"], "its tools are fitted all the same"
-    (problem,) = fitted.supply.diagnostics
-    assert fitted.problems == (problem,)
+    (problem,) = fitted.contribution.diagnostics
+    assert fitted.diagnostics == (problem,)
     assert (problem.code, problem.where.path) == ("group-unavailable", "/conf/acme.env")
     assert problem.message == "group 'maps' is unavailable: it requires KEY"
     assert "put KEY=... into /conf/acme.env, or set SATCHEL_ACME_KEY" in problem.fix
@@ -232,7 +232,7 @@ def test_a_group_without_a_value_says_what_it_lacks_and_where_to_put_it():
 
 
 def test_every_key_that_is_missing_is_named():
-    (problem,) = bind_config(requiring("ONE", "two"), configured(), {}, None).problems
+    (problem,) = bind_config(requiring("ONE", "two"), configured(), {}, None).diagnostics
     assert "it requires ONE, two" in problem.message
     assert "ONE=..." in problem.fix
     assert "TWO=..." in problem.fix
@@ -270,8 +270,8 @@ def test_a_group_follows_the_configuration_and_its_tools_stay_the_same():
         [],
         ["group-unavailable"],
     ]
-    assert with_key.supply.tools == without.supply.tools == given.tools
-    assert with_key.supply.tools[0].tool is given.tools[0].tool
+    assert with_key.contribution.tools == without.contribution.tools == given.tools
+    assert with_key.contribution.tools[0].tool is given.tools[0].tool
 
 
 def test_what_a_group_and_what_a_tool_lacks_is_told_apart():
@@ -289,7 +289,7 @@ def test_what_a_group_and_what_a_tool_lacks_is_told_apart():
 def test_a_model_alone_needs_no_configuration_and_leaves_groups_as_they_are():
     given = supply(FunctionTool(plain), groups=(Group(name="maps"),))
     fitted = bind_config(given, never, {"acme:plain": More}, None)
-    assert fitted.supply.groups == given.groups
+    assert fitted.contribution.groups == given.groups
 
 
 class Odd:
@@ -313,7 +313,7 @@ def test_a_value_that_can_neither_be_written_nor_compared_serves():
     first = bind_config(given, odd, {}, None)
     second = bind_config(given, odd, {}, first)
     assert names(second) == ["hold"]
-    assert second.supply.tools[0].version == first.supply.tools[0].version
+    assert second.contribution.tools[0].version == first.contribution.tools[0].version
 
 
 def test_another_value_that_cannot_be_compared_takes_the_place_of_the_first():
@@ -323,7 +323,7 @@ def test_another_value_that_cannot_be_compared_takes_the_place_of_the_first():
     given = supply(FunctionTool(hold, state=["thing"]))
     first = bind_config(given, configured(thing=Odd()), {}, None)
     second = bind_config(given, configured(thing=Odd()), {}, first)
-    assert second.supply.tools[0].tool is not first.supply.tools[0].tool
+    assert second.contribution.tools[0].tool is not first.contribution.tools[0].tool
     assert codes(second) == []
 
 
@@ -334,7 +334,7 @@ def test_an_annotation_that_is_there_for_type_checkers_only_takes_any_value():
     fitted = bind_config(
         supply(FunctionTool(hold, state=["client"])), configured(client=5), {}, None
     )
-    assert fitted.supply.tools[0].tool.injected == {"client": 5}
+    assert fitted.contribution.tools[0].tool.injected == {"client": 5}
 
 
 def test_a_validator_that_fails_in_its_own_way_costs_that_tool_alone_and_quotes_nothing():
@@ -347,7 +347,7 @@ def test_a_validator_that_fails_in_its_own_way_costs_that_tool_alone_and_quotes_
     tools = FunctionTool(hold, state=["key"]), FunctionTool(has_default, state=["retries"])
     fitted = bind_config(supply(*tools), configured(key=CANARY), {}, None)
     assert names(fitted) == ["has_default"]
-    (problem,) = fitted.supply.diagnostics
+    (problem,) = fitted.contribution.diagnostics
     assert problem.code == "tool-unfit"
     assert "'key'" in problem.message
     assert CANARY not in str(problem)
@@ -372,11 +372,11 @@ def test_a_model_is_for_one_plugins_tool():
 
     models = {"acme:plain": More}
     fitted = bind_config(supply(FunctionTool(plain)), never, models, None)
-    (made,) = fitted.supply.tools
+    (made,) = fitted.contribution.tools
     assert list(made.tool.parameters["properties"]) == ["unit"]
     assert made.version != "v1"
     other = supply(FunctionTool(twin, name="plain"), name="other")
-    assert bind_config(other, never, models, None).supply is other
+    assert bind_config(other, never, models, None).contribution is other
 
 
 def test_a_model_that_does_not_fit_costs_that_tool_alone():
@@ -387,7 +387,7 @@ def test_a_model_that_does_not_fit_costs_that_tool_alone():
     models = {"acme:closed": More, "acme:plain": More}
     fitted = bind_config(supply(*tools), never, models, None)
     assert names(fitted) == ["plain"]
-    (problem,) = fitted.supply.diagnostics
+    (problem,) = fitted.contribution.diagnostics
     assert (problem.code, problem.where.path) == ("tool-unfit", "tools.py")
     assert "**kwargs" in problem.fix
 
@@ -396,7 +396,7 @@ def test_a_model_that_goes_gives_the_tool_back_as_it_was():
     given = supply(FunctionTool(plain))
     first = bind_config(given, never, {"acme:plain": More}, None)
     second = bind_config(given, never, {}, first)
-    assert second.supply is given
+    assert second.contribution is given
 
 
 def test_state_and_a_model_may_come_together():
@@ -405,7 +405,7 @@ def test_state_and_a_model_may_come_together():
 
     given = supply(FunctionTool(both, state=["api_key"]))
     fitted = bind_config(given, configured(api_key="abc"), {"acme:both": More}, None)
-    (made,) = fitted.supply.tools
+    (made,) = fitted.contribution.tools
     assert made.tool.injected == {"api_key": "abc"}
     assert list(made.tool.parameters["properties"]) == ["unit"]
 
@@ -425,8 +425,8 @@ def test_a_default_of_the_manifest_fills_the_field_and_satisfies_a_group(tmp_pat
     group = Group(name="web", requires=("RETRIES",))
     given = supply(FunctionTool(has_default, state=["retries"]), groups=(group,))
     fitted = declared(tmp_path, given, (RETRIES,))
-    assert fitted.supply.tools[0].tool.injected == {"retries": 5}
-    assert fitted.supply.groups[0].missing == ()
+    assert fitted.contribution.tools[0].tool.injected == {"retries": 5}
+    assert fitted.contribution.groups[0].missing == ()
     assert codes(fitted) == []
 
 
@@ -440,18 +440,18 @@ def test_a_value_that_is_not_allowed_costs_the_tools_that_take_it_and_goes_on_if
     first = declared(tmp_path, given, (RETRIES,))
     warm = declared(tmp_path, given, (RETRIES,), first, retries=CANARY)
     assert names(warm) == ["has_default", "plain"]
-    assert warm.supply.tools[0] is first.supply.tools[0]
+    assert warm.contribution.tools[0] is first.contribution.tools[0]
     assert codes(warm) == ["config-invalid", "tool-unfit"]
     assert CANARY not in repr((cold, warm))
     mended = declared(tmp_path, given, (RETRIES,), warm, retries=7)
-    assert mended.supply.tools[0].tool.injected == {"retries": 7}
+    assert mended.contribution.tools[0].tool.injected == {"retries": 7}
 
 
 def test_a_required_field_is_told_once_by_the_tool_that_needs_it_or_else_by_itself(tmp_path):
     needing = supply(FunctionTool(needs_key, state=["api_key"]), FunctionTool(plain))
     fitted = declared(tmp_path, needing, (KEY,))
     assert (names(fitted), codes(fitted)) == (["plain"], ["tool-state-missing"])
-    assert "satchel config set acme api_key," in fitted.supply.diagnostics[0].fix
+    assert "satchel config set acme api_key," in fitted.contribution.diagnostics[0].fix
     assert codes(declared(tmp_path, supply(FunctionTool(plain)), (KEY,))) == ["config-invalid"]
 
 
@@ -459,4 +459,4 @@ def test_of_a_plugin_that_is_switched_off_nothing_is_told():
     off = replace(
         supply(groups=(Group(name="web", requires=("KEY",)),)), config=(KEY,), state=Status.DISABLED
     )
-    assert bind_config(off, never, {}, None).supply is off
+    assert bind_config(off, never, {}, None).contribution is off

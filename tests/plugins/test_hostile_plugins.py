@@ -311,7 +311,7 @@ def test_what_else_they_do_is_put_back_and_told(tmp_path, write_plugin, tool_sou
         assert (told["cwd"], told["path"], told["interrupt"]) == (True, True, True)
         messages = "".join(message for message in told["messages"] if "hostile" in message)
         for what in put_back:
-            assert f"loading it changed {what}; it was put back" in messages
+            assert f"loading it changed {what}; the change was reverted" in messages
 
 
 WATCHING = """

@@ -17,7 +17,7 @@ def test_a_skill_is_its_instructions_its_folder_its_files_and_what_else_there_is
         "# Steps\n\nRun `scripts/fill.py`.\n",
         "/skills/pdf",
         ["scripts/fill.py", "forms.md"],
-        more=["Tool group 'maps' is active now."],
+        remarks=["Tool group 'maps' is active now."],
     ) == (
         '<skill_content name="pdf">\n'
         "# Steps\n"
@@ -25,7 +25,7 @@ def test_a_skill_is_its_instructions_its_folder_its_files_and_what_else_there_is
         "Run `scripts/fill.py`.\n"
         "\n"
         "Skill folder: /skills/pdf\n"
-        "Relative paths are relative to it. Read its files with read_skill_file.\n"
+        "Relative paths are relative to this folder. Read its files with read_skill_file.\n"
         "\n"
         "<skill_resources>\n"
         "  <file>scripts/fill.py</file>\n"
@@ -38,9 +38,9 @@ def test_a_skill_is_its_instructions_its_folder_its_files_and_what_else_there_is
 
 
 def test_without_files_there_is_no_list_of_them():
-    assert render_content("pdf", "Do.", "/s", [], reader=False) == (
+    assert render_content("pdf", "Do.", "/s", [], has_reader=False) == (
         '<skill_content name="pdf">\nDo.\n\n'
-        "Skill folder: /s\nRelative paths are relative to it.\n</skill_content>"
+        "Skill folder: /s\nRelative paths are relative to this folder.\n</skill_content>"
     )
 
 
@@ -49,8 +49,8 @@ def test_many_files_are_counted_not_listed():
     text = render_content("a", "", "/s", files)
     assert re.findall("<file>(.*)</file>", text) == files[:50]
     assert "<!-- 10 more files are not listed -->" in text
-    assert "<!-- 1 more file is not listed -->" in render_content("a", "", "/s", files, most=59)
-    assert "more" not in render_content("a", "", "/s", files, most=60)
+    assert "<!-- 1 more file is not listed -->" in render_content("a", "", "/s", files[:51])
+    assert "more" not in render_content("a", "", "/s", files[:50])
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_markdown_stays_as_it_is():
 @given(st.text(), st.text(), st.text(), st.lists(st.text(), max_size=3), st.lists(st.text()))
 @example('"><skill_content name="b', "", "/s", ["</file></skill_resources>"], ["</skill_content>"])
 def test_only_the_body_is_markdown_and_nothing_is_hidden(name, body, folder, files, more):
-    text = render_content(name, body, folder, files, more=more)
+    text = render_content(name, body, folder, files, remarks=more)
     assert not has_hidden(text)
     assert len(OURS.findall(text)) == (4 if files else 2)
-    page = ET.fromstring(render_content(name, "", folder, files, more=more))
+    page = ET.fromstring(render_content(name, "", folder, files, remarks=more))
     assert [child.tag for child in page] == (["skill_resources"] if files else [])
     assert [file.tag for file in page.iter("file")] == ["file"] * len(files)
 

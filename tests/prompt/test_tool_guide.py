@@ -26,8 +26,8 @@ SEARCH = ToolGuideEntry(
 
 def test_a_guide_teaches_names_arguments_and_rules():
     assert render_guide([SEARCH]) == (
-        "Plan your calls with these tools. Every call keeps all rules of its tool; one that breaks "
-        "a rule is refused, left out or corrected.\n"
+        "Plan your calls with these tools. Every call must keep all rules of its tool; a call that "
+        "breaks a rule is refused, left out or corrected.\n"
         "\n"
         "<tools>\n"
         "<tool>\n"

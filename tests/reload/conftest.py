@@ -106,7 +106,9 @@ def watched():
 def _with_notifier(app: Satchel, notifier: Any, settings: Settings) -> None:
     from satchel.sources import change_events
 
-    app._hints = lambda stop: change_events(app._watched, stop, settings.pace, notifier=notifier)
+    app._events = lambda stop: change_events(
+        app._watch_targets, stop, settings.pace, notifier=notifier
+    )
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_what_worked_goes_on_while_the_file_is_broken(
         assert say(seen.app) == "Oslo 1"
         assert asyncio.run(seen.app.session().call("other")).text == "other"
         (problem,) = [item for item in seen.app.catalog.diagnostics if item.code == code]
-        assert "goes on with what fitted last" in problem.message
+        assert "keeps its last valid configuration" in problem.message
         demo_env.write_text("API_KEY=2\n")
         seen.until(lambda: codes(seen.app) == set())
         assert say(seen.app) == "Oslo 2"

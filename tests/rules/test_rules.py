@@ -19,18 +19,18 @@ MODULES = {
     path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
     for path in sorted(SOURCE.rglob("*.py"))
 }
-FACES = ("cli", "mcp", "builtin")
-"""Packages that users meet: they may use the front door, and import late what is slow."""
+ENTRY_PACKAGES = ("cli", "mcp", "builtin")
+"""These packages may import the public names of `satchel`, and import slow modules late."""
 
 PROCESS_WIDE = {
-    ("sources/editable_imports.py", "_fresh"): "the interpreter has one list of finders",
+    ("sources/editable_imports.py", "_finder"): "the interpreter has one list of finders",
     ("sources/code_snapshots.py", "_finder"): "the interpreter has one list of finders",
     ("sources/module_exchange.py", "_lock"): "the interpreter has one table of modules",
     ("sources/importer.py", "_serial"): "module names must differ in the whole process",
     ("tools/callables.py", "_THREADS"): "all satchels use the same idle threads again",
     ("session/search_tools.py", "search_tool"): "one tool for each kind of search",
 }
-"""Module-level values that change, each with the reason."""
+"""Module-level values that may change, each with the reason."""
 
 IMMUTABLE_CALLS = {
     *("frozenset", "tuple", "re.compile", "MappingProxyType", "TypeVar", "ContextVar", "getattr"),
@@ -39,7 +39,7 @@ IMMUTABLE_CALLS = {
     *("pluggy.HookspecMarker", "pluggy.HookimplMarker"),
     *("click.option", "click.make_pass_decorator", "EmptyMapping", "ToolContext"),
 }
-"""Calls whose results never change, or are constant tables."""
+"""Calls whose results never change."""
 
 MUTATORS = {
     *("add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove"),
@@ -63,11 +63,11 @@ def imports(tree: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
 # ---- imports ---------------------------------------------------------------------------------
 
 
-def test_only_faces_use_the_front_door():
+def test_only_entry_packages_import_the_public_names():
     used = [
         f"{path}: {ast.unparse(node)}"
         for path in MODULES
-        if package_of(path) not in FACES
+        if package_of(path) not in ENTRY_PACKAGES
         for node, name in imports(MODULES[path])
         if name.split(".")[0] == "satchel"
         if isinstance(node, ast.Import) or node.module == "satchel"
@@ -82,11 +82,11 @@ LATE_IMPORTS = {
 """Imports of our own modules inside functions, each with the reason."""
 
 
-def test_our_own_modules_are_imported_at_the_top():
+def test_satchel_modules_are_imported_at_the_top():
     late = [
         f"{path}: {name}"
         for path, tree in MODULES.items()
-        if package_of(path) not in FACES
+        if package_of(path) not in ENTRY_PACKAGES
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for _, name in imports(function)
@@ -110,11 +110,11 @@ def test_importing_the_public_names_loads_nothing_heavy():
     assert "anyio" not in loaded
 
 
-def test_the_bare_import_loads_no_module_of_ours():
+def test_the_bare_import_loads_no_module_of_satchel():
     assert not {name for name in loaded_after("import satchel") if name.startswith("satchel.")}
 
 
-def test_the_front_door_exports_what_it_lists():
+def test_the_package_exports_what_it_lists():
     assert satchel.__all__ == sorted(satchel.__all__, key=lambda name: (not name.isupper(), name))
     assert set(satchel.__all__) <= set(dir(satchel))
     assert all(getattr(satchel, name).__doc__ for name in satchel.__all__)
@@ -126,7 +126,7 @@ def test_the_front_door_exports_what_it_lists():
 
 
 def mutable_parts(value: ast.expr, *, is_constant: bool) -> Iterator[ast.expr]:
-    """Yield what can change in a value; a filled container is fine in an UPPER_CASE constant."""
+    """Yield the mutable parts of a value; an UPPER_CASE constant may be a filled container."""
     match value:
         case ast.Lambda() | ast.Subscript() | ast.Constant() | ast.Name():
             return
@@ -160,9 +160,9 @@ def mutable_state(path: str, tree: ast.Module) -> list[str]:
             case ast.FunctionDef(decorator_list=[*decorators], args=arguments):
                 names = {ast.unparse(item).split("(")[0] for item in decorators}
                 caches = names & {"cache", "lru_cache", "functools.cache", "functools.lru_cache"}
-                is_known = (path, node.name) in PROCESS_WIDE
-                if caches and not is_known and (arguments.args or arguments.kwonlyargs):
-                    faults.append(f"{path}: {node.name} remembers what it is called with")
+                is_listed = (path, node.name) in PROCESS_WIDE
+                if caches and not is_listed and (arguments.args or arguments.kwonlyargs):
+                    faults.append(f"{path}: {node.name} caches its arguments")
             case (
                 ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del())
                 | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=_))
@@ -195,7 +195,7 @@ def test_state_in_a_module_is_refused(text):
     assert mutable_state("prompt/group_notes.py", ast.parse(text))
 
 
-# ---- what touches the world (ruff's TID251) -----------------------------------------------------
+# ---- modules that ruff bans (TID251) -------------------------------------------------------------
 
 
 def banned(*arguments: str, text: str | None = None) -> list[dict]:
@@ -219,7 +219,7 @@ def banned(*arguments: str, text: str | None = None) -> list[dict]:
         ("from time import time", 1),
     ],
 )
-def test_a_middleware_may_use_what_does_not_touch_the_world(text, count):
+def test_a_middleware_may_import_only_modules_without_side_effects(text, count):
     path = "src/satchel/runtime/middleware/added.py"
     assert len(banned("--stdin-filename", path, "-", text=text)) == count
 
@@ -229,14 +229,14 @@ def excepted() -> list[str]:
     return [path for path in settings["per-file-ignores"] if path.startswith("src/")]
 
 
-def test_every_exception_from_the_banned_modules_is_needed():
+def test_every_exception_to_the_banned_modules_is_needed():
     faults = banned("--config", "lint.per-file-ignores = {}", "src")
     users = {Path(fault["filename"]).relative_to(REPOSITORY).as_posix() for fault in faults}
     assert [path for path in excepted() if not any(fnmatch(user, path) for user in users)] == []
 
 
 def test_only_excepted_modules_open_files():
-    """Ruff bans no built-ins."""
+    """Ruff cannot ban a built-in function."""
     openers = [
         f"src/satchel/{path}"
         for path, tree in MODULES.items()

@@ -1,4 +1,4 @@
-"""Names stand alone: in an editor's list, in a search, and in the glossary."""
+"""Names are unique, so that each is clear without its package."""
 
 import ast
 from collections import Counter
@@ -29,13 +29,11 @@ def test_every_public_class_name_is_unique():
     assert recurring(node.name for _, node in CLASSES if not node.name.startswith("_")) == {}
 
 
-@renaming
 def test_every_file_name_is_unique():
     names = (path.name for path in FILES)
     assert recurring(name for name in names if not name.startswith("__")) == {}
 
 
-@renaming
 def test_the_glossary_has_every_public_name():
     text = (REPOSITORY / "docs/glossary.md").read_text(encoding="utf-8")
     assert [name for name in satchel.__all__ if f"`{name}`" not in text] == []

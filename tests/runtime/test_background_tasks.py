@@ -58,7 +58,7 @@ def test_a_call_answers_at_once_with_the_id_of_its_task():
         assert result.structured == {"task_id": "task_1"}
         assert result.metadata == {"task_id": "task_1"}
         assert result.call_id == "call-1"
-        assert "probe goes on in the background as task_1" in result.text
+        assert "probe continues in the background as task_1" in result.text
         assert (await desk.start()).structured == {"task_id": "task_2"}
         assert len(desk.book) == 2
         await desk.ask("cancel_task")

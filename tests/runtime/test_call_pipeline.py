@@ -121,7 +121,7 @@ def test_a_background_call_that_is_sent_to_another_tool_runs_that():
         options = {"background": True, "tasks": book}
         run = a_run(fn, layers=[sending("second")], others=[second], **options)
         result = await run.result()
-        assert result.text.startswith("second goes on in the background as task_1")
+        assert result.text.startswith("second continues in the background as task_1")
         await asyncio.wait([book.get("task_1").work])
         assert book.get("task_1").view().text == "task task_1 (second): done\nother 1"
         here = a_tool(other, name="here")

@@ -190,7 +190,7 @@ def test_an_injected_value_that_cannot_be_looked_at_hides_the_text(log):
         raise ValueError("told")
 
     assert call(fn, presets={"key": endless}).error_code == "tool_failed"
-    assert "ValueError, which cannot be written" in log.text
+    assert "ValueError, whose text cannot be read" in log.text
 
 
 def test_a_tool_without_bottom_is_a_failure():

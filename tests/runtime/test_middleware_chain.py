@@ -53,7 +53,7 @@ def test_a_coroutine_is_no_layer():
 
 
 def test_whatever_else_can_be_called_is_a_layer():
-    assert ScopedMiddleware(partial(a_layer("a"), 1)).breadth == 0
+    assert ScopedMiddleware(partial(a_layer("a"), 1)).scope_rank == 0
 
 
 def test_the_broadest_layer_is_outermost_else_the_first_that_came():

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.runtime.result_limits import is_small, limit_result
+from satchel.runtime.result_limits import limit_result
 from satchel.settings import Limits
 from satchel.tools import Audio, Image, Resource, ResourceLink, Text, ToolResult
 
@@ -34,13 +34,6 @@ def test_an_empty_text_that_lies_behind_the_cut_leaves_nothing():
     assert limit_result(texts("abcdef", ""), Limits(result_text=1)).text.startswith(
         "a\n[cut: 5 of 6"
     )
-
-
-def test_what_is_small_for_certain_is_told_quickly():
-    limits = Limits(result_text=8)
-    assert is_small((Text("ab"),), limits)
-    assert not is_small((Text("abc"),), limits)
-    assert not is_small((Image(b""),), limits)
 
 
 def test_the_text_of_a_resource_counts_too():

@@ -82,8 +82,8 @@ def test_a_binary_that_is_none_is_told(write):
     ("text", "mode", "said"),
     [
         ("#!/bin/sh\necho hi", 0o644, "is not executable"),
-        ("echo hi", 0o755, "nothing in it says what runs it"),
-        ("", 0o755, "nothing in it says what runs it"),
+        ("echo hi", 0o755, "it does not name its interpreter"),
+        ("", 0o755, "it does not name its interpreter"),
     ],
 )
 def test_what_cannot_be_started_is_told_with_what_can(write, text, mode, said):
@@ -166,7 +166,7 @@ def test_arguments_are_handed_over_as_they_are(write, name, text):
 
 @pytest.mark.parametrize("argument", ["a\0b", "\ud800"])
 def test_an_argument_that_cannot_be_handed_over_is_refused(write, argument):
-    assert "cannot be handed over" in refused(write("a.py", ""), "fine", argument)
+    assert "cannot be passed on" in refused(write("a.py", ""), "fine", argument)
 
 
 def test_too_many_and_too_long_arguments_are_refused(write):

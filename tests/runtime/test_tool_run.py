@@ -395,7 +395,7 @@ def test_a_chunk_that_cannot_be_sent_ends_the_stream_after_what_was_told(value):
     assert chunk.text == "one"
     assert result.error_code == "invalid_result"
     assert result.call_id == "call-1"
-    assert result.text.startswith("one\nthe tool ran, but its result holds")
+    assert result.text.startswith("one\nthe tool ran, but its result contains")
     assert closed == [True]
 
 
@@ -759,6 +759,15 @@ def test_a_child_that_is_cancelled_is_a_failure_of_the_tool():
     assert play(a_run(fn).result()).error_code == "tool_failed"
 
 
+def test_a_tool_that_cancels_its_own_task_has_failed():
+    async def fn():
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+
+    assert play(a_run(fn).result()).error_code == "tool_failed"
+    assert play(a_run(fn, layers=[passing]).result()).error_code == "tool_failed"
+
+
 # ---- interruption ----------------------------------------------------------------------------
 
 
@@ -766,7 +775,7 @@ def is_interrupted(result):
     return (result.is_interrupted, result.is_error, result.error_code, result.call_id) == (
         *(True, True),
         *("interrupted", "call-1"),
-    ) and result.text.endswith("what stands above, if anything, is incomplete]")
+    ) and result.text.endswith("the result above, if any, is incomplete]")
 
 
 def test_an_interrupted_call_says_so_and_keeps_the_chunks_so_far():

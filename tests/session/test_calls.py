@@ -315,7 +315,7 @@ def test_a_name_that_is_no_text_is_an_answer_and_no_error(name):
     result = in_time(app_of(echo).session().call(name))
     assert (result.error_code, result.text) == (
         "tool_not_found",
-        "The name of a tool must be text.",
+        "The name of a tool must be a string.",
     )
 
 

@@ -22,7 +22,7 @@ from talk import (
 from satchel import ConflictError, NotFoundError, Satchel
 from satchel.tools.dialects import DIALECTS
 
-NOTHING_ACTIVE = "No tool group is active; only the tools that are always there are."
+NOTHING_ACTIVE = "No tool group is active; only the tools that are always available are left."
 
 
 # ---- what it shows ---------------------------------------------------------------------------
@@ -240,7 +240,8 @@ def test_a_group_that_lacks_its_configuration_says_so_wherever_it_is_met():
     assert session.active_groups == ("basic",)
     told = refused(session, "unlock", text="x")
     assert (
-        told == f"Tool 'unlock' is in group 'vault', which is unavailable: {reason}. Tell the user."
+        told
+        == f"Tool 'unlock' is in tool group 'vault', which is unavailable: {reason}. Tell the user."
     )
     assert names(session) == ["echo", META]
 
@@ -276,8 +277,8 @@ def test_a_tool_of_an_inactive_group_says_how_to_get_it_and_doing_so_helps():
     result = answer(session, "route", start="a", end="b")
     assert result.error_code == "tool_not_found"
     assert result.text == (
-        "Tool 'route' is in group 'maps', which is not active. Call reset_equipped_tools with "
-        "'maps' true, and with true for each group to keep."
+        "Tool 'route' is in tool group 'maps', which is not active. Call reset_equipped_tools with "
+        "'maps' and every group to keep set to true."
     )
     choose(session, maps=True)
     assert say(session, "route", start="a", end="b") == "a to b"
@@ -287,7 +288,8 @@ def test_where_the_model_cannot_choose_it_is_to_ask_the_user():
     session = maps_and_web().session(meta_tool=False)
     told = refused(session, "route", start="a", end="b")
     assert (
-        told == "Tool 'route' is in group 'maps', which is not active. Ask the user to activate it."
+        told
+        == "Tool 'route' is in tool group 'maps', which is not active. Ask the user to activate it."
     )
     session.activate("maps")
     assert say(session, "route", start="a", end="b") == "a to b"
@@ -297,8 +299,8 @@ def test_a_tool_of_two_groups_names_the_one_that_can_be_had():
     app = locked()
     app.register_tool(echo, name="both", group=["vault", "web"])
     told = refused(app.session(), "both", text="x")
-    assert told.startswith("Tool 'both' is in group 'web', which is not active.")
-    assert "'web' true" in told
+    assert told.startswith("Tool 'both' is in tool group 'web', which is not active.")
+    assert "'web' and every group" in told
 
 
 @pytest.mark.parametrize("name", ["rout", "Route", "route ", "rou\x00te", "\u202eroute"])
@@ -324,7 +326,7 @@ def test_a_name_that_is_no_text_is_told(name):
     result = answer(maps_and_web().session(), name)
     assert (result.error_code, result.text) == (
         "tool_not_found",
-        "The name of a tool must be text.",
+        "The name of a tool must be a string.",
     )
 
 
@@ -356,7 +358,7 @@ def test_with_very_many_groups_it_stays_bounded_and_each_can_still_be_chosen(man
     (shown,) = (s for s in session.schemas(dialect) if META in json.dumps(s))
     written = json.dumps(shown)
     assert len(written) < 64_000
-    assert "44 more groups can be named, too, but are not described here" in written
+    assert "44 more groups can be activated by name but are not described here" in written
     choose(session, g000=True, g299=True)
     assert session.active_groups == ("basic", "g000", "g299")
 

@@ -176,9 +176,9 @@ def test_a_value_that_is_refused_is_told_without_what_was_raised(way, caplog):
     session.state["config"] = {"limit": "/etc/passwd"}
     result = in_time(way(session, "find", {"query": "x"}, call_id="c"))
     assert (result.error_code, result.call_id) == ("rejected", "c")
-    assert "find: the host's value for 'limit'" in result.text
+    assert "find: the configured value of 'limit'" in result.text
     assert "passwd" not in result.text
-    assert "the host's value for 'limit' is refused (ValueError: " in caplog.text
+    assert "the configured value of 'limit' is invalid (ValueError: " in caplog.text
 
 
 @pytest.mark.parametrize("way", WAYS)

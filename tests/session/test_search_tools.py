@@ -16,8 +16,8 @@ from talk import (
 
 from satchel import Satchel
 
-KEEP = "and with true for each group to keep."
-CHOOSE = "which is not active. Call reset_equipped_tools with {!r} true, " + KEEP
+KEEP = "and every group to keep set to true."
+CHOOSE = "which is not active. Call reset_equipped_tools with {!r} " + KEEP
 
 
 def searched(app, words, **options):
@@ -67,7 +67,7 @@ def test_skills_are_searched_where_all_are_in_groups_that_are_not_active(tmp_pat
     app = maps_and_web()
     app.register_skill(write_skill(tmp_path, "pdf"), group="maps")
     session = app.session(search=True)
-    assert "'maps' true" in say(session, "search_skills", words="pdf")
+    assert "'maps' and every group" in say(session, "search_skills", words="pdf")
 
 
 @pytest.mark.parametrize(("count", "is_there"), [(29, False), (30, True)])
@@ -163,7 +163,7 @@ def test_a_search_without_words_or_without_luck_says_what_to_do():
         "Say in a few words what the tool is for."
     )
     told = say(session, "search_tools", words="zeppelin")
-    assert told == "No tool was found. Try other words, or go on without."
+    assert told == "No tool was found. Try other words, or continue without one."
 
 
 @pytest.mark.parametrize("words", ['" OR *', "'; DROP", "\x00", "x" * 100_000, "💥", "a" * 3000])

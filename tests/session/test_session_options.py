@@ -17,7 +17,9 @@ def test_by_default_the_model_chooses_groups_and_loads_skills_and_runs_nothing()
 
 @pytest.mark.parametrize("junk", ["", "Prompt", "none", None, True, ["prompt"]])
 def test_notes_that_would_go_nowhere_are_refused(junk):
-    with pytest.raises(DefinitionError, match="notes go to prompt, answer, both") as problem:
+    with pytest.raises(
+        DefinitionError, match="notes must be one of prompt, answer, both"
+    ) as problem:
         SessionOptions(notes=junk)
     assert "notes='both'" in problem.value.fix
     with pytest.raises(DefinitionError):

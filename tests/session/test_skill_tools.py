@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 
 import pytest
@@ -133,7 +134,7 @@ def test_it_is_given_once_and_anew_only_on_request(app):
     second = say(session, "load_skill", name="pdf")
     assert second == (
         "Skill 'pdf' was loaded before and has not changed; follow its text above. "
-        "With again=true it is shown once more."
+        "If you cannot see the text, call again with again=true."
     )
     assert say(session, "load_skill", name="pdf", again=True) == first
     assert say(session, "load_skill", name="pdf") == second
@@ -154,7 +155,7 @@ def test_an_unknown_skill_names_near_misses(app, name):
     session = app.session()
     told = refused(session, "load_skill", name=name)
     assert told.startswith("There is no skill ")
-    assert "pdf" in told.split("There is: ")[1]
+    assert "pdf" in re.split("Available: |Did you mean ", told)[1]
     assert session.loaded_skills == ()
 
 
@@ -181,8 +182,8 @@ def test_what_the_session_hands_over_is_in_no_schema_and_cannot_be_sent(app, giv
         "search_skills": {"words": "x"},
     }
     for name, arguments in sent.items():
-        assert "_desk" not in str(schema(session, name))
-        assert answer(session, name, **arguments, _desk=given).error_code == "invalid_arguments"
+        assert "_context" not in str(schema(session, name))
+        assert answer(session, name, **arguments, _context=given).error_code == "invalid_arguments"
 
 
 def test_blanks_around_a_name_are_forgiven(app):
@@ -268,7 +269,7 @@ def test_what_is_not_listed_is_not_served(app, path):
 @pytest.mark.parametrize("tool", ["load_skill", "read_skill_file"])
 def test_a_broken_character_is_an_answer(app, tool):
     sent = {"name": "\ud800"} if tool == "load_skill" else {"skill": "pdf", "path": "\ud800"}
-    assert "broken character" in refused(reading(app), tool, **sent)
+    assert "invalid Unicode character" in refused(reading(app), tool, **sent)
 
 
 def swapped_for_a_link(folder, outside):
@@ -346,7 +347,7 @@ def test_what_cannot_be_seen_is_taken_out_and_what_is_empty_says_so(app, root):
     (root / "pdf/references/guide.md").write_text("")
     assert say(session, "read_skill_file", skill="pdf", path="fill.py") == "ab[31m"
     told = say(session, "read_skill_file", skill="pdf", path="references/guide.md")
-    assert told == "It is empty."
+    assert told == "The file is empty."
 
 
 def test_an_image_is_an_image_and_what_nobody_can_read_is_described(app, root):
@@ -357,7 +358,7 @@ def test_an_image_is_an_image_and_what_nobody_can_read_is_described(app, root):
     (image,) = answer(session, "read_skill_file", skill="pdf", path="fill.py").content
     assert (image.data, image.mime_type) == (png, "image/png")
     told = say(session, "read_skill_file", skill="pdf", path="references/guide.md")
-    assert "is no text that could be shown" in told
+    assert "cannot be shown as text" in told
     assert "1,200 bytes" in told
 
 
@@ -455,7 +456,7 @@ def test_a_skill_that_the_model_may_not_invoke_is_hidden_from_it(root):
     assert "pdf" not in session.prompt()
     assert parameters(session, "load_skill")["properties"]["name"]["enum"] == ["note"]
     told = refused(session, "load_skill", name="pdf")
-    assert told == "There is no skill 'pdf'. There is: note."
+    assert told == "There is no skill 'pdf'. Available: note."
     assert "pdf" not in say(session, "search_skills", words="pdf does a thing")
     assert "read_skill_file" not in names(session)
     assert "Hush." in session.load_skill("pdf").text
@@ -515,7 +516,7 @@ def test_what_it_names_in_vain_is_told_and_the_rest_is_switched_on(tmp_path, wri
     write_skill(tmp_path, "way", text=text_of("way", 'groups: [maps, vault, "n<o>pe", unlock]\n'))
     session = locked(skills=[tmp_path]).session()
     told = say(session, "load_skill", name="way")
-    assert "It asks for what is no tool group and no tool here: 'n&lt;o&gt;pe'." in told
+    assert "The skill names tool groups or tools that do not exist here: 'n&lt;o&gt;pe'." in told
     assert "Tool group 'vault' is unavailable: it requires VAULT_KEY to be configured." in told
     assert "Now active: tool group 'maps'." in told
     assert session.active_groups == ("basic", "maps")
@@ -596,7 +597,7 @@ def test_a_skill_of_a_group_is_there_while_the_group_is(root):
     told = refused(session, "load_skill", name="pdf")
     assert told == (
         "Skill 'pdf' is in tool group 'maps', which is not active. Call reset_equipped_tools "
-        "with 'maps' true, and with true for each group to keep."
+        "with 'maps' and every group to keep set to true."
     )
     session.activate("maps")
     assert "pdf" in session.skill_prompt()
@@ -691,7 +692,7 @@ def test_a_script_runs_in_the_folder_of_its_skill(app, root):
 def test_nothing_but_a_listed_script_is_run(app, script):
     told = refused(running(app), "run_skill_script", skill="pdf", script=script)
     assert told.startswith("There is no script ")
-    assert told.endswith("There is: scripts/greet.py, scripts/deep/more.sh.") or "scripts/" in told
+    assert told.endswith("Available: scripts/greet.py, scripts/deep/more.sh.") or "scripts/" in told
     assert len(told) < 600
 
 
@@ -767,7 +768,7 @@ def test_a_skill_that_is_switched_off_serves_runs_and_approves_nothing_more(tmp_
     shutil.rmtree(folder)
     app.refresh()
     told = answer(session, "read_skill_file", skill="way", path="guide.md")
-    assert told.text == "Skill 'way' is not there any more. Go on without it."
+    assert told.text == "Skill 'way' is no longer available. Continue without it."
     assert answer(session, "run_skill_script", skill="way", script="scripts/say.py").is_error
     assert conversation.preapproved == ()
 
@@ -794,7 +795,7 @@ def test_names_of_files_are_told_without_what_could_forge_a_tag_or_hide(tmp_path
     session = Satchel(skills=[tmp_path]).session()
     session.load_skill("way")
     told = answer(session, "read_skill_file", skill="way", path="nope").text
-    assert told == "There is no file 'nope' in skill 'way'. There is: a <b>.md."
+    assert told == "There is no file 'nope' in skill 'way'. Available: a <b>.md."
 
 
 def test_a_file_is_read_under_its_very_name_first(tmp_path, write_skill):
@@ -813,8 +814,8 @@ def test_long_instructions_and_files_are_read_page_by_page(tmp_path, write_skill
     session = Satchel(skills=[tmp_path], settings=settings).session()
     loaded = answer(session, "load_skill", name="way").text
     assert loaded.rstrip().endswith("</skill_content>")
-    assert "go on with read_skill_file, path &#x27;SKILL.md&#x27;" in loaded or (
-        "go on with read_skill_file, path 'SKILL.md', offset=" in loaded
+    assert "call read_skill_file with path &#x27;SKILL.md&#x27;" in loaded or (
+        "call read_skill_file with path 'SKILL.md' and offset=" in loaded
     )
     found, offset = "", 0
     while True:

@@ -193,7 +193,8 @@ def test_what_the_model_switches_on_counts_from_the_next_step_and_is_told_until_
     assert picture(step) == before
     told = refused(step, "route", start="a", end="b")
     assert told == (
-        "Tool 'route' is in group 'maps', which is active from the next step on. Try again then."
+        "Tool 'route' is in tool group 'maps', "
+        "which is active from the next step on. Try again then."
     )
     assert say(session.step(), "route", start="a", end="b") == "a to b"
 

@@ -154,7 +154,9 @@ def test_a_link_in_a_zip_is_refused(world):
 
 
 def test_a_name_that_is_hidden_behind_a_nul_is_refused(world):
-    assert_refused(zipped(world / "m.zip", ("a\0/../../x", b"", 0)), world, "not every system")
+    assert_refused(
+        zipped(world / "m.zip", ("a\0/../../x", b"", 0)), world, "systems read differently"
+    )
 
 
 def test_a_file_in_a_zip_that_claims_more_than_it_holds_is_refused(world):
@@ -163,7 +165,7 @@ def test_a_file_in_a_zip_that_claims_more_than_it_holds_is_refused(world):
     at = data.index(b"PK\x01\x02") + 24
     data[at : at + 4] = (100).to_bytes(4, "little")
     archive.write_bytes(data)
-    assert_refused(archive, world, "cut off|cannot be extracted")
+    assert_refused(archive, world, "truncated|cannot extract")
 
 
 @pytest.mark.parametrize("kind", [tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, b"Z"])
@@ -179,9 +181,11 @@ def test_devices_in_a_zip_are_refused(world, kind):
 
 
 def test_one_name_twice_is_refused(world):
-    assert_refused(tar(world / "m.tar", file("a"), file("./a")), world, "in it twice")
+    assert_refused(tar(world / "m.tar", file("a"), file("./a")), world, "in the archive twice")
     assert_refused(tar(world / "m.tar", file("a"), folder("a")), world)
-    assert_refused(zipped(world / "m.zip", ("a", b"", 0), ("./a", b"", 0)), world, "in it twice")
+    assert_refused(
+        zipped(world / "m.zip", ("a", b"", 0), ("./a", b"", 0)), world, "in the archive twice"
+    )
 
 
 def test_a_bomb_is_stopped_by_what_comes_out_of_it(world):
@@ -205,7 +209,7 @@ def test_a_bomb_of_names_is_stopped(world):
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"\x1f\x8b\x08", b"BZh9", b"no archive" * 99])
 def test_what_is_no_archive_is_told(world, data):
     (world / "m").write_bytes(data)
-    assert_refused(world / "m", world, "cannot be extracted")
+    assert_refused(world / "m", world, "cannot extract")
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:bz2", "w:xz"])
@@ -226,7 +230,7 @@ def damaged(archive, *places):
 
 def test_a_tar_with_a_damaged_header_is_refused(world):
     archive = tar(world / "m.tar", *(file(name, name.encode() * 1000) for name in "abc"))
-    assert_refused(damaged(archive, 1536 + 148), world, "damaged or cut off")
+    assert_refused(damaged(archive, 1536 + 148), world, "damaged or truncated")
 
 
 @pytest.mark.parametrize("size", [1536, 1536 + 100, 3 * 1536])
@@ -259,7 +263,7 @@ def test_the_end_of_a_packed_tar_counts(world, mode):
 def test_what_follows_the_end_of_a_tar_is_bounded_too(world):
     archive = tar(world / "m.tar", file("a", b"x"))
     archive.write_bytes(gzip.compress(archive.read_bytes() + bytes(50_000_000)))
-    assert_refused(archive, world, "more bytes than are allowed", most_bytes=1000)
+    assert_refused(archive, world, "more bytes than allowed", most_bytes=1000)
 
 
 def test_the_checksum_of_a_file_in_a_zip_counts(world):

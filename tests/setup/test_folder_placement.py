@@ -68,13 +68,13 @@ def test_a_link_that_leaves_is_refused_and_nothing_stays(source, home, target):
 
 def test_what_is_no_file_is_refused(source, home):
     os.mkfifo(source / "pipe")
-    with pytest.raises(SatchelError, match="is no regular file"):
+    with pytest.raises(SatchelError, match="is not a regular file"):
         staged_copy(str(source), str(home / "demo"))
     assert names(home) == []
 
 
 def test_a_folder_that_holds_its_own_place_is_refused(tmp_path):
-    with pytest.raises(SatchelError, match="holds the folder"):
+    with pytest.raises(SatchelError, match="contains the folder"):
         staged_copy(str(tmp_path), str(tmp_path / "a/b/demo"))
 
 
@@ -95,7 +95,7 @@ def test_without_a_word_all_is_as_it_was(source, home):
 def test_what_cannot_take_the_place_leaves_what_was_there(home):
     (home / "demo").mkdir(parents=True)
     with (
-        pytest.raises(SatchelError, match="cannot be changed"),
+        pytest.raises(SatchelError, match="cannot change"),
         Placement("gone", str(home / "demo")),
     ):
         pytest.fail("it took the place")
@@ -132,7 +132,7 @@ def test_removing_a_link_leaves_what_it_leads_to(source, home):
 def test_a_folder_that_cannot_be_made_is_told(source, home):
     home.write_text("a file")
     for stage in (staged_copy, staged_link):
-        with pytest.raises(SatchelError, match="cannot be changed"):
+        with pytest.raises(SatchelError, match="cannot change"):
             stage(str(source), str(home / "demo"))
 
 
@@ -209,6 +209,6 @@ def test_a_file_that_cannot_be_read_is_told_as_that(source, home, monkeypatch):
         return real(path, *given, **more)
 
     monkeypatch.setattr(builtins, "open", guarded)
-    with pytest.raises(SatchelError, match=r"run.sh: cannot be read: Permission denied"):
+    with pytest.raises(SatchelError, match=r"run.sh: cannot read: Permission denied"):
         staged_copy(str(source), str(home / "demo"))
     assert names(home) == []

@@ -54,7 +54,7 @@ def test_nothing_but_the_new_one_is_left(home, source):
 def test_one_plugin_is_changed_by_one_at_a_time(home, source):
     def another():
         with (
-            pytest.raises(SatchelError, match="is being installed or removed by somebody else"),
+            pytest.raises(SatchelError, match="is being installed or removed by another process"),
             exclusive_change(str(home / "demo"), pytest.fail),
         ):
             pytest.fail("it was let in")
@@ -79,14 +79,14 @@ def test_the_lock_counts_between_processes(home, source):
 
     change(home, source, another)
     another()
-    assert "by somebody else" in done[0].stderr
+    assert "by another process" in done[0].stderr
     assert (done[1].returncode, done[1].stderr) == (0, "")
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "home").write_text("a file")
     with (
-        pytest.raises(SatchelError, match="cannot be changed"),
+        pytest.raises(SatchelError, match="cannot change"),
         exclusive_change(str(tmp_path / "home/demo"), pytest.fail),
     ):
         pytest.fail("it was let in")
@@ -171,7 +171,7 @@ def test_what_one_that_was_killed_put_aside_is_back_with_the_next(home, source):
     told = []
     with exclusive_change(str(home / "demo"), told.append):
         assert names(home / "demo") == ["old"]
-    assert told == ["a change of demo was broken off; what was there before it is back"]
+    assert told == ["a change of demo was interrupted; the old version was restored"]
     assert names(home) == ["demo"]
 
 
@@ -182,6 +182,6 @@ def test_what_nobody_needs_any_more_is_removed_with_the_next(home, what):
     told = []
     with exclusive_change(str(home / "demo"), told.append):
         pass
-    assert told == ["a change of demo was broken off; what it left is removed"]
+    assert told == ["a change of demo was interrupted; its files were removed"]
     assert [name.split(f".{what}")[0] for name in names(home)] == [".dem", ".demo.x", "demo"]
     assert names(home / "demo") == ["old"]

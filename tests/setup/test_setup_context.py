@@ -47,8 +47,8 @@ def test_a_question_is_answered(ctx, someone):
 def test_only_a_choice_is_an_answer(ctx, someone):
     person = someone("x", "", "b")
     assert ctx.ask("Which?", choices=["a", "b"]) == "b"
-    assert person.told == ["one of a, b, please"]
-    with pytest.raises(DefinitionError, match="none of its choices"):
+    assert person.told == ["Please answer with one of: a, b."]
+    with pytest.raises(DefinitionError, match="not one of its choices"):
         ctx.ask("Which?", choices=["a"], default="z")
 
 
@@ -64,7 +64,7 @@ def test_where_nobody_is_the_default_is_the_answer(ctx, person):
     assert ctx.ask("Town?", default="Oslo") == "Oslo"
     assert ctx.confirm("Sure?", default=True) is True
     for ask in (ctx.ask, ctx.confirm):
-        with pytest.raises(SatchelError, match=r"nobody can be asked 'Sure\?' here.*--set"):
+        with pytest.raises(SatchelError, match=r"cannot ask 'Sure\?' without a terminal.*--set"):
             ask("Sure?")
     assert person.asked == []
 
@@ -99,12 +99,12 @@ def test_values_are_written_for_their_owner_alone(declared, file):
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("retries", "many-canary", "'Retries' is no whole number"),
+        ("retries", "many-canary", "'Retries' is not a whole number"),
         ("retries", 10, "'Retries' is too large; allowed is|at most 9"),
-        ("model", "nowhere-canary", "the path of what exists"),
+        ("model", "nowhere-canary", "an existing path"),
         ("retrys", 1, "no field 'retrys' is declared .did you mean retries"),
-        ("api_key", "", "counts as none"),
-        ("api_key", None, "counts as none"),
+        ("api_key", "", "counts as not set"),
+        ("api_key", None, "counts as not set"),
         ("api_key", b"canary", "'api_key' is a bytes"),
         ("api_key", ["canary"], "'api_key' is a list"),
     ],
@@ -119,7 +119,7 @@ def test_what_is_not_allowed_is_refused_and_never_quoted(declared, file, key, va
 def test_who_declares_nothing_may_set_any_key(ctx, file):
     ctx.set("anything", "x y")
     assert file.read_text() == "ANYTHING='x y'\n"
-    with pytest.raises(DefinitionError, match="is no key"):
+    with pytest.raises(DefinitionError, match="is not a valid key"):
         ctx.set("a b", 1)
 
 
@@ -156,7 +156,7 @@ def test_an_archive_is_taken_apart_below_the_data(ctx, data):
     assert ctx.extract(archive) == data / "words"
     assert ctx.extract("words.tar.gz", to="more/words") == data / "more/words"
     assert (data / "more/words/a").read_text() == "x"
-    with pytest.raises(SatchelError, match="cannot be extracted"):
+    with pytest.raises(SatchelError, match="cannot extract"):
         ctx.extract("gone.zip")
 
 
@@ -171,7 +171,7 @@ def test_an_archive_whose_name_has_no_ending_asks_for_another_one(ctx, data):
 def test_nothing_is_written_outside_the_folders_of_the_plugin(ctx, to, server, tmp_path):
     (ctx.data / "link").symlink_to(tmp_path)
     for fetch in (lambda: ctx.download(server.url, to), lambda: ctx.extract("x.zip", to)):
-        with pytest.raises(DefinitionError, match="is no path below the data"):
+        with pytest.raises(DefinitionError, match="is not a path inside the data"):
             fetch()
     assert server.requests == []
 
@@ -184,7 +184,7 @@ def test_an_address_without_a_name_asks_for_one(ctx, path):
 
 @pytest.mark.parametrize("url", ["http://[::1/x", "ftp://x/y", "http://me:pw@x/y"])
 def test_an_address_that_is_not_asked_is_told(ctx, url):
-    with pytest.raises(DefinitionError, match=r"is not downloaded|only http") as caught:
+    with pytest.raises(DefinitionError, match=r"must not contain|must begin with http") as caught:
         ctx.download(url)
     assert "pw" not in str(caught.value)
 

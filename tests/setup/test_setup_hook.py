@@ -52,7 +52,7 @@ def test_a_manifest_may_name_another_module(hook, run, person):
 
 
 @pytest.mark.parametrize(
-    ("source", "is_one"),
+    ("source", "has_setup"),
     [
         ("def setup(ctx): ...", True),
         ("async def setup(ctx, /): ...", True),
@@ -68,16 +68,16 @@ def test_a_manifest_may_name_another_module(hook, run, person):
         ("setup = print", False),
     ],
 )
-def test_only_a_function_of_one_parameter_is_a_setup(hook, source, is_one):
-    assert hook(source).is_one is is_one
+def test_only_a_function_of_one_parameter_is_a_setup(hook, source, has_setup):
+    assert hook(source).has_setup is has_setup
 
 
 BAD = {
     "raises": ("raise ValueError('no\\nluck')", "ValueError: no\nluck"),
     "exits": ("raise SystemExit(3)", "SystemExit: 3"),
     "has no words": ("class E(Exception):\n  __str__ = None\nraise E", "cannot be shown"),
-    "asks for nobody": ("ctx.ask('Key?')", r"nobody can be asked 'Key\?' here"),
-    "sets nonsense": ("ctx.set('a b', 1)", "'a b' is no key"),
+    "asks for nobody": ("ctx.ask('Key?')", r"cannot ask 'Key\?' without a terminal"),
+    "sets nonsense": ("ctx.set('a b', 1)", "'a b' is not a valid key"),
     "is cancelled": ("import asyncio; raise asyncio.CancelledError", "CancelledError"),
 }
 
@@ -128,7 +128,9 @@ def test_what_nobody_declared_is_kept_secret_too(hook, run, monkeypatch):
 
 @pytest.mark.parametrize("line", ["setup = 1", "del setup"])
 def test_a_setup_that_is_no_function_in_the_end_is_told(hook, run, line):
-    with pytest.raises(SatchelError, match=r"setup\.py: its 'setup' is no function setup\(ctx\)"):
+    with pytest.raises(
+        SatchelError, match=r"setup\.py: its 'setup' is not a function setup\(ctx\)"
+    ):
         run(hook(f"def setup(ctx): ...\n{line}\n"))
 
 

@@ -57,7 +57,7 @@ def test_whatever_is_raised_becomes_one_kind_of_error(work, message):
     assert caught.value.__cause__ is not None
 
 
-def test_a_class_that_lies_about_its_name_is_told_by_its_real_one():
+def test_a_class_that_lies_about_its_name_is_reported_by_its_real_one():
     class Meta(type):
         @property
         def __name__(cls):
@@ -101,7 +101,7 @@ def test_the_current_folder_is_put_back(tmp_path, monkeypatch):
     assert os.getcwd() == str(tmp_path)
 
 
-def test_a_current_folder_that_the_plugin_removed_is_only_told(tmp_path, monkeypatch):
+def test_a_current_folder_that_the_plugin_removed_is_only_reported(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     assert guarded(lambda: os.rmdir(tmp_path / "gone"), 5)[1] == ("the current folder",)
@@ -150,7 +150,7 @@ def test_the_process_is_put_back_also_after_an_error(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [PRIVATE_PREFIX + "demo_1.tools", None, 7])
-def test_the_innermost_line_of_plugin_code_is_told_if_there_is_one(name):
+def test_the_innermost_line_of_plugin_code_is_reported_if_there_is_one(name):
     source = "def work():\n    int('x')\n"
     module = types.ModuleType("m")
     exec(compile(source, "/plugins/demo/tools.py", "exec"), vars(module))
@@ -161,7 +161,7 @@ def test_the_innermost_line_of_plugin_code_is_told_if_there_is_one(name):
     assert (caught.value.path, caught.value.line) == expected
 
 
-def test_a_syntax_error_is_told_where_it_stands():
+def test_a_syntax_error_is_reported_where_it_stands():
     with pytest.raises(PluginCodeError) as caught:
         guarded(lambda: compile("x =\n", "/plugins/demo/tools.py", "exec"), 5)
     assert (caught.value.path, caught.value.line) == ("/plugins/demo/tools.py", 1)

@@ -114,7 +114,7 @@ def test_an_odd_line_is_named_without_its_text_and_costs_only_itself(tmp_path, w
 
 
 @pytest.mark.parametrize("data", [b"A=\xff\xfe", b"A=1\n" * 100_000])
-def test_a_file_that_cannot_be_read_is_told_and_the_rest_of_the_cascade_holds(
+def test_a_file_that_cannot_be_read_is_reported_and_the_rest_of_the_cascade_holds(
     tmp_path, write, data
 ):
     write(data)
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_read_is_told_and_the_rest_of_the_cascade_holds(
     assert [item.code for item in found.diagnostics] == ["config-unreadable"]
 
 
-def test_a_folder_or_a_pipe_in_its_place_is_told_and_holds_nobody_up(tmp_path):
+def test_a_folder_or_a_pipe_in_its_place_is_reported_and_does_not_block(tmp_path):
     (tmp_path / "plugins" / "acme.env").mkdir(parents=True)
     assert [item.code for item in read(tmp_path).diagnostics] == ["config-unreadable"]
     (tmp_path / "plugins" / "acme.env").rmdir()
@@ -131,7 +131,7 @@ def test_a_folder_or_a_pipe_in_its_place_is_told_and_holds_nobody_up(tmp_path):
     assert [item.code for item in read(tmp_path).diagnostics] == ["config-unreadable"]
 
 
-def test_a_link_that_leads_nowhere_is_told(tmp_path):
+def test_a_link_that_leads_nowhere_is_reported(tmp_path):
     (tmp_path / "plugins").mkdir()
     (tmp_path / "plugins" / "acme.env").symlink_to(tmp_path / "gone")
     assert [item.code for item in read(tmp_path).diagnostics] == ["config-unreadable"]
@@ -226,7 +226,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("origin", PLACES)
-def test_what_is_not_allowed_is_left_out_and_told_without_its_value(
+def test_what_is_not_allowed_is_left_out_and_reported_without_its_value(
     tmp_path, write, monkeypatch, origin
 ):
     """No farther layer takes its place: who gave it meant something else."""

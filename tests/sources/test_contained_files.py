@@ -71,7 +71,7 @@ def test_a_path_that_leads_out_is_refused(base, way, path):
 
 @pytest.mark.parametrize("path", ["", "a\0b", "\0", "a\ud800", "x" * 5000, "a/" * 400_000])
 def test_what_is_no_path_is_refused(base, way, path):
-    assert_refused(base, path, "is no path")
+    assert_refused(base, path, "is not a path")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_socket_is_refused(base, monkeypatch):
         assert_refused(base, "socket", "is not a regular file")
 
 
-def test_a_folder_that_is_missing_is_told_without_its_path(tmp_path):
+def test_a_folder_that_is_missing_is_reported_without_its_path(tmp_path):
     for use in uses(tmp_path / "none", "a.txt"):
         with pytest.raises(ToolError, match=r"^The working folder cannot be opened; tell the user"):
             use()

@@ -7,8 +7,8 @@ import pytest
 from satchel.sources import editable_imports
 from satchel.sources.editable_imports import (
     PathEntry,
+    entries_of,
     install_entries,
-    routes_of,
     uninstall_entries,
 )
 from satchel.sources.module_paths import LocatedModule
@@ -19,7 +19,7 @@ def package(tmp_path, monkeypatch, untouched_modules):
     """A package with a module, in a folder of the import path; bytecode is written."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(editable_imports._fresh, "routes", ())
+    monkeypatch.setattr(editable_imports._finder, "entries", ())
     folder = tmp_path / "fresh_one"
     folder.mkdir()
     (folder / "__init__.py").write_text("")
@@ -92,14 +92,18 @@ def test_of_two_ways_the_last_counts_until_it_is_lifted(package, tmp_path):
     old, new = route(package), route(copy(package, tmp_path, "there"))
     install_entries(old)
     install_entries(new)
-    assert routes_of("fresh") == (new, old)
+    assert entries_of("fresh") == (new, old)
     assert value(package, "here") == "there"
     uninstall_entries([new])
-    assert (value(package, "here"), routes_of("fresh"), routes_of("other")) == ("here", (old,), ())
+    assert (value(package, "here"), entries_of("fresh"), entries_of("other")) == (
+        "here",
+        (old,),
+        (),
+    )
 
 
 def test_equal_ways_are_lifted_one_by_one(package):
     first, second = route(package), route(package)
     install_entries(first, second)
     uninstall_entries([first])
-    assert routes_of("fresh") == (second,)
+    assert entries_of("fresh") == (second,)

@@ -109,7 +109,7 @@ def test_a_folder_set_apart_does_not_belong_to_the_unit(unit, reader):
     for name in ("skills/a", "sub/skills/b"):
         (unit / name).parent.mkdir(parents=True)
         (unit / name).write_text("x")
-    read = reader(apart=frozenset({"skills"})).read(str(unit))
+    read = reader(exclude=frozenset({"skills"})).read(str(unit))
     assert names(read) == ["sub/skills/b"]
 
 
@@ -261,8 +261,8 @@ def test_a_file_that_is_named_is_read_beyond_the_limit_and_through_links_inside(
         most_files=1,
         largest=100,
         wanted=lambda name: name.endswith(".py"),
-        apart=apart,
-        named=named,
+        exclude=apart,
+        required=named,
     )
     folder = reader.read(str(tmp_path))
     assert [file.name for file in folder.files] == ["a.py", "b.py", "way/z.txt"]
@@ -281,7 +281,7 @@ def test_a_file_that_is_named_is_not_read_through_other_links(tmp_path, target):
     (unit / "way").symlink_to(target)
     named = frozenset({"way/x.txt"})
     folder = FolderReader(
-        root=str(unit), most_files=9, largest=100, wanted=lambda _: False, named=named
+        root=str(unit), most_files=9, largest=100, wanted=lambda _: False, required=named
     ).read(str(unit))
     assert folder.files == ()
 

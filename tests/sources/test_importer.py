@@ -295,7 +295,7 @@ def test_a_folder_whose_name_has_no_letters_is_imported_as_well(tmp_path):
     code.purge()
 
 
-def test_what_importing_changed_in_the_process_is_told(load, tmp_path, monkeypatch):
+def test_what_importing_changed_in_the_process_is_reported(load, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert load(tools="import os\nos.chdir('/')").meddled == ("the current folder",)
     assert Path.cwd() == tmp_path
@@ -421,7 +421,7 @@ def test_an_editable_install_becomes_importable_by_its_path_file(install, site, 
     assert sys.path.count(str(work)) == 1
 
 
-def test_an_editable_install_with_a_finder_of_its_own_is_imported_anew_as_well(install, site):
+def test_an_editable_install_with_a_finder_of_its_own_is_imported_again_as_well(install, site):
     """
     Its RECORD lists the finder, not the modules that it finds.
     """
@@ -439,7 +439,7 @@ def test_a_path_file_that_leaves_the_process_costs_only_its_own_plugin(install, 
         import_distribution(found_in(site), 5)
 
 
-def test_a_plugin_that_puts_its_folder_on_the_path_shadows_nobody(write_plugin, tmp_path):
+def test_a_plugin_that_puts_its_folder_on_the_path_shadows_no_other_module(write_plugin, tmp_path):
     """The habit is common; the host's `import wave` must go on to mean the standard library's."""
     sys.modules.pop("wave", None)
     source = (

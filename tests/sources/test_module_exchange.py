@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from satchel.sources import PluginCodeError, import_distribution, scan_distributions
-from satchel.sources.editable_imports import routes_of
+from satchel.sources.editable_imports import entries_of
 from satchel.sources.module_paths import LocatedModule
 
 pytestmark = pytest.mark.usefixtures("untouched_modules")
@@ -85,7 +85,7 @@ def test_a_version_that_is_undone_leaves_nothing_where_nothing_was(acme):
     assert loaded() == {}
 
 
-def test_a_version_that_nobody_uses_any_more_does_not_come_back(acme):
+def test_an_unused_version_does_not_come_back(acme):
     old = import_distribution(acme("1"), 5)
     new = import_distribution(acme("2"), 5)
     del old
@@ -167,7 +167,7 @@ def test_without_a_claim_a_version_is_shared(acme):
     assert import_distribution(found, 5).thing is first.thing
 
 
-def test_a_module_that_replaced_itself_is_imported_anew(install, site):
+def test_a_module_that_replaced_itself_is_imported_again(install, site):
     source = "import sys\nclass Box: pass\nsys.modules[__name__] = Box()\n"
     install(site, acme_plugin=source)
     (found,) = scan_distributions([str(site)]).findings
@@ -204,7 +204,7 @@ def test_a_move_that_is_undone_leads_back(edited, tmp_path):
     first = take(*edited(tmp_path / "a", "1"))
     take(*edited(tmp_path / "b", "2")).undo()
     assert sys.modules["acme.p"] is first.thing
-    assert [route.package.path for route in routes_of("acme")] == [str(tmp_path / "a" / "acme")]
+    assert [route.package.path for route in entries_of("acme")] == [str(tmp_path / "a" / "acme")]
     assert str(tmp_path / "a") in sys.path
 
 
@@ -213,7 +213,7 @@ def test_a_wheel_after_an_editable_install_runs_its_own_code(edited, acme, site,
     (site / "_acme.pth").unlink()
     second = take(acme("2"))
     assert (first.thing.X, second.thing.late()) == ("1", "2")
-    assert routes_of("acme") == ()
+    assert entries_of("acme") == ()
     assert str(tmp_path / "a") not in sys.path
 
 
@@ -239,7 +239,7 @@ def test_nothing_is_left_of_an_editable_install_that_is_gone(edited, tmp_path):
     (tmp_path / "site" / "acme-1.0.dist-info").rmdir()
     del code
     gc.collect()
-    assert (loaded(), routes_of("acme")) == ({}, ())
+    assert (loaded(), entries_of("acme")) == ({}, ())
     assert str(tmp_path / "a") not in sys.path
 
 
@@ -247,9 +247,9 @@ def test_a_sibling_that_goes_leaves_the_way_to_the_package(edited, tmp_path):
     found, package = edited(tmp_path / "a")
     first, second = take(found, package), take(found, package)
     first.purge()
-    assert [route.package for route in routes_of("acme")] == [package]
+    assert [route.package for route in entries_of("acme")] == [package]
     second.purge()
-    assert routes_of("acme") == ()
+    assert entries_of("acme") == ()
 
 
 def test_each_edited_package_of_a_distribution_has_a_version_of_its_own(edited, tmp_path):
@@ -259,7 +259,7 @@ def test_each_edited_package_of_a_distribution_has_a_version_of_its_own(edited, 
     other = replace(found, name="other", value="other.p", digest="another")
     two = take(other, LocatedModule("other", str(tmp_path / "a" / "other")))
     assert (sys.modules["acme.p"], two.thing.X) == (one.thing, "other")
-    assert len(routes_of("acme")) == 2
+    assert len(entries_of("acme")) == 2
 
 
 # ---- whose modules ------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def test_a_package_that_is_spread_over_folders_is_left_to_its_owner(
     assert loaded() == {"acme": package, "acme.lib": lib}
 
 
-def test_modules_of_the_standard_library_are_nobody_elses(acme):
+def test_modules_of_the_standard_library_are_never_owned(acme):
     files = ("json/__init__.py", "threading.py")
     for version in "12":
         code = take(acme(version, files=files))
@@ -351,6 +351,6 @@ def test_files_that_an_installer_linked_lie_where_their_links_are(acme, site, tm
     assert take(found).thing.late() == "1"
 
 
-def test_a_name_that_is_no_text_troubles_nobody(acme, monkeypatch):
+def test_a_name_that_is_no_text_does_no_harm(acme, monkeypatch):
     monkeypatch.setitem(sys.modules, 5, json)
     assert take(acme()).thing.late() == "1"

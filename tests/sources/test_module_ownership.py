@@ -37,7 +37,7 @@ def test_a_folder_that_is_a_link_is_the_folder_it_leads_to(tmp_path):
     assert not lies_at(module, str(tmp_path / "link" / "acme" / "q"))
 
 
-def test_where_a_module_lies_is_told_without_running_its_code():
+def test_where_a_module_lies_is_reported_without_running_its_code():
     class Path:
         def __iter__(self):
             raise SystemExit
@@ -63,7 +63,7 @@ def test_a_distribution_owns_what_its_record_lists(tmp_path, file, is_owned):
 
 
 @pytest.mark.parametrize("name", ["json", "json.decoder", "satchel", "satchel.names"])
-def test_nobody_owns_the_standard_library_or_satchel(tmp_path, name):
+def test_the_standard_library_and_satchel_are_never_owned(tmp_path, name):
     file = name.replace(".", "/") + ".py"
     assert not ModuleOwnership(found(tmp_path, file), None).owns(name, made(name, tmp_path / file))
 

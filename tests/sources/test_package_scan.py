@@ -107,13 +107,13 @@ def test_a_package_without_a_manifest_has_none(installed):
     assert (found.part, found.modules, found.skills) == (None, {}, ())
 
 
-def test_another_name_than_that_of_the_entry_point_is_told_and_does_not_count(installed, codes):
+def test_another_name_than_that_of_the_entry_point_is_reported_and_not_used(installed, codes):
     found = installed(manifest="name: other\n")
     assert (found.part.manifest.name, codes(found.diagnostics)) == ("acme", ["plugin-name-folder"])
     assert found.diagnostics[0].where.line == 1
 
 
-def test_a_manifest_that_is_wrong_is_told_with_the_line(installed, codes):
+def test_a_manifest_that_is_wrong_is_reported_with_the_line(installed, codes):
     found = installed(manifest="active: true\nnotez: x\nactive2: y\n")
     assert codes(found.diagnostics) == ["plugin-field-unknown"] * 2
     assert [item.where.line for item in found.diagnostics] == [2, 3]
@@ -167,7 +167,7 @@ def test_an_editable_package_is_looked_at_only_when_something_in_it_changed(
     assert look(site, first).digest != first.digest
 
 
-def test_the_code_of_what_nobody_uses_is_not_read(editable, site, reads):
+def test_the_code_of_unused_packages_is_not_read(editable, site, reads):
     editable()
     reads.clear()
     found = look(site, used=False)

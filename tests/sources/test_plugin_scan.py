@@ -81,7 +81,7 @@ def test_hidden_folders_and_those_of_tools_are_not_looked_into(plugins, look, wr
 @pytest.mark.parametrize(
     ("file", "fix"), [("toolkit.yml", "rename it toolkit.yaml"), ("tools.py", "add toolkit.yaml")]
 )
-def test_a_folder_that_was_meant_to_be_a_plugin_is_told(plugins, look, file, fix):
+def test_a_folder_that_was_meant_to_be_a_plugin_is_reported(plugins, look, file, fix):
     (plugins / "a").mkdir()
     (plugins / "a" / file).write_text("")
     scan = look()
@@ -90,14 +90,14 @@ def test_a_folder_that_was_meant_to_be_a_plugin_is_told(plugins, look, file, fix
     assert problem.where.path == str(plugins / "a" / file)
 
 
-def test_a_missing_place_is_told(look, tmp_path, codes):
+def test_a_missing_place_is_reported(look, tmp_path, codes):
     assert codes(look().diagnostics) == ["source-missing"]
     (tmp_path / "plugins").write_text("")
     (problem,) = look().diagnostics
     assert problem.message == "is not a folder"
 
 
-def test_a_place_that_may_be_missing_is_not_told(tmp_path, limits):
+def test_a_place_that_may_be_missing_is_not_reported(tmp_path, limits):
     from satchel.sources import Precedence, RootKind, SearchRoot
 
     optional = SearchRoot(
@@ -141,7 +141,7 @@ def test_a_manifest_that_is_no_file_is_an_unsound_plugin(plugins, look, kind):
     assert (problems(scan), scan.findings["a"].manifest) == (["plugin-unreadable"], None)
 
 
-def test_a_manifest_that_turns_from_one_wrong_thing_into_another_is_told_anew(plugins, look):
+def test_a_manifest_that_turns_from_one_wrong_thing_into_another_is_reported_again(plugins, look):
     path = plugins / "a" / "toolkit.yaml"
     path.parent.mkdir()
     os.mkfifo(path)
@@ -279,7 +279,7 @@ def test_links_inside_a_plugin_are_remembered(plugins, look, write_plugin):
     assert [link for link, _ in look().links] == [str(folder / "helper.py")]
 
 
-def test_a_folder_whose_name_is_not_utf8_is_told(plugins, look, codes):
+def test_a_folder_whose_name_is_not_utf8_is_reported(plugins, look, codes):
     os.mkdir(os.fsencode(plugins) + b"/bad\xff")
     assert codes(look().diagnostics) == ["source-name-not-utf8"]
 
@@ -415,7 +415,7 @@ def test_each_module_of_a_chosen_tool_must_be_there(plugins, look, write_plugin)
     assert problems(scan) == ["plugin-field-type", "plugin-field-type"]
 
 
-def test_whoever_lists_no_tools_gets_none(plugins, look, write_plugin):
+def test_an_empty_list_of_tools_serves_none(plugins, look, write_plugin):
     write_plugin(plugins, "a", "tools: []\n", tools=TOOL)
     found = look().findings["a"]
     assert (found.declared, found.diagnostics, found.file_of(found.modules[0])) == ((), (), "")
@@ -450,7 +450,7 @@ def test_code_is_judged_though_the_manifest_is_no_yaml(plugins, look, write_plug
     assert problems(look()) == ["yaml-not-a-mapping", "plugin-syntax"]
 
 
-def test_what_is_missing_is_told_on_the_line_that_names_it(plugins, look, write_plugin):
+def test_what_is_missing_is_reported_on_the_line_that_names_it(plugins, look, write_plugin):
     text = "groups:\n  g:\n    notes: gone.md\nsetup: gone\nskills: gone\ntools:\n- x\n- gone\n"
     write_plugin(plugins, "a", text, gone="def broken(:\n")
     found = look().findings["a"]
@@ -459,7 +459,7 @@ def test_what_is_missing_is_told_on_the_line_that_names_it(plugins, look, write_
     assert "'tools' lists 'x'" in found.diagnostics[1].message
 
 
-def test_skills_that_are_named_and_not_there_are_told_until_they_are(plugins, look, write_plugin):
+def test_missing_skills_folders_are_reported_until_they_exist(plugins, look, write_plugin):
     folder = write_plugin(plugins, "a", "skills: know/how\n")
     before = look()
     assert where(before.findings["a"]) == [("source-missing", 2)]
@@ -512,7 +512,7 @@ def test_a_name_that_leads_out_is_never_read(plugins, look, write_plugin, name):
 
 
 @pytest.mark.parametrize("name", ["Plugin.json", "PLUGIN.JSON", "Toolkit.yaml"])
-def test_a_manifest_whose_name_is_nearly_right_is_told(plugins, look, name):
+def test_a_manifest_whose_name_is_nearly_right_is_reported(plugins, look, name):
     (plugins / "a").mkdir()
     (plugins / "a" / name).touch()
     (problem,) = look().diagnostics

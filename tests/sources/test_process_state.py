@@ -127,7 +127,7 @@ def test_modules_may_go_while_they_are_looked_at():
         gc.set_threshold(1, 1, 1)
         for _ in range(20):
             ProcessState.now().put_back("/plugin")
-            importer._forget(lambda name: name == "nobody")
+            importer._FolderModules("nobody").purge()
     finally:
         gc.set_threshold(*thresholds)
         Churning.rounds = 0
@@ -135,7 +135,7 @@ def test_modules_may_go_while_they_are_looked_at():
         sys.modules.pop("churning", None)
 
 
-def test_what_nobody_could_go_on_with_is_put_back_even_beside_others(monkeypatch):
+def test_what_would_stop_the_process_is_restored_even_beside_others(monkeypatch):
     path, finders = list(sys.path), list(sys.meta_path)
     before = ProcessState.now()
     try:

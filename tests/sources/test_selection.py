@@ -190,7 +190,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_broken_file_is_told_with_its_line_and_what_it_said_before_goes_on(user, case):
+def test_a_broken_file_is_reported_with_its_line_and_its_last_good_values_stay_in_use(user, case):
     data, line = BROKEN[case]
     write(user, "disable = ['pdf']")
     good = read_selection(str(user))
@@ -199,7 +199,7 @@ def test_a_broken_file_is_told_with_its_line_and_what_it_said_before_goes_on(use
     (problem,) = broken.diagnostics
     assert (problem.code, problem.severity) == ("choices-unreadable", "error")
     assert (problem.where.path, problem.where.line) == (str(user), line)
-    assert "goes on" in problem.message
+    assert "stays in use" in problem.message
     assert is_off(broken, "pdf")
     assert is_off(read_selection(str(user), before=broken), "pdf")
     cold = read_selection(str(user))
@@ -210,7 +210,7 @@ def test_a_broken_file_is_told_with_its_line_and_what_it_said_before_goes_on(use
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "loop"])
-def test_what_is_no_file_is_told_and_never_waited_for(user, kind):
+def test_what_is_no_file_is_reported_and_never_waited_for(user, kind):
     user.parent.mkdir()
     makes = {"pipe": os.mkfifo, "folder": os.mkdir, "loop": lambda path: path.symlink_to(path)}
     makes[kind](user)
@@ -225,7 +225,7 @@ def test_a_file_that_is_deleted_says_nothing_any_more(user):
     assert (gone.diagnostics, is_off(gone, "pdf")) == ((), False)
 
 
-def test_an_unknown_key_is_told_with_what_was_perhaps_meant_and_the_rest_counts(user):
+def test_an_unknown_key_is_reported_with_what_was_perhaps_meant_and_the_rest_counts(user):
     write(user, "disable = ['pdf']\nenabel = ['a']\n\n[zoo]\nx = 1\n")
     choices = read_selection(str(user))
     assert [(item.code, item.where.line) for item in choices.diagnostics] == [
@@ -301,11 +301,11 @@ def test_the_users_own_file_gives_none(user):
 
 
 @pytest.mark.parametrize("broken", ["config = 1\n", "[config]\nweather = 1\n", "[config.weather\n"])
-def test_values_that_are_no_tables_are_told_and_those_before_go_on(user, project, broken):
+def test_values_that_are_no_tables_are_reported_and_the_last_good_ones_stay(user, project, broken):
     write(project, '[config.weather]\nunit = "C"\n')
     before = read_selection(str(user), str(project))
     write(project, broken)
     choices = read_selection(str(user), str(project), before)
     assert codes(choices) == ["choices-unreadable"]
-    assert "goes on" in choices.diagnostics[0].message
+    assert "stays in use" in choices.diagnostics[0].message
     assert choices.layer("weather").values == {"unit": "C"}

@@ -36,7 +36,7 @@ def test_skills_at_the_top_belong_to_whom_lists_them(install, site):
     assert found_in(site)["acme"].skills == (skills,)
 
 
-def test_skills_that_no_distribution_lists_are_nobodys(install, site):
+def test_skills_that_no_distribution_lists_have_no_owner(install, site):
     ship(site, "stray")
     install(site, "acme", "", files=("acme/a.py",))
     assert found_in(site) == {}

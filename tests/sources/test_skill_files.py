@@ -91,7 +91,7 @@ def test_it_is_served_as_it_is_now(root):
     assert served(root, "references/guide.md").data == b"new"
 
 
-def test_a_name_is_told_in_its_plainest_form(root):
+def test_a_name_is_reported_in_its_plainest_form(root):
     assert served(root, "./references//guide.md").name == "references/guide.md"
 
 
@@ -146,11 +146,11 @@ def test_a_link_that_leads_out_of_the_root_is_refused(root, way, name):
 def test_a_name_that_no_file_of_a_skill_has_is_refused(root, name):
     (root / "pdf/.git").mkdir()
     (root / "pdf/.git/config").write_text(SECRET)
-    assert "is no file of the skill" in refused(root, name)
+    assert "is not a file of the skill" in refused(root, name)
 
 
 def test_an_absolute_name_is_refused_even_if_it_leads_to_the_skill(root):
-    assert "is no file of the skill" in refused(root, str(root / "pdf/SKILL.md"))
+    assert "is not a file of the skill" in refused(root, str(root / "pdf/SKILL.md"))
 
 
 @pytest.mark.parametrize(

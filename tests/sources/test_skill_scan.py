@@ -77,7 +77,7 @@ def test_more_folders_than_the_limit_are_left_out_with_a_word(tmp_path, scan, wr
     assert odd(scan(tmp_path, find_folders=5)) == []
 
 
-def test_a_missing_place_is_told_unless_it_may_be_missing(tmp_path, scan, limits):
+def test_a_missing_place_is_reported_unless_it_may_be_missing(tmp_path, scan, limits):
     from satchel.sources import Precedence, RootKind, SearchRoot
 
     assert odd(scan(tmp_path / "absent")) == ["source-missing"]
@@ -95,7 +95,7 @@ def test_a_missing_place_is_told_unless_it_may_be_missing(tmp_path, scan, limits
 
 
 @pytest.mark.parametrize("name", ["skill.md", "Skill.md", "SKILL.MD"])
-def test_a_file_that_is_nearly_named_right_is_told(tmp_path, scan, name):
+def test_a_file_that_is_nearly_named_right_is_reported(tmp_path, scan, name):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / name).write_text(GOOD.format("a"))
     result = scan(tmp_path)
@@ -110,13 +110,13 @@ def test_a_file_that_is_nearly_named_right_is_told(tmp_path, scan, name):
     ("kind", "why"),
     [
         ("folder", "is a folder"),
-        ("fifo", "is no regular file; it is never read"),
+        ("fifo", "is not a regular file; it is never read"),
         ("zero", "is a link that leaves the folder you named; it is not followed"),
         ("environ", "is a link that leaves the folder you named; it is not followed"),
         ("dangling", "cannot be read: No such file or directory"),
     ],
 )
-def test_a_skill_file_that_is_no_file_is_told_and_never_read(
+def test_a_skill_file_that_is_no_file_is_reported_and_never_read(
     tmp_path, scan, write_skill, kind, why
 ):
     path = tmp_path / "bad/SKILL.md"
@@ -161,7 +161,7 @@ def test_more_files_than_the_limit_cost_the_skill_nothing_else(tmp_path, scan, w
     assert [item.code for item in found.folder.diagnostics] == ["source-too-many"]
 
 
-def test_a_name_that_is_not_utf8_is_told(tmp_path, scan, write_skill):
+def test_a_name_that_is_not_utf8_is_reported(tmp_path, scan, write_skill):
     folder = write_skill(tmp_path, "a")
     os.mkdir(os.fsencode(tmp_path) + b"/bad\xff")
     (folder / os.fsdecode(b"file\xff")).write_text("")
@@ -172,7 +172,7 @@ def test_a_name_that_is_not_utf8_is_told(tmp_path, scan, write_skill):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_folder_that_may_not_be_listed_is_told(tmp_path, scan, write_skill):
+def test_a_folder_that_may_not_be_listed_is_reported(tmp_path, scan, write_skill):
     write_skill(tmp_path, "good")
     (tmp_path / "closed").mkdir(mode=0)
     result = scan(tmp_path)
@@ -299,7 +299,7 @@ def test_a_dirty_folder_above_means_everything(tmp_path, scan, write_skill, abov
     assert list(second.findings) == ["a", "b"]
 
 
-def test_a_scan_that_was_cut_short_is_taken_anew(tmp_path, scan, write_skill):
+def test_a_scan_that_was_cut_short_is_taken_again(tmp_path, scan, write_skill):
     for name in "abc":
         write_skill(tmp_path, name)
     first = scan(tmp_path, find_folders=3)

@@ -164,7 +164,7 @@ def test_a_lock_that_stays_holds_events_no_longer_than_patience(tmp_path):
     assert watched.next().paths == {"a"}
 
 
-def test_a_root_that_is_replaced_is_watched_anew(watch, tmp_path):
+def test_a_root_that_is_replaced_is_watched_again(watch, tmp_path):
     watched = watch()
     watched.next()
     tmp_path.rename(tmp_path.with_name("moved"))
@@ -173,7 +173,7 @@ def test_a_root_that_is_replaced_is_watched_anew(watch, tmp_path):
     assert [notifier.closed for notifier in watched.built] == [True, False]
 
 
-def test_a_link_to_a_root_that_is_switched_is_watched_anew(tmp_path):
+def test_a_link_to_a_root_that_is_switched_is_watched_again(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     (tmp_path / "root").symlink_to("one")
@@ -194,7 +194,7 @@ def test_a_root_that_appears_is_watched_from_then_on(tmp_path):
     assert [notifier.roots for notifier in watched.built] == [[str(tmp_path / "later")]]
 
 
-def test_an_event_on_a_root_itself_sets_the_watches_anew(watch, tmp_path):
+def test_an_event_on_a_root_itself_sets_the_watches_again(watch, tmp_path):
     watched = watch()
     watched.next()
     watched.send([str(tmp_path), "a"])
@@ -203,7 +203,7 @@ def test_an_event_on_a_root_itself_sets_the_watches_anew(watch, tmp_path):
 
 
 @pytest.mark.parametrize("part", ["roots", "links"])
-def test_other_roots_or_links_to_watch_set_the_watches_anew(watch, tmp_path, part):
+def test_other_roots_or_links_to_watch_set_the_watches_again(watch, tmp_path, part):
     watched = watch()
     watched.next()
     more = {"roots": (str(tmp_path), "/absent"), "links": frozenset({("a", "b")})}

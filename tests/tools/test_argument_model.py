@@ -365,7 +365,7 @@ def test_a_bound_of_a_type_parameter_counts():
 def test_a_type_that_pydantic_does_not_know_is_refused_by_the_name_of_its_parameter():
     def fn(city: str, lock: type(threading.Lock())): ...
 
-    with pytest.raises(DefinitionError, match="parameter 'lock' has a type that no model can"):
+    with pytest.raises(DefinitionError, match="'lock' has a type that a model cannot send"):
         schema_of(fn)
 
 
@@ -383,7 +383,7 @@ def test_parameters_that_fail_only_together_are_refused_with_the_cause():
 @pytest.mark.parametrize("text", ["\ud800", "ok"])
 def test_a_schema_that_json_cannot_carry_is_refused(text):
     extra = Annotated[int, Field(description=text, json_schema_extra={"x-n": math.nan})]
-    with pytest.raises(DefinitionError, match="JSON cannot carry"):
+    with pytest.raises(DefinitionError, match="JSON cannot represent"):
         schema_of(taking(extra))
 
 
@@ -490,7 +490,7 @@ def test_further_arguments_must_not_have_the_name_of_anything_else():
     sent = {"city": "Oslo", "kwargs": {"key": 1, "city": 2, "days": 3, "x": 4}, "count": 1}
     with pytest.raises(ArgumentError) as caught:
         arguments.check("t", sent)
-    beside = "is no further argument; send it beside them or leave it out"
+    beside = "is a separate argument; send it outside this object, or leave it out"
     assert caught.value.faults == (
         ArgumentFault("kwargs.key", "is set by the host; leave it out"),
         ArgumentFault("kwargs.city", beside),
@@ -572,7 +572,7 @@ class Deep(BaseModel):
 
 
 def test_a_field_that_is_a_part_of_another_value_cannot_be_added():
-    with pytest.raises(DefinitionError, match="'one' of the added model is sent as a part"):
+    with pytest.raises(DefinitionError, match="'one' of the added model is a path"):
         extended(Deep)
 
 

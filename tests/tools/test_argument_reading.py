@@ -72,7 +72,7 @@ BROKEN = "half of an emoji \ud83d"
     ],
 )
 def test_text_that_cannot_be_sent_anywhere_is_refused(sent):
-    with pytest.raises(ArgumentError, match="a broken character"):
+    with pytest.raises(ArgumentError, match="an invalid Unicode character"):
         read_arguments("probe", sent)
 
 

@@ -64,11 +64,11 @@ def test_a_resource_with_parts_that_its_function_lacks_is_refused():
     ],
 )
 def test_what_cannot_be_listed_is_refused_when_it_is_made(make):
-    with pytest.raises(DefinitionError, match="visible text"):
+    with pytest.raises(DefinitionError, match="without invisible characters"):
         make()
 
 
 @pytest.mark.parametrize("uri", ["skill://pdf/SKILL.md", "Skill://{day}/{part}"])
 def test_the_addresses_of_skills_are_those_of_skills(uri):
-    with pytest.raises(DefinitionError, match="address of a skill"):
+    with pytest.raises(DefinitionError, match="reserved for skills"):
         McpResource(uri, entry)

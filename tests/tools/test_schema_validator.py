@@ -82,7 +82,7 @@ def test_patterns_with_look_around_work():
 )
 def test_a_schema_that_cannot_be_used_is_refused_without_fetching_anything(schema):
     with pytest.raises(
-        DefinitionError, match=r"here: its parameters are no JSON Schema.*inside it"
+        DefinitionError, match=r"here: its parameters are not a usable JSON Schema.*inside it"
     ):
         SchemaValidator(schema, "here")
 
@@ -102,7 +102,7 @@ def nested(levels, wrap=lambda inner: [inner]):
 
 @pytest.mark.parametrize("schema", [cyclic(), nested(100_000, prop)], ids=["cyclic", "deep"])
 def test_a_schema_without_end_is_refused(schema):
-    with pytest.raises(DefinitionError, match="its parameters are no JSON Schema"):
+    with pytest.raises(DefinitionError, match="its parameters are not a usable JSON Schema"):
         SchemaValidator(schema, "here")
 
 

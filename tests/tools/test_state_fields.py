@@ -200,9 +200,9 @@ class B(BaseModel):
     [
         (int, "secret", "should be a valid integer, unable to parse string as an integer"),
         (Literal["a"], "secret", "should be 'a'"),
-        (Annotated[str, AfterValidator(refuse)], "secret", "does not fit"),
+        (Annotated[str, AfterValidator(refuse)], "secret", "is invalid"),
         (Annotated[str, AfterValidator(fail)], "secret", "its validator raised LookupError"),
-        (Annotated[A | B, Field(discriminator="kind")], {"kind": "secret"}, "does not fit"),
+        (Annotated[A | B, Field(discriminator="kind")], {"kind": "secret"}, "is invalid"),
         (Account, {"user": 1, "tries": "secret"}, "should be a valid string"),
     ],
 )

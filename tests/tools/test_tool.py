@@ -206,7 +206,9 @@ def test_parameters_that_judge_are_valid(make):
 def test_parameters_that_cannot_judge_are_refused():
     search = Search()
     search.parameters = {"type": "nothing"}
-    with pytest.raises(DefinitionError, match="tool search: its parameters are no JSON Schema"):
+    with pytest.raises(
+        DefinitionError, match="tool search: its parameters are not a usable JSON Schema"
+    ):
         search.validate()
 
 

@@ -94,7 +94,7 @@ def test_what_cannot_be_sent_stays_as_it_was():
 )
 def test_what_json_would_make_another_of_is_not_sent(value):
     assert not is_exact(value)
-    with pytest.raises(ToolError, match="the word holds what cannot be sent"):
+    with pytest.raises(ToolError, match="the word contains a value that JSON cannot represent"):
         exact(value, "the word")
 
 

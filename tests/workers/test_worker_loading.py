@@ -49,8 +49,8 @@ class Processes:
         trouble = answer if not isinstance(answer, dict) else None
         about = answer if isinstance(answer, dict) else {}
         listing = SimpleNamespace(about=about, diagnostics=())
-        offer = SimpleNamespace(trouble=trouble, listing=listing, is_up=trouble is None)
-        return WorkerHandle(SimpleNamespace(offer=offer), values)
+        offer = SimpleNamespace(outage=trouble, listing=listing, is_up=trouble is None)
+        return WorkerHandle(SimpleNamespace(snapshot=offer), values)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_process_that_does_not_come_up_fails_its_plugin_without_its_secrets(lo
     (problem,) = made.diagnostics
     assert (made.state, problem.code) == (Status.FAILED, "plugin-worker-down")
     assert "token-1" not in problem.message
-    assert "when it changes" in problem.fix
+    assert "when the code changes" in problem.fix
 
 
 def test_of_an_open_plugin_only_the_extension_fails(load):
@@ -160,7 +160,7 @@ def test_a_value_that_json_would_change_is_not_sent(load):
 def test_health_is_that_of_the_process_which_serves(load):
     good = load(Processes(ABOUT))
     assert with_health(good, None) is good
-    good.code.offer.trouble = DOWN
+    good.code.snapshot.outage = DOWN
     sick = with_health(good, None)
     assert [item.code for item in sick.diagnostics] == ["plugin-worker-down"]
     assert with_health(sick, None) is sick
@@ -169,5 +169,5 @@ def test_health_is_that_of_the_process_which_serves(load):
     for state in (Status.DISABLED, Status.REVOKED, Status.HELD):
         off = replace(broken, state=state)
         assert with_health(off, good) is off
-    good.code.offer.trouble = None
+    good.code.snapshot.outage = None
     assert with_health(sick, None).diagnostics == ()

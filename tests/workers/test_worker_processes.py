@@ -18,7 +18,7 @@ class Member:
         self.answer = Future()
         if answer is not None:
             self.answer.set_result(answer)
-        self.offer = SimpleNamespace(trouble=trouble)
+        self.snapshot = SimpleNamespace(outage=trouble)
         self.asked = []
 
     def call(self, tool, arguments, on_progress):
@@ -41,15 +41,15 @@ def test_a_process_that_refuses_is_quoted():
 
 def test_a_process_that_does_not_run_is_not_asked():
     member = Member(trouble=make_diagnostic("plugin-worker-down", Where("x"), "down"))
-    with pytest.raises(ToolError, match="does not run"):
+    with pytest.raises(ToolError, match="is not running"):
         WorkerHandle(member, {}).ask("satchel:rules")
     assert member.asked == []
 
 
 def test_a_process_that_is_silent_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(worker_processes, "_ASKED", 0.01)
+    monkeypatch.setattr(worker_processes, "_ASK_TIMEOUT", 0.01)
     member = Member()
-    with pytest.raises(ToolError, match=r"no answer within 0\.01 s"):
+    with pytest.raises(ToolError, match=r"did not answer within 0\.01 s"):
         WorkerHandle(member, {}).ask("satchel:rules")
     assert member.answer.cancelled()
 
@@ -58,6 +58,6 @@ def test_why_it_does_not_run_is_told_without_the_values_it_was_given():
     member = Member(
         trouble=make_diagnostic("plugin-worker-down", Where("x"), "key s3cr3t-canary is bad")
     )
-    trouble = WorkerHandle(member, {"key": "s3cr3t-canary"}).trouble
+    trouble = WorkerHandle(member, {"key": "s3cr3t-canary"}).outage
     assert trouble.code == "plugin-worker-down"
     assert "s3cr3t-canary" not in trouble.message

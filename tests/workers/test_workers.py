@@ -555,7 +555,7 @@ def test_all_that_its_tools_tell_is_what_they_would_tell_in_this_process(plugin,
         assert mine == its
     assert state == expected_state == {"seen": [1, 1]}
     assert called(apart, "fails").error_code == "tool_failed"
-    assert process.trouble is None
+    assert process.outage is None
 
 
 def test_chunks_come_while_the_tool_goes_on(plugin, carried, tmp_path):
@@ -992,7 +992,7 @@ def test_what_it_forks_neither_joins_the_talk_nor_holds_it_up(plugin, carried):
     )
     app = carried()
     before = time.monotonic()
-    assert "went away during the call" in called(app, "fork").text
+    assert "disconnected during the call" in called(app, "fork").text
     assert time.monotonic() - before < ENOUGH / 2
     assert called(app, "pid").structured is not None
 

@@ -1,4 +1,4 @@
-"""What `retrieve` takes, the rules its calls keep, and what it reads and writes."""
+"""The contract of `retrieve`: its arguments, its rules, and its state."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,44 +19,46 @@ State = Mapping[str, Any]
 Config = Mapping[str, Any]
 
 
-def asked(call: ToolCall) -> dict[str, Any]:
-    """Return what a call asks for; what is false or empty is as good as left out."""
-    arguments: Any = call.arguments  # a check never sees them as text
+def given_arguments(call: ToolCall) -> dict[str, Any]:
+    """Return the arguments of a call without those that are false or empty."""
+    arguments: Any = call.arguments  # in a check they are never JSON text
     return {name: value for name, value in arguments.items() if value}
 
 
 def siblings(plan: Plan) -> list[dict[str, Any]]:
-    """Return what the calls of this tool ask for that come before the one that is judged."""
-    return [asked(call) for call in plan.before if call.name == "retrieve"]
+    """Return the arguments of the earlier calls of this tool in the plan."""
+    return [given_arguments(call) for call in plan.before if call.name == "retrieve"]
 
 
 def has_one_way(call: ToolCall, state: State, config: Config) -> bool:
-    """Tell whether either words or ids say what to find."""
-    return ("query" in asked(call)) != ("ids" in asked(call))
+    """Check that a call has either a query or ids."""
+    return ("query" in given_arguments(call)) != ("ids" in given_arguments(call))
 
 
 def has_web(call: ToolCall, state: State, config: Config) -> bool:
-    """Tell whether a bundle has the web in it."""
-    return "bundled" not in asked(call) or "web" in asked(call)
+    """Check that a bundled call includes the web."""
+    return "bundled" not in given_arguments(call) or "web" in given_arguments(call)
 
 
 def with_web(call: ToolCall, state: State, config: Config) -> tuple[ToolCall, bool]:
-    """Add the web; the call is corrected."""
-    return replace(call, arguments={**asked(call), "web": True}), True
+    """Correct a call: include the web."""
+    return replace(call, arguments={**given_arguments(call), "web": True}), True
 
 
 def is_only_bundle(call: ToolCall, state: State, config: Config, plan: Plan) -> bool:
-    """Tell whether no call before this one makes a bundle, too."""
-    return "bundled" not in asked(call) or not any("bundled" in one for one in siblings(plan))
+    """Check that no earlier call is bundled, too."""
+    return "bundled" not in given_arguments(call) or not any(
+        "bundled" in one for one in siblings(plan)
+    )
 
 
 def is_new(call: ToolCall, state: State, config: Config, plan: Plan) -> bool:
-    """Tell whether no call before this one asks for the same."""
-    return asked(call) not in siblings(plan)
+    """Check that no earlier call asks for the same."""
+    return given_arguments(call) not in siblings(plan)
 
 
 def bounded(limit: Any) -> int:
-    """Return a number of documents that a prompt can hold."""
+    """Limit the number of documents to what fits into a prompt."""
     return max(1, min(int(limit), 20))
 
 

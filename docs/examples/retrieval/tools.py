@@ -1,4 +1,4 @@
-"""The tool of the retrieval plugin. Its documents stand in for a search engine's."""
+"""The tool of the retrieval plugin, with a few documents in place of a search engine."""
 
 from collections.abc import Sequence
 
@@ -26,11 +26,13 @@ def retrieve(
     web: bool = False,
 ) -> list[dict[str, str]]:
     """Find documents."""
-    known = {**LIBRARIES.get(library, {}), **(WEB if web else {})}
-    found = {
-        key: text for key, text in known.items() if key in ids or (query and query in text.lower())
+    library_documents = {**LIBRARIES.get(library, {}), **(WEB if web else {})}
+    matches = {
+        key: text
+        for key, text in library_documents.items()
+        if key in ids or (query and query in text.lower())
     }
-    documents = [{"id": key, "text": text} for key, text in found.items()][:limit]
+    documents = [{"id": key, "text": text} for key, text in matches.items()][:limit]
     if not bundled:
         return documents
     joined = " ".join(item["text"] for item in documents)

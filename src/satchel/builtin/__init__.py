@@ -1,13 +1,13 @@
-"""The built-in tools: a plugin like any other, off until a host names `builtin`.
+"""The built-in tools: a plugin that is disabled until the host names `builtin`.
 
     Satchel(entry_points=["builtin"])
 
-Dates need no thought. The file tools are kept inside one folder, which the host gives as
-`base_directory`; without it they are not loaded. The two that run code are NOT a sandbox: what the
-model writes runs with all the rights of the host's own user, can read whatever that user can
-read, the environment of the host's process included, and can use the network. Limits of time,
-output and inherited environment only guard against accidents. Run the host in a container, or as
-a user who may do little, before a model that reads strangers' texts gets to use them.
+`get_today_date` is harmless. The file tools stay inside one folder, which the host sets as
+`base_directory`; without it they are not loaded. The two tools that run code are NOT a sandbox: the
+model's code runs with all rights of the host's user. It can read whatever that user can read, the
+environment of the host's process included, and can use the network. The limits of time, output
+and inherited environment only guard against accidents. If the model reads untrusted text, run the
+host in a container or as a user with few rights.
 """
 
 from collections.abc import Callable
@@ -20,32 +20,32 @@ from satchel.catalog import Group
 from satchel.plugins import hookimpl
 
 _DATES = """\
-Call get_today_date before you reckon with today, tomorrow or a weekday: you do not know the date.\
+You do not know the date. Call get_today_date before you work with today, tomorrow or a weekday.\
 """
 
 _FILES = """\
-Paths are relative to one folder, and nothing outside it can be reached. View a file before you \
-change it. Line numbers begin at 1; negative ones count from the end, so [-20, -1] is the last \
-twenty lines. Every change moves the lines below it: change one file with one call at a time, from \
-the bottom up, or view it again in between. Prefer a range to writing a long file anew.\
+Paths are relative to the working folder; files outside it cannot be used. View a file before you \
+change it. Line numbers begin at 1; negative numbers count from the end, so [-20, -1] is the last \
+twenty lines. Every change moves the lines below it: make one call at a time for a file, and edit \
+from the bottom up or view the file again between changes. To change a long file, write a range.\
 """
 
 _CODE = """\
-Each call of execute_python_code is a new interpreter: variables, imports and installed packages \
-of an earlier call are gone. Print what you want to see; the value of the last line is not shown. \
-There is no keyboard input.\
+Each call of execute_python_code starts a new interpreter: variables, imports and installed \
+packages of earlier calls are gone. Print what you want to see; the value of the last line is not \
+shown. There is no keyboard input.\
 """
 
 _SHELL = """\
-Each call of execute_shell_command is a new shell: cd and variables do not last, so write \
-`cd folder && command`. There is no keyboard input, so pass options such as --yes. What still runs \
-in the background when the command returns is ended.\
+Each call of execute_shell_command starts a new shell: cd and variables do not last, so write \
+`cd folder && command`. There is no keyboard input, so pass options such as --yes. Background \
+processes are ended when the command returns.\
 """
 
 
 @hookimpl
 def satchel_tools() -> list[Callable[..., Any]]:
-    """Return the tools."""
+    """Return all built-in tools."""
     return [
         get_today_date,
         view_text_file,
@@ -58,7 +58,7 @@ def satchel_tools() -> list[Callable[..., Any]]:
 
 @hookimpl
 def satchel_groups() -> list[Group]:
-    """Describe the groups; only the harmless one is active by itself."""
+    """Return the groups; only `dates`, which is harmless, is active by default."""
     return [
         Group(
             name="dates",

@@ -1,21 +1,21 @@
-"""The date of today and of the days around it, so that no model has to reckon."""
+"""Today's date and the dates of the next days, so that the model does not calculate them."""
 
 from datetime import UTC, date, datetime, timedelta
 
 from satchel.tools import tool
 
-# Not by strftime, which speaks the language that the host's locale sets.
+# Not by strftime: its names depend on the host's locale.
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @tool(annotations={"readOnlyHint": True})
 def get_today_date() -> dict[str, str | dict[str, str]]:
-    """Tell today's date and weekday, the next seven days, and the days in one and two weeks."""
+    """Return today's date and weekday, and the dates of the next seven days and in 1 or 2 weeks."""
     return dates_from(datetime.now(UTC).astimezone().date())
 
 
 def dates_from(today: date) -> dict[str, str | dict[str, str]]:
-    """Return the dates around a day, as ISO 8601."""
+    """Return the dates that follow a day, in ISO 8601."""
     days = [today + timedelta(days=ahead) for ahead in range(15)]
     return {
         "today": today.isoformat(),

@@ -1,4 +1,4 @@
-"""The tools that run what the model writes. They are no sandbox; see `satchel.builtin`."""
+"""The tools that run code that the model writes. They are not a sandbox; see `satchel.builtin`."""
 
 import os
 import sys
@@ -14,16 +14,16 @@ from satchel.tools.callables import in_thread
 
 LONGEST = 600
 """The longest time limit that the model may ask for, in seconds."""
-_WHOLE_CALL = LONGEST + 30  # the host's limit must not come before ours has ended everything
+_WHOLE_CALL = LONGEST + 30  # the process must end before the host's limit ends the call
 
-# -I: nothing of the host's import path, -u: what was printed before the time limit is kept.
+# -I: without the host's import path. -u: keep what was printed before the time limit.
 _PYTHON = (sys.executable, "-I", "-u", "-X", "utf8")
 
 
 @tool(state=["base_directory"], timeout=_WHOLE_CALL)
 async def execute_python_code(
     code: str,
-    timeout: float = 60,  # noqa: ASYNC109 - it is the model's to choose
+    timeout: float = 60,  # noqa: ASYNC109 - the model chooses it
     *,
     base_directory: Path | None = None,
 ) -> dict[str, Any]:
@@ -31,9 +31,8 @@ async def execute_python_code(
 
     Args:
         code: The program; only what it prints is returned.
-        timeout: Seconds after which it is ended, 1 to 600.
-        base_directory: The working folder; an empty one that is removed afterwards if the host
-            names none.
+        timeout: Seconds after which the program is ended, 1 to 600.
+        base_directory: The working folder; without one, a temporary folder.
     """
     _check(code, timeout)
     async with _folders(base_directory) as (folder, scratch):
@@ -43,39 +42,38 @@ async def execute_python_code(
 @tool(state=["base_directory"], timeout=_WHOLE_CALL)
 async def execute_shell_command(
     command: str,
-    timeout: float = 60,  # noqa: ASYNC109 - it is the model's to choose
+    timeout: float = 60,  # noqa: ASYNC109 - the model chooses it
     *,
     base_directory: Path | None = None,
 ) -> dict[str, Any]:
     """Run a shell command and return returncode, stdout, stderr and timed_out.
 
     Args:
-        command: The command line, or several lines, for /bin/sh (cmd on Windows).
-        timeout: Seconds after which it is ended, 1 to 600.
-        base_directory: The working folder; an empty one that is removed afterwards if the host
-            names none.
+        command: One or more command lines for /bin/sh (cmd on Windows).
+        timeout: Seconds after which the command is ended, 1 to 600.
+        base_directory: The working folder; without one, a temporary folder.
     """
     _check(command, timeout)
-    # "--": a command that begins with a hyphen is no option of the shell's.
+    # "--": the shell must not read a command that begins with a hyphen as an option.
     shell = ("cmd", "/c") if sys.platform == "win32" else ("/bin/sh", "-c", "--")
     async with _folders(base_directory) as (folder, _):
         return await run_program([*shell, command], folder, timeout)
 
 
 def _check(text: str, seconds: float) -> None:
-    # Not "seconds < 1": that would let NaN pass.
+    # Not "seconds < 1": NaN would pass.
     if not 1 <= seconds <= LONGEST:
         raise ToolError(f"The timeout must be between 1 and {LONGEST} seconds.")
     try:
-        broken = b"\0" in text.encode()
+        is_invalid = b"\0" in text.encode()
     except UnicodeEncodeError:
-        broken = True
-    if broken:
-        raise ToolError("It holds a character that cannot be run; write it anew without it.")
+        is_invalid = True
+    if is_invalid:
+        raise ToolError("The text contains a null or invalid Unicode character. Remove it.")
 
 
 def _program(code: str, folder: str) -> str:
-    """Write a program to a file, which has no limit of length and gives good tracebacks."""
+    """Write a program to a file: a file has no limit of length and gives good tracebacks."""
     path = os.path.join(folder, "code.py")
     with open(path, "w", encoding="utf-8", newline="") as file:
         file.write(code)
@@ -84,7 +82,7 @@ def _program(code: str, folder: str) -> str:
 
 @asynccontextmanager
 async def _folders(base: Path | None) -> AsyncIterator[tuple[str, str]]:
-    """Give the folder to work in, and one for what is ours; that one is removed afterwards."""
+    """Yield the working folder and a temporary folder for our own files, removed at the end."""
     from tempfile import TemporaryDirectory
 
     scratch = TemporaryDirectory(prefix="satchel-", ignore_cleanup_errors=True)
@@ -107,5 +105,5 @@ def _working_folder(base: Path | None, scratch: str) -> str:
         return folder
     folder = os.path.expanduser(os.fspath(base))
     if not os.path.isdir(folder):
-        raise ToolError("The working folder does not exist; tell the user.")
+        raise ToolError("The working folder does not exist. Ask the user to create it.")
     return folder

@@ -1,7 +1,6 @@
-"""Text as numbered lines: which ones are meant, and what becomes of it when some are replaced.
+"""Text as numbered lines: resolve line numbers, and replace some of the lines.
 
-Nothing but the lines that are meant changes: ends of lines, a missing last one and a byte order
-mark stay as they are.
+Only the named lines change. Line endings, a missing last one, and a byte order mark stay.
 """
 
 from collections.abc import Sequence
@@ -15,31 +14,31 @@ _PAIR = 2
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A text, cut after each line feed and nowhere else; each line keeps its end."""
+    """A text that was split after each line feed and nowhere else; lines keep their endings."""
 
     items: tuple[str, ...]
     mark: str = ""
-    """The byte order mark that the text began with, if any."""
+    """The byte order mark at the start of the text, or `""`."""
 
     @classmethod
     def of(cls, text: str) -> "Lines":
-        """Cut a text into lines."""
+        """Split a text into lines."""
         mark = _MARK if text.startswith(_MARK) else ""
         *whole, rest = text.removeprefix(mark).split("\n")
         return cls((*(line + "\n" for line in whole), *filter(None, [rest])), mark)
 
     @property
     def text(self) -> str:
-        """Return the text again."""
+        """Return the whole text."""
         return self.mark + "".join(self.items)
 
     @property
     def count(self) -> str:
-        """Say how many lines there are."""
-        return count_of(len(self.items))
+        """Return the number of lines in words, such as `"3 lines"`."""
+        return count_text(len(self.items))
 
     def numbered(self, first: int, last: int) -> str:
-        """Return the lines from `first` to `last`, each behind its number and a tab."""
+        """Return the lines from `first` to `last`, each after its number and a tab."""
         width = len(str(last))
         return "\n".join(
             f"{number:>{width}}\t{_bare(line)}"
@@ -49,43 +48,46 @@ class Lines:
     def replaced(self, first: int, last: int, content: str) -> "Lines":
         """Return the text with the lines from `first` to `last` replaced by those of `content`.
 
-        With `last` one below `first`, nothing goes and the content comes before `first`.
+        If `last` is `first - 1`, no line is removed and the content is inserted before `first`.
         """
         end = "\r\n" if self.items and self.items[0].endswith("\r\n") else "\n"
         new = [_bare(line) + end for line in Lines.of(content).items]
         lines = [*self.items[: first - 1], *new, *self.items[last:]]
-        # What was last and had no end may be in the middle now, and the other way round.
+        # A last line without an ending may now be in the middle, and the other way round.
         lines = [line if line.endswith("\n") else line + end for line in lines]
         if lines and self.items and not self.items[-1].endswith("\n"):
             lines[-1] = _bare(lines[-1])
         return Lines(tuple(lines), self.mark)
 
 
-def count_of(number: int) -> str:
-    """Say how many lines there are."""
+def count_text(number: int) -> str:
+    """Return a number of lines in words, such as `"3 lines"`."""
     return "1 line" if number == 1 else f"{number} lines"
 
 
-def line_in(number: int, count: int) -> int:
-    """Return the place of a line that may be counted from the end. Raises `ToolError`."""
-    place = number + count + 1 if number < 0 else number
+def resolve_line(number: int, count: int) -> int:
+    """Return a line number counted from 1; negative ones count from the end.
+
+    Raises `ToolError` if the text has no such line.
+    """
+    line = number + count + 1 if number < 0 else number
     if number == 0:
         raise ToolError("Line numbers begin at 1; -1 is the last line.")
-    if not 1 <= place <= count:
-        has = "is empty" if count == 0 else f"has {count_of(count)}"
-        raise ToolError(f"There is no line {number}: the file {has}.")
-    return place
+    if not 1 <= line <= count:
+        size = "is empty" if count == 0 else f"has {count_text(count)}"
+        raise ToolError(f"There is no line {number}: the file {size}.")
+    return line
 
 
-def range_in(ranges: Sequence[int] | None, count: int) -> tuple[int, int]:
-    """Return the first and the last line of a range, or of all. Raises `ToolError`."""
+def resolve_range(ranges: Sequence[int] | None, count: int) -> tuple[int, int]:
+    """Return the first and the last line of a range; `None` is all lines. Raises `ToolError`."""
     if ranges is None:
         return 1, count
     if len(ranges) != _PAIR:
         raise ToolError("Write ranges as two numbers, [first, last], such as [1, 20].")
-    first, last = (line_in(number, count) for number in ranges)
+    first, last = (resolve_line(number, count) for number in ranges)
     if first > last:
-        raise ToolError(f"The range {list(ranges)} ends before it begins; swap the two numbers.")
+        raise ToolError(f"The range {list(ranges)} ends before it begins. Swap the two numbers.")
     return first, last
 
 

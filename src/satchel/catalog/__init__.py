@@ -1,4 +1,4 @@
-"""The catalog: building it, settling its conflicts, telling what changed, publishing it."""
+"""The catalog: build it, resolve conflicts, compute changes, publish it."""
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_builder import RankedSkill, build, build_plugins

@@ -1,4 +1,4 @@
-"""The catalog: one immutable picture of everything that is loaded."""
+"""The catalog: an immutable snapshot of everything that is loaded."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,10 +24,10 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True)
 class Catalog:
-    """Everything that one generation holds.
+    """An immutable snapshot of everything that is loaded.
 
-    `skills`, `tools`, `groups` and `plugins` map names to what is served, in the order of the
-    names. `all_skills` and its siblings also list what failed, is shadowed or is disabled.
+    `skills`, `tools`, `groups` and `plugins` map names to the served entries, sorted by name.
+    `all_skills` and its siblings also contain failed, shadowed and disabled entries.
     """
 
     generation: int = 0
@@ -36,7 +36,7 @@ class Catalog:
     all_groups: tuple[GroupEntry, ...] = ()
     all_plugins: tuple[PluginEntry, ...] = ()
     source_diagnostics: tuple[Diagnostic, ...] = ()
-    """What concerns no single entry: missing folders, refused links, the watcher."""
+    """Diagnostics that belong to no entry: missing folders, refused links, the watcher."""
 
     skills: Mapping[str, SkillEntry] = field(init=False, compare=False, repr=False)
     tools: Mapping[str, ToolEntry] = field(init=False, compare=False, repr=False)
@@ -54,7 +54,7 @@ class Catalog:
 
     @cached_property
     def skills_by_folder(self) -> Mapping[str, SkillEntry]:
-        """Return all skills that can be used, also by a long name only, by their folders."""
+        """Return the usable skills by folder, including those reachable only by a long name."""
         usable = (
             entry for entry in self.all_skills if entry.is_served or entry.state is Status.SHADOWED
         )
@@ -62,20 +62,20 @@ class Catalog:
 
     @cached_property
     def groups_of_skills(self) -> frozenset[str]:
-        """Return the names of the groups that some skill belongs to."""
+        """Return the names of the groups that have skills."""
         return frozenset(name for entry in self.all_skills for name in entry.groups)
 
-    def only(self, lets: Callable[[str], bool]) -> "Catalog":
-        """Return this generation with the tools whose names are let through, and no others."""
+    def only(self, accepts: Callable[[str], bool]) -> "Catalog":
+        """Return this snapshot with only the tools whose names are accepted."""
         groups = (
-            replace(group, tools=tuple(filter(lets, group.tools))) for group in self.all_groups
+            replace(group, tools=tuple(filter(accepts, group.tools))) for group in self.all_groups
         )
-        tools = (tool for tool in self.all_tools if lets(tool.name))
+        tools = (tool for tool in self.all_tools if accepts(tool.name))
         return replace(self, all_tools=tuple(tools), all_groups=tuple(groups))
 
     @property
     def parts(self) -> tuple[object, ...]:
-        """Return all that makes a generation what it is, but for its number."""
+        """Return the content of the snapshot, without its generation number."""
         return (
             self.all_skills,
             self.all_tools,
@@ -86,17 +86,14 @@ class Catalog:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Return every entry of every kind, whatever its state."""
+        """Return the entries of every kind and state."""
         return (*self.all_plugins, *self.all_groups, *self.all_skills, *self.all_tools)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return all that is not as it should be, each finding once."""
-        everything = (
-            *self.source_diagnostics,
-            *(item for entry in self.entries for item in entry.diagnostics),
-        )
-        return tuple(dict.fromkeys(everything))
+        """Return the diagnostics of the sources and of all entries, without duplicates."""
+        of_entries = (item for entry in self.entries for item in entry.diagnostics)
+        return tuple(dict.fromkeys((*self.source_diagnostics, *of_entries)))
 
     def skill(self, name: str) -> SkillEntry:
         """Return a skill by its name, or by `source:name` when it is shadowed.
@@ -126,11 +123,11 @@ def _served(entries: Iterable[E]) -> Mapping[str, E]:
 
 
 def _find(kind: str, name: str, entries: tuple[E, ...]) -> E:
-    """Prefer an exact address, which no name may hijack; then what is served; then the rest."""
+    """Find an entry by address or name; an address wins, so no name can pose as another entry."""
     served = [entry for entry in entries if entry.is_served and entry.name == name]
     addressed = [entry for entry in entries if entry.address == name]
     addressed += [entry for entry in entries if name in entry.addresses]
-    called = [entry for entry in entries if entry.name == name]
-    for entry in (*addressed, *served, *called):
+    named = [entry for entry in entries if entry.name == name]
+    for entry in (*addressed, *served, *named):
         return entry
     raise NotFoundError(kind, name, near_misses(name, (entry.name for entry in entries)))

@@ -1,10 +1,11 @@
-"""Building the next generation: findings and the last generation in, a catalog out."""
+"""Build the next catalog from the findings and the previous catalog."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from satchel.catalog.catalog import Catalog
+from satchel.catalog.catalog_changes import entry_kind
 from satchel.catalog.catalog_entries import (
     HOST,
     Entry,
@@ -17,7 +18,12 @@ from satchel.catalog.catalog_entries import (
     ToolContribution,
     ToolEntry,
 )
-from satchel.catalog.disable_rules import DisableRules, Off, disable_rules, nothing_disabled
+from satchel.catalog.disable_rules import (
+    DisableReason,
+    DisableRules,
+    disable_rules,
+    nothing_disabled,
+)
 from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.names import BASIC_GROUP, SESSION_TOOLS
@@ -29,26 +35,26 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True, slots=True)
 class RankedSkill:
-    """A skill that was found, and where its place stands in the order of precedence."""
+    """A found skill with its rank in the order of precedence."""
 
     finding: SkillFinding
     rank: tuple[object, ...]
     unsettled: bool = False
-    """Whether it is broken but may be half written: what was served before stays as it was."""
+    """Whether it is broken but may be half written; then the previous entry stays."""
 
 
 def build_plugins(
-    supplies: Iterable[PluginContribution], previous: Catalog
+    contributions: Iterable[PluginContribution], previous: Catalog
 ) -> tuple[PluginEntry, ...]:
-    """Decide which version of each plugin is served, and which of two of one name."""
+    """Choose the served version of each plugin, and resolve name conflicts."""
     before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_plugins}
     entries = []
-    for supply in supplies:
-        old = before.get((supply.scope, supply.source, supply.unit))
-        if supply.state is not Status.SETTLING:
-            entries.append(_plugin(supply, old))
+    for contribution in contributions:
+        old = before.get((contribution.scope, contribution.source, contribution.unit))
+        if contribution.state is not Status.SETTLING:
+            entries.append(_plugin(contribution, old))
         elif old is not None:
-            entries.append(replace(_unshadowed(old), rank=supply.rank))
+            entries.append(replace(_unshadowed(old), rank=contribution.rank))
     return tuple(resolve_plugins(entries))
 
 
@@ -57,54 +63,63 @@ def build(
     plugins: Sequence[PluginEntry],
     previous: Catalog,
     diagnostics: Iterable[Diagnostic] = (),
-    off: Off = nothing_disabled,
+    is_disabled: DisableReason = nothing_disabled,
 ) -> Catalog:
-    """Build the generation after `previous`, or return `previous` itself if nothing changed.
+    """Build the catalog after `previous`, or return `previous` itself if nothing changed.
 
-    `plugins` come from `build_plugins`. A unit that is broken now and was good in `previous`
-    keeps its good version, marked stale. What is `off` is disabled, and shadows nothing.
+    `plugins` come from `build_plugins`. A broken unit that was good in `previous` keeps its good
+    version, marked stale. An entry for which `is_disabled` returns a reason is disabled and
+    shadows nothing.
     """
     number = previous.generation + 1
     listed = tuple(entry for entry in plugins if entry.source != HOST)
-    listed_in = _membership(plugins)
-    found = [(ranked, _in_groups(entry, listed_in)) for ranked, entry in _skills(skills, previous)]
-    offered = tuple(_tools(plugins, previous))
-    switch = disable_rules(_described(plugins), (*offered, *(entry for _, entry in found)), off)
-    tools = resolve_tools(map(switch.apply, offered))
-    settled = resolve_skills(_switched(found, listed_in, switch))
+    membership = _skill_membership(plugins)
+    skill_entries = [
+        (ranked, _with_groups(entry, membership)) for ranked, entry in _skills(skills, previous)
+    ]
+    tool_entries = tuple(_tools(plugins, previous))
+    members: tuple[ToolEntry | SkillEntry, ...] = (
+        *tool_entries,
+        *(entry for _, entry in skill_entries),
+    )
+    rules = disable_rules(_described_groups(plugins), members, is_disabled)
+    all_tools = resolve_tools(map(rules.apply, tool_entries))
+    all_skills = resolve_skills(_apply_to_skills(rules, skill_entries, membership))
+    groups = _groups(plugins, all_tools, all_skills, rules)
     parts = (
-        _dated(settled, previous.all_skills, number),
-        _dated(tools, previous.all_tools, number),
-        _dated(_groups(plugins, tools, settled, switch), previous.all_groups, number),
-        _dated(listed, previous.all_plugins, number),
+        _with_generation(all_skills, previous.all_skills, number),
+        _with_generation(all_tools, previous.all_tools, number),
+        _with_generation(groups, previous.all_groups, number),
+        _with_generation(listed, previous.all_plugins, number),
         tuple(dict.fromkeys(diagnostics)),
     )
     return previous if parts == previous.parts else Catalog(number, *parts)
 
 
-def _dated(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:
-    """Give each entry the generation in which it became what it is, in the order of names."""
-    known = {entry.identity: entry for entry in before}
-    dated = (_dated_by(entry, known.get(entry.identity), number) for entry in entries)
-    return tuple(sorted(dated, key=lambda entry: (entry.name, entry.scope, entry.rank)))
+def _with_generation(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:
+    """Sort the entries by name, and give each the generation in which it last changed."""
+    previous = {entry.identity: entry for entry in before}
+    numbered = (_numbered(entry, previous.get(entry.identity), number) for entry in entries)
+    return tuple(sorted(numbered, key=lambda entry: (entry.name, entry.scope, entry.rank)))
 
 
-def _dated_by(entry: E, old: E | None, number: int) -> E:
+def _numbered(entry: E, old: E | None, number: int) -> E:
     if old is entry:
         return entry
-    dated = replace(entry, generation=old.generation if old else number)
-    return dated if old is None or dated == old else replace(entry, generation=number)
+    if old is not None and (unchanged := replace(entry, generation=old.generation)) == old:
+        return unchanged
+    return replace(entry, generation=number)
 
 
 def _skills(
-    found: Iterable[RankedSkill], previous: Catalog
+    skills: Iterable[RankedSkill], previous: Catalog
 ) -> Iterable[tuple[RankedSkill, SkillEntry]]:
     before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_skills}
-    for ranked in found:
-        place = ranked.finding.place
-        old = before.get((place.scope, place.source, ranked.finding.path))
+    for ranked in skills:
+        root = ranked.finding.place
+        old = before.get((root.scope, root.source, ranked.finding.path))
         if old is not None and old.state is Status.DISABLED:
-            # What was switched off begins anew, without a last good version, as in a cold load.
+            # A disabled skill has no last good version, as after a cold load.
             yield ranked, _skill(ranked, None)
         elif not ranked.unsettled:
             yield ranked, _skill(ranked, old)
@@ -113,7 +128,7 @@ def _skills(
 
 
 def _unshadowed(entry: E) -> E:
-    """Return an entry of the last generation as it was before its conflicts were settled."""
+    """Return an entry of the previous catalog as it was before name conflicts were resolved."""
     if entry.state is not Status.SHADOWED:
         return entry
     kept = entry.diagnostics[:-1]
@@ -155,44 +170,45 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
     )
 
 
-def _plugin(supply: PluginContribution, old: PluginEntry | None) -> PluginEntry:
-    served, state, problems = supply, supply.state, supply.diagnostics
+def _plugin(contribution: PluginContribution, old: PluginEntry | None) -> PluginEntry:
+    served, state, problems = contribution, contribution.state, contribution.diagnostics
     if state.falls_back and old is not None and old.supply.state is Status.OK:
-        served, state = _last_good_of(supply, old.supply), Status.STALE
+        served, state = _last_good_of(contribution, old.supply), Status.STALE
         problems = (*problems, _last_good("plugin", old))
     elif state is Status.HELD:
-        # Only its tools wait; its skills and notes are served.
+        # Only its tools are held; its skills and notes are served.
         state = Status.DEGRADED
     return PluginEntry(
         name=served.name,
         description=served.description,
-        source=supply.source,
-        scope=supply.scope,
-        path=supply.path,
-        unit=supply.unit,
-        rank=supply.rank,
+        source=contribution.source,
+        scope=contribution.scope,
+        path=contribution.path,
+        unit=contribution.unit,
+        rank=contribution.rank,
         state=state,
         diagnostics=problems,
         version=served.version,
-        digest=supply.digest,
+        digest=contribution.digest,
         supply=served,
     )
 
 
-def _last_good_of(supply: PluginContribution, old: PluginContribution) -> PluginContribution:
-    """Return what goes on of an older version.
+def _last_good_of(contribution: PluginContribution, old: PluginContribution) -> PluginContribution:
+    """Return the last good version that serves in place of a broken one.
 
-    Of an open plugin only the part that is written for us may be broken; the rest is that of now.
+    For open plugins, only the `dev.satchel` extension falls back; servers, skills and metadata
+    are those of the newest version.
     """
-    if supply.state is Status.FAILED or not supply.policy.has_extension:
+    if contribution.state is Status.FAILED or not contribution.policy.has_extension:
         return old
     return replace(
         old,
-        name=supply.name,
-        version=supply.version,
-        description=supply.description,
-        servers=supply.servers,
-        skills=supply.skills,
+        name=contribution.name,
+        version=contribution.version,
+        description=contribution.description,
+        servers=contribution.servers,
+        skills=contribution.skills,
     )
 
 
@@ -201,7 +217,7 @@ def _last_good(kind: str, old: SkillEntry | PluginEntry) -> Diagnostic:
         "last-good",
         Where(old.path),
         f"the newest version of this {kind} is broken; the last good one is served",
-        "mend what the errors above say; it is read again by itself",
+        "fix the errors above; the files are read again automatically",
     )
 
 
@@ -209,14 +225,14 @@ def _tools(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[ToolEn
     before = {id(entry.supply): entry for entry in previous.all_tools}
     for plugin in plugins:
         if plugin.is_served:
-            listed = _listed_tools(plugin.supply)
+            group_lists = _groups_by_tool(plugin.supply)
             for position, tool in enumerate(plugin.supply.tools):
-                groups = _groups_of(tool, plugin.supply, listed.get(tool.name, ()))
+                groups = _groups_of(tool, plugin.supply, group_lists.get(tool.name, ()))
                 yield _tool(plugin, tool, position, groups, before.get(id(tool)))
 
 
 def _state_of_part(plugin: PluginEntry) -> Status:
-    """Return the state of what a served plugin brings: what is left of a degraded one is good."""
+    """Return the state of a served plugin's parts; those that a degraded plugin serves are good."""
     return Status.OK if plugin.state is Status.DEGRADED else plugin.state
 
 
@@ -229,8 +245,8 @@ def _tool(
 ) -> ToolEntry:
     rank = (*plugin.rank, position)
     state = tool.state if tool.state is Status.HELD else _state_of_part(plugin)
-    whence = (plugin.name, plugin.unit, rank, state, groups)
-    if old is not None and whence == (old.source, old.unit, old.rank, old.state, old.groups):
+    origin = (plugin.name, plugin.unit, rank, state, groups)
+    if old is not None and origin == (old.source, old.unit, old.rank, old.state, old.groups):
         return old
     return ToolEntry(
         name=tool.name,
@@ -248,40 +264,38 @@ def _tool(
         contract=tool.contract,
         diagnostics=(
             *tool.diagnostics,
-            *(_replacing(plugin, tool) if tool.name in SESSION_TOOLS else ()),
+            *((_replaces_builtin(plugin, tool),) if tool.name in SESSION_TOOLS else ()),
         ),
     )
 
 
-def _replacing(plugin: PluginEntry, tool: ToolContribution) -> tuple[Diagnostic, ...]:
-    return (
-        make_diagnostic(
-            "tool-replaces-own",
-            Where(tool.path),
-            f"tool {tool.name!r} of {plugin.name!r} takes the place of the session's own",
-            "rename it unless that is what you want",
-        ),
+def _replaces_builtin(plugin: PluginEntry, tool: ToolContribution) -> Diagnostic:
+    return make_diagnostic(
+        "tool-replaces-own",
+        Where(tool.path),
+        f"tool {tool.name!r} of {plugin.name!r} replaces the session's built-in tool",
+        "rename it unless that is intended",
     )
 
 
-def _listed_tools(owner: PluginContribution) -> Mapping[str, list[str]]:
-    """Return the groups that list a tool, by its name."""
-    found: dict[str, list[str]] = {}
+def _groups_by_tool(owner: PluginContribution) -> Mapping[str, list[str]]:
+    """Map each tool to the groups that list it."""
+    groups: dict[str, list[str]] = {}
     for group in owner.groups:
         for name in group.tools:
-            found.setdefault(name, []).append(group.name)
-    return found
+            groups.setdefault(name, []).append(group.name)
+    return groups
 
 
 def _groups_of(
     tool: ToolContribution, owner: PluginContribution, listing: Iterable[str]
 ) -> tuple[str, ...]:
-    """Return the groups that a tool belongs to: those it names, then those that list it.
+    """Return the groups that a tool names, then those that list it.
 
-    Without any, it is in the first group of its owner; what the host adds is then basic.
+    A tool without either is in its owner's first group; a tool of the host is in `basic`.
     """
-    if found := tuple(dict.fromkeys((*tool.groups, *listing))):
-        return found
+    if groups := tuple(dict.fromkeys((*tool.groups, *listing))):
+        return groups
     return (owner.groups[0].name if owner.groups and owner.source != HOST else BASIC_GROUP,)
 
 
@@ -289,36 +303,39 @@ Membership = Mapping[tuple[str, str], tuple[str, ...]]
 """The groups that list a skill, by the skill's source and name; the host's by name alone."""
 
 
-def _membership(plugins: Iterable[PluginEntry]) -> Membership:
-    found: dict[tuple[str, str], list[str]] = {}
+def _skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
+    groups: dict[tuple[str, str], list[str]] = {}
     for plugin in plugins:
         for group in plugin.supply.groups if plugin.is_served else ():
             owner = "" if plugin.source == HOST else plugin.name
             for skill in group.skills:
-                found.setdefault((owner, skill), []).append(group.name)
-    return {key: tuple(names) for key, names in found.items()}
+                groups.setdefault((owner, skill), []).append(group.name)
+    return {key: tuple(names) for key, names in groups.items()}
 
 
-def _in_groups(entry: SkillEntry, listed: Membership) -> SkillEntry:
-    place = entry.finding.place.groups if entry.finding else ()
-    by_owner = listed.get((entry.source, entry.name), ())
-    groups = dict.fromkeys((*place, *by_owner, *listed.get(("", entry.name), ())))
-    return entry if entry.groups == tuple(groups) else replace(entry, groups=tuple(groups))
+def _with_groups(entry: SkillEntry, membership: Membership) -> SkillEntry:
+    of_root = entry.finding.place.groups if entry.finding else ()
+    of_owner = membership.get((entry.source, entry.name), ())
+    of_host = membership.get(("", entry.name), ())
+    groups = tuple(dict.fromkeys((*of_root, *of_owner, *of_host)))
+    return entry if entry.groups == groups else replace(entry, groups=groups)
 
 
-def _switched(
-    found: Iterable[tuple[RankedSkill, SkillEntry]], listed: Membership, switch: DisableRules
+def _apply_to_skills(
+    rules: DisableRules,
+    skills: Iterable[tuple[RankedSkill, SkillEntry]],
+    membership: Membership,
 ) -> Iterable[SkillEntry]:
-    """Disable what is off; its last good version goes, since a cold load would have none."""
-    for ranked, entry in found:
-        if switch.problem(entry) is None:
+    """Disable skills; they lose their last good version, as after a cold load."""
+    for ranked, entry in skills:
+        if rules.reason(entry) is None:
             yield entry
         else:
-            yield switch.apply(_in_groups(_skill(ranked, None), listed))
+            yield rules.apply(_with_groups(_skill(ranked, None), membership))
 
 
-def _described(plugins: Iterable[PluginEntry]) -> Iterable[tuple[str, str]]:
-    """Return the name of each group that is described, with that of its owner."""
+def _described_groups(plugins: Iterable[PluginEntry]) -> Iterable[tuple[str, str]]:
+    """Yield each described group with its owner."""
     for plugin in plugins:
         for group in plugin.supply.groups if plugin.is_served else ():
             yield group.name, plugin.name
@@ -328,42 +345,42 @@ def _groups(
     plugins: Sequence[PluginEntry],
     tools: Sequence[ToolEntry],
     skills: Sequence[SkillEntry],
-    switch: DisableRules,
+    rules: DisableRules,
 ) -> list[GroupEntry]:
-    """Gather the groups; of two descriptions of one group the one by the nearer owner counts."""
-    found: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
-    off: list[GroupEntry] = []
+    """Return the groups; if two owners describe one, the description of the nearer owner counts."""
+    groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
+    disabled: list[GroupEntry] = []
     for plugin in plugins:
         for group in plugin.supply.groups if plugin.is_served else ():
-            entry = switch.apply(_group(plugin, group, skills))
+            entry = rules.apply(_group(plugin, group, skills))
             if not entry.is_served:
-                off.append(entry)
-            elif (first := found.setdefault(group.name, entry)) is not entry:
-                found[group.name] = replace(
+                disabled.append(entry)
+            elif (first := groups.setdefault(group.name, entry)) is not entry:
+                groups[group.name] = replace(
                     first, diagnostics=(*first.diagnostics, _declared_twice(first, plugin))
                 )
     members: list[ToolEntry | SkillEntry] = [*tools, *skills]
     for member in members:
         for name in member.groups if member.is_served else ():
-            if name not in found and name not in switch.closed:
-                found[name] = _undeclared(member, name)
+            if name not in groups and name not in rules.disabled_groups:
+                groups[name] = _undeclared(member, name)
     tools_in, skills_in = _members(tools), _members(skills)
     return [
         *(
             replace(entry, tools=tools_in.get(name, ()), skills=skills_in.get(name, ()))
-            for name, entry in found.items()
+            for name, entry in groups.items()
         ),
-        *off,
+        *disabled,
     ]
 
 
 def _members(entries: Iterable[ToolEntry | SkillEntry]) -> dict[str, tuple[str, ...]]:
-    """Return the names of what is served in each group."""
-    found: dict[str, set[str]] = {}
+    """Map each group to the sorted names of its served entries."""
+    members: dict[str, set[str]] = {}
     for entry in entries:
         for group in entry.groups if entry.is_served else ():
-            found.setdefault(group, set()).add(entry.name)
-    return {group: tuple(sorted(names)) for group, names in found.items()}
+            members.setdefault(group, set()).add(entry.name)
+    return {group: tuple(sorted(names)) for group, names in members.items()}
 
 
 def _basic() -> GroupEntry:
@@ -397,7 +414,7 @@ def _group(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]) -> G
 
 
 def _undeclared(member: ToolEntry | SkillEntry, name: str) -> GroupEntry:
-    what = "tool" if isinstance(member, ToolEntry) else "skill"
+    kind = entry_kind(member)
     return GroupEntry(
         name=name,
         description="",
@@ -411,8 +428,8 @@ def _undeclared(member: ToolEntry | SkillEntry, name: str) -> GroupEntry:
             make_diagnostic(
                 "plugin-group-unknown",
                 Where(member.path),
-                f"{what} {member.name!r} is in group {name!r}, which nobody describes",
-                f"describe the group where the {what} comes from",
+                f"{kind} {member.name!r} is in group {name!r}, which has no description",
+                f"describe the group where the {kind} is defined",
             ),
         ),
     )
@@ -421,7 +438,7 @@ def _undeclared(member: ToolEntry | SkillEntry, name: str) -> GroupEntry:
 def _unknown_skills(
     plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]
 ) -> tuple[Diagnostic, ...]:
-    """Report the skills that a group lists and its owner does not bring; the host owns all."""
+    """Report listed skills that the owner does not have; the host owns all skills."""
     if not group.skills:
         return ()
     own = {s.name for s in skills if plugin.source == HOST or s.source == plugin.name}
@@ -429,7 +446,7 @@ def _unknown_skills(
         make_diagnostic(
             "plugin-group-unknown",
             Where(plugin.path),
-            f"group {group.name!r} lists the skill {name!r}, which there is not",
+            f"group {group.name!r} lists the skill {name!r}, which does not exist",
             "correct the name, or add the skill",
         )
         for name in group.skills
@@ -443,5 +460,5 @@ def _declared_twice(first: GroupEntry, second: PluginEntry) -> Diagnostic:
         Where(second.path),
         f"group {first.name!r} is described by {first.source!r} and by {second.name!r}; "
         f"the description of {first.source!r} counts, the tools of both belong to it",
-        "let one of the two name another group",
+        "use another group name in one of the two",
     )

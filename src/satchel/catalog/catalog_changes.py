@@ -1,4 +1,4 @@
-"""What changed from one generation to the next, as events."""
+"""The changes between two catalogs, as events."""
 
 from collections.abc import Container
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One event: an entry of the catalog came, went, or is not what it was."""
+    """One event: an entry was added, removed or changed."""
 
     event: Event
     kind: str
@@ -41,7 +41,7 @@ class Change:
     message: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON shape of an event."""
+        """Return the event as JSON-compatible data."""
         return {
             "event": str(self.event),
             "kind": self.kind,
@@ -62,36 +62,36 @@ _BROKEN = {Status.STALE, Status.FAILED, Status.REVOKED}
 
 
 def entry_kind(entry: Entry) -> str:
-    """Return the word for an entry's kind."""
+    """Return `skill`, `tool`, `group` or `plugin`."""
     return _KINDS[type(entry)]
 
 
 def loaded_events(catalog: Catalog) -> tuple[Change, ...]:
-    """Return an event for each entry of a first generation."""
-    return tuple(_change(Event.LOADED, entry, catalog, _why(entry)) for entry in catalog.entries)
+    """Return a `loaded` event for each entry."""
+    return tuple(_change(Event.LOADED, entry, catalog, _reason(entry)) for entry in catalog.entries)
 
 
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
-    """Return the events that lead from one generation to another: departures come first."""
-    # An entry that did not change is the same one in both.
-    kept = set(map(id, old.entries)) & set(map(id, new.entries))
-    moved = {_name(entry) for entry in (*old.entries, *new.entries) if id(entry) not in kept}
-    before, after = _by_name(old, moved), _by_name(new, moved)
-    gone = [
+    """Return the events from one catalog to another; removals come first."""
+    # An unchanged entry is the same object in both.
+    unchanged = set(map(id, old.entries)) & set(map(id, new.entries))
+    names = {_name(entry) for entry in (*old.entries, *new.entries) if id(entry) not in unchanged}
+    before, after = _by_name(old, names), _by_name(new, names)
+    removed = [
         _change(Event.REMOVED, entry, new, "it was not served" if not entry.is_served else "")
         for key, entry in before.items()
         if key not in after
     ]
-    come = [
+    others = [
         change
         for key, entry in after.items()
         if (change := _compare(before.get(key), entry, new)) is not None
     ]
-    return (*gone, *come)
+    return (*removed, *others)
 
 
 Name = tuple[type[Entry], str, str]
-"""All that an event can say of an entry."""
+"""What identifies an entry in an event."""
 
 
 def _name(entry: Entry) -> Name:
@@ -99,7 +99,7 @@ def _name(entry: Entry) -> Name:
 
 
 def _by_name(catalog: Catalog, names: Container[Name]) -> dict[Name, Entry]:
-    """Choose one entry for each of these names: the served one, or else the first."""
+    """Choose one entry for each name: the served one, or else the first."""
     chosen: dict[Name, Entry] = {}
     for entry in catalog.entries:
         if (name := _name(entry)) in names:
@@ -111,15 +111,15 @@ def _by_name(catalog: Catalog, names: Container[Name]) -> dict[Name, Entry]:
 
 def _compare(old: Entry | None, new: Entry, catalog: Catalog) -> Change | None:
     if old is None:
-        return _change(Event.ADDED, new, catalog, _why(new))
+        return _change(Event.ADDED, new, catalog, _reason(new))
     if old is new or (old.unit, old.generation) == (new.unit, new.generation):
         return None
     if new.state is Status.STALE and old.state is not Status.STALE:
-        return _change(Event.STALE, new, catalog, _why(new))
+        return _change(Event.STALE, new, catalog, _reason(new))
     if old.state in _BROKEN and new.state in {Status.OK, Status.DEGRADED}:
-        return _change(Event.RECOVERED, new, catalog, _why(new))
+        return _change(Event.RECOVERED, new, catalog, _reason(new))
     moved = f"now {new.path}" if old.unit != new.unit else ""
-    return _change(Event.CHANGED, new, catalog, _why(new) or moved or _what(old, new))
+    return _change(Event.CHANGED, new, catalog, _reason(new) or moved or _changed_part(old, new))
 
 
 def _change(event: Event, entry: Entry, catalog: Catalog, message: str = "") -> Change:
@@ -134,8 +134,8 @@ def _change(event: Event, entry: Entry, catalog: Catalog, message: str = "") -> 
     )
 
 
-def _why(entry: Entry) -> str:
-    """Say why an entry is not simply served: its state and its worst diagnostic."""
+def _reason(entry: Entry) -> str:
+    """Describe a state other than `ok` with the worst diagnostic."""
     if entry.state is Status.OK:
         return ""
     order = list(Severity)
@@ -143,12 +143,12 @@ def _why(entry: Entry) -> str:
     return f"{entry.state}: {worst.where}: {worst.message}" if worst else str(entry.state)
 
 
-def _what(old: Entry, new: Entry) -> str:
-    """Say which part of an entry changed, as far as that is plain."""
+def _changed_part(old: Entry, new: Entry) -> str:
+    """Describe the part that changed, or return `""`."""
     if isinstance(old, SkillEntry) and isinstance(new, SkillEntry):
-        names = {file.name: file.digest for file in old.files}
-        fresh = {file.name: file.digest for file in new.files}
-        changed = sorted(name for name in {*names, *fresh} if names.get(name) != fresh.get(name))
+        before = {file.name: file.digest for file in old.files}
+        after = {file.name: file.digest for file in new.files}
+        changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
         return ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if changed[3:] else "")
     if isinstance(old, PluginEntry) and isinstance(new, PluginEntry):
         return f"version {old.version} -> {new.version}" if old.version != new.version else ""

@@ -1,4 +1,4 @@
-"""The entries of a catalog: what is served, and what is not and why."""
+"""The entries of a catalog, and the contributions that they are built from."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,7 +15,7 @@ from satchel.sources.skill_scan import SkillFinding
 from satchel.tools import Tool
 
 HOST = "host"
-"""The source of everything that the host adds in code."""
+"""The source of everything that the application adds in code."""
 
 
 class Status(StrEnum):
@@ -52,112 +52,106 @@ class Status(StrEnum):
 
     @property
     def falls_back(self) -> bool:
-        """Tell whether the last good version is served in place of such a contribution."""
+        """Whether the last good version is served in place of such a contribution."""
         return self in {Status.DEGRADED, Status.SETTLING, Status.FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What every entry tells of itself."""
+    """The fields of every entry."""
 
     name: str
     description: str
     source: str
-    """Where it comes from: a place as the user wrote it, a plugin's name, or `host`."""
+    """Where it comes from: a search root as the user wrote it, a plugin's name, or `host`."""
     scope: Precedence
     path: str
-    """Where a person finds it: the folder of a skill or plugin, the file of a tool.
-
-    What a remote server brings has an address instead.
-    """
+    """The folder of a skill or plugin, or the file of a tool; the address of an MCP server."""
     unit: str
-    """What it is a part of, in every generation: a folder, or an entry point's full name."""
+    """What it belongs to across catalogs: a folder, or an entry point's full name."""
     rank: tuple[Any, ...] = field(compare=False)
-    """Its place in the order of precedence within its scope."""
+    """Its position in the order of precedence within its scope."""
     state: Status = Status.OK
     generation: int = 0
-    """The generation in which it became what it is."""
+    """The generation in which it last changed."""
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def address(self) -> str:
-        """Return the name that stays its own when another entry takes the short one."""
+        """The long name, `source:name`, which also finds a shadowed entry."""
         return f"{self.source}:{self.name}"
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Return every long name that it answers to."""
+        """All long names."""
         return (self.address,)
 
     @property
     def is_served(self) -> bool:
-        """Tell whether the model gets to see it, once its group is active."""
+        """Whether the model can see it while its group is active."""
         return self.state.is_served
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Return what makes it the same entry in another generation."""
+        """The key of the same entry in another catalog."""
         return (type(self).__name__, self.scope, self.source, self.unit, self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillEntry(Entry):
-    """A skill; `manifest` is `None` when it never could be read."""
+    """A skill; `manifest` is `None` if it could never be read."""
 
     groups: tuple[str, ...] = ()
-    """The groups that it belongs to; the model sees one that belongs to none always."""
+    """Its groups; the model always sees a skill without groups."""
     manifest: SkillManifest | None
     key: str
-    """Its folder below its place, which tells two of one name in one place apart."""
+    """Its folder below the search root; it distinguishes skills of the same name."""
     digest: str
-    """Names the newest content that was read, good or broken."""
+    """Digest of the newest content, good or broken."""
     version: str = ""
-    """Names the content that is served; a broken edit does not change it."""
+    """Digest of the served content; a broken edit does not change it."""
     files: tuple[UnitFile, ...] = field(default=(), compare=False)
     finding: SkillFinding | None = field(default=None, compare=False, repr=False)
-    """What it was made of; the same finding makes the same entry."""
+    """The finding that it was built from; the same finding gives the same entry."""
 
     @property
     def reader(self) -> SkillReader:
-        """Return what reads its files."""
+        """The reader of its files."""
         return self.finding.reader if self.finding else LocalSkillReader(self.path, self.path)
 
     @property
     def server(self) -> str:
-        """Return the name of the remote server that it is of, or `""`.
-
-        Its instructions are then still there, and nothing of it is ever run.
-        """
+        """The name of the MCP server that serves it, or `""`; its scripts are never run."""
         return self.reader.server
 
     @property
     def is_for_model(self) -> bool:
-        """Tell whether a model may see and load it; the others are for the host alone."""
+        """Whether a model may see and load it; other skills are for the host."""
         return self.manifest is not None and self.manifest.is_for_model
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Return `source:name` and, for a folder among others, `source:folder`."""
+        """`source:name` and, for a folder in a search root, `source:folder`."""
         return (self.address, f"{self.source}:{self.key}") if self.key else (self.address,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEntry(Entry):
-    """A tool; `tool` is `None` where its code was read but not run."""
+    """A tool; `tool` is `None` if its code was read but not run."""
 
     groups: tuple[str, ...]
-    """The groups that it belongs to, the first being the one that it is listed under."""
+    """Its groups; it is listed under the first."""
     version: str
-    """Differs when the tool does: its schema, its code, or the host's registration of it."""
+    """Changes with its schema, its code, or the host's registration of it."""
     tool: Tool | None = field(default=None, compare=False)
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
-    """What calls of it are held to; known once its code was loaded."""
+    """The contract of its calls; known once its code was loaded."""
     supply: "ToolContribution | None" = field(default=None, compare=False, repr=False)
-    """What it was made of; the same makes the same entry."""
+    """The contribution that it was built from; the same one gives the same entry."""
 
     @property
     def group(self) -> str:
-        """Return the group that it is listed under."""
+        """The group that it is listed under."""
         return self.groups[0]
 
 
@@ -167,26 +161,23 @@ class GroupEntry(Entry):
 
     notes: str = ""
     active: bool = False
-    """Whether a new session has it switched on."""
+    """Whether it is active in a new session."""
     tools: tuple[str, ...] = ()
     """The names of its served tools."""
     skills: tuple[str, ...] = ()
     """The names of its served skills."""
     missing: tuple[str, ...] = ()
-    """Keys of the configuration that it requires and that have no value."""
+    """Required configuration keys without a value."""
 
     @property
     def is_available(self) -> bool:
-        """Tell whether it can be active."""
+        """Whether it can be activated."""
         return not self.missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginContribution:
-    """One plugin's part of the catalog: what it brings, or why it brings nothing.
-
-    It is what a source hands to the catalog, imported or merely read.
-    """
+    """What one plugin contributes to the catalog, imported or only read."""
 
     name: str
     source: str
@@ -195,35 +186,35 @@ class PluginContribution:
     unit: str
     rank: tuple[Any, ...] = field(compare=False)
     digest: str
-    """Names the content of code and manifest; equal digests bring equal things."""
+    """Digest of code and manifest; equal digests give equal contributions."""
     version: str = ""
     description: str = ""
     groups: tuple["Group", ...] = ()
     tools: tuple["ToolContribution", ...] = ()
     skills: tuple[str, ...] = ()
-    """Folders to search for the skills it brings."""
+    """Folders to search for its skills."""
     config: tuple[ConfigField, ...] = ()
-    """The fields of its configuration that it declares."""
+    """The configuration fields that it declares."""
     servers: tuple[McpServerManifest, ...] = ()
-    """MCP servers that it declares."""
+    """The MCP servers that it declares."""
     sections: tuple[str, ...] = ()
-    """Texts that end the system prompt."""
+    """Sections at the end of the system prompt."""
     layers: tuple[Any, ...] = field(default=(), compare=False)
-    """Middleware around calls; like commands and life, the catalog only carries it."""
+    """Middleware around calls. The catalog only passes it on, as it does with commands and life."""
     commands: tuple[Any, ...] = field(default=(), compare=False)
     """Commands for the command line."""
     offers: tuple[Any, ...] = field(default=(), compare=False)
     """Prompts and resources for MCP clients."""
     life: Any = field(default=None, compare=False, repr=False)
-    """Its startup and shutdown, if it has any."""
+    """Its lifecycle, if it has startup, shutdown or catalog hooks."""
     started_with: str = ""
-    """Names the values that its startup got."""
+    """Fingerprint of the values that its startup received."""
     policy: FormatPolicy = TOOLKIT
-    """What its format does differently."""
+    """The rules of its format."""
     diagnostics: tuple[Diagnostic, ...] = ()
     state: Status = Status.OK
     code: Any = field(default=None, compare=False)
-    """A handle to the imported version; the catalog only carries it."""
+    """A handle to the imported version; the catalog only passes it on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,29 +226,29 @@ class Group:
     notes: str = ""
     active: bool = False
     tools: tuple[str, ...] = ()
-    """Names of the owner's tools that belong to it."""
+    """Names of tools of the owner."""
     skills: tuple[str, ...] = ()
-    """Names of the owner's skills that belong to it; the host owns all."""
+    """Names of skills of the owner; the host owns all skills."""
     requires: tuple[str, ...] = ()
-    """Keys of the owner's configuration without which it cannot be used."""
+    """Configuration keys of the owner that it needs."""
     missing: tuple[str, ...] = ()
-    """Those of them that have no value; the loader fills it in."""
+    """Required keys without a value; filled in by the loader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContribution:
-    """A tool as its owner offers it; `tool` is `None` where no code was run."""
+    """A tool as its owner contributes it; `tool` is `None` if its code was not run."""
 
     name: str
     description: str
     path: str
     version: str
-    """Differs when the tool does."""
+    """Changes when the tool does."""
     groups: tuple[str, ...] = ()
-    """The groups that it names itself."""
+    """The groups that the tool itself names."""
     tool: Tool | None = field(default=None, compare=False)
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
-    """What the tool is bound to."""
+    """The contract that it is bound to."""
     state: Status = Status.OK
     """`ok`, or `held` while it waits for approval."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -269,11 +260,11 @@ class PluginEntry(Entry):
 
     version: str
     digest: str
-    """Names the newest content that was tried, good or broken."""
+    """Digest of the newest content, good or broken."""
     supply: PluginContribution
-    """What is served of it: the newest good version, if there is one."""
+    """The served contribution: the newest good version, if there is one."""
 
     @property
     def servers(self) -> tuple[McpServerManifest, ...]:
-        """Return the MCP servers that it declares."""
+        """The MCP servers that it declares."""
         return self.supply.servers

@@ -1,4 +1,4 @@
-"""The store: the one reference that changes when a new generation is published."""
+"""The reference to the current catalog."""
 
 from satchel.catalog.catalog import Catalog
 
@@ -15,5 +15,5 @@ class CatalogStore:
         return self._current
 
     def publish(self, catalog: Catalog) -> None:
-        """Make a generation the current one."""
+        """Make a catalog the current one."""
         self._current = catalog

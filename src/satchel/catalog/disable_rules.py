@@ -1,4 +1,4 @@
-"""Switching off: what the user wants no part of stays in the catalog, and is not served."""
+"""Disable entries that the user turned off: they stay in the catalog and are not served."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,63 +10,64 @@ from satchel.diagnostics import Diagnostic, make_diagnostic
 
 E = TypeVar("E", bound=Entry)
 
-Off = Callable[[str, str, Iterable[str]], Diagnostic | None]
-"""Says why something is off, `None` if it is on: of its kind, its name, and its other names."""
+DisableReason = Callable[[str, str, Iterable[str]], Diagnostic | None]
+"""Takes a kind, a name and its aliases; returns why it is disabled, or `None`."""
 
 
 def nothing_disabled(_kind: str, _name: str, _others: Iterable[str]) -> None:
-    """Leave everything on."""
+    """Disable nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class DisableRules:
-    """What is off, by itself or with all of its groups."""
+    """Which entries are disabled, by themselves or with all of their groups."""
 
-    off: Off
-    closed: Mapping[str, Diagnostic]
-    """The groups that nobody describes who is not off, by name."""
+    is_disabled: DisableReason
+    disabled_groups: Mapping[str, Diagnostic]
+    """The groups whose owners are all disabled, with the reason."""
 
-    def problem(self, entry: Entry) -> Diagnostic | None:
-        """Say why an entry is off, `None` if it is on."""
-        if self.off is nothing_disabled:
+    def reason(self, entry: Entry) -> Diagnostic | None:
+        """Return why an entry is disabled, or `None`."""
+        if self.is_disabled is nothing_disabled:
             return None
-        own = self.off(entry_kind(entry), entry.name, (*entry.addresses, entry.source))
-        if own is not None or not isinstance(entry, ToolEntry | SkillEntry) or not entry.groups:
-            return own
-        closed = [self.closed[name] for name in entry.groups if name in self.closed]
-        return _with_groups(entry, closed[0]) if len(closed) == len(entry.groups) else None
+        aliases = (*entry.addresses, entry.source)
+        reason = self.is_disabled(entry_kind(entry), entry.name, aliases)
+        if reason is not None or not isinstance(entry, ToolEntry | SkillEntry) or not entry.groups:
+            return reason
+        reasons = [self.disabled_groups.get(name) for name in entry.groups]
+        return _disabled_with(entry, reasons[0]) if reasons[0] and all(reasons) else None
 
     def apply(self, entry: E) -> E:
-        """Return an entry, disabled if it is off."""
-        return disable_entry(entry, self.problem(entry))
-
-
-def disable_entry(entry: E, problem: Diagnostic | None) -> E:
-    """Disable an entry if there is a reason; nothing else is then said of it."""
-    if problem is None:
-        return entry
-    return replace(entry, state=Status.DISABLED, diagnostics=(problem,))
+        """Return the entry, disabled if there is a reason; the reason replaces its diagnostics."""
+        reason = self.reason(entry)
+        if reason is None:
+            return entry
+        return replace(entry, state=Status.DISABLED, diagnostics=(reason,))
 
 
 def disable_rules(
-    described: Iterable[tuple[str, str]], members: Iterable[ToolEntry | SkillEntry], off: Off
+    described: Iterable[tuple[str, str]],
+    members: Iterable[ToolEntry | SkillEntry],
+    is_disabled: DisableReason,
 ) -> DisableRules:
-    """Find the groups that are off: for all who describe them, or else for all who are in them.
+    """Find the groups that are disabled for all their owners.
 
-    `described` are the names of groups, each with that of its owner.
+    `described` are pairs of a group and its owner. The owners of a group without a description
+    are the sources of its members.
     """
     owners = dict.fromkeys(described)
-    known = {name for name, _ in owners}
+    names = {name for name, _ in owners}
     for entry in members:
-        owners |= {(name, entry.source): None for name in entry.groups if name not in known}
-    found: dict[str, list[Diagnostic | None]] = {}
+        owners |= {(name, entry.source): None for name in entry.groups if name not in names}
+    reasons: dict[str, list[Diagnostic | None]] = {}
     for name, owner in owners:
-        found.setdefault(name, []).append(off("group", name, (f"{owner}:{name}", owner)))
-    closed = {name: problems[0] for name, problems in found.items() if all(problems)}
-    return DisableRules(off, {name: problem for name, problem in closed.items() if problem})
+        reason = is_disabled("group", name, (f"{owner}:{name}", owner))
+        reasons.setdefault(name, []).append(reason)
+    groups = {name: first for name, (first, *rest) in reasons.items() if first and all(rest)}
+    return DisableRules(is_disabled, groups)
 
 
-def _with_groups(entry: ToolEntry | SkillEntry, group: Diagnostic) -> Diagnostic:
+def _disabled_with(entry: ToolEntry | SkillEntry, group: Diagnostic) -> Diagnostic:
     kind, groups = entry_kind(entry), ", ".join(map(repr, entry.groups))
-    message = f"{kind} {entry.name!r} is switched off with the group {groups}"
+    message = f"{kind} {entry.name!r} is disabled with the group {groups}"
     return make_diagnostic("disabled", group.where, message, group.fix)

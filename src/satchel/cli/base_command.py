@@ -1,19 +1,22 @@
-"""What all commands share: the console, the sources they read, and how they fail."""
+"""The base classes of commands, with their shared options and error handling."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import click
 
 import satchel
-from satchel.cli.console import console, log_visibly
+from satchel.cli.console import console, log_to_stderr
 from satchel.errors import SatchelError
 from satchel.text import one_line
+
+Body = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What the user asked to be read; without anything, the places under their home."""
+    """The sources that the options name; by default the conventional folders in the home folder."""
 
     skills: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
@@ -21,48 +24,49 @@ class Sources:
     project: bool = False
     claude: bool = False
 
-    def open(self, *, run_code: bool, servers: bool = False, **more: Any) -> "satchel.Satchel":
-        """Read the sources; plugins are imported only with `run_code`.
+    def open(self, *, run_code: bool, servers: bool = False, **options: Any) -> "satchel.Satchel":
+        """Return a `Satchel` of these sources; it is closed when the command ends.
 
-        With `servers` the MCP servers that they name are reached, too, and waited for.
+        Plugins are imported only with `run_code`. With `servers`, the declared MCP servers are
+        connected first.
         """
         if run_code:
-            log_visibly()
+            log_to_stderr()
         app = satchel.Satchel(
             self.skills,
             self.plugins,
             self.entry_points,
-            places=self._places(),
+            places=self._conventional_roots(),
             project="." if self.project else None,
             run_code=run_code,
             settings=satchel.Settings(mcp_servers=servers),
-            **more,
+            **options,
         )
         click.get_current_context().call_on_close(app.close)
         if servers:
             app.wait_for_mcp_servers()
         return app
 
-    def _places(self) -> list["satchel.SearchRoot"]:
-        """Return the well-known places: once folders are named, only those of the project."""
-        known = satchel.conventional_roots("." if self.project else None, claude=self.claude)
-        named = bool(self.skills or self.plugins)
-        return [place for place in known if place.scope.name == "PROJECT" or not named]
+    def _conventional_roots(self) -> list["satchel.SearchRoot"]:
+        """Return the conventional folders; if folders are named, only those of the project."""
+        roots = satchel.conventional_roots("." if self.project else None, claude=self.claude)
+        has_folders = bool(self.skills or self.plugins)
+        return [root for root in roots if root.scope.name == "PROJECT" or not has_folders]
 
 
 class Command(click.Command):
-    """A command whose function gets a `console`, and returns the exit code unless that is 0.
+    """A command whose function takes a `console` and returns an exit code or `None` for 0.
 
-    A failure is one line on stderr.
+    Errors are printed to stderr as one line.
     """
 
-    def __init__(self, *args: Any, **given: Any) -> None:
-        """Make a command as click does, with the options that all of its kind have."""
-        super().__init__(*args, **given)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Add the shared options of the class after those of the command."""
+        super().__init__(*args, **kwargs)
         self.params += self.options()
 
     def options(self) -> list[click.Option]:
-        """Return the options beside those that the command declares itself; they come last."""
+        """Return the options that all commands of this class have."""
         return []
 
     def invoke(self, ctx: click.Context) -> None:
@@ -75,23 +79,23 @@ class Command(click.Command):
                 raise click.ClickException(one_line(str(problem))) from problem
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise
-            except Exception as fault:
+            except Exception as problem:
                 if ctx.find_root().params.get("debug"):
                     raise
-                told = one_line(f"{type(fault).__name__}: {fault}")
+                text = one_line(f"{type(problem).__name__}: {problem}")
                 raise click.ClickException(
-                    f"unexpected {told} ('satchel --debug {ctx.info_name} ...' shows where)"
-                ) from fault
+                    f"unexpected {text} (run 'satchel --debug {ctx.info_name} ...' for details)"
+                ) from problem
             finally:
-                # What plugins print while they are shut down is no data either.
+                # Here, so that what plugins print at shutdown goes to stderr as well.
                 ctx.close()
 
 
 class SourcesCommand(Command):
-    """A command with the options that say what to read; its function gets them as `sources`."""
+    """A command with the options that select sources; its function takes `sources`."""
 
     def options(self) -> list[click.Option]:
-        """Return the options that say what to read."""
+        """Return the options that select sources."""
         return [
             click.Option(
                 ["--skills"], multiple=True, metavar="DIR",
@@ -107,31 +111,44 @@ class SourcesCommand(Command):
             ),
             click.Option(
                 ["--project"], is_flag=True,
-                help="Read the well-known places of the current folder too; trust it.",
+                help="Also read, and trust, the conventional folders of the current folder.",
             ),
             click.Option(
-                ["--claude"], is_flag=True, help="Count .claude/skills as a well-known place."
+                ["--claude"], is_flag=True, help="Count .claude/skills as a conventional folder."
             ),
         ]  # fmt: skip
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""
-        given = {item.name: ctx.params.pop(item.name) for item in fields(Sources)}
-        ctx.params["sources"] = Sources(**given)
+        values = {item.name: ctx.params.pop(item.name) for item in fields(Sources)}
+        ctx.params["sources"] = Sources(**values)
         super().invoke(ctx)
 
 
 class View(SourcesCommand):
-    """A command that also has `--json`; its function gets that as `to_json_value`."""
+    """A command with sources and `--json`; its function takes that as `as_json`."""
 
     def options(self) -> list[click.Option]:
-        """Return the options that say what to read, and `--json`."""
+        """Return the options that select sources, and `--json`."""
         json = click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
         return [*super().options(), json]
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-run_code = click.option("--run", is_flag=True, help="Import the plugins that are enabled, too.")
+run_code = click.option("--run", is_flag=True, help="Also import the enabled plugins.")
 activates_groups = click.option(
-    "--group", "groups", multiple=True, metavar="NAME", help="Activate a group."
+    "--group", "groups", multiple=True, metavar="NAME", help="Activate a group. Repeatable."
 )
+
+
+def plugin_argument(function: Body) -> Body:
+    """Add the argument PLUGIN, which is passed as `name`."""
+    return click.argument("name", metavar="PLUGIN")(function)
+
+
+def set_option(text: str) -> Callable[[Body], Body]:
+    """Return the option `--set KEY=VALUE`, which may be repeated."""
+    return click.option(
+        "--set", "values", multiple=True, metavar="KEY=VALUE",
+        help=f"{text}; '-' reads the value from stdin. Repeatable.",
+    )  # fmt: skip

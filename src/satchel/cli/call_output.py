@@ -1,4 +1,4 @@
-"""Running a tool from the command line, and telling what it tells."""
+"""Call a tool from the command line and print its output."""
 
 import asyncio
 import json
@@ -22,33 +22,32 @@ if TYPE_CHECKING:
     from satchel.catalog import ToolEntry
 
 R = TypeVar("R")
-Body = Callable[..., Any]
 
-_FOR_EVER = 3600.0
+_TASK_TIMEOUT = 3600.0
 
 
-def takes_arguments(body: Body) -> Body:
-    """Add the parameters that give a tool its arguments: `values` and `given`."""
+def takes_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the parameters for the arguments of a tool: `values` and `json_text`."""
     option = click.option(
-        "--args", "given", metavar="JSON", help="The arguments as one JSON object."
+        "--args", "json_text", metavar="JSON", help="The arguments as one JSON object."
     )
-    return click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")(option(body))
+    return click.argument("values", nargs=-1, metavar="[KEY=VALUE]...")(option(function))
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The arguments of a call as they were typed: texts by name, and one JSON object."""
+    """The arguments of a call as the user typed them."""
 
     texts: Mapping[str, str]
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, values: Iterable[str], given: str | None) -> "Arguments":
-        """Read what a command was given. Raises `click.UsageError`."""
-        return cls(parse_pairs(values), as_object(given, "--args"))
+    def of(cls, values: Iterable[str], json_text: str | None) -> "Arguments":
+        """Parse `KEY=VALUE` texts and the value of `--args`. Raises `click.UsageError`."""
+        return cls(parse_pairs(values), as_object(json_text, "--args"))
 
     def typed(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments; a text has the type that the schema asks for."""
+        """Return the arguments, with the texts converted to the types of the schema."""
         return {**self.values, **typed(self.texts, schema)}
 
 
@@ -60,16 +59,16 @@ def call_and_show(
     *,
     as_json: bool,
 ) -> int:
-    """Call a tool, show what comes of it, and return the exit code."""
-    given = arguments.typed(entry.tool.parameters if entry.tool else {})
-    result = run_to_end(run_and_print(session, entry.name, given, None if as_json else console))
+    """Call a tool, print its output, and return the exit code."""
+    values = arguments.typed(entry.tool.parameters if entry.tool else {})
+    result = run_to_end(run_and_print(session, entry.name, values, None if as_json else console))
     if as_json:
         console.json(result_json(result))
     return 1 if result.is_error else 0
 
 
 def run_to_end(work: Coroutine[Any, Any, R]) -> R:
-    """Run something on a loop of its own; Ctrl-C cancels it, and ends the command."""
+    """Run a coroutine in a new event loop. Raises `click.Abort` on Ctrl-C."""
     try:
         return asyncio.run(_until_ctrl_c(work))
     except asyncio.CancelledError:
@@ -77,11 +76,8 @@ def run_to_end(work: Coroutine[Any, Any, R]) -> R:
 
 
 async def _until_ctrl_c(work: Coroutine[Any, Any, R]) -> R:
-    """Await something that Ctrl-C cancels.
-
-    A handler of the loop's own wakes it. The one that `asyncio.run` sets does not: a signal that
-    comes while the loop begins to wait would be seen only when something else happens.
-    """
+    # The handler of `asyncio.run` does not wake the loop: a signal that arrives just as the loop
+    # starts to wait would be handled only at the next event.
     task = asyncio.current_task()
     assert task is not None
     with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows, or in a thread
@@ -92,50 +88,47 @@ async def _until_ctrl_c(work: Coroutine[Any, Any, R]) -> R:
 async def run_and_print(
     session: "satchel.Session", name: str, arguments: dict[str, Any], console: Console | None
 ) -> ToolResult:
-    """Run the call to its end, and tell what it tells while it runs."""
-    chunks, result = 0, failure("no_result", "the call gave no result")
-    in_line = False
+    """Call a tool and return its result; the output is printed as it arrives."""
+    chunks, result = 0, failure("no_result", "The call returned no result.")
+    is_mid_line = False
     async for item in session.stream(name, arguments):
         if isinstance(item, ToolResult):
             result = item
             continue
         chunks += 1
-        # Pieces of running text join; whatever else comes has a line of its own.
-        runs_on = item.structured is None and all(isinstance(b, Text) for b in item.content)
-        if in_line and not runs_on:
-            _tell((Text(""),), console)
-        _tell(item.content, console, end="" if runs_on else "\n")
-        in_line = runs_on
-    if in_line:
-        _tell((Text(""),), console)
+        # Chunks of plain text join into lines; everything else gets a line of its own.
+        is_text = item.structured is None and all(isinstance(b, Text) for b in item.content)
+        if is_mid_line and not is_text:
+            _print((Text(""),), console)
+        _print(item.content, console, end="" if is_text else "\n")
+        is_mid_line = is_text
+    if is_mid_line:
+        _print((Text(""),), console)
     if task_id := result.metadata.get("task_id"):
-        # A background task would end with this process.
-        waiting = {"task_id": task_id, "timeout": _FOR_EVER}
-        result = await session.call("wait_task", waiting)
+        # A background task would end with this process, so wait for it.
+        result = await session.call("wait_task", {"task_id": task_id, "timeout": _TASK_TIMEOUT})
         result = replace(result, content=result.content[1:])
     if not chunks or task_id:
-        _tell(result.content, console, is_error=result.is_error)
+        _print(result.content, console, is_error=result.is_error)
     elif result.is_error:
-        _tell(result.content[-1:], console, is_error=True)
+        _print(result.content[-1:], console, is_error=True)
     return result
 
 
-def _tell(
+def _print(
     content: Iterable[Block], console: Console | None, *, is_error: bool = False, end: str = "\n"
 ) -> None:
-    """Write blocks as far as a terminal can show them."""
     if console is None:
         return
     for block in content:
-        text = block.text if isinstance(block, Text) else f"[{_kind(block)}]"
+        text = visible(block.text if isinstance(block, Text) else f"[{_block_label(block)}]")
         if is_error:
-            console.say(visible(text))
+            console.say(text)
         else:
-            console.out(visible(text), end=end)
+            console.out(text, end=end)
 
 
-def _kind(block: Image | Audio | Resource | ResourceLink) -> str:
-    """Say what a block is that is no text."""
+def _block_label(block: Image | Audio | Resource | ResourceLink) -> str:
     if isinstance(block, Image | Audio):
         kind = type(block).__name__.lower()
         return f"{kind} {block.mime_type}, {count(len(block.data), 'byte')}"
@@ -143,7 +136,7 @@ def _kind(block: Image | Audio | Resource | ResourceLink) -> str:
 
 
 def as_object(text: str | None, option: str) -> dict[str, Any]:
-    """Return what an option holds as JSON, an empty object if it is not given."""
+    """Return the JSON object in an option's value, or `{}` if the option is not given."""
     value = _from_json(text) if text is not None else {}
     if not isinstance(value, dict):
         raise click.BadParameter("must be one JSON object", param_hint=option)
@@ -151,16 +144,16 @@ def as_object(text: str | None, option: str) -> dict[str, Any]:
 
 
 def typed(pairs: Mapping[str, str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Give each value the type that the tool's schema asks for, as far as that is plain."""
-    wanted = schema.get("properties", {})
+    """Convert texts: unchanged where the schema asks for a string, else parsed as JSON."""
+    properties = schema.get("properties", {})
     return {
-        key: text if _is_text(wanted.get(key, {})) else _from_json(text)
+        key: text if _is_text(properties.get(key, {})) else _from_json(text)
         for key, text in pairs.items()
     }
 
 
 def _is_text(schema: Any) -> bool:
-    """Tell whether a parameter takes text and, beside null, nothing else."""
+    """Return whether a schema allows only a string, or a string and null."""
     if not isinstance(schema, Mapping):
         return False
     choices = [item for item in schema.get("anyOf", ()) if item.get("type") != "null"]
@@ -170,12 +163,12 @@ def _is_text(schema: Any) -> bool:
 
 
 def _from_json(text: str) -> Any:
-    """Return what a text is in JSON, or the text itself."""
+    """Return a text parsed as JSON, or the text itself if it is not JSON."""
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         return text
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)  # NaN and Infinity are Python's, not JSON's
+def _reject_constant(constant: str) -> NoReturn:
+    raise ValueError(constant)  # Python accepts NaN and Infinity, JSON does not

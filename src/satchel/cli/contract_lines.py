@@ -1,23 +1,23 @@
-"""A contract as lines for a person, made of its JSON."""
+"""Render a contract, given as JSON, as lines of text."""
 
 from typing import Any
 
 from satchel.cli.rendering import count
 
-NOT_LOADED = "known only once its code was loaded (--run loads it)"
+NOT_LOADED = "unknown until the plugin's code is loaded (use --run)"
 
 _MERGES = {
-    "replace": "replaces what is there",
-    "append": "is appended to what is there",
-    "merge_dict": "is merged into what is there",
+    "replace": "replaces the old value",
+    "append": "is appended to the old value",
+    "merge_dict": "is merged into the old value",
 }
 
 
 def contract_lines(contract: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return a contract as lines, each with its label."""
+    """Return the labels and values of a contract."""
     return [
-        ("contract", counted(contract)),
-        ("told models", contract["description"]),
+        ("contract", contract_size(contract)),
+        ("description", contract["description"]),
         ("arguments", contract["arguments"]),
         *(("rule", _rule(item)) for item in contract["rules"]),
         *(("config", _config(item)) for item in contract["config"]),
@@ -26,8 +26,8 @@ def contract_lines(contract: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def counted(contract: dict[str, Any]) -> str:
-    """Say in short how much a contract says."""
+def contract_size(contract: dict[str, Any]) -> str:
+    """Return how many rules, keys, reads and effects a contract has."""
     parts = {"rules": "rule", "config": "config key", "reads": "read", "effects": "effect"}
     return ", ".join(count(len(contract[key]), noun) for key, noun in parts.items())
 
@@ -39,14 +39,14 @@ def _rule(item: dict[str, Any]) -> str:
 
 def _config(item: dict[str, Any]) -> str:
     default = f"{item['default']} by default" if item["default"] else "no default"
-    return f"{item['key']}: {default}" + (", normalised" if item["normalized"] else "")
+    return f"{item['key']}: {default}" + (", normalized" if item["normalized"] else "")
 
 
 def _read(item: dict[str, Any]) -> str:
-    return f"{item['key']}: " + ("required" if item["required"] else f"or else {item['default']}")
+    return f"{item['key']}: " + ("required" if item["required"] else f"default {item['default']}")
 
 
 def _effect(item: dict[str, Any]) -> str:
-    life = "outlives a turn" if item["preserved"] else "a new turn clears it"
+    lifetime = "kept across turns" if item["preserved"] else "cleared by a new turn"
     variable = f"; in the prompt as {{{{{item['variable']}}}}}" if item["variable"] else ""
-    return f"{item['key']}: {item['type']} that {_MERGES[item['merge']]}; {life}{variable}"
+    return f"{item['key']}: {item['type']} that {_MERGES[item['merge']]}; {lifetime}{variable}"

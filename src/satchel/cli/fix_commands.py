@@ -1,4 +1,4 @@
-"""For a finding the one command that mends it, where there is one."""
+"""Shell commands that fix a diagnostic."""
 
 import os
 import re
@@ -11,27 +11,27 @@ from satchel.diagnostics import Diagnostic
 from satchel.names import skill_name_fault
 from satchel.text import one_line
 
-if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
+if TYPE_CHECKING:
     from satchel.catalog import Entry
 
 
 def command_for(item: Diagnostic, entry: "Entry | None" = None) -> str | None:
-    """Return a shell command that mends a finding, or `None` where a person has to think."""
-    remedy = _REMEDIES.get(item.code)
-    words = remedy(item, entry) if remedy else None
-    # A command that cannot be shown as it is must not be pasted either.
-    if not words or any(one_line(word) != word for word in words):
+    """Return a shell command that fixes a diagnostic, or `None` if a person has to decide."""
+    fix = _FIXES.get(item.code)
+    arguments = fix(item, entry) if fix else None
+    # A path with invisible characters cannot be displayed faithfully, so it must not be pasted.
+    if not arguments or any(one_line(argument) != argument for argument in arguments):
         return None
-    return shlex.join(words)
+    return shlex.join(arguments)
 
 
 def _make_folder(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
     path = item.where.path
-    return None if os.path.lexists(path) else ["mkdir", "-p", _word(path)]
+    return None if os.path.lexists(path) else ["mkdir", "-p", _path_argument(path)]
 
 
-def _as_told(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
-    """Return the command with which the fix begins, if it does."""
+def _command_in_fix(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
+    """Return the `satchel` command at the start of the diagnostic's fix."""
     command = re.split(r"[,;] ", item.fix)[0]
     return shlex.split(command) if command.startswith("satchel ") else None
 
@@ -41,11 +41,11 @@ def _enable(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
 
 
 def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None:
-    """Name a skill's folder as the skill is named."""
-    # A folder that the user named by itself would be lost to its own command.
+    """Rename a skill's folder to the skill's name."""
+    # Without a key the user named the folder itself; renaming it would break their command.
     if entry is None or skill_name_fault(entry.name) or not getattr(entry, "key", ""):
         return None
-    # Of two of one name only the served one may have the folder of that name.
+    # If two skills have the name, only the served one may get the folder of that name.
     if not entry.is_served:
         return None
     return _move(entry.path, os.path.join(os.path.dirname(entry.path), entry.name))
@@ -53,38 +53,38 @@ def _rename_folder(_item: Diagnostic, entry: "Entry | None") -> list[str] | None
 
 def _rename_skill_file(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
     folder = os.path.dirname(item.where.path)
-    near = [name for name in os.listdir(folder) if name.casefold() == "skill.md"]
-    # Which of two is meant is for a person to say.
-    return _move(item.where.path, os.path.join(folder, "SKILL.md")) if len(near) == 1 else None
+    matches = [name for name in os.listdir(folder) if name.casefold() == "skill.md"]
+    # With two of them a person has to choose.
+    return _move(item.where.path, os.path.join(folder, "SKILL.md")) if len(matches) == 1 else None
 
 
 def _rename_manifest(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
     folder, name = os.path.split(item.where.path)
-    return (
-        _move(item.where.path, os.path.join(folder, "toolkit.yaml"))
-        if name == "toolkit.yml"
-        else None
-    )
+    if name != "toolkit.yml":
+        return None
+    return _move(item.where.path, os.path.join(folder, "toolkit.yaml"))
 
 
 def _move(old: str, new: str) -> list[str] | None:
-    return None if os.path.lexists(new) else ["mv", "-n", _word(old), _word(new)]
+    if os.path.lexists(new):
+        return None
+    return ["mv", "-n", _path_argument(old), _path_argument(new)]
 
 
-def _word(path: str) -> str:
-    """Return a path as a word of a command, which must not look like an option."""
-    shown = relative(path)
-    return f"./{shown}" if shown.startswith("-") else shown
+def _path_argument(path: str) -> str:
+    """Return a short path that cannot be mistaken for an option."""
+    short = relative(path)
+    return f"./{short}" if short.startswith("-") else short
 
 
 def _allow_reading(item: Diagnostic, _entry: "Entry | None") -> list[str] | None:
     path = item.where.path
     if not os.path.exists(path) or os.access(path, os.R_OK):
         return None
-    return ["chmod", "u+rX", _word(path)]
+    return ["chmod", "u+rX", _path_argument(path)]
 
 
-_REMEDIES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] = {
+_FIXES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] = {
     "source-missing": _make_folder,
     "source-unreadable": _allow_reading,
     "skill-unreadable": _allow_reading,
@@ -93,6 +93,6 @@ _REMEDIES: dict[str, Callable[[Diagnostic, "Entry | None"], list[str] | None]] =
     "plugin-unreadable": _allow_reading,
     "plugin-manifest-missing": _rename_manifest,
     "plugin-not-enabled": _enable,
-    **dict.fromkeys(("disabled", "group-unavailable", "config-invalid"), _as_told),
-    **dict.fromkeys(("tool-state-missing", "plugin-startup-failed"), _as_told),
+    **dict.fromkeys(("disabled", "group-unavailable", "config-invalid"), _command_in_fix),
+    **dict.fromkeys(("tool-state-missing", "plugin-startup-failed"), _command_in_fix),
 }

@@ -1,4 +1,4 @@
-"""Installing a plugin: read and checked first, then put in place, configured, set up, enabled."""
+"""Install a plugin: check it, put it in place, configure it, run its setup, and enable it."""
 
 import os
 import re
@@ -12,15 +12,10 @@ import click
 from satchel.cli.base_command import Sources
 from satchel.cli.commands.validate_command import check
 from satchel.cli.console import Console
-from satchel.cli.package_fields import declared_by
+from satchel.cli.package_fields import declared_fields
 from satchel.cli.plugin_config import as_texts
-from satchel.cli.rendering import count, diagnostic_line
-from satchel.cli.selection_editor import (
-    change_selection,
-    enable_name,
-    require_valid_selection,
-    shown_path,
-)
+from satchel.cli.rendering import count, diagnostic_line, short_path
+from satchel.cli.selection_editor import change_selection, enable_name, require_valid_selection
 from satchel.cli.serializer import KINDS, entries_of
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Severity, has_error
@@ -30,7 +25,14 @@ from satchel.settings import MIB, Limits
 from satchel.setup.field_values import as_text
 from satchel.setup.folder_placement import Placement, removed, staged_copy, staged_link
 from satchel.setup.install_lock import ending_in_order, exclusive_change
-from satchel.setup.pip_packages import PipPackage, file, installed, project, requirement, uninstall
+from satchel.setup.pip_packages import (
+    PipPackage,
+    installed,
+    package_file,
+    project,
+    requirement,
+    uninstall,
+)
 from satchel.setup.setup_hook import SetupHook, find_setup_hook
 from satchel.sources import (
     DistributionFinding,
@@ -48,16 +50,16 @@ from satchel.sources.env_file import change_env
 from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular
 from satchel.text import one_line
 
-if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
+if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry
     from satchel.formats import ConfigField, PluginManifest
 
-_BY_ADDRESS = re.compile(r"[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*@\s*\S+")
+_URL_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+\s*(?:\[[^\]]*\])?\s*@\s*\S+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """One plugin that was installed; `kind` is folder, link or package."""
+    """An installed plugin; `kind` is folder, link or package."""
 
     name: str
     version: str
@@ -66,86 +68,87 @@ class Installed:
     entry: "PluginEntry | None"
     missing: tuple["ConfigField", ...]
     skills: int = 0
-    """How many skills it brings."""
+    """The number of its skills."""
     shadowed: tuple["Entry", ...] = ()
-    """What it brings and others of the same name are used for."""
+    """Its entries that are shadowed by others of the same name."""
     is_new: bool = True
 
     @property
     def is_enabled(self) -> bool:
-        """Tell whether it is used."""
+        """Whether the plugin is in use."""
         return self.entry is not None and self.entry.is_served
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installer:
-    """Installs what the user named, with the values that they gave."""
+    """Installs plugins, with configuration values from the user."""
 
     console: Console
     terminal: Terminal
     values: Mapping[str, str]
     editable: bool = False
 
-    def install(self, word: str) -> list[Installed]:
+    def install(self, what: str) -> list[Installed]:
         """Install a folder, a project, a file or a distribution. Raises `SatchelError`."""
         require_valid_selection()
-        wanted = self._meant(word)
-        return self._package(wanted) if isinstance(wanted, PipPackage) else [self._folder(wanted)]
+        source = self._resolve(what)
+        if isinstance(source, PipPackage):
+            return self._install_package(source)
+        return [self._install_folder(source)]
 
-    def _meant(self, word: str) -> str | PipPackage:
-        """Return the plugin's folder that a word means, or what pip is to be asked for."""
-        path = os.path.expanduser(word)
-        by_path = self.editable or os.sep in word or word.startswith((".", "~"))
-        if "://" in word and not _BY_ADDRESS.fullmatch(word):
-            # Not quoted: an address may hold a password.
-            fault = "pip is told of an address with the name of its distribution"
-            raise SatchelError(fault, fix="say 'NAME @ git+https://...'")
-        if os.path.isdir(path) and (there := self._in_folder(word, path, by_path=by_path)):
-            return there
+    def _resolve(self, what: str) -> str | PipPackage:
+        """Return the folder of a plugin, or a package for pip."""
+        path = os.path.expanduser(what)
+        is_path = self.editable or os.sep in what or what.startswith((".", "~"))
+        if "://" in what and not _URL_REQUIREMENT.fullmatch(what):
+            # Not quoted: an address may contain a password.
+            message = "an address needs the name of its distribution"
+            raise SatchelError(message, fix="write 'NAME @ git+https://...'")
+        if os.path.isdir(path) and (source := self._resolve_folder(what, path, is_path=is_path)):
+            return source
         if self.editable:
-            raise click.UsageError("-e takes a folder: a plugin's, or a pip project's")
-        if os.path.isfile(path) and (found := file(path)):
-            return found
-        found = requirement(word) if not by_path or _BY_ADDRESS.fullmatch(word) else None
-        if found is None:
-            fault = "is no plugin" if os.path.lexists(path) else "does not exist"
-            raise SatchelError(
-                fault, where=word, fix="name a plugin's folder, a wheel, or a distribution"
-            )
-        self._say(f"{word!r} is taken as a distribution: no folder ./{word} is a plugin")
-        return found
+            raise click.UsageError("-e takes the folder of a plugin or of a pip project")
+        if os.path.isfile(path) and (package := package_file(path)):
+            return package
+        is_requirement = not is_path or _URL_REQUIREMENT.fullmatch(what)
+        if not is_requirement or (package := requirement(what)) is None:
+            message = "is not a plugin" if os.path.lexists(path) else "does not exist"
+            fix = "give a plugin's folder, a wheel, or a distribution"
+            raise SatchelError(message, where=what, fix=fix)
+        self._say(f"{what!r} is treated as a distribution: no folder ./{what} is a plugin")
+        return package
 
-    def _in_folder(self, word: str, path: str, *, by_path: bool) -> str | PipPackage | None:
-        """Return what the folder of that name holds, `None` if the word means something else."""
+    def _resolve_folder(self, what: str, path: str, *, is_path: bool) -> str | PipPackage | None:
+        """Return what an existing folder contains; `None` if it is not the one to install."""
         if format_of(path) is not None:
-            if not by_path:
-                self._say(f"{word!r} is taken as the folder ./{word}")
+            if not is_path:
+                self._say(f"{what!r} is treated as the folder ./{what}")
             return path
-        if by_path:
-            if found := project(path, editable=self.editable):
-                return found
-            fault = "holds neither the manifest of a plugin nor a pyproject.toml"
-            raise SatchelError(fault, where=word)
+        if is_path:
+            if package := project(path, editable=self.editable):
+                return package
+            message = "contains neither the manifest of a plugin nor a pyproject.toml"
+            raise SatchelError(message, where=what)
         if os.path.isfile(os.path.join(path, "pyproject.toml")):
-            fix = f"say ./{word} for the project here, '{word}>=0' for the distribution"
-            raise SatchelError("may mean two things", where=word, fix=fix)
+            fix = f"write ./{what} for the local project, '{what}>=0' for the distribution"
+            raise SatchelError("is ambiguous", where=what, fix=fix)
         return None
 
-    def _folder(self, path: str) -> Installed:
-        found, manifest = self._sound(path)
+    def _install_folder(self, path: str) -> Installed:
+        plugin, manifest = self._read_valid(path)
         name, target = manifest.name, os.path.join(own_plugins(), manifest.name)
-        _require_apart(path, target)
-        hook = self._hook(found)
-        texts = self._gathered(name, manifest.config)
+        _require_separate(path, target)
+        hook = self._find_hook(plugin)
+        texts = self._collect_values(name, manifest.config)
         if hook:
-            # A copy is set up where it will stay.
+            # The setup of a copy runs in its final folder.
             base = os.path.realpath(path) if self.editable else target
-            code = os.path.relpath(found.code_path, found.path)
+            code = os.path.relpath(plugin.code_path, plugin.path)
             hook = replace(hook, folder=os.path.normpath(os.path.join(base, code)))
-        with exclusive_change(target, self._say), self._telling_what_is_kept([name]):
+        with exclusive_change(target, self._say), self._report_kept_values([name]):
             is_new = self._place(path, target, manifest, texts, hook)
         kind = "link" if self.editable else "folder"
-        return _outcome(catalog(), name, manifest.version, kind, target, is_new)
+        return _installed(read_catalog(), name, manifest.version, kind, target, is_new)
 
     def _place(
         self,
@@ -155,105 +158,111 @@ class Installer:
         texts: Mapping[str, str],
         hook: SetupHook | None,
     ) -> bool:
-        """Put a plugin in its place, configure it, set it up and enable it; or none of that.
+        """Place, configure, set up and enable a plugin, or undo all of it on an error.
 
-        Tells whether it is new there.
+        Returns whether the plugin is new.
         """
         is_new = not os.path.lexists(target)
         staged = staged_link(path, target) if self.editable else staged_copy(path, target)
         try:
-            with Placement(staged, target) as placing:
+            with Placement(staged, target) as placement:
                 self._configure(manifest.name, texts)
                 if hook:
-                    self._set_up(hook, manifest)
+                    self._run_hook(hook, manifest)
                 change_selection(self.console, [manifest.name], Sources(), enable_name)
-                placing.keep()
+                placement.keep()
         except BaseException:
-            self._say("nothing was installed" if is_new else "what was installed before is back")
+            self._say("nothing was installed" if is_new else "the old version was restored")
             raise
         finally:
             removed(staged)
         return is_new
 
-    def _sound(self, path: str) -> "tuple[PluginFinding, PluginManifest]":
-        """Read a plugin's folder. Raises `SatchelError` if it has errors, which are told."""
+    def _read_valid(self, path: str) -> "tuple[PluginFinding, PluginManifest]":
+        """Read a plugin's folder. Prints its errors and raises `SatchelError` if it has any."""
         problems = check(path).problems
         for item in dict.fromkeys(problems):
             if item.severity is not Severity.INFO:
                 self.console.say(diagnostic_line(item))
-        found = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.get("")
-        if found is None or found.manifest is None or has_error(problems):
+        plugin = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.get("")
+        if plugin is None or plugin.manifest is None or has_error(problems):
             raise SatchelError("has errors; nothing was installed", where=path)
-        return found, found.manifest
+        return plugin, plugin.manifest
 
-    def _hook(self, found: PluginFinding) -> SetupHook | None:
-        hook = find_setup_hook(found)
-        if hook and is_isolated(found):
-            self._say(f"{hook.file} is not run: the plugin asks for a process of its own")
+    def _find_hook(self, plugin: PluginFinding) -> SetupHook | None:
+        hook = find_setup_hook(plugin)
+        if hook and is_isolated(plugin):
+            self._say(f"{hook.file} is not run: the plugin runs in its own process")
             return None
-        if hook and not hook.is_one:
-            self._say(f"{hook.file} is not run: it defines no function setup(ctx)")
+        if hook and not hook.has_setup:
+            self._say(f"{hook.file} is not run: it does not define setup(ctx)")
             return None
         return hook
 
-    def _set_up(self, hook: SetupHook, manifest: "PluginManifest") -> None:
+    def _run_hook(self, hook: SetupHook, manifest: "PluginManifest") -> None:
         self._say(f"running {hook.file} of {manifest.name}")
         hook.run(manifest.name, manifest.config, self.terminal, Limits().plugin_import)
 
-    def _package(self, package: PipPackage) -> list[Installed]:
-        coming = declared_by(package)
-        self._require_one(coming, package.distribution or package.wanted)
-        gathered = {name: self._gathered(name, fields) for name, fields in coming.items()}
-        before, there = installed(), _distributions()
+    def _install_package(self, package: PipPackage) -> list[Installed]:
+        fields_by_plugin = declared_fields(package)
+        self._require_one_plugin(fields_by_plugin, package.distribution or package.target)
+        values = {
+            name: self._collect_values(name, fields) for name, fields in fields_by_plugin.items()
+        }
+        before, distributions = installed(), _distribution_names()
         package.install()
-        found = package.plugins(before)
-        owner = package.distribution or (found[0].distribution if found else package.wanted)
-        if not found:
-            fault = f"{owner!r} offers no plugin; it stays installed"
-            raise SatchelError(fault, fix=f"to remove it: pip uninstall {owner}")
-        names = list(dict.fromkeys(item.name for item in found))
+        plugins = package.plugins(before)
+        owner = package.distribution or (plugins[0].distribution if plugins else package.target)
+        if not plugins:
+            message = f"{owner!r} contains no plugin; it stays installed"
+            raise SatchelError(message, fix=f"to remove it: pip uninstall {owner}")
+        names = list(dict.fromkeys(item.name for item in plugins))
         try:
-            with ending_in_order(), self._telling_what_is_kept(names):
-                self._require_one(names, owner)
-                self._prepare(found, gathered)
+            with ending_in_order(), self._report_kept_values(names):
+                self._require_one_plugin(names, owner)
+                self._set_up_package(plugins, values)
                 change_selection(self.console, names, Sources(), enable_name)
         except BaseException:
-            self._after_failure(found, is_new=normalized(owner) not in there)
+            self._clean_up(plugins, is_new=normalized(owner) not in distributions)
             raise
-        known = {(item.path, item.digest) for item in before}
-        if not os.path.isdir(package.wanted) and all((i.path, i.digest) in known for i in found):
-            told = f"{owner} {found[0].version} was there already, and pip keeps such a version"
-            self._say(f"{told}; to replace it say 'satchel uninstall {names[0]}' first")
+        versions = {(item.path, item.digest) for item in before}
+        is_unchanged = all((item.path, item.digest) in versions for item in plugins)
+        if is_unchanged and not os.path.isdir(package.target):
+            text = f"{owner} {plugins[0].version} was already installed, so pip did not replace it"
+            self._say(f"{text}; to replace it, run 'satchel uninstall {names[0]}' first")
         paths = {item.path for item in before}
-        app = catalog()
+        catalog = read_catalog()
         return [
-            _outcome(app, item.name, item.version, "package", item.path, item.path not in paths)
-            for item in found
+            _installed(
+                catalog, item.name, item.version, "package", item.path, item.path not in paths
+            )
+            for item in plugins
         ]
 
-    def _require_one(self, names: Collection[str], owner: str) -> None:
-        """Refuse values for several plugins at once: each key is meant for one of them."""
+    def _require_one_plugin(self, names: Collection[str], owner: str) -> None:
+        """Refuse values for several plugins: a key does not say to which plugin it belongs."""
         if self.values and len(names) > 1:
-            fix = f"say 'satchel config set NAME KEY=VALUE', then install {owner} without --set"
-            raise SatchelError(f"{owner!r} brings the plugins {', '.join(names)}", fix=fix)
+            fix = f"run 'satchel config set NAME KEY=VALUE', then install {owner} without --set"
+            raise SatchelError(f"{owner!r} contains the plugins {', '.join(names)}", fix=fix)
 
-    def _prepare(
-        self, found: Sequence[DistributionFinding], gathered: Mapping[str, Mapping[str, str]]
+    def _set_up_package(
+        self, plugins: Sequence[DistributionFinding], values: Mapping[str, Mapping[str, str]]
     ) -> None:
-        """Write the values of the plugins of a package, and run their setups."""
-        parts = _parts(found)
-        for name in dict.fromkeys(item.name for item in found):
-            manifest = parts[name].manifest if name in parts else None
-            known = gathered.get(name)
-            fields = manifest.config if manifest else ()
-            self._configure(name, self._gathered(name, fields) if known is None else known)
+        """Write the values of all plugins of a package, and run their setups."""
+        packages = scan_packages(plugins, Limits(), lambda _: False, {}).values()
+        parts = {package.installed.name: package.part for package in packages if package.part}
+        for name in dict.fromkeys(item.name for item in plugins):
+            if (texts := values.get(name)) is None:
+                manifest = parts[name].manifest if name in parts else None
+                texts = self._collect_values(name, manifest.config if manifest else ())
+            self._configure(name, texts)
         for part in parts.values():
-            if part.manifest and (hook := self._hook(part)):
-                self._set_up(hook, part.manifest)
+            if part.manifest and (hook := self._find_hook(part)):
+                self._run_hook(hook, part.manifest)
 
-    def _after_failure(self, found: Sequence[DistributionFinding], *, is_new: bool) -> None:
-        """Take out a package that is new, or say how an earlier one was left."""
-        item = found[0]
+    def _clean_up(self, plugins: Sequence[DistributionFinding], *, is_new: bool) -> None:
+        """After an error, uninstall a new package, or print the state of an upgraded one."""
+        item = plugins[0]
         if is_new:
             try:
                 uninstall(item.distribution)
@@ -262,42 +271,41 @@ class Installer:
             else:
                 self._say("nothing was installed")
             return
-        used = {entry.name for entry in catalog().all_plugins if entry.is_served}
-        names = dict.fromkeys(other.name for other in found)
-        states = [f"{name} is {'enabled' if name in used else 'not enabled'}" for name in names]
-        told = f"{item.distribution} {item.version} is installed now, and stays"
-        self._say(f"{told}; {', '.join(states)}")
+        served = {entry.name for entry in read_catalog().all_plugins if entry.is_served}
+        names = dict.fromkeys(plugin.name for plugin in plugins)
+        states = [f"{name} is {'enabled' if name in served else 'not enabled'}" for name in names]
+        self._say(f"{item.distribution} {item.version} stays installed; {', '.join(states)}")
 
     @contextmanager
-    def _telling_what_is_kept(self, names: Iterable[str]) -> Iterator[None]:
-        """Say which files of values were changed, if it fails."""
+    def _report_kept_values(self, names: Iterable[str]) -> Iterator[None]:
+        """On an error, print which files of values were changed."""
         before = {path: _content(path) for path in map(configuration_path, names)}
         try:
             yield
         except BaseException:
             for path, text in before.items():
                 if _content(path) != text:
-                    self._say(f"the values are kept in {shown_path(path)}")
+                    self._say(f"the values are kept in {short_path(path)}")
             raise
 
-    def _gathered(self, name: str, fields: "tuple[ConfigField, ...]") -> dict[str, str]:
-        """Return the values that were given, and the answers for what is missing."""
+    def _collect_values(self, name: str, fields: "tuple[ConfigField, ...]") -> dict[str, str]:
+        """Return the given values, and ask for missing ones."""
         texts = as_texts(name, fields, self.values)
         given = {key.lower() for key in texts}
         missing = read_configuration(name, {}, fields=fields).missing
         for item in missing if self.terminal.is_there else ():
-            if item.key not in given and (text := self._answer(item, fields)):
+            if item.key not in given and (text := self._ask_for(item, fields)):
                 texts[item.name] = text
         return texts
 
-    def _answer(self, item: "ConfigField", fields: "tuple[ConfigField, ...]") -> str:
-        """Ask for the value of a field until it is allowed; `""` leaves it for later."""
+    def _ask_for(self, item: "ConfigField", fields: "tuple[ConfigField, ...]") -> str:
+        """Ask for the value of a field until it is valid; return `""` for an empty answer."""
         if item.description:
             self._say(f"{item.name}: {item.description}")
-        question = f"{item.name} ({item.type}: {item.allowed}; empty for later)"
-        while given := self.terminal.answer(question, secret=item.is_secret):
+        question = f"{item.name} ({item.type}: {item.allowed}; empty to set it later)"
+        while answer := self.terminal.answer(question, secret=item.is_secret):
             try:
-                return as_text(fields, item.name, given)
+                return as_text(fields, item.name, answer)
             except DefinitionError as problem:
                 self._say(str(problem))
         return ""
@@ -310,22 +318,22 @@ class Installer:
         self.console.say(one_line(text))
 
 
-def catalog() -> "Catalog":
-    """Return what the user has, read and not run."""
+def read_catalog() -> "Catalog":
+    """Return the catalog of the conventional folders, without running plugin code."""
     return Sources().open(run_code=False).catalog
 
 
-def _outcome(  # noqa: PLR0917
-    app: "Catalog", name: str, version: str, kind: str, path: str, is_new: bool
+def _installed(  # noqa: PLR0917
+    catalog: "Catalog", name: str, version: str, kind: str, path: str, is_new: bool
 ) -> Installed:
-    plugins = app.all_plugins
+    plugins = catalog.all_plugins
     entry = next((item for item in plugins if (item.name, item.path) == (name, path)), None)
     missing = read_configuration(name, {}, fields=entry.supply.config).missing if entry else ()
-    skills = sum(item.source == name for item in app.all_skills)
+    skills = sum(item.source == name for item in catalog.all_skills)
     shadowed = tuple(
         item
         for part in KINDS
-        for item in entries_of(app, part)
+        for item in entries_of(catalog, part)
         if part != "plugin" and item.source == name and item.state == "shadowed"
     )
     return Installed(
@@ -348,8 +356,8 @@ def _content(path: str) -> bytes | None:
         return None
 
 
-def _distributions() -> frozenset[str]:
-    """Return the names of all that is installed, also of what offers no plugin."""
+def _distribution_names() -> frozenset[str]:
+    """Return the normalized names of all installed distributions."""
     # Lazy: most plugins are folders.
     from importlib.metadata import distributions
 
@@ -357,46 +365,40 @@ def _distributions() -> frozenset[str]:
     return frozenset(normalized(name) for name in names if name)
 
 
-def print_installed(console: Console, done: Installed, *, as_json: bool) -> None:
-    """Say what was installed, what it brings, what is missing, and what comes next."""
+def print_installed(console: Console, plugin: Installed, *, as_json: bool) -> None:
+    """Print an installed plugin, its contents, its problems, and the next step."""
     if not as_json:
-        word = "installed" if done.is_new else "installed anew"
-        title = " ".join(part for part in (word, done.name, done.version) if part)
-        console.out(one_line(f"{title} ({shown_path(done.path)}){_brings(done)}"))
-    config = read_configuration(done.name, {}, fields=done.missing)
-    for item in done.missing:
-        console.say(one_line(f"{item.name!r} has no value; say: {config.command(item.name)}"))
-    if not done.is_enabled:
-        state = done.entry.state if done.entry else "not found"
-        console.say(one_line(f"it is not used: {state}"))
-        for problem in done.entry.diagnostics if done.entry else ():
-            console.say(diagnostic_line(problem))
-    for entry in done.shadowed:
-        for problem in entry.diagnostics:
-            console.say(diagnostic_line(problem))
-    console.say(one_line(f"next: satchel show {done.name} --kind plugin"))
+        verb = "installed" if plugin.is_new else "reinstalled"
+        title = " ".join(part for part in (verb, plugin.name, plugin.version) if part)
+        console.out(one_line(f"{title} ({short_path(plugin.path)}){_contents(plugin)}"))
+    config = read_configuration(plugin.name, {}, fields=plugin.missing)
+    for item in plugin.missing:
+        console.say(one_line(f"{item.name!r} has no value; run: {config.command(item.name)}"))
+    if not plugin.is_enabled:
+        state = plugin.entry.state if plugin.entry else "not found"
+        console.say(one_line(f"the plugin is not in use: {state}"))
+        for diagnostic in plugin.entry.diagnostics if plugin.entry else ():
+            console.say(diagnostic_line(diagnostic))
+    for entry in plugin.shadowed:
+        for diagnostic in entry.diagnostics:
+            console.say(diagnostic_line(diagnostic))
+    console.say(one_line(f"next: satchel show {plugin.name} --kind plugin"))
 
 
-def _parts(found: Sequence[DistributionFinding]) -> dict[str, PluginFinding]:
-    """Return what packages say of themselves, by the plugin's name, of those that do."""
-    packages = scan_packages(found, Limits(), lambda _: False, {}).values()
-    return {package.installed.name: package.part for package in packages if package.part}
-
-
-def _brings(done: Installed) -> str:
-    if done.entry is None:
+def _contents(plugin: Installed) -> str:
+    if plugin.entry is None:
         return ""
-    supply = done.entry.supply
-    amounts = ((len(supply.tools), "tool"), (done.skills, "skill"), (len(supply.groups), "group"))
-    parts = [count(amount, what) for amount, what in amounts if amount]
+    supply = plugin.entry.supply
+    sizes = ((len(supply.tools), "tool"), (plugin.skills, "skill"), (len(supply.groups), "group"))
+    parts = [count(size, noun) for size, noun in sizes if size]
     return f": {', '.join(parts)}" if parts else ""
 
 
-def _require_apart(path: str, target: str) -> None:
-    """Refuse to install what lies in the folder of the installed plugins, or over what is none."""
+def _require_separate(path: str, target: str) -> None:
+    """Refuse a source among the installed plugins, and a target that is not a plugin."""
     home = os.path.realpath(os.path.dirname(target))
     if is_inside(os.path.realpath(path), home):
-        raise SatchelError("lies in the folder of the installed plugins already", where=path)
+        raise SatchelError("is already in the folder of installed plugins", where=path)
     is_plugin = os.path.islink(target) or format_of(target) is not None
     if os.path.lexists(target) and not is_plugin:
-        raise SatchelError("is there and is no plugin; nothing was installed", where=target)
+        raise SatchelError("exists and is not a plugin; nothing was installed", where=target)

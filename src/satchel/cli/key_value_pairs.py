@@ -1,4 +1,4 @@
-"""Texts of the form KEY=VALUE, as arguments and options give them."""
+"""Parse `KEY=VALUE` arguments and options."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -7,27 +7,27 @@ import click
 
 
 def parse_pairs(texts: Iterable[str]) -> dict[str, str]:
-    """Take texts apart. What is none of the form is not quoted: it may be a secret."""
-    found = {}
+    """Return the values by key. Errors do not quote the text: it may be a secret."""
+    values: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not (key and equals):
             raise click.UsageError("give KEY=VALUE, the key first")
-        if key in found:
+        if key in values:
             raise click.UsageError(f"{key!r} is given twice")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def field_values(texts: Iterable[str]) -> dict[str, str]:
-    """Take values of fields apart, whose capitals do not count; '-' is read from stdin."""
-    found = parse_pairs(texts)
-    require_distinct(found)
-    return with_stdin(found)
+    """Return the values of configuration fields; '-' is replaced with stdin."""
+    values = parse_pairs(texts)
+    require_distinct(values)
+    return with_stdin(values)
 
 
 def require_distinct(keys: Iterable[str]) -> None:
-    """Refuse keys that are one but for their capitals."""
+    """Raise `click.UsageError` for keys that differ only in case."""
     seen: set[str] = set()
     for key in keys:
         if key.lower() in seen:
@@ -36,9 +36,9 @@ def require_distinct(keys: Iterable[str]) -> None:
 
 
 def with_stdin(values: Mapping[str, str]) -> dict[str, str]:
-    """Put what stdin holds, without the end of its last line, in the place of '-'."""
+    """Replace the value '-' with the content of stdin, without its last line break."""
     if list(values.values()).count("-") > 1:
-        raise click.UsageError("stdin holds one value; give '-' once")
+        raise click.UsageError("only one value can be read from stdin; give '-' once")
     return {key: _from_stdin() if value == "-" else value for key, value in values.items()}
 
 

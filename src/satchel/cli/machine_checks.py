@@ -1,4 +1,4 @@
-"""What `satchel doctor` checks about the machine."""
+"""Check the machine for `satchel doctor`: versions, file watching, and file permissions."""
 
 import os
 import platform
@@ -13,12 +13,12 @@ from satchel.sources.configuration import configuration_path
 
 _INOTIFY = "/proc/sys/fs/inotify"
 _FEWEST_WATCHES = 8_192
-"""What old systems allow; one watch is needed for each folder."""
+"""The limit of old systems; each folder needs one watch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineCheck:
-    """One thing about the machine; `command` mends it, where that is needed and possible."""
+    """The result of one check; `command` is a shell command that fixes a problem."""
 
     name: str
     severity: Severity
@@ -27,7 +27,7 @@ class MachineCheck:
 
 
 def environment() -> list[MachineCheck]:
-    """Check what Satchel needs of the machine."""
+    """Return the results of all checks."""
     checks = [
         MachineCheck(name="python", severity=Severity.INFO, message=platform.python_version()),
         MachineCheck(name="satchel", severity=Severity.INFO, message=_version()),
@@ -35,32 +35,34 @@ def environment() -> list[MachineCheck]:
     ]
     if (limit := _inotify_limit()) is not None:
         checks.append(limit)
-    return [*checks, *map(_not_private, files_for_others())]
+    return [*checks, *_readable_value_files()]
 
 
-def files_for_others() -> list[str]:
-    """Return the files of values that others than their owner may read."""
-    folder = os.path.dirname(configuration_path(""))
-    try:
-        paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
-    except OSError:
-        return []
-    return [path for path in paths if path.endswith(".env") and is_for_others(path)]
-
-
-def is_for_others(path: str) -> bool:
-    """Tell whether others than its owner may read a file."""
+def is_readable_by_others(path: str) -> bool:
+    """Return whether users other than the owner have access to a file."""
     try:
         return os.name == "posix" and bool(os.stat(path).st_mode & 0o077)
     except OSError:
         return False
 
 
-def _not_private(path: str) -> MachineCheck:
-    command = f"chmod 600 {quote(path)}"
-    return MachineCheck(
-        name="values", severity=Severity.WARNING, message=f"others may read {path}", command=command
-    )
+def _readable_value_files() -> list[MachineCheck]:
+    """Return a warning for each file of plugin values that other users can read."""
+    folder = os.path.dirname(configuration_path(""))
+    try:
+        paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+    except OSError:
+        return []
+    return [
+        MachineCheck(
+            name="values",
+            severity=Severity.WARNING,
+            message=f"other users can read {path}",
+            command=f"chmod 600 {quote(path)}",
+        )
+        for path in paths
+        if path.endswith(".env") and is_readable_by_others(path)
+    ]
 
 
 def _version() -> str:
@@ -71,8 +73,8 @@ def _version() -> str:
 
 
 def _watching() -> MachineCheck:
-    """See whether the operating system tells of a file that is written."""
-    # Lazy: it brings the room of sources.
+    """Check that the operating system reports a written file."""
+    # Lazy: imports the package of sources.
     from satchel.sources import native_notifier
 
     try:
@@ -81,25 +83,25 @@ def _watching() -> MachineCheck:
             try:
                 with open(os.path.join(folder, "probe"), "w", encoding="utf-8") as file:
                     file.write("probe")
-                news = notifier.watch(10, 10, 1_000, threading.Event())
+                changes = notifier.watch(10, 10, 1_000, threading.Event())
             finally:
                 notifier.close()
     except (OSError, RuntimeError) as problem:
         return _no_events(str(problem))
-    if isinstance(news, str):
-        return _no_events("no event came within a second")
+    if isinstance(changes, str):
+        return _no_events("no event within a second")
     return MachineCheck(
-        name="watching", severity=Severity.INFO, message="the system tells of changes"
+        name="watching", severity=Severity.INFO, message="the system reports file changes"
     )
 
 
-def _no_events(why: str) -> MachineCheck:
-    message = f"the system does not tell of changes ({why}); files are compared every second"
+def _no_events(reason: str) -> MachineCheck:
+    message = f"the system does not report file changes ({reason}); files are compared every second"
     return MachineCheck(name="watching", severity=Severity.WARNING, message=message)
 
 
 def _inotify_limit() -> MachineCheck | None:
-    """Return how many folders Linux lets a user watch, or `None` elsewhere."""
+    """Check how many folders Linux lets a user watch; `None` on other systems."""
     try:
         with open(f"{_INOTIFY}/max_user_watches", encoding="ascii") as file:
             watches = int(file.read())

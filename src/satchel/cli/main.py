@@ -1,4 +1,4 @@
-"""Where the command line begins; light, so that `satchel --help` answers at once."""
+"""Entry point of the command line; imports little, so that `satchel --help` is fast."""
 
 import sys
 from collections.abc import Sequence
@@ -12,37 +12,37 @@ from satchel.cli.console import claim_stdout, leave
 COMMANDS = {
     "list": "List skills, tools, groups, plugins or contracts.",
     "show": "Show everything about one skill, tool, group or plugin.",
-    "search": "Find the tools and skills that tell of something.",
-    "prompt": "Print the system prompt that a model would get.",
-    "schema": "Print the schemas of the tools that a model would get.",
-    "validate": "Hold skills and plugins to the letter of their format.",
-    "doctor": "Say what is off, why, and the command that mends it.",
-    "watch": "Print what is loaded, then a line for every change.",
-    "test": "Call the tools of a plugin with their own examples.",
-    "new": "Write a new skill or plugin to start from.",
+    "search": "Find tools and skills by words.",
+    "prompt": "Print the system prompt for a model.",
+    "schema": "Print the tool schemas for a model.",
+    "validate": "Check skills and plugins against their formats.",
+    "doctor": "Find problems, and print the commands that fix them.",
+    "watch": "Print what is loaded, then every change.",
+    "test": "Call the tools of a plugin with their examples.",
+    "new": "Create a skill or plugin from a template.",
     "call": "Call a tool as a model would.",
-    "serve": "Serve what is loaded to MCP clients.",
-    "enable": "Switch skills, tools, groups or plugins on again.",
-    "disable": "Switch skills, tools, groups or plugins off.",
+    "serve": "Serve tools and skills to MCP clients.",
+    "enable": "Enable skills, tools, groups or plugins.",
+    "disable": "Disable skills, tools, groups or plugins.",
     "install": "Install a plugin: a folder, a project or a package.",
-    "uninstall": "Remove a plugin that was installed.",
+    "uninstall": "Remove an installed plugin.",
     "mcp": "List MCP servers, their tools and skills; call and approve tools.",
-    "config": "Show and change what plugins are configured with.",
+    "config": "Show and change the configuration of plugins.",
 }
-"""Each command with its one line of help; its code is in `satchel.cli.commands`."""
+"""Each command with its line of help; its code is in `satchel.cli.commands`."""
 
 
 _LISTS = ("skills", "tools", "groups", "plugins", "contracts")
 
 _PLUGIN = "satchel.plugin"
-"""Where the context keeps the plugin whose command is run."""
+"""The key in `Context.meta` of the plugin whose command is run."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports the module of a command when that command is run."""
+    """A group that imports the module of a command only when that command is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the commands in the order of the table."""
+        """Return the command names in the order of `COMMANDS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -54,12 +54,12 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the help from the table, importing nothing."""
+        """Write the list of commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what one of a plugin raises is one line."""
+        """Run a command; an exception of a plugin's command becomes one line."""
         try:
             return super().invoke(ctx)
         except (
@@ -70,42 +70,42 @@ class LazyGroup(click.Group):
             BrokenPipeError,
         ):
             raise
-        except Exception as fault:
+        except Exception as problem:
             if ctx.params.get("debug") or _PLUGIN not in ctx.meta:
                 raise
-            # Lazy: needed for a fault only.
-            from satchel.cli.plugin_commands import fault_of
+            # Lazy: imports much, and is only needed for an error.
+            from satchel.cli.plugin_commands import error_text
 
-            raise click.ClickException(fault_of(ctx.meta[_PLUGIN], fault)) from fault
+            raise click.ClickException(error_text(ctx.meta[_PLUGIN], problem)) from problem
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command, of Satchel or of a plugin, or say which was perhaps meant."""
+        """Find a command of Satchel or of a plugin. Raises `click.UsageError` with a suggestion."""
         name = args[0]
         if name in COMMANDS or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        # Lazy: needed for what is not Satchel's own only.
+        # Lazy: imports much, and is only needed for commands of plugins.
         from satchel.cli.plugin_commands import plugin_commands
         from satchel.names import near_misses
 
-        found = plugin_commands()
-        if name not in found:
-            near = near_misses(name, {*COMMANDS, *found})
+        commands = plugin_commands()
+        if name not in commands:
+            near = near_misses(name, {*COMMANDS, *commands})
             hint = f" Did you mean {', '.join(near)}?" if near else ""
             if name in _LISTS:
                 hint = f" Did you mean list {name}?"
             ctx.fail(f"No such command {name!r}.{hint}")
-        (owner, command), *others = found[name]
+        (owner, command), *others = commands[name]
         if others:
-            owners = " and ".join(supply.name for supply, _ in found[name])
-            ctx.fail(f"{name!r} is a command of {owners}; 'satchel disable' one of them.")
+            owners = " and ".join(plugin.name for plugin, _ in commands[name])
+            ctx.fail(f"{name!r} is a command of {owners}; disable one with 'satchel disable'.")
         ctx.meta[_PLUGIN] = owner
         return name, command, args[1:]
 
 
-def _version(ctx: click.Context, _option: click.Parameter, wanted: Any) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _version(ctx: click.Context, _option: click.Parameter, is_given: Any) -> None:
+    if is_given and not ctx.resilient_parsing:
         # Lazy: it parses the metadata of an installed package.
         from importlib.metadata import version
 
@@ -114,16 +114,16 @@ def _version(ctx: click.Context, _option: click.Parameter, wanted: Any) -> None:
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--debug", is_flag=True, help="Show the traceback of a fault in Satchel itself.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an unexpected error.")
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
     help="Print the version and exit.",
 )  # fmt: skip
 def cli(debug: bool) -> None:
-    """Carry an agent's skills and tools.
+    """Manage an agent's skills and tools.
 
-    Data goes to stdout, talk to stderr. The exit code is 0 when all is well, 1 when something
-    is wrong, 2 when the command was used wrongly.
+    Data goes to stdout, messages go to stderr. The exit code is 0 for success, 1 for a problem,
+    and 2 for wrong usage.
     """
 
 
@@ -136,6 +136,6 @@ def main(args: Sequence[str] | None = None) -> None:
     except SystemExit as end:
         code = end.code
     except BaseException:
-        # Only with --debug; `sys.excepthook` would run too late, after `leave`.
+        # Only with --debug. Python would call `sys.excepthook` too late, after `leave`.
         sys.excepthook(*sys.exc_info())
     leave(code if isinstance(code, int) else int(code is not None))

@@ -1,4 +1,4 @@
-"""What `satchel new` writes: the files of a skill, of a plugin's folder, and of a package."""
+"""Templates of `satchel new` for a skill, a plugin folder and a package."""
 
 import json
 import keyword
@@ -9,23 +9,23 @@ from collections.abc import Collection, Mapping
 from satchel.names import SKILL_NAME_LENGTH
 from satchel.sources import normalized
 
-# To some reader of YAML each of these is no text.
-_YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+# Some YAML parsers do not read these as strings.
+_YAML_KEYWORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 _SKILL = """\
 
 # {title}
 
-1. Say what to do first, as you would to a capable colleague on the first day.
-2. Name the command or the file, not the idea of it.
-3. Say how to see that it worked.
+1. Write the first step, as you would explain it to a capable new colleague.
+2. Name exact commands and files.
+3. Explain how to check the result.
 
-## When it goes wrong
+## Troubleshooting
 
-Name the mistake that everybody makes, and the way out.
+Name the most common mistake, and how to fix it.
 
-Put long tables, templates and scripts into files beside this one and name them here by their
-relative path; they are read only when they are needed.
+Put long tables, templates and scripts into files next to this one, and name them here with their
+relative path. They are read only when they are needed.
 """
 
 _MANIFEST = """\
@@ -38,18 +38,18 @@ notes: |
 """
 
 _NOTES = (
-    "Say here how to use the tools well together. It joins the prompt while the group is active."
+    "Explain here how to use the tools together. This is in the prompt while the group is active."
 )
 
 _TOOLS = '''\
-"""The tools of this plugin: every function with `@tool`."""
+"""The tools of this plugin: all functions with `@tool`."""
 
 from satchel import ToolError, tool
 
 
 @tool(examples=[{{"text": "again", "times": 2}}])
 def {function}(text: str, times: int = 1) -> str:
-    """Repeat a text; put the first tool of your own in its place.
+    """Repeat a text. Replace this tool with your own.
 
     Args:
         text: What to repeat.
@@ -86,10 +86,10 @@ packages = ["src/{package}"]
 testpaths = ["tests"]
 """
 
-_INIT = '"""A plugin for Satchel; toolkit.yaml beside this file says what it brings."""\n'
+_INIT = '"""A plugin for Satchel, described by the toolkit.yaml next to this file."""\n'
 
 _TESTS = '''\
-"""The plugin loads, and its tools answer; installing it is not needed for this."""
+"""Tests of the plugin; they run without installing it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -108,17 +108,17 @@ def app() -> Iterator[Satchel]:
         yield app
 
 
-def test_it_loads_with_its_tool_and_its_skill(app: Satchel) -> None:
+def test_the_plugin_loads(app: Satchel) -> None:
     assert list(app.catalog.tools) == ["{function}"]
     assert list(app.catalog.skills) == ["{skill}"]
 
 
-def test_a_text_is_repeated(app: Satchel) -> None:
+def test_the_tool_repeats_a_text(app: Satchel) -> None:
     result = asyncio.run(app.session().call("{function}", {{"text": "a", "times": 2}}))
     assert result.text == "a a"
 
 
-def test_the_model_is_told_how_to_mend_its_call(app: Satchel) -> None:
+def test_the_tool_explains_a_wrong_argument(app: Satchel) -> None:
     result = asyncio.run(app.session().call("{function}", {{"text": "a", "times": 0}}))
     assert result.text == "times must be 1 or more."
 '''
@@ -137,18 +137,18 @@ $ pip install .
 $ satchel schema --entry-points {name}
 ```
 
-| file | what it is |
+| file | content |
 | --- | --- |
-| `src/{package}/toolkit.yaml` | what the plugin says about itself, read without running its code |
-| `src/{package}/tools.py` | the tools, functions with `@tool` |
-| `src/{package}/skills/` | a skill that travels inside the package |
+| `src/{package}/toolkit.yaml` | the manifest, which is read without running code |
+| `src/{package}/tools.py` | the tools: functions with `@tool` |
+| `src/{package}/skills/` | a skill that is part of the package |
 | `tests/` | tests with `satchel.testing` |
 """
 
 
 def skill_files(name: str, description: str) -> dict[str, str]:
-    """Return the files of a skill, by their paths inside its folder."""
-    import frontmatter  # lazy: most commands write no skill
+    """Return the files of a skill by their paths in its folder."""
+    import frontmatter  # lazy: only needed here
 
     from satchel.formats.skill_handler import SkillHandler
 
@@ -164,16 +164,16 @@ def plugin_files(name: str, description: str, skill_description: str) -> dict[st
     return {
         "toolkit.yaml": manifest,
         "tools.py": _TOOLS.format(function=_function(name)),
-        **_below(f"skills/{skill}", skill_files(skill, skill_description)),
+        **_prefixed(f"skills/{skill}", skill_files(skill, skill_description)),
     }
 
 
 def package_files(
     name: str, description: str, skill_description: str, taken: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the files of a package that brings a plugin, its tests included."""
+    """Return the files of a package with a plugin and its tests."""
     package = package_name(name, taken)
-    words = {
+    values = {
         "name": name,
         "distribution": distribution_name(name, taken),
         "package": package,
@@ -182,39 +182,39 @@ def package_files(
         "description": _quoted(description),
     }
     return {
-        "pyproject.toml": _PYPROJECT.format_map(words),
-        "README.md": _README.format_map(words),
-        **_below(f"src/{package}", plugin_files(name, description, skill_description)),
+        "pyproject.toml": _PYPROJECT.format_map(values),
+        "README.md": _README.format_map(values),
+        **_prefixed(f"src/{package}", plugin_files(name, description, skill_description)),
         f"src/{package}/__init__.py": _INIT,
         f"src/{package}/py.typed": "",
-        f"tests/test_{package}.py": _TESTS.format_map(words),
+        f"tests/test_{package}.py": _TESTS.format_map(values),
     }
 
 
 def short_name(name: str) -> str:
-    """Return a plugin's name as a skill may have it, whose names are narrower."""
+    """Return a plugin's name as a valid skill name."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower())[:SKILL_NAME_LENGTH].strip("-")
 
 
 def package_name(name: str, taken: Collection[str] = ()) -> str:
-    """Return a plugin's name as a package of Python may have it.
+    """Return the name of the Python package for a plugin.
 
-    `taken` are names of other packages and distributions, in the form of `normalized`.
+    `taken` contains the normalized names of other packages and distributions.
     """
-    made = _as_module(name)
-    return f"{made}_plugin" if _is_taken(name, taken) else made
+    module = _as_module(name)
+    return f"{module}_plugin" if _is_taken(name, taken) else module
 
 
 def distribution_name(name: str, taken: Collection[str] = ()) -> str:
-    """Return a plugin's name as a distribution may have it."""
+    """Return the name of the distribution for a plugin."""
     return f"{name}-plugin" if _is_taken(name, taken) else name
 
 
 def _is_taken(name: str, taken: Collection[str]) -> bool:
-    """Tell whether Python would import another module, or pip install another distribution."""
-    made = _as_module(name)
-    is_python = keyword.iskeyword(made) or made in sys.stdlib_module_names
-    return is_python or not {normalized(made), normalized(name)}.isdisjoint({"satchel", *taken})
+    """Return whether another module or distribution has the name."""
+    module = _as_module(name)
+    is_python = keyword.iskeyword(module) or module in sys.stdlib_module_names
+    return is_python or not {normalized(module), normalized(name)}.isdisjoint({"satchel", *taken})
 
 
 def _as_module(name: str) -> str:
@@ -225,15 +225,15 @@ def _function(name: str) -> str:
     return re.sub(r"^(?=\d)", "tool_", short_name(name).replace("-", "_"))[:48] + "_repeat"
 
 
-def _below(folder: str, files: Mapping[str, str]) -> dict[str, str]:
+def _prefixed(folder: str, files: Mapping[str, str]) -> dict[str, str]:
     return {f"{folder}/{path}": text for path, text in files.items()}
 
 
 def _in_yaml(name: str) -> str:
-    """Return a name as YAML: in quotes where it would mean something else than text."""
-    return json.dumps(name) if name.isdigit() or name.casefold() in _YAML_WORDS else name
+    """Return a name as YAML, with quotes if it would not be a string otherwise."""
+    return json.dumps(name) if name.isdigit() or name.casefold() in _YAML_KEYWORDS else name
 
 
 def _quoted(text: str) -> str:
-    """Return a text in quotes as YAML, TOML and Python read them, because it may hold anything."""
+    """Return any text as a string literal of YAML, TOML and Python."""
     return json.dumps(text, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What the plugins of a project or of a wheel declare, read before pip installs them."""
+"""Read the declared configuration fields of a project or wheel before pip installs it."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -12,28 +12,26 @@ from satchel.sources import MANIFEST_FILE
 from satchel.sources.distributions import ENTRY_POINT_GROUP
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 
-if TYPE_CHECKING:  # The command line stays light.
-    import zipfile
-
+if TYPE_CHECKING:
     from satchel.formats import ConfigField
 
-_ROOTS = ("src", "")
 Fields = dict[str, "tuple[ConfigField, ...]"]
-Read = Callable[[str], bytes | None]
-"""Returns a file by its path with slashes, `None` if there is no such one that can be read."""
+ReadFile = Callable[[str], bytes | None]
+"""Returns the content of a file, or `None`; the path has slashes."""
 
 
-def declared_by(package: PipPackage) -> Fields:
-    """Return the fields of each plugin that is known to come, by its name.
+def declared_fields(package: PipPackage) -> Fields:
+    """Return the configuration fields by plugin name.
 
-    Of what is on this machine only, and of what has a toolkit.yaml: installing it may tell more.
+    Only for a local project or wheel whose plugins have a toolkit.yaml; otherwise the fields are
+    known after the installation.
     """
-    if os.path.isdir(package.wanted):
-        return _of_project(package.wanted)
-    return _of_wheel(package.wanted) if package.wanted.endswith(".whl") else {}
+    if os.path.isdir(package.target):
+        return _project_fields(package.target)
+    return _wheel_fields(package.target) if package.target.endswith(".whl") else {}
 
 
-def _of_project(folder: str) -> Fields:
+def _project_fields(folder: str) -> Fields:
     # Lazy: most plugins are folders.
     import tomllib
 
@@ -49,45 +47,35 @@ def _of_project(folder: str) -> Fields:
     except ValueError:
         return {}
     points = _table(table, "project", "entry-points", ENTRY_POINT_GROUP)
-    found: Fields = {}
-    for root in _ROOTS:
-        base = f"{root}/" if root else ""
-
-        def below(file: str, base: str = base) -> bytes | None:
-            return read(base + file)
-
-        found = {**_fields(points, below), **found}
-    return found
+    return {
+        **_manifest_fields(points, read),
+        **_manifest_fields(points, lambda file: read(f"src/{file}")),
+    }
 
 
-def _of_wheel(path: str) -> Fields:
+def _wheel_fields(path: str) -> Fields:
     import zipfile
     import zlib
 
     try:
         with zipfile.ZipFile(path) as wheel:
-            known = {item.filename: item for item in wheel.infolist()}
+            members = {item.filename: item for item in wheel.infolist()}
 
             def read(file: str) -> bytes | None:
-                item = known.get(file)
-                return _unpacked(wheel, item) if item else None
+                limit, item = Limits().plugin_source, members.get(file)
+                if item is None or item.file_size > limit:
+                    return None
+                with wheel.open(item) as data:
+                    return data.read(limit + 1)
 
-            points = [name for name in known if name.endswith(".dist-info/entry_points.txt")]
+            points = [name for name in members if name.endswith(".dist-info/entry_points.txt")]
             text = (read(points[0]) if points else None) or b""
-            return _fields(_points(text.decode()), read)
+            return _manifest_fields(_parse_entry_points(text.decode()), read)
     except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
-        return {}  # pip will say what is wrong with it
+        return {}  # pip reports what is wrong with the wheel
 
 
-def _unpacked(wheel: "zipfile.ZipFile", item: "zipfile.ZipInfo") -> bytes | None:
-    most = Limits().plugin_source
-    if item.file_size > most:
-        return None
-    with wheel.open(item) as file:
-        return file.read(most + 1)
-
-
-def _points(text: str) -> Mapping[str, str]:
+def _parse_entry_points(text: str) -> Mapping[str, str]:
     parser = ConfigParser(delimiters=("=",), interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:
@@ -97,19 +85,19 @@ def _points(text: str) -> Mapping[str, str]:
     return dict(parser[ENTRY_POINT_GROUP]) if ENTRY_POINT_GROUP in parser else {}
 
 
-def _fields(points: Mapping[str, Any], read: Read) -> Fields:
-    found = {}
+def _manifest_fields(points: Mapping[str, Any], read: ReadFile) -> Fields:
+    fields = {}
     for name, value in points.items():
         package = str(value).partition("[")[0].partition(":")[0].strip().split(".")
-        # toolkit.yaml is in the package of the entry point, or in one that holds it.
+        # toolkit.yaml is in the package of the entry point, or in a parent package.
         for depth in range(len(package), 0, -1):
             file = "/".join((*package[:depth], MANIFEST_FILE))
             if (data := read(file)) is not None:
                 manifest = read_plugin(data, package[-1], file, Limits(), entry_point=name).value
                 if manifest:
-                    found[name] = manifest.config
+                    fields[name] = manifest.config
                 break
-    return found
+    return fields
 
 
 def _table(table: Any, *keys: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What one plugin is configured with, as the command line shows it and changes it."""
+"""The configuration of one plugin, for the commands that show and change it."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ import click
 
 from satchel.cli.base_command import Sources
 from satchel.cli.console import Console
-from satchel.cli.machine_checks import is_for_others
+from satchel.cli.machine_checks import is_readable_by_others
 from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError, NotFoundError, SatchelError
 from satchel.names import near_misses, plugin_name_fault
@@ -19,38 +19,38 @@ from satchel.sources.configuration import Configuration, read_configuration
 from satchel.sources.selection import project_selection_path, read_selection, selection_path
 from satchel.text import one_line, shorten
 
-if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
+if TYPE_CHECKING:
     from satchel.formats import ConfigField
 
-MASK = "***"
-_SHOWN_LENGTH = 200
+_MASK = "***"
+_MAX_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class PluginConfigView:
-    """One plugin as far as its configuration goes."""
+    """The configuration of one plugin; the plugin may be unknown."""
 
     config: Configuration
-    known: tuple[str, ...] | None
-    """The names of the plugins that there are, if none has this one; else `None`."""
+    other_plugins: tuple[str, ...] | None
+    """The names of all plugins if none has this name, else `None`."""
 
     @property
     def name(self) -> str:
-        """Return its name."""
+        """Return the name of the plugin."""
         return self.config.plugin
 
     def field(self, key: str) -> "ConfigField | None":
-        """Return the field that is declared for a key."""
+        """Return the declared field for a key."""
         return field_of(self.config.fields, key)
 
-    def problems(self) -> tuple[Diagnostic, ...]:
-        """Return everything that is wrong with the values."""
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Return all problems of the values."""
         config = self.config
         missing = map(config.without_value, config.missing)
-        return (*config.diagnostics, *missing, *self._undeclared(), *self._readable_by_others())
+        return (*config.diagnostics, *missing, *self._warnings())
 
-    def _undeclared(self) -> Iterator[Diagnostic]:
-        """Yield a warning for each value that no field declares, if any are declared."""
+    def _warnings(self) -> Iterator[Diagnostic]:
+        """Warn of values without a declared field, and of a file that others can read."""
         config = self.config
         declared = [item.key for item in config.fields]
         for key in sorted(set(config.written).difference(declared)) if declared else ():
@@ -58,83 +58,79 @@ class PluginConfigView:
             fix = f"did you mean {', '.join(near)}?" if near else f"fields: {', '.join(declared)}"
             origin = config.origins[key]
             yield _warning(config, f"no field {key!r} is declared (from: {origin})", fix)
-
-    def _readable_by_others(self) -> Iterator[Diagnostic]:
-        config = self.config
-        if is_for_others(config.path):
-            yield _warning(config, "others may read the values", f"chmod 600 {quote(config.path)}")
+        if is_readable_by_others(config.path):
+            fix = f"chmod 600 {quote(config.path)}"
+            yield _warning(config, "other users can read the values", fix)
 
     def require_known(self) -> None:
         """Raise `NotFoundError` if neither a plugin nor a value has this name."""
-        if self.known is not None and not self.config.written:
-            raise NotFoundError("plugin", self.name, near_misses(self.name, self.known))
+        if self.other_plugins is not None and not self.config.written:
+            raise NotFoundError("plugin", self.name, near_misses(self.name, self.other_plugins))
 
     def warn_if_unknown(self, console: Console, keys: Iterable[str] = ()) -> None:
-        """Say on stderr if no plugin has this name, or it declares no such fields."""
-        if self.known is not None:
-            near = near_misses(self.name, self.known)
-            console.warn(f"nothing that is known is called {self.name!r}", near)
+        """Warn on stderr if no plugin has this name, or if it does not declare a key."""
+        if self.other_plugins is not None:
+            near = near_misses(self.name, self.other_plugins)
+            console.warn(f"nothing is named {self.name!r}", near)
         declared = [item.key for item in self.config.fields]
         for key in keys if declared else ():
             if self.field(key) is None:
                 near = near_misses(key.lower(), declared)
                 console.warn(f"{self.name} declares no field {key!r}", near)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the JSON of all fields: first the declared ones, then the others."""
+        config = self.config
+        declared = {item.key for item in config.fields}
+        return [
+            *(_row(config, item.key, item) for item in config.fields),
+            *(_row(config, key, None) for key in sorted(config.written) if key not in declared),
+        ]
+
 
 def _warning(config: Configuration, message: str, fix: str) -> Diagnostic:
-    found = make_diagnostic("config-invalid", Where(config.path), message, fix)
-    return replace(found, severity=Severity.WARNING)
+    diagnostic = make_diagnostic("config-invalid", Where(config.path), message, fix)
+    return replace(diagnostic, severity=Severity.WARNING)
 
 
 def open_plugin(name: str, sources: Sources) -> PluginConfigView:
-    """Read what a plugin is configured with, without running its code."""
+    """Read the configuration of a plugin, without running its code."""
     if fault := plugin_name_fault(name):
         raise click.BadParameter(f"a plugin's name {fault}", param_hint="NAME")
     catalog = sources.open(run_code=False).catalog
     entry = catalog.plugins.get(name)
     project = project_selection_path(".") if sources.project else ""
     layer = read_selection(selection_path(), project).layer(name)
-    # One that is disabled or not enabled can be configured before it is used.
+    # A disabled plugin can be configured before it is enabled.
     owner = entry or next((item for item in catalog.all_plugins if item.name == name), None)
     fields = owner.supply.config if owner else ()
     config = read_configuration(name, {}, "", fields, layer)
-    is_known = owner is not None or name == "host"
-    known = None if is_known else tuple({item.name for item in catalog.all_plugins})
-    return PluginConfigView(config, known)
-
-
-def rows(plugin: PluginConfigView) -> list[dict[str, Any]]:
-    """Return the JSON shapes of the fields: the declared ones, then the others."""
-    config = plugin.config
-    declared = {item.key for item in config.fields}
-    return [
-        *(_row(config, item.key, item) for item in config.fields),
-        *(_row(config, key, None) for key in sorted(config.written) if key not in declared),
-    ]
+    if owner is not None or name == "host":
+        return PluginConfigView(config, None)
+    return PluginConfigView(config, tuple({item.name for item in catalog.all_plugins}))
 
 
 def _row(config: Configuration, key: str, item: "ConfigField | None") -> dict[str, Any]:
-    is_given = key in config.origins
-    origin = config.origins.get(key, "missing")
+    has_value = key in config.origins
     return {
         "name": item.name if item else key,
         "type": item.type if item else None,
         "description": one_line(item.description) if item else "",
         "required": bool(item and item.required),
-        "value": _shown(config.written[key], item) if is_given else None,
-        "origin": origin,
+        "value": _display(config.written[key], item) if has_value else None,
+        "origin": config.origins.get(key, "missing"),
         "problem": config.invalid.get(key, "")
         or ("has no value" if item and item in config.missing else ""),
     }
 
 
-def _shown(value: Any, item: "ConfigField | None") -> str:
-    """Return a value as text; what nobody declared may be a secret, too."""
+def _display(value: Any, item: "ConfigField | None") -> str:
+    """Return a value as text; a value that is not declared may be a secret, so it is masked."""
     if item is None or item.is_secret:
-        return MASK
+        return _MASK
     if isinstance(value, bool):
         return str(value).lower()
-    return shorten(str(value), _SHOWN_LENGTH)
+    return shorten(str(value), _MAX_SHOWN)
 
 
 def as_texts(
@@ -144,28 +140,26 @@ def as_texts(
     *,
     any_key: bool = False,
 ) -> dict[str, str]:
-    """Return values as a plugin's file holds them. Raises `SatchelError` that tells each fault.
+    """Check values and return the texts for a plugin's file. Raises `SatchelError` with all faults.
 
-    With `any_key` those of keys that nobody declares are taken as they are.
+    With `any_key`, keys that are not declared are allowed.
     """
-    texts, faults = {}, []
+    texts, errors = {}, []
     for key, value in values.items():
         try:
-            is_free = any_key and field_of(fields, key) is None
-            texts[key] = as_text(() if is_free else fields, key, value)
+            is_undeclared = any_key and field_of(fields, key) is None
+            texts[key] = as_text(() if is_undeclared else fields, key, value)
         except DefinitionError as problem:
-            faults.append(f"{problem.message}; {problem.fix}" if problem.fix else problem.message)
-    if faults:
-        raise SatchelError("; ".join(faults), where=where)
+            errors.append(f"{problem.message}; {problem.fix}" if problem.fix else problem.message)
+    if errors:
+        raise SatchelError("; ".join(errors), where=where)
     return texts
 
 
-def asked_for(plugin: PluginConfigView, key: str) -> str:
-    """Ask for a value on the terminal, without showing what is typed if it may be a secret."""
+def ask_for(plugin: PluginConfigView, key: str) -> str:
+    """Ask for a value on the terminal; the input is hidden if it may be a secret."""
     if not sys.stdin.isatty():
-        raise click.UsageError(
-            f"no value is given for {key}; give one, or '-' to read it from stdin"
-        )
+        raise click.UsageError(f"{key} has no value; give one, or '-' to read it from stdin")
     item = plugin.field(key)
     hint = f" ({item.allowed})" if item and not item.is_secret else ""
     is_hidden = item is None or item.is_secret

@@ -1,4 +1,4 @@
-"""Entries and diagnostics as lines for a person; whatever comes from outside is made harmless."""
+"""Render entries and diagnostics as lines of text; text from outside is escaped."""
 
 import os
 from collections import Counter
@@ -9,7 +9,7 @@ from satchel.cli.console import Console
 from satchel.diagnostics import Diagnostic, Severity
 from satchel.text import one_line, shorten, visible
 
-if TYPE_CHECKING:  # The command line stays light: whoever has an entry has loaded its room.
+if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry
 
 COLOURS = {
@@ -31,24 +31,30 @@ _GAP = "  "
 _NARROWEST = 16
 
 
-def count(number: int, thing: str) -> str:
-    """Say how many there are: `1 skill`, `2 skills`."""
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 skill`, `2 skills`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def relative(path: str) -> str:
-    """Return a path as seen from the current folder if it is below it, else as it is."""
+    """Return a path relative to the current folder if it is inside it, else unchanged."""
     try:
         here = os.getcwd()
-    except OSError:  # the current folder is gone
+    except OSError:  # the current folder was deleted
         return path
     if path == here:
         return "."
     return path.removeprefix(here.rstrip(os.sep) + os.sep)
 
 
+def short_path(path: str) -> str:
+    """Return a path relative to the current folder or to `~`, where possible."""
+    short, home = relative(path), os.path.expanduser("~")
+    return f"~{short.removeprefix(home)}" if short.startswith(f"{home}{os.sep}") else short
+
+
 def location_text(item: Diagnostic) -> str:
-    """Return `path:line:column` as far as it is known, the path as short as it can be."""
+    """Return `path:line:column` as far as it is known, with a short path."""
     parts = (relative(item.where.path), item.where.line, item.where.column)
     return one_line(":".join(str(part) for part in parts if part))
 
@@ -60,37 +66,35 @@ def diagnostic_line(item: Diagnostic) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], console: Console) -> None:
-    """Write rows in aligned columns; the last takes what is left of the screen's width."""
+    """Write rows in aligned columns, cut to the width of the terminal.
+
+    The first column is a name. The second is coloured if it is a state.
+    """
     if not rows:
         return
     cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = _fitting([max(map(len, column)) for column in zip(*cells, strict=True)], console)
+    widths = _fit([max(map(len, column)) for column in zip(*cells, strict=True)], console)
     for row in cells:
+        styles: list[dict[str, Any]] = [{} for _ in row]
+        styles[0], styles[1] = {"bold": True}, {"fg": COLOURS.get(row[1])}
         line = [
             console.paint(shorten(cell, width), **style) + " " * (width - len(cell))
-            for cell, width, style in zip(row, widths, _styles(row), strict=True)
+            for cell, width, style in zip(row, widths, styles, strict=True)
             if width
         ]
         console.out(_GAP.join(line).rstrip())
 
 
-def _styles(row: Sequence[str]) -> Iterable[dict[str, Any]]:
-    """Return how each cell is painted: the first is a name, the second may be a state."""
-    yield {"bold": True}
-    yield {"fg": COLOURS.get(row[1])}
-    yield from ({} for _ in row[2:])
-
-
-def _fitting(widths: list[int], console: Console) -> list[int]:
-    """Shrink the widest column until all fit, but none below what can still be read."""
+def _fit(widths: list[int], console: Console) -> list[int]:
+    """Shrink the widest column until all fit, but none below 16 characters."""
     if console.columns is None:
         return widths
-    room = console.columns - len(_GAP) * (len(widths) - widths.count(0) - 1)
+    available = console.columns - len(_GAP) * (len(widths) - widths.count(0) - 1)
     fitting = list(widths)
-    while sum(fitting) > room and max(fitting) > _NARROWEST:
+    while sum(fitting) > available and max(fitting) > _NARROWEST:
         widest = fitting.index(max(fitting))
         others = max((width for at, width in enumerate(fitting) if at != widest), default=0)
-        excess = sum(fitting) - room
+        excess = sum(fitting) - available
         fitting[widest] = max(
             fitting[widest] - excess, min(others, fitting[widest] - 1), _NARROWEST
         )
@@ -98,24 +102,24 @@ def _fitting(widths: list[int], console: Console) -> list[int]:
 
 
 def status_label(entry: "Entry") -> str:
-    """Return an entry's state where it is worth a word."""
+    """Return an entry's state, or `""` if it is ok."""
     if any(item.code == "plugin-not-enabled" for item in entry.diagnostics):
         return "available, not enabled"
     return "" if entry.state == "ok" else str(entry.state)
 
 
-_ONLY_HERE = frozenset({"tool-state-missing", "tool-unfit", "contract-unfit"})
-"""What is told at once, since it is why a tool that somebody wants is not there."""
+_MISSING_TOOL_CODES = frozenset({"tool-state-missing", "tool-unfit", "contract-unfit"})
+"""Why a tool is missing: shown at once, because the user may look for that tool."""
 
-_ONCE_RUN = _ONLY_HERE | {
+_RUN_CODES = _MISSING_TOOL_CODES | {
     *("plugin-import-failed", "plugin-import-timeout", "plugin-hook-failed", "plugin-meddled"),
     *("plugin-startup-failed", "plugin-tool-invalid"),
 }
-"""What is known once code was run, so that the doctor has to run it."""
+"""Diagnostics that only exist after plugin code ran, so the doctor needs `--run`."""
 
 
 def summary(catalog: "Catalog", console: Console) -> None:
-    """Say on stderr how much is not as it should be, and where to learn more."""
+    """Write to stderr how many errors and warnings there are, and the command for details."""
     counts = Counter(item.severity for item in catalog.diagnostics)
     parts = [
         count(counts[severity], str(severity))
@@ -123,15 +127,15 @@ def summary(catalog: "Catalog", console: Console) -> None:
         if counts[severity]
     ]
     for item in catalog.diagnostics:
-        if item.code in _ONLY_HERE:
+        if item.code in _MISSING_TOOL_CODES:
             console.say(visible(str(item)))
     if parts:
-        known_once_run = any(item.code in _ONCE_RUN for item in catalog.diagnostics)
-        doctor = "satchel doctor --run" if known_once_run else "satchel doctor"
-        console.say(f"{' and '.join(parts)}; '{doctor}' with the same options tells more")
+        needs_run = any(item.code in _RUN_CODES for item in catalog.diagnostics)
+        doctor = "satchel doctor --run" if needs_run else "satchel doctor"
+        console.say(f"{' and '.join(parts)}; run '{doctor}' with the same options for details")
 
 
-def worst_first(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Sort diagnostics: errors first, otherwise as they come."""
+def worst_first(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Sort diagnostics by severity, errors first; the sort is stable."""
     order: dict[Any, int] = {severity: at for at, severity in enumerate(Severity)}
-    return sorted(found, key=lambda item: order[item.severity])
+    return sorted(diagnostics, key=lambda item: order[item.severity])

@@ -1,4 +1,4 @@
-"""The person at the terminal, as a setup asks and tells them."""
+"""Questions, messages and download progress on the terminal, for installing a plugin."""
 
 import sys
 import time
@@ -6,56 +6,55 @@ import time
 import click
 
 from satchel.cli.console import Console
+from satchel.settings import MIB
 from satchel.text import one_line, visible
 
-_MIB = 1024 * 1024
-_PAUSE = 0.1
-"""Seconds between two pictures of a progress."""
+_REDRAW_SECONDS = 0.1
 
 
 class Terminal:
-    """Asks on the terminal and tells on stderr; `no_input` says that nobody is to be asked."""
+    """Asks on the terminal and writes to stderr; with `no_input` it never asks."""
 
     def __init__(self, console: Console, *, no_input: bool) -> None:
         self._console, self._no_input = console, no_input
-        self._what, self._drawn = "", 0.0
+        self._announced, self._drawn_at = "", 0.0
         self._is_drawing = False
 
     @property
     def is_there(self) -> bool:
-        """Tell whether somebody can be asked."""
+        """Whether a question can be asked."""
         return not self._no_input and sys.stdin is not None and sys.stdin.isatty()
 
     def say(self, text: str) -> None:
-        """Tell them something."""
+        """Write a message."""
         self._end_drawing()
         self._console.say(visible(text))
 
     def answer(self, question: str, *, secret: bool) -> str:
-        """Ask them. Raises `KeyboardInterrupt` if they rather end it all."""
+        """Ask a question and return the answer. Raises `KeyboardInterrupt` on Ctrl-C."""
         self._end_drawing()
         try:
-            given: str = click.prompt(
+            answer: str = click.prompt(
                 one_line(question), default="", show_default=False, hide_input=secret, err=True
             )
         except click.Abort:
-            # No `Exception`, so that the code that asks does not take it for a fault of its own.
+            # Not an `Exception`, so that the setup code that asks does not catch it by accident.
             raise KeyboardInterrupt from None
-        return given
+        return answer
 
     def progress(self, what: str, done: int, total: int | None) -> None:
-        """Draw how far a download is; where nothing can be drawn, say that it goes on."""
-        size = f" of {total / _MIB:.1f}" if total is not None else ""
+        """Draw the progress of a download; without a terminal, announce the download once."""
         if not sys.stderr.isatty():
-            if what != self._what:
-                self.say(f"downloading {what}" + (f" ({total / _MIB:.1f} MiB)" if total else ""))
-            self._what = what
+            if what != self._announced:
+                self.say(f"downloading {what}" + (f" ({total / MIB:.1f} MiB)" if total else ""))
+            self._announced = what
             return
         is_done, now = done == total, time.monotonic()
-        if is_done or now - self._drawn > _PAUSE:
-            line = one_line(f"downloading {what}: {done / _MIB:.1f}{size} MiB")
+        if is_done or now - self._drawn_at > _REDRAW_SECONDS:
+            size = f" of {total / MIB:.1f}" if total is not None else ""
+            line = one_line(f"downloading {what}: {done / MIB:.1f}{size} MiB")
             click.echo(f"\r{line}\x1b[K", nl=is_done, err=True)
-            self._drawn, self._is_drawing = now, not is_done
+            self._drawn_at, self._is_drawing = now, not is_done
 
     def _end_drawing(self) -> None:
         if self._is_drawing:

@@ -1,4 +1,4 @@
-"""Contracts: a tool's whole interface as one record, and what follows from it."""
+"""Contracts: a tool's whole interface as one record, and the validation of plans."""
 
 from satchel.contracts.contract_binding import bind_contract
 from satchel.contracts.contract_config import ResolvedConfig, resolve_config

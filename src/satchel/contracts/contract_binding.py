@@ -1,4 +1,4 @@
-"""Fitting a tool to its contract: what the model is shown, and what it is handed beside."""
+"""Bind a tool to its contract: the schema for the model, and the injected values."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -13,24 +13,26 @@ from satchel.tools import FunctionTool, Tool, ToolContext
 
 
 def bind_contract(tool: Tool, contract: ToolContract) -> FunctionTool:
-    """Return a copy of a tool that is described by a contract and handed what that names.
+    """Return a copy of a tool with a contract's schema, description and injected values.
 
     Raises `DefinitionError` if the two do not fit.
     """
-    made = tool if isinstance(tool, FunctionTool) else _of_execute(tool)
-    _require_fitting(made, contract)
-    taken = {item.name for item in made.open_parameters}
-    names = tuple(key for key in contract.supplied if key in taken or made.takes_further)
+    function_tool = tool if isinstance(tool, FunctionTool) else _function_tool(tool)
+    _require_fit(function_tool, contract)
+    parameters = {item.name for item in function_tool.open_parameters}
+    takes_any = function_tool.takes_further
+    names = tuple(key for key in contract.supplied if key in parameters or takes_any)
 
     def complete(arguments: Mapping[str, Any]) -> dict[str, Any]:
         completed = contract.with_defaults(arguments)
-        return {name: value for name, value in completed.items() if name not in made.settled}
+        settled = function_tool.settled
+        return {name: value for name, value in completed.items() if name not in settled}
 
     def supply(context: ToolContext) -> dict[str, Any]:
         values = injected_arguments(contract, context)
         return {name: values[name] for name in names}
 
-    return made.supplied(
+    return function_tool.supplied(
         names,
         supply,
         description=contract.description,
@@ -39,43 +41,43 @@ def bind_contract(tool: Tool, contract: ToolContract) -> FunctionTool:
     )
 
 
-def _require_fitting(tool: FunctionTool, contract: ToolContract) -> None:
-    """Raise `DefinitionError` for what the function does not take, or would miss."""
+def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
+    """Raise `DefinitionError` for a value that the function does not take, or lacks."""
     place, is_open = f"contract {contract.name!r}", tool.takes_further
     if tool.is_extended:
         raise DefinitionError(
-            "its tool is extended by a model, and a contract says all that the tool takes",
+            "its tool is extended by a model, and a contract already describes all arguments",
             where=place,
-            fix="take the model away, and name its fields in the schema",
+            fix="remove the model, and add its fields to the schema",
         )
-    taken = {item.name for item in tool.open_parameters}
-    unknown = [key for key in contract.supplied if key not in taken and not is_open]
+    parameters = {item.name for item in tool.open_parameters}
+    unknown = [key for key in contract.supplied if key not in parameters and not is_open]
     if unknown and not tool.takes_context:
         raise DefinitionError(
-            f"nothing takes {unknown[0]!r}",
+            f"the function does not take {unknown[0]!r}",
             where=place,
             fix=f"add a parameter {unknown[0]!r} to the function, or one of type ToolContext",
         )
-    known, properties = tool.settled | taken, contract.parameters.get("properties", {})
-    if extra := [name for name in properties if name not in known and not is_open]:
+    accepted, properties = tool.settled | parameters, contract.parameters.get("properties", {})
+    if extra := [name for name in properties if name not in accepted and not is_open]:
         raise DefinitionError(
             f"its schema has {extra[0]!r}, which the function does not take",
             where=place,
-            fix="take it out of the schema, or add the parameter",
+            fix="remove it from the schema, or add the parameter",
         )
     required = contract.parameters.get("required", ())
     given = {*contract.supplied, *contract.with_defaults({}), *required}
     needed = {item.name for item in tool.open_parameters if item.is_required}
-    if left := sorted(needed - given):
+    if missing := sorted(needed - given):
         raise DefinitionError(
-            f"the function needs {left[0]!r}, which its schema lets the model leave out",
+            f"the function needs {missing[0]!r}, which its schema does not require",
             where=place,
             fix="require it in the schema, or give the parameter a default",
         )
 
 
 def injected_arguments(contract: ToolContract, context: ToolContext) -> dict[str, Any]:
-    """Return what a contract's tool is handed in one call. Raises `ContractError`."""
+    """Return the configuration and state that a tool gets in one call. Raises `ContractError`."""
     config = resolve_config(contract, context.config, context.state)
     values = {item.key: config[item.key] for item in contract.config_params}
     return values | {item.key: _read(contract, item, context) for item in contract.state_reads}
@@ -85,20 +87,20 @@ def _read(contract: ToolContract, item: ToolStateRead, context: ToolContext) -> 
     if item.key in context.state:
         return context.state[item.key]
     if item.is_required:
-        told = f"it needs {item.key!r} from the session's state, which is not there yet"
-        raise ContractError(contract.name, item.key, told)
+        message = f"it needs {item.key!r} from the session's state, which is not set yet"
+        raise ContractError(contract.name, item.key, message)
     return deepcopy(item.default)
 
 
-def _of_execute(tool: Tool) -> FunctionTool:
-    """Return a tool that calls the `execute` of an object."""
+def _function_tool(tool: Tool) -> FunctionTool:
+    """Return a function tool that calls the `execute` of an object."""
     if type(tool).bind is not Tool.bind or type(tool).check is not Tool.check:
         raise DefinitionError(
-            f"tool {tool.name!r} of class {type(tool).__name__} runs itself",
+            f"tool {tool.name!r} of class {type(tool).__name__} overrides bind() or check()",
             where=f"contract {tool.name!r}",
-            fix="let its class write only execute()",
+            fix="override only execute() in its class",
         )
-    made = FunctionTool(
+    function_tool = FunctionTool(
         tool.execute,
         name=tool.name,
         description=tool.description,
@@ -112,5 +114,5 @@ def _of_execute(tool: Tool) -> FunctionTool:
         postprocess=tool.postprocess,
     )
     if tool.output is not None:
-        made.output = tool.output
-    return made
+        function_tool.output = tool.output
+    return function_tool

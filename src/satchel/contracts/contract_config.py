@@ -1,4 +1,4 @@
-"""The one cascade of a tool's configuration: the call, the session's state, the default."""
+"""Resolve a tool's configuration: from the call, then the session's state, then the default."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -9,11 +9,11 @@ from satchel.contracts.contract_parts import STATE_CONFIG, ToolConfigParam, requ
 from satchel.contracts.tool_contract import ToolContract
 
 _CONFIGURABLE = "configurable"
-"""The key under which some frameworks keep what can be configured for a call."""
+"""The key under which some frameworks keep the configuration of a call."""
 
 
 class ResolvedConfig(dict[str, Any]):
-    """The configuration of a call in which the values of one contract are settled."""
+    """A call's configuration with the resolved values of one contract."""
 
     __slots__ = ("contract", "given")
 
@@ -27,17 +27,17 @@ class ResolvedConfig(dict[str, Any]):
 def resolve_config(
     contract: ToolContract, config: Mapping[str, Any], state: Mapping[str, Any]
 ) -> ResolvedConfig:
-    """Choose and normalise each value, once: what is settled already stays as it is.
+    """Choose and normalize each value once; a config that is resolved already is returned.
 
-    A value of `None` counts as none. Raises `ContractError`, which names the tool and the key.
+    `None` counts as no value. Raises `ContractError`, which names the tool and the key.
     """
     if isinstance(config, ResolvedConfig):
         if config.contract is contract:
             return config
         config = config.given
     config = _mapping(config)
-    ways = (config, _mapping(config.get(_CONFIGURABLE)), _mapping(state.get(STATE_CONFIG)))
-    values = {item.key: _value(contract, item, ways) for item in contract.config_params}
+    sources = (config, _mapping(config.get(_CONFIGURABLE)), _mapping(state.get(STATE_CONFIG)))
+    values = {item.key: _value(contract, item, sources) for item in contract.config_params}
     return ResolvedConfig(contract, config, values)
 
 
@@ -46,10 +46,10 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _value(
-    contract: ToolContract, param: ToolConfigParam, ways: tuple[Mapping[str, Any], ...]
+    contract: ToolContract, param: ToolConfigParam, sources: tuple[Mapping[str, Any], ...]
 ) -> Any:
-    said = (way[param.key] for way in ways if way.get(param.key) is not None)
-    value = next(said, None)
+    given = (source[param.key] for source in sources if source.get(param.key) is not None)
+    value = next(given, None)
     if value is None:
         value = deepcopy(param.default)
     if param.normalizer is None or value is None:
@@ -58,5 +58,5 @@ def _value(
         return require_sync(param.normalizer(value))
     except (Exception, SystemExit) as problem:
         raise ContractError(
-            contract.name, param.key, f"the host's value for {param.key!r} is refused"
+            contract.name, param.key, f"the configured value of {param.key!r} is invalid"
         ) from problem

@@ -1,4 +1,4 @@
-"""What a contract says, as JSON."""
+"""A contract as JSON."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from satchel.text import shorten
 
 
 def contract_json(contract: ToolContract) -> dict[str, Any]:
-    """Return what a contract says, in the shape that docs/reference/json.md describes."""
+    """Return a contract in the shape that docs/reference/json.md describes."""
     return {
         "description": contract.description,
         "arguments": _arguments(contract.parameters),
@@ -47,7 +47,7 @@ def contract_json(contract: ToolContract) -> dict[str, Any]:
 
 
 def fingerprint_of(contract: ToolContract) -> str:
-    """Return a digest that changes when what the contract says changes."""
+    """Return a digest that changes with the contract."""
     content = f"{contract.name}\0{contract_json(contract)}\0{contract.parameters}"
     return hashlib.blake2b(content.encode(errors="replace"), digest_size=8).hexdigest()
 
@@ -56,10 +56,10 @@ def _arguments(parameters: Mapping[str, Any]) -> str:
     """Return the names of the arguments, each with its type where the schema has one."""
     properties = parameters.get("properties")
     return ", ".join(
-        f"{name}: {about['type']}"
-        if isinstance(about, Mapping) and isinstance(about.get("type"), str)
+        f"{name}: {schema['type']}"
+        if isinstance(schema, Mapping) and isinstance(schema.get("type"), str)
         else name
-        for name, about in (properties.items() if isinstance(properties, Mapping) else ())
+        for name, schema in (properties.items() if isinstance(properties, Mapping) else ())
     )
 
 
@@ -68,7 +68,7 @@ def _type(hint: Any) -> str:
 
 
 def _default(value: Any) -> str:
-    """Write a default as Python does; one that is not a literal by its type alone."""
+    """Return the `repr` of a literal default, or the type's name of any other."""
     if value is None:
         return ""
     is_literal = isinstance(value, str | int | float | bool | list | dict | tuple)

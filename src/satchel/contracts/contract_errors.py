@@ -1,10 +1,10 @@
-"""The error of a contract whose configuration or state is not as it should be."""
+"""The error of a contract's configuration or state."""
 
 from satchel.errors import ToolError
 
 
 class ContractError(ToolError):
-    """A value that a tool is to be handed, or wants to write, is not as its contract says."""
+    """A value that a tool reads or writes does not fit its contract."""
 
     def __init__(self, tool: str, key: str, message: str) -> None:
         self.tool, self.key = tool, key

@@ -1,4 +1,4 @@
-"""The parts of a contract: rules, configuration, and what a tool reads of the state and writes."""
+"""The parts of a contract: rules, configuration, state reads and state effects."""
 
 import inspect
 import re
@@ -15,19 +15,19 @@ from satchel.names import near_misses
 from satchel.tools import ToolCall
 
 Merge = Literal["replace", "append", "merge_dict"]
-"""How a value joins what the state holds."""
+"""How a new value is combined with the value in the state."""
 
 _MERGES: tuple[Merge, ...] = ("replace", "append", "merge_dict")
 
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
-"""What the name of a prompt variable looks like."""
+"""The form of a prompt variable's name."""
 
 STATE_CONFIG = "config"
 """The key of the state under which a session keeps its configuration."""
 
 
 class _Drop(Enum):
-    """What a corrector returns to take the call out of the plan."""
+    """What a corrector returns to remove the call from the plan."""
 
     STEP = "DROP_STEP"
 
@@ -38,14 +38,14 @@ class _Drop(Enum):
 DROP_STEP: Final = _Drop.STEP
 
 Check = Callable[..., bool]
-"""`check(call, state, config)` or `check(call, state, config, plan)`: whether the rule is kept."""
+"""Takes `(call, state, config)`, optionally `plan`; returns whether the call keeps the rule."""
 
 Correct = Callable[..., "tuple[ToolCall, bool] | _Drop"]
-"""As a check; returns the call with whether it was corrected, or `DROP_STEP`."""
+"""Takes the same arguments; returns `(call, is_corrected)` or `DROP_STEP`."""
 
 
 class _Required(Enum):
-    """Stands as the default of a state read that has none."""
+    """The default of a state read without a default."""
 
     REQUIRED = "required"
 
@@ -58,9 +58,9 @@ REQUIRED: Final = _Required.REQUIRED
 
 @dataclass(frozen=True, slots=True)
 class ToolConfigParam:
-    """A value that the host chooses: for one call, for a session, or the declared default.
+    """A value that the host sets for one call or for a session, or else the default.
 
-    `normalizer` is given the value that was chosen, unless that is `None`.
+    `normalizer` receives the chosen value, unless that is `None`.
     """
 
     key: str
@@ -77,20 +77,20 @@ class ToolConfigParam:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolInvariant:
-    """A rule that every call of a tool keeps; `rule` is told to the model before and after.
+    """A rule for the calls of a tool. The model reads `rule` in advance and after a violation.
 
-    Both functions get the call, the state and the configuration; a fourth argument, or one named
-    `plan`, is the `Plan` around the call. They must be quick, and change nothing. Without
-    `correct` a call that breaks the rule is refused.
+    Both functions receive the call, the state and the configuration; a fourth argument, or one
+    named `plan`, is the `Plan` around the call. They must be quick and must not change anything.
+    Without `correct`, a call that breaks the rule is refused.
     """
 
     id: str
     rule: str
     check: Check = field(hash=False)
     correct: Correct | _Drop | None = field(default=None, hash=False)
-    """Or `DROP_STEP` itself, for a rule that drops every call which breaks it."""
+    """A function, or `DROP_STEP` to drop every call that breaks the rule."""
     sees_plan: bool = field(init=False, repr=False, compare=False)
-    """Whether the rule concerns the siblings of a call."""
+    """Whether the rule depends on the other calls of the plan."""
     _checked: Callable[..., Any] = field(init=False, repr=False, compare=False)
     _corrected: Callable[..., Any] = field(init=False, repr=False, compare=False)
 
@@ -102,17 +102,17 @@ class ToolInvariant:
         object.__setattr__(self, "_checked", checked)
         corrected: Callable[..., Any] = _dropped
         if self.correct is not None and self.correct is not DROP_STEP:
-            corrected, also = _with_plan(self.correct, "corrector", place)
-            sees_plan = sees_plan or also
+            corrected, corrector_sees_plan = _with_plan(self.correct, "corrector", place)
+            sees_plan = sees_plan or corrector_sees_plan
         object.__setattr__(self, "_corrected", corrected)
         object.__setattr__(self, "sees_plan", sees_plan)
 
     def is_kept(
         self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any
     ) -> bool:
-        """Tell whether a call keeps the rule; raises what the check raises."""
+        """Return whether a call keeps the rule; raises what the check raises."""
         answer = require_sync(self._checked(call, state, config, plan))
-        # What a corrector returns is always true.
+        # A corrector passed as a check would always count as true.
         if isinstance(answer, tuple | ToolCall | _Drop) or answer is NotImplemented:
             raise TypeError(f"a check returns whether the rule is kept, not {answer!r:.100}")
         return bool(answer)
@@ -124,7 +124,7 @@ class ToolInvariant:
     def corrected(
         self, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any], plan: Any
     ) -> Any:
-        """Return what the corrector makes of a call; raises what it raises."""
+        """Return the corrector's answer for a call; raises what the corrector raises."""
         answer = require_sync(self._corrected(call, state, config, plan))
         match answer:
             case _Drop.STEP | (_, bool()):
@@ -134,9 +134,9 @@ class ToolInvariant:
 
 @dataclass(frozen=True, slots=True)
 class ToolStateRead:
-    """A value of the session's state that the tool is handed, and the model neither sees nor sets.
+    """A value of the session's state that is passed to the tool and hidden from the model.
 
-    Without a default the call fails where the state has no such key.
+    Without a default, the call fails if the state does not have the key.
     """
 
     key: str
@@ -148,17 +148,17 @@ class ToolStateRead:
 
     @property
     def is_required(self) -> bool:
-        """Tell whether there is no default."""
+        """Whether it has no default."""
         return self.default is REQUIRED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStateEffect:
-    """A value that the tool writes back into the session's state.
+    """A value that the tool writes to the session's state.
 
-    `append` adds one item to a list, or the items of a list; `merge_dict` sets the keys of a
-    dict. A new turn clears it unless it is to be preserved. `type_hint` is for readers; where it is
-    no kind of object, an answer that is one and lacks the key is not the value.
+    `append` adds one item or the items of a list; `merge_dict` sets the keys of a dict. A new turn
+    clears the value unless `preserve_across_turns` is set. `type_hint` is for readers. If it is not
+    an object type, a result that is an object without the key is not taken as the value.
     """
 
     key: str
@@ -166,14 +166,16 @@ class ToolStateEffect:
     merge: Merge = "replace"
     preserve_across_turns: bool = False
     prompt_template_var: str | None = None
-    """Where the value enters the system prompt: at `{{NAME}}`."""
+    """The value is inserted into the system prompt at `{{NAME}}`."""
 
     def __post_init__(self) -> None:
         require_text("key", "a state effect", self.key)
         place = f"state effect {self.key!r}"
         if self.key == STATE_CONFIG:
             raise DefinitionError(
-                "a session keeps its configuration there", where=place, fix="choose another key"
+                "the session stores its configuration under this key",
+                where=place,
+                fix="choose another key",
             )
         if self.merge not in _MERGES:
             message = f"'merge' of {quoted(self.key)} is {_described(self.merge)}"
@@ -188,30 +190,30 @@ class ToolStateEffect:
 
 
 def require_text(key: str, noun: str, given: Any, place: str = "") -> None:
-    """Raise `DefinitionError` for what is no text, or an empty one."""
+    """Raise `DefinitionError` unless a value is a string that is not blank."""
     if not (isinstance(given, str) and given.strip()):
         message = f"the {key} of {noun} is {_described(given)}"
         raise DefinitionError(message, where=place, fix="Write some text.")
 
 
 def _described(value: Any) -> str:
-    """Say what a value is that does not fit."""
+    """Describe an invalid value."""
     if not isinstance(value, str):
-        return "no text"
+        return "not a string"
     return quoted(value) if value.strip() else "empty"
 
 
 def _require_copyable(default: Any, place: str) -> None:
-    """Raise `DefinitionError` for a default of which no call could have one of its own."""
+    """Raise `DefinitionError` for a default that cannot be copied for each call."""
     try:
         deepcopy(default)
     except Exception as problem:
-        told = f"its default, a {type(default).__name__}, cannot be copied"
-        raise DefinitionError(told, where=place, fix="let the tool itself hold it") from problem
+        message = f"its default, a {type(default).__name__}, cannot be copied"
+        raise DefinitionError(message, where=place, fix="store it in the tool itself") from problem
 
 
 def _require_function(function: Any, what: str, place: str) -> None:
-    """Raise `DefinitionError` for what cannot be called, or does not answer at once."""
+    """Raise `DefinitionError` unless a value is a synchronous function."""
     kind = ""
     if not callable(function):
         kind = type(function).__name__
@@ -228,11 +230,11 @@ def _dropped(*_: Any) -> _Drop:
 
 
 def _with_plan(function: Any, what: str, place: str) -> tuple[Callable[..., Any], bool]:
-    """Return a function of four arguments, and whether it makes use of the fourth, the plan."""
+    """Return a function of four arguments, and whether it uses the fourth, the plan."""
     _require_function(function, what, place)
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some callables of C tell nothing
+    except (TypeError, ValueError):  # Some C callables have no signature.
         return _without_plan(function), False
     if "plan" in signature.parameters and _takes(signature, 3, plan=None):
         return lambda call, state, config, plan: function(call, state, config, plan=plan), True
@@ -243,7 +245,7 @@ def _with_plan(function: Any, what: str, place: str) -> tuple[Callable[..., Any]
     raise DefinitionError(
         f"its {what} does not take (call, state, config)",
         where=place,
-        fix="a fourth argument is the plan, and there are no others",
+        fix="take three arguments, and optionally the plan as the fourth",
     )
 
 
@@ -260,9 +262,9 @@ def _takes(signature: inspect.Signature, count: int, **named: Any) -> bool:
 
 
 def require_sync(value: Any) -> Any:
-    """Return a value, unless it is one to be waited for: that would count as true."""
+    """Return a value; raise `TypeError` for an awaitable or generator: it would count as true."""
     if inspect.iscoroutine(value):
         value.close()
     if isinstance(value, Awaitable | Generator | AsyncGenerator):
-        raise TypeError("it must answer at once, with a value")
+        raise TypeError("it must return a value, not an awaitable or a generator")
     return value

@@ -1,4 +1,4 @@
-"""The contracts of several tools, as one value that a planner works with."""
+"""The contracts of several tools, for a planner."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
@@ -19,19 +19,19 @@ from satchel.tools.empty_mapping import NOTHING
 
 
 class Contracts(Mapping[str, ToolContract]):
-    """The contracts of several tools, by the tool's name; it never changes."""
+    """An immutable mapping of tool names to contracts."""
 
     def __init__(self, contracts: Iterable[ToolContract] = ()) -> None:
-        """Gather contracts. Raises `ConflictError` for two of one tool."""
-        found: dict[str, ToolContract] = {}
+        """Collect contracts. Raises `ConflictError` if two are for the same tool."""
+        by_name: dict[str, ToolContract] = {}
         for item in contracts:
             if not isinstance(item, ToolContract):
-                told = f"{type(item).__name__} is no ToolContract"
-                raise DefinitionError(told, fix="give a list of ToolContract")
-            if found.setdefault(item.name, item) is not item:
-                told = f"there are two contracts of the tool {item.name!r}"
-                raise ConflictError(told, fix="leave one of them out")
-        self._by_name = MappingProxyType(found)
+                message = f"{type(item).__name__} is not a ToolContract"
+                raise DefinitionError(message, fix="pass a list of ToolContract")
+            if by_name.setdefault(item.name, item) is not item:
+                message = f"there are two contracts for the tool {item.name!r}"
+                raise ConflictError(message, fix="leave one of them out")
+        self._by_name = MappingProxyType(by_name)
 
     def __getitem__(self, name: str) -> ToolContract:
         return self._by_name[name]
@@ -49,7 +49,7 @@ class Contracts(Mapping[str, ToolContract]):
         return f"<Contracts of {', '.join(self) or 'nothing'}>"
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
-        """Describe the tools in the words of a provider, for a planner to be bound to.
+        """Return the tools' schemas in the dialect of a provider.
 
         Raises `NotFoundError` for an unknown dialect.
         """
@@ -71,7 +71,7 @@ class Contracts(Mapping[str, ToolContract]):
         state: Mapping[str, Any] = NOTHING,
         config: Mapping[str, Any] = NOTHING,
     ) -> Validation:
-        """Return what is to be run of a plan, and what was corrected, pruned and rejected."""
+        """Return the calls to run, and those that were corrected, pruned and rejected."""
         return validate(plan, self, state, config, schema_mismatch(self))
 
     def collect_effects(
@@ -80,26 +80,26 @@ class Contracts(Mapping[str, ToolContract]):
         results: Iterable[ToolResult],
         state: Mapping[str, Any] = NOTHING,
     ) -> dict[str, Any]:
-        """Return the new values of the state after calls with these results, in their order.
+        """Return the new state values after calls with these results, applied in order.
 
         Raises `ContractError` for a value that cannot be merged.
         """
-        found: dict[str, Any] = {}
+        changes: dict[str, Any] = {}
         for call, result in zip(plan, results, strict=True):
             if (contract := contract_of(self, call)) is not None:
-                found |= effects_of(contract, result, {**state, **found})
-        return found
+                changes |= effects_of(contract, result, {**state, **changes})
+        return changes
 
     def new_turn(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a state without what a new turn clears."""
+        """Return the state without the keys that a new turn clears."""
         return {key: value for key, value in state.items() if key not in self.cleared}
 
     @cached_property
     def cleared(self) -> frozenset[str]:
-        """Return the keys that a new turn clears."""
+        """The keys that a new turn clears."""
         return frozenset(key for key, is_kept in kept_keys(self.values()).items() if not is_kept)
 
     @cached_property
     def prompt_variables(self) -> Mapping[str, tuple[str, ...]]:
-        """Return each prompt variable with the keys that want to fill it; the first does."""
+        """The state keys of each prompt variable; the first one fills it."""
         return keys_of(self.values())

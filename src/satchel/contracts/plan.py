@@ -1,4 +1,4 @@
-"""A plan: the calls of one step of the model, and what became of them."""
+"""A plan: the calls of one model message, and the result of validating them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from satchel.tools import ToolCall
 
 @dataclass(frozen=True, slots=True)
 class Plan(Sequence[ToolCall]):
-    """The calls around one, as they stand while it is judged; what was dropped is not there."""
+    """The plan as a rule sees it: all calls that were not dropped, and the call being checked."""
 
     calls: tuple[ToolCall, ...]
     at: int
-    """Where the call that is judged stands among them."""
+    """The index of the call being checked."""
 
     @property
     def before(self) -> tuple[ToolCall, ...]:
-        """Return the calls ahead of the one that is judged."""
+        """The calls before the one being checked."""
         return self.calls[: self.at]
 
     @property
     def after(self) -> tuple[ToolCall, ...]:
-        """Return the calls behind it."""
+        """The calls after it."""
         return self.calls[self.at + 1 :]
 
     @property
     def others(self) -> tuple[ToolCall, ...]:
-        """Return all calls but the one that is judged."""
+        """All calls except the one being checked."""
         return self.before + self.after
 
     @overload
@@ -43,25 +43,25 @@ class Plan(Sequence[ToolCall]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of one call of a plan."""
+    """The result of validating one call of a plan."""
 
     index: int
-    """Its place in the plan as it was sent."""
+    """Its index in the plan as sent."""
     sent: ToolCall
     call: ToolCall | None
-    """The call as it was corrected; `None` if it is not to be run."""
+    """The corrected call; `None` if the call is not run."""
     ids: tuple[str, ...] = ()
     """The invariants that corrected, pruned or rejected it."""
     message: str = ""
-    """What the model may be told."""
+    """Text for the model."""
     code: str = ""
     """The `error_code` of a call that was rejected."""
     problem: str = ""
-    """What a check, a corrector or a normalizer raised; for developers alone."""
+    """The error of a check, corrector or normalizer; for developers only."""
 
 
 class Validation(NamedTuple):
-    """A plan that was validated: what is to be run, and what became of the rest, in its order."""
+    """A validated plan: the calls to run, and the verdicts on the others, in order."""
 
     plan: tuple[ToolCall, ...]
     corrected: tuple[Verdict, ...] = ()
@@ -70,7 +70,7 @@ class Validation(NamedTuple):
 
 
 class PlanPolicy(Protocol):
-    """`policy(plan, state)`: says why a plan is not acceptable as a whole, or returns `None`."""
+    """`policy(plan, state)` returns why a plan is refused as a whole, or `None`."""
 
     def __call__(self, plan: Sequence[ToolCall], state: Any, /) -> str | None:
-        """Say why the plan is not acceptable, or return `None`."""
+        """Return why the plan is refused, or `None`."""

@@ -1,8 +1,8 @@
-"""Holding a plan to the contracts of its tools: each call is kept, corrected, pruned or rejected.
+"""Validate a plan against the contracts of its tools: keep, correct, prune or reject each call.
 
-A call is held to its rules in the order in which they are declared. What is corrected is judged
-anew, and so are the calls whose rules concern their siblings whenever one of these changed: the
-plan that comes out keeps every rule, and validating it again changes nothing.
+Rules are checked in the order of their declaration. A corrected call is checked again. When a
+call changes, calls whose rules depend on the plan are checked again, too. The resulting plan keeps
+every rule, and validating it again changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,13 +21,16 @@ from satchel.tools import ArgumentError, ToolCall
 from satchel.tools.argument_reading import read_arguments
 from satchel.tools.empty_mapping import NOTHING
 
-Misfit = Callable[[ToolCall], tuple[str, str] | None]
-"""Tells the code and the words for a call that cannot be run as it is, or `None`."""
+FindMismatch = Callable[[ToolCall], tuple[str, str] | None]
+"""Returns the error code and message for a call that does not fit its schema, or `None`."""
 
 Config = Mapping[str, Any] | Callable[[int, ToolCall], Mapping[str, Any]]
-"""What the host chose, for all calls or for each; it may raise `ContractError`."""
+"""The host's configuration for all calls, or a function of the index and the call.
 
-_UNFIT = "invalid_arguments"
+The function may raise `ContractError`.
+"""
+
+_INVALID_ARGUMENTS = "invalid_arguments"
 REJECTED = "rejected"
 """The `error_code` of a call that breaks a rule."""
 
@@ -37,98 +40,110 @@ def validate(
     contracts: Mapping[str, ToolContract],
     state: Mapping[str, Any],
     config: Config = NOTHING,
-    misfit: Misfit | None = None,
+    find_mismatch: FindMismatch | None = None,
 ) -> Validation:
-    """Return what is to be run of a plan, and what became of the rest.
+    """Return the calls to run, and the verdicts on the others.
 
     Calls without a contract pass. Neither the plan nor the state is changed.
     """
-    seen = MappingProxyType(state if isinstance(state, dict) else dict(state))
-    steps = [_Step(index, call, contract_of(contracts, call)) for index, call in enumerate(plan)]
+    read_only = MappingProxyType(state if isinstance(state, dict) else dict(state))
+    steps = [
+        _CallValidation(index, call, contract_of(contracts, call))
+        for index, call in enumerate(plan)
+    ]
     for step in steps:
-        step.prepare(config, seen, misfit)
+        step.prepare(config, read_only, find_mismatch)
     waiting = [step for step in steps if step.has_rules]
     while waiting:
         changed = False
-        calls, places = _left(steps)
+        calls, positions = _remaining(steps)
         for step in waiting:
-            if not step.is_out and step.judge(Plan(calls, places[step.index]), seen):
+            if not step.is_dropped and step.apply_rules(
+                Plan(calls, positions[step.index]), read_only
+            ):
                 changed = True
-                calls, places = _left(steps)
+                calls, positions = _remaining(steps)
         waiting = [step for step in waiting if step.sees_plan] if changed else []
     return Validation(
-        tuple(step.call for step in steps if not step.is_out),
-        tuple(step.verdict() for step in steps if step.corrections and not step.is_out),
-        tuple(step.out for step in steps if step.out and not step.out.code),
-        tuple(step.out for step in steps if step.out and step.out.code),
+        tuple(step.call for step in steps if not step.is_dropped),
+        tuple(step.verdict() for step in steps if step.corrections and not step.is_dropped),
+        tuple(step.dropped for step in steps if step.dropped and not step.dropped.code),
+        tuple(step.dropped for step in steps if step.dropped and step.dropped.code),
     )
 
 
 def contract_of(contracts: Mapping[str, ToolContract], call: ToolCall) -> ToolContract | None:
-    """Return what a call is held to; models also send names that are no text."""
+    """Return the contract of a call, or `None`."""
+    # Models also send names that are not strings.
     return contracts.get(call.name) if isinstance(call.name, str) else None
 
 
-def schema_mismatch(contracts: Mapping[str, ToolContract]) -> Misfit:
-    """Return what judges arguments by the schemas of the contracts alone."""
+def schema_mismatch(contracts: Mapping[str, ToolContract]) -> FindMismatch:
+    """Return a function that checks arguments against the schemas of the contracts."""
 
-    def misfit(call: ToolCall) -> tuple[str, str] | None:
+    def find_mismatch(call: ToolCall) -> tuple[str, str] | None:
         contract = contract_of(contracts, call)
         try:
             if contract is not None:
                 contract.check(read_arguments(call.name, call.arguments))
         except ArgumentError as problem:
-            return _UNFIT, f"invalid arguments for {call.name}: {problem.message}"
-        except RecursionError:  # what only a host can send
-            return _UNFIT, f"invalid arguments for {call.name}: they are nested too deeply"
+            return _INVALID_ARGUMENTS, f"invalid arguments for {call.name}: {problem.message}"
+        except RecursionError:  # Only a host can send such arguments.
+            return (
+                _INVALID_ARGUMENTS,
+                f"invalid arguments for {call.name}: they are nested too deeply",
+            )
         return None
 
-    return misfit
+    return find_mismatch
 
 
-def _left(steps: list["_Step"]) -> tuple[tuple[ToolCall, ...], dict[int, int]]:
-    """Return the calls that are left, and where each of the steps stands among them."""
-    left = [step for step in steps if not step.is_out]
-    return tuple(step.read for step in left), {step.index: at for at, step in enumerate(left)}
+def _remaining(steps: list["_CallValidation"]) -> tuple[tuple[ToolCall, ...], dict[int, int]]:
+    """Return the remaining calls, and the position of each step among them."""
+    remaining = [step for step in steps if not step.is_dropped]
+    positions = {step.index: at for at, step in enumerate(remaining)}
+    return tuple(step.parsed for step in remaining), positions
 
 
-class _Step:
+class _CallValidation:
     """One call while its plan is validated."""
 
     def __init__(self, index: int, sent: ToolCall, contract: ToolContract | None) -> None:
         self.index, self.sent, self._contract = index, sent, contract
         self._rules = contract.invariants if contract is not None else ()
-        self.call = self.read = sent
-        """The call as it is to be run, and with its arguments as they can be read."""
+        self.call = self.parsed = sent
+        """The call to run, and the call with its parsed arguments."""
         self.corrections: list[str] = []
-        self.out: Verdict | None = None
+        self.dropped: Verdict | None = None
         self._config: Mapping[str, Any] = NOTHING
-        self._misfit: Misfit | None = None
-        self._true: Mapping[str, Any] = NOTHING
-        """The arguments that rules are shown, as they should be."""
+        self._find_mismatch: FindMismatch | None = None
+        self._original: Mapping[str, Any] = NOTHING
+        """A copy of the arguments that rules receive, to detect changes."""
         self._is_comparable = False
-        """Whether a copy of them is equal to them; objects that a host sends need not be."""
+        """Whether a copy equals the arguments; objects from the host need not."""
 
     @property
-    def is_out(self) -> bool:
-        return self.out is not None
+    def is_dropped(self) -> bool:
+        return self.dropped is not None
 
     @property
     def has_rules(self) -> bool:
-        return bool(self._rules) and not self.is_out
+        return bool(self._rules) and not self.is_dropped
 
     @property
     def sees_plan(self) -> bool:
         return self._contract is not None and self._contract.sees_plan
 
-    def prepare(self, config: Config, state: Mapping[str, Any], misfit: Misfit | None) -> None:
-        """Read the arguments, and settle the configuration; either may reject the call."""
-        self._misfit = misfit
-        if misfit is not None and (fault := misfit(self.sent)):
-            self._reject((), fault[1], code=fault[0])
+    def prepare(
+        self, config: Config, state: Mapping[str, Any], find_mismatch: FindMismatch | None
+    ) -> None:
+        """Parse the arguments and resolve the configuration; either may reject the call."""
+        self._find_mismatch = find_mismatch
+        if find_mismatch is not None and (mismatch := find_mismatch(self.sent)):
+            self._reject((), mismatch[1], code=mismatch[0])
             return
         if self._contract is None:
-            self._read(self.sent)
+            self._parse(self.sent)
             return
         try:
             given = config(self.index, self.sent) if callable(config) else config
@@ -136,44 +151,43 @@ class _Step:
         except ContractError as problem:
             self._reject((), problem.message, problem=problem.__cause__)
         else:
-            self._read(self.sent)
+            self._parse(self.sent)
 
-    def _read(self, call: ToolCall) -> None:
-        """Take a copy of a call, so that whatever a check does, nobody's plan is changed."""
+    def _parse(self, call: ToolCall) -> None:
+        """Copy the arguments, so that a check cannot change the caller's plan."""
         try:
             arguments = self._completed(deepcopy(dict(read_arguments(call.name, call.arguments))))
         except Exception:
-            # What cannot be read is the tool's to refuse, unless there are rules to be kept.
+            # Without rules, the tool itself refuses arguments that cannot be parsed.
             if self._rules:
-                self._reject((), f"{call.name}: its arguments cannot be read", _UNFIT)
-            arguments = {}  # the rules of its siblings look at it all the same
-        self._look_at(arguments)
+                self._reject((), f"{call.name}: its arguments cannot be read", _INVALID_ARGUMENTS)
+            arguments = {}  # Rules of other calls still see this call.
+        self._set_arguments(arguments)
 
-    def _look_at(self, arguments: dict[str, Any]) -> None:
-        """Show these arguments to rules, and remember them: a rule may spoil what it is shown."""
-        self.read = self.sent.changed(arguments=arguments)
-        self._true = deepcopy(arguments) if self._rules else arguments
-        self._is_comparable = bool(self._rules) and self._is_spoiled() is False
+    def _set_arguments(self, arguments: dict[str, Any]) -> None:
+        """Set the arguments for the rules, with a copy to detect a rule that changes them."""
+        self.parsed = self.sent.changed(arguments=arguments)
+        self._original = deepcopy(arguments) if self._rules else arguments
+        self._is_comparable = bool(self._rules) and self._has_changed() is False
 
     def _completed(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return arguments as the tool gets them, with the defaults of its schema."""
         return self._contract.with_defaults(arguments) if self._contract else arguments
 
-    def judge(self, plan: Plan, state: Mapping[str, Any]) -> bool:
-        """Hold the call to its rules; tell whether it changed or dropped out."""
+    def apply_rules(self, plan: Plan, state: Mapping[str, Any]) -> bool:
+        """Check and correct the call; return whether it changed or was dropped."""
         before = len(self.corrections)
-        while not self.is_out and (broken := self._first_broken(plan, state)) is not None:
+        while not self.is_dropped and (broken := self._first_broken(plan, state)) is not None:
             self._correct(broken, plan, state)
-            plan = replace(plan, calls=(*plan.before, self.read, *plan.after))
-        return self.is_out or len(self.corrections) > before
+            plan = replace(plan, calls=(*plan.before, self.parsed, *plan.after))
+        return self.is_dropped or len(self.corrections) > before
 
     def _first_broken(self, plan: Plan, state: Mapping[str, Any]) -> ToolInvariant | None:
-        if self._is_comparable and self._is_spoiled():  # by a rule of a sibling
+        if self._is_comparable and self._has_changed():  # By a rule of another call.
             self._restore()
         for rule in self._rules:
             try:
-                is_kept = rule.is_kept(self.read, state, self._config, plan)
-                if self._is_comparable and self._is_spoiled():
+                is_kept = rule.is_kept(self.parsed, state, self._config, plan)
+                if self._is_comparable and self._has_changed():
                     self._restore()
                     raise TypeError("it changed the arguments of the call")  # noqa: TRY301 - as what it raises
                 if not is_kept:
@@ -183,69 +197,69 @@ class _Step:
                 return None
         return None
 
-    def _is_spoiled(self) -> bool | None:
-        """Tell whether the arguments are no longer what they were; `None` where nobody knows."""
+    def _has_changed(self) -> bool | None:
+        """Return whether a rule changed the arguments; `None` if they cannot be compared."""
         try:
-            return bool(self.read.arguments != self._true)
-        except Exception:  # a host may send objects that refuse to be compared
+            return bool(self.parsed.arguments != self._original)
+        except Exception:  # Objects from the host may refuse to be compared.
             return None
 
     def _restore(self) -> None:
-        shown: Any = self.read.arguments
+        shown: Any = self.parsed.arguments
         shown.clear()
-        shown.update(deepcopy(self._true))
+        shown.update(deepcopy(self._original))
 
     def _correct(self, rule: ToolInvariant, plan: Plan, state: Mapping[str, Any]) -> None:
-        """Let a rule correct the call, or else put the call out."""
+        """Let a rule correct the call, or drop the call."""
         if rule.correct is None:
             self._refuse(rule)
             return
         if len(self.corrections) >= len(self._rules):
-            self._refuse(*(item for item in self._rules if item.id in self._fighting(rule)))
+            self._refuse(*(item for item in self._rules if item.id in self._conflicting(rule)))
             return
         try:
-            given = self.read.changed(arguments=deepcopy(self.read.arguments))
+            given = self.parsed.changed(arguments=deepcopy(self.parsed.arguments))
             answer = rule.corrected(given, state, self._config, plan)
             if answer is DROP_STEP:
-                self._out((rule.id,), f"{self.sent.name} was left out: {rule.rule}")
+                self._drop((rule.id,), f"{self.sent.name} was left out: {rule.rule}")
                 return
-            made, is_corrected = answer
+            corrected, is_corrected = answer
             if is_corrected:
-                self._take(made, rule)
+                self._accept(corrected, rule)
             else:
                 self._refuse(rule)
         except (Exception, SystemExit) as problem:
             self._reject_for(rule, "could not be corrected", problem)
 
-    def _fighting(self, broken: ToolInvariant) -> set[str]:
-        """Return the rules that undo each other: what corrected since the broken one did last."""
-        back = self.corrections[::-1]
-        since = back.index(broken.id) if broken.id in back else len(back)
-        return {broken.id, *back[:since]}
+    def _conflicting(self, broken: ToolInvariant) -> set[str]:
+        """Return the rules that undo each other: all corrections since the broken rule's last."""
+        newest_first = self.corrections[::-1]
+        count = newest_first.index(broken.id) if broken.id in newest_first else len(newest_first)
+        return {broken.id, *newest_first[:count]}
 
-    def _take(self, made: Any, rule: ToolInvariant) -> None:
-        """Take up the arguments of a corrected call; anything else of it stays as it was."""
-        if not isinstance(made, ToolCall) or made.name != self.sent.name:
-            raise TypeError("a corrector returns the call of the same tool")
-        arguments = deepcopy(dict(read_arguments(made.name, made.arguments)))
-        self._look_at(self._completed(deepcopy(arguments)))
+    def _accept(self, corrected: Any, rule: ToolInvariant) -> None:
+        """Accept the arguments of a corrected call; its other fields are ignored."""
+        if not isinstance(corrected, ToolCall) or corrected.name != self.sent.name:
+            raise TypeError("a corrector must return a call of the same tool")
+        arguments = deepcopy(dict(read_arguments(corrected.name, corrected.arguments)))
+        self._set_arguments(self._completed(deepcopy(arguments)))
         self.call = self.sent.changed(arguments=arguments)
         self.corrections.append(rule.id)
-        if self._misfit is not None and (fault := self._misfit(self.call)):
-            self._reject((rule.id,), fault[1], code=fault[0])
+        if self._find_mismatch is not None and (mismatch := self._find_mismatch(self.call)):
+            self._reject((rule.id,), mismatch[1], code=mismatch[0])
 
     def verdict(self) -> Verdict:
-        """Return what became of a call that was corrected."""
+        """Return the verdict on a corrected call."""
         ids = tuple(dict.fromkeys(self.corrections))
         return Verdict(index=self.index, sent=self.sent, call=self.call, ids=ids)
 
     def _refuse(self, *rules: ToolInvariant) -> None:
-        told = " ".join(rule.rule for rule in rules)
-        self._reject(tuple(rule.id for rule in rules), f"{self.sent.name} was refused: {told}")
+        texts = " ".join(rule.rule for rule in rules)
+        self._reject(tuple(rule.id for rule in rules), f"{self.sent.name} was refused: {texts}")
 
     def _reject_for(self, rule: ToolInvariant, what: str, problem: BaseException) -> None:
-        told = f"{self.sent.name} was refused: its rule {rule.id!r} {what}"
-        self._reject((rule.id,), told, problem=problem)
+        message = f"{self.sent.name} was refused: its rule {rule.id!r} {what}"
+        self._reject((rule.id,), message, problem=problem)
 
     def _reject(
         self,
@@ -254,17 +268,16 @@ class _Step:
         code: str = REJECTED,
         problem: BaseException | None = None,
     ) -> None:
-        told = f"{type(problem).__name__}: {_text(problem)}" if problem is not None else ""
-        self._out(ids, message, code, told)
+        detail = f"{type(problem).__name__}: {_text(problem)}" if problem is not None else ""
+        self._drop(ids, message, code, detail)
 
-    def _out(self, ids: tuple[str, ...], message: str, code: str = "", problem: str = "") -> None:
-        told = visible(message)
-        self.out = Verdict(
+    def _drop(self, ids: tuple[str, ...], message: str, code: str = "", problem: str = "") -> None:
+        self.dropped = Verdict(
             index=self.index,
             sent=self.sent,
             call=None,
             ids=ids,
-            message=told,
+            message=visible(message),
             code=code,
             problem=problem,
         )

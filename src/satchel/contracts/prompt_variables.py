@@ -1,4 +1,4 @@
-"""Values of the state in the system prompt: `{{VARIABLE}}` and what takes its place."""
+"""Fill `{{VARIABLE}}` in prompt texts with values of the session's state."""
 
 import json
 import re
@@ -11,64 +11,64 @@ from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.text import replace_hidden
 
 _PLACE = re.compile(r"\{\{(" + VARIABLE.pattern + r")\}\}")
-# So that a value can neither close a tag nor open a variable; it stays the same JSON.
+# A value must not close a tag or start a variable. The escaped text is the same JSON.
 _ESCAPES = (("<", r"\u003c"), (">", r"\u003e"), ("&", r"\u0026"), ("{{", r"{\u007b"))
-_UNFIT = "(a value that JSON cannot carry)"
+_NOT_JSON = "(a value that cannot be written as JSON)"
 
 
 class Filled(NamedTuple):
-    """A text whose variables have their values, and what could not be filled in."""
+    """A text with its variables filled, and diagnostics for unknown variables."""
 
     text: str
     diagnostics: tuple[Diagnostic, ...]
 
 
 def variables_in(text: str) -> tuple[str, ...]:
-    """Return the names of the variables that a text has places for, each once."""
+    """Return the names of the variables in a text, without duplicates."""
     return tuple(dict.fromkeys(_PLACE.findall(text)))
 
 
 def keys_of(contracts: Iterable[ToolContract]) -> dict[str, tuple[str, ...]]:
-    """Return each prompt variable with the keys that want to fill it; the first of them does."""
-    found: dict[str, dict[str, None]] = {}
+    """Map each prompt variable to its state keys; the first key fills it."""
+    keys: dict[str, dict[str, None]] = {}
     for contract in contracts:
         for item in contract.state_effects:
             if item.prompt_template_var is not None:
-                found.setdefault(item.prompt_template_var, {})[item.key] = None
-    return {name: tuple(keys) for name, keys in found.items()}
+                keys.setdefault(item.prompt_template_var, {})[item.key] = None
+    return {name: tuple(names) for name, names in keys.items()}
 
 
 def values_of(
     names: Iterable[str], keys: Mapping[str, tuple[str, ...]], state: Mapping[str, Any], most: int
 ) -> dict[str, str]:
-    """Return what stands for variables now, each of `most` characters; for unknown ones nothing."""
+    """Return the values of known variables, each cut to `most` characters."""
     return {name: as_prompt_text(state.get(keys[name][0]), most) for name in names if name in keys}
 
 
 def fill_variables(text: str, values: Mapping[str, str]) -> str:
-    """Put values in their places, once: what looks like a place in a value is left as it is."""
-    return _PLACE.sub(lambda found: values.get(found[1], ""), text) if "{{" in text else text
+    """Insert the values. A value that contains `{{NAME}}` is not expanded again."""
+    return _PLACE.sub(lambda match: values.get(match[1], ""), text) if "{{" in text else text
 
 
 def unknown_variable(name: str, path: str) -> Diagnostic:
-    """Report a place that nothing is put into."""
+    """Report a variable that no contract fills."""
     return make_diagnostic(
         "prompt-variable-unknown",
         Where(path),
         f"no contract fills {{{{{name}}}}}; it is left empty",
-        "name it in a ToolStateEffect, or put blanks around the name to show it as it is",
+        "name it in a ToolStateEffect, or put spaces around the name to show it literally",
     )
 
 
 def as_prompt_text(value: Any, most: int) -> str:
-    """Write a value as JSON that can stand in a prompt; `None` is `""`."""
+    """Return a value as JSON that is safe in a prompt; `None` gives `""`."""
     if value is None:
         return ""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_named)
-    except Exception:  # what a tool keeps may be anything
-        return _UNFIT
-    text = replace_hidden(text, _seen)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_type_name)
+    except Exception:  # A tool may store any object.
+        return _NOT_JSON
+    text = replace_hidden(text, _escaped)
     for letters, escape in _ESCAPES:
         text = text.replace(letters, escape)
     if len(text) > most:
@@ -76,11 +76,10 @@ def as_prompt_text(value: Any, most: int) -> str:
     return text
 
 
-def _seen(letter: str) -> str:
-    """Write a letter that cannot be seen as JSON's escape for it."""
+def _escaped(letter: str) -> str:
     return json.dumps(letter)[1:-1]
 
 
-def _named(value: Any) -> str:
-    """Stand for what JSON has no word for; its own text may be anything."""
+def _type_name(value: Any) -> str:
+    # Not `str(value)`: the text of an arbitrary object is not trusted.
     return f"({type(value).__name__})"

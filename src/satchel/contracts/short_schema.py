@@ -1,4 +1,4 @@
-"""The short form of a schema: `{"query": "str - the search query"}`, as JSON Schema."""
+"""Convert the short form of a schema, `{"query": "str - the search query"}`, to JSON Schema."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ _TYPES = MappingProxyType(
         "List": "array",
         "dict": "object",
         "Dict": "object",
-        # As JSON Schema calls them.
+        # The names in JSON Schema.
         "string": "string",
         "integer": "integer",
         "number": "number",
@@ -38,7 +38,7 @@ _SIGNS = re.compile(r"""'[^']*'|"[^"]*"|[\[({]|[\])}]| - |=""")
 
 
 def is_short_form(schema: Mapping[Any, Any]) -> bool:
-    """Tell whether a mapping is of the short form; else it is JSON Schema."""
+    """Return whether a mapping is in the short form and not JSON Schema."""
     return not (
         schema.get("type") == "object"
         or isinstance(schema.get("properties"), Mapping)
@@ -48,24 +48,22 @@ def is_short_form(schema: Mapping[Any, Any]) -> bool:
 
 
 def read_short_form(fields: Mapping[Any, Any], where: str) -> dict[str, Any]:
-    """Return the JSON Schema that a short form stands for.
+    """Return the JSON Schema of a short form. Raises `DefinitionError`.
 
-    A field is `TYPE - description` or `TYPE = default - description`; one whose type is
-    `Optional[...]` or `... | None`, or that has a default, may be left out. Raises
-    `DefinitionError`.
+    A field is `TYPE - description` or `TYPE = default - description`. It is optional if its type
+    is `Optional[...]` or `... | None`, or if it has a default.
     """
     properties, required = {}, []
     for name, text in fields.items():
         if not isinstance(name, str):
-            raise DefinitionError(f"the name of its field {name!r} is not text", where=where)
+            raise DefinitionError(f"the name of its field {name!r} is not a string", where=where)
         if not isinstance(text, str):
             raise DefinitionError(
-                f"its field {name!r} is {type(text).__name__}, not text",
+                f"its field {name!r} is {type(text).__name__}, not a string",
                 where=where,
-                fix="give every field as text, such as {'query': 'str - the search query'}",
+                fix="write every field as a string, such as {'query': 'str - the search query'}",
             )
-        about, is_required = _field(text, f"{where}, field {name!r}")
-        properties[name] = about
+        properties[name], is_required = _field(text, f"{where}, field {name!r}")
         if is_required:
             required.append(name)
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -77,20 +75,20 @@ def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
     kind, _, description = _partition(text, " - ")
     kind, has_default, default = (part.strip() for part in _partition(kind, "="))
     try:
-        about, is_optional = _type(_parsed(kind, place), place)
-    except (RecursionError, ValueError):  # a union of thousands, a number of thousands of digits
-        raise _no_type(kind, place) from None
+        schema, is_optional = _type(_parsed(kind, place), place)
+    except (RecursionError, ValueError):  # A huge union or number.
+        raise _invalid_type(kind, place) from None
     if description.strip():
-        about["description"] = description.strip()
+        schema["description"] = description.strip()
     if has_default:
         value = _literal(default, place)
-        if value is not None and SchemaValidator({"properties": {"it": about}}, place).faults(
-            {"it": value}
+        if value is not None and SchemaValidator({"properties": {"value": schema}}, place).faults(
+            {"value": value}
         ):
-            told = f"the default {shorten(default, 80)} is no {shorten(kind, 80)}"
-            raise DefinitionError(told, where=place, fix="correct one of the two")
-        about["default"] = value
-    return about, not (has_default or is_optional)
+            message = f"the default {shorten(default, 80)} is not of type {shorten(kind, 80)}"
+            raise DefinitionError(message, where=place, fix="correct the default or the type")
+        schema["default"] = value
+    return schema, not (has_default or is_optional)
 
 
 def _partition(text: str, sign: Literal[" - ", "="]) -> tuple[str, str, str]:
@@ -110,15 +108,15 @@ def _parsed(kind: str, place: str) -> ast.expr:
     try:
         return ast.parse(kind, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise _no_type(kind, place) from None
+        raise _invalid_type(kind, place) from None
 
 
-def _no_type(kind: str, place: str) -> DefinitionError:
-    return DefinitionError(f"{shorten(kind, 80)!r} is no type", where=place, fix=_FIX)
+def _invalid_type(kind: str, place: str) -> DefinitionError:
+    return DefinitionError(f"{shorten(kind, 80)!r} is not a type", where=place, fix=_FIX)
 
 
 def _type(node: ast.expr, place: str) -> tuple[dict[str, Any], bool]:
-    """Return the schema of a type, and whether it takes `None`, which means leaving it out."""
+    """Return the schema of a type, and whether `None` makes it optional."""
     members = [item for item in _members(node) if not _is_none(item)]
     is_optional = len(members) < len(_members(node))
     schemas = [_one(item, place) for item in members]
@@ -128,30 +126,30 @@ def _type(node: ast.expr, place: str) -> tuple[dict[str, Any], bool]:
 
 
 def _item(node: ast.expr, place: str) -> dict[str, Any]:
-    """Return the schema of what stands in a list or a dict, where `None` is a value."""
+    """Return the schema of an item of a list or dict; there, `None` is a value."""
     schema, is_optional = _type(node, place)
     is_whole = not is_optional or schema in ({}, _NULL)
     return schema if is_whole else {"anyOf": [schema, _NULL]}
 
 
 def _members(node: ast.expr) -> list[ast.expr]:
-    """Return what a union is made of; anything else is its only member."""
+    """Return the members of a union, or the type itself."""
     match node:
         case ast.BinOp(left, ast.BitOr(), right):
             return [*_members(left), *_members(right)]
         case ast.Subscript() if _name(node.value) == "Optional":
             return [*_members(node.slice), ast.Constant(None)]
         case ast.Subscript() if _name(node.value) == "Union":
-            return [member for item in _inside(node) for member in _members(item)]
+            return [member for item in _arguments(node) for member in _members(item)]
     return [node]
 
 
 def _one(node: ast.expr, place: str) -> dict[str, Any]:
     name = _name(node.value if isinstance(node, ast.Subscript) else node)
-    inside = _inside(node) if isinstance(node, ast.Subscript) else []
-    match name, inside:
+    arguments = _arguments(node) if isinstance(node, ast.Subscript) else []
+    match name, arguments:
         case "Literal", [_, *_]:
-            return {"enum": [_value(item, place) for item in inside]}
+            return {"enum": [_value(item, place) for item in arguments]}
         case (("list" | "List" | "array" | "set" | "Sequence"), [item]):
             return {"type": "array", "items": _item(item, place)}
         case (("dict" | "Dict" | "Mapping"), [_, item]):
@@ -160,13 +158,13 @@ def _one(node: ast.expr, place: str) -> dict[str, Any]:
             return {}
         case _, [] if name in _TYPES:
             return {"type": _TYPES[name]}
-    told = shorten(ast.unparse(node), 80)
+    text = shorten(ast.unparse(node), 80)
     near = near_misses(name, _TYPES, most=1)
     fix = f"did you mean {near[0]}?" if near and near[0] != name else _FIX
-    raise DefinitionError(f"{told!r} is no type of the short form", where=place, fix=fix)
+    raise DefinitionError(f"{text!r} is not a type of the short form", where=place, fix=fix)
 
 
-def _inside(node: ast.Subscript) -> list[ast.expr]:
+def _arguments(node: ast.Subscript) -> list[ast.expr]:
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
@@ -184,17 +182,17 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _value(node: ast.expr, place: str) -> Any:
-    told = ast.unparse(node)
-    value = _literal(told, place)
+    text = ast.unparse(node)
+    value = _literal(text, place)
     if isinstance(value, str | int | bool | None):
         return value
-    raise DefinitionError(f"{shorten(told, 80)!r} is no literal", where=place, fix=_FIX)
+    raise DefinitionError(f"{shorten(text, 80)!r} is not a literal", where=place, fix=_FIX)
 
 
 def _literal(text: str, place: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        fix = "write it as Python does, with quotes around text"
-        told = f"{shorten(text, 80)!r} is no literal"
-        raise DefinitionError(told, where=place, fix=fix) from None
+        fix = "write it as a Python literal, with quotes around strings"
+        message = f"{shorten(text, 80)!r} is not a literal"
+        raise DefinitionError(message, where=place, fix=fix) from None

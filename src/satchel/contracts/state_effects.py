@@ -1,4 +1,4 @@
-"""What a tool writes back into the session's state, and what a new turn clears of it."""
+"""Compute what a tool writes to the session's state, and what a new turn keeps."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_origin
@@ -9,20 +9,20 @@ from satchel.contracts.tool_contract import ToolContract
 from satchel.names import near_misses
 from satchel.tools import ToolResult
 
-_NO_OBJECTS = (list, tuple, set, frozenset, Sequence, str, bytes, int, float, bool)
-"""Kinds of values that JSON has no object for."""
+_NOT_OBJECTS = (list, tuple, set, frozenset, Sequence, str, bytes, int, float, bool)
+"""Types that are not a JSON object."""
 
 EFFECTS = "effects"
-"""The key of a result's metadata under which a tool may write more than the model is told."""
+"""The key of a result's metadata for state values that the model does not see."""
 
 
 def effects_of(
     contract: ToolContract, result: ToolResult, state: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the new values of the state after one call; the old ones are not touched.
+    """Return the new state values after one call; the old ones are not modified.
 
-    A call that failed, or was interrupted, writes nothing. Raises `ContractError`, naming the
-    key, for a value that cannot be merged: then nothing is written of the whole call.
+    A failed or interrupted call writes nothing. Raises `ContractError` with the key if a value
+    cannot be merged; then the whole call writes nothing.
     """
     if result.is_error or result.is_interrupted:
         return {}
@@ -32,7 +32,7 @@ def effects_of(
 
 
 def kept_keys(contracts: Iterable[ToolContract]) -> dict[str, bool]:
-    """Return each key that some tool writes, with whether a new turn keeps it."""
+    """Map each key that a tool writes to whether a new turn keeps it."""
     keys: dict[str, bool] = {}
     for contract in contracts:
         for item in contract.state_effects:
@@ -41,11 +41,11 @@ def kept_keys(contracts: Iterable[ToolContract]) -> dict[str, bool]:
 
 
 def _written(contract: ToolContract, result: ToolResult) -> Mapping[str, Any]:
-    """Return the values by key: those the tool names, or else its one value."""
-    apart = result.metadata.get(EFFECTS)
-    if isinstance(apart, Mapping):
-        _require_known(contract, apart)
-        return apart
+    """Return the values by key: those that the tool names, or else its single result."""
+    named = result.metadata.get(EFFECTS)
+    if isinstance(named, Mapping):
+        _require_known(contract, named)
+        return named
     effects, value = contract.state_effects, result.structured
     if isinstance(value, Mapping) and any(item.key in value for item in effects):
         return value
@@ -57,20 +57,20 @@ def _written(contract: ToolContract, result: ToolResult) -> Mapping[str, Any]:
 
 
 def _is_one_value(effect: ToolStateEffect, value: Any) -> bool:
-    """Tell whether a tool's whole answer is the value: an object may be one that lacks the key."""
+    """Return whether the whole result is the value, and not an object without the key."""
     hint = get_origin(effect.type_hint) or effect.type_hint
-    can_be_an_object = hint not in _NO_OBJECTS
-    return can_be_an_object or effect.merge != "replace" or not isinstance(value, Mapping)
+    can_be_object = hint not in _NOT_OBJECTS
+    return can_be_object or effect.merge != "replace" or not isinstance(value, Mapping)
 
 
-def _require_known(contract: ToolContract, apart: Mapping[str, Any]) -> None:
-    """Raise `ContractError` for a key that a tool names and its contract does not."""
+def _require_known(contract: ToolContract, values: Mapping[str, Any]) -> None:
+    """Raise `ContractError` for a key that is not in the contract."""
     keys = [item.key for item in contract.state_effects]
-    for key in apart:
+    for key in values:
         if key not in keys:
             near = near_misses(str(key), keys, most=1)
-            meant = f"; did it mean {near[0]!r}?" if near else ""
-            raise ContractError(contract.name, str(key), f"it has no effect {key!r}{meant}")
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ContractError(contract.name, str(key), f"it has no effect {key!r}{hint}")
 
 
 def _merged(
@@ -79,21 +79,21 @@ def _merged(
     try:
         before, value = state.get(effect.key), _copied(value)
     except RecursionError:
-        raise _misfit(contract, effect, "the tool gave a value without end") from None
+        raise _merge_error(contract, effect, "the tool returned an endless value") from None
     if effect.merge == "append":
         if before is not None and not isinstance(before, list):
-            raise _misfit(contract, effect, f"the state holds {_kind(before)}, not a list")
+            raise _merge_error(contract, effect, f"the state holds {_kind(before)}, not a list")
         return [*(before or ()), *(value if isinstance(value, list) else [value])]
     if effect.merge == "merge_dict":
         if before is not None and not isinstance(before, dict):
-            raise _misfit(contract, effect, f"the state holds {_kind(before)}, not a dict")
+            raise _merge_error(contract, effect, f"the state holds {_kind(before)}, not a dict")
         if not isinstance(value, Mapping):
-            raise _misfit(contract, effect, f"the tool gave {_kind(value)}, not a dict")
+            raise _merge_error(contract, effect, f"the tool returned {_kind(value)}, not a dict")
         return {**(before or {}), **value}
     return value
 
 
-def _misfit(contract: ToolContract, effect: ToolStateEffect, why: str) -> ContractError:
+def _merge_error(contract: ToolContract, effect: ToolStateEffect, why: str) -> ContractError:
     return ContractError(contract.name, effect.key, f"{effect.key!r} cannot be written: {why}")
 
 
@@ -102,9 +102,9 @@ def _kind(value: Any) -> str:
 
 
 def _copied(value: Any) -> Any:
-    """Return a value that shares no list and no dict with the result that it came in."""
+    """Copy nested lists and dicts, so that the state shares none with the result."""
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):  # as JSON has it, which a state is saved as
+    if isinstance(value, list | tuple):  # A saved state is JSON, which has no tuples.
         return [_copied(item) for item in value]
     return value

@@ -1,4 +1,4 @@
-"""A tool's whole interface as one record."""
+"""The contract of a tool: its whole interface as one record."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,11 +28,11 @@ _RENAME = "Rename one of the two."
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContract:
-    """What a tool takes, which rules its calls keep, and what it reads and writes.
+    """The arguments, rules, configuration and state access of one tool.
 
     `schema` is JSON Schema of type object, a pydantic model, or the short form
     `{"query": "str - the search query", "ids": "Optional[list[str]] - ..."}`. The description
-    reaches the model word for word. Raises `DefinitionError` for what cannot be.
+    is shown to the model unchanged. Raises `DefinitionError` if a field is invalid.
     """
 
     name: str
@@ -52,13 +52,13 @@ class ToolContract:
             raise DefinitionError(f"the tool's name {fault}", where=place)
         require_text("description", "the contract", self.description, place)
         for part, kind in _PARTS.items():
-            self._set(part, _several(part, getattr(self, part), kind, place))
+            self._set(part, _parts_of_kind(part, getattr(self, part), kind, place))
         if isinstance(self.schema, Mapping):
-            self._set("schema", _own(self.schema))
+            self._set("schema", _copied(self.schema))
         self._set("parameters", parameters_of(self.schema, place))
         _refuse_clashes(self, place)
         self.validator  # noqa: B018 - compiling is the check
-        _refuse_odd_defaults(self, place)
+        _refuse_invalid_defaults(self, place)
 
     def _set(self, part: str, value: Any) -> None:
         object.__setattr__(self, part, value)
@@ -69,40 +69,39 @@ class ToolContract:
 
     @cached_property
     def validator(self) -> SchemaValidator:
-        """Return what judges arguments by the schema."""
+        """The validator of the schema."""
         return SchemaValidator(self.parameters, f"contract {self.name!r}", self.supplied)
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments that fit the schema, with its defaults. Raises `ArgumentError`."""
+        """Validate arguments, and return them with defaults. Raises `ArgumentError`."""
         return self.with_defaults(self.validator.check(self.name, arguments))
 
     def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments with the defaults of those that were left out, or sent as `null`."""
+        """Return arguments with the defaults of those that are missing or `null`."""
         defaults = self._defaults
-        if not defaults:  # as most schemas
+        if not defaults:  # As in most schemas.
             return dict(arguments)
         given = {
             name: value
             for name, value in arguments.items()
-            if value is not None or name not in defaults or _takes_null(self._about(name))
+            if value is not None
+            or name not in defaults
+            or _takes_null(self.parameters["properties"][name])
         }
         return {**deepcopy(defaults), **given}
-
-    def _about(self, name: str) -> Any:
-        return self.parameters["properties"][name]
 
     @cached_property
     def _defaults(self) -> dict[str, Any]:
         properties = self.parameters.get("properties", {})
         return {
-            name: about["default"]
-            for name, about in properties.items()
-            if isinstance(about, Mapping) and "default" in about
+            name: schema["default"]
+            for name, schema in properties.items()
+            if isinstance(schema, Mapping) and "default" in schema
         }
 
     @cached_property
     def supplied(self) -> tuple[str, ...]:
-        """Return the names of the values that the tool is handed beside its arguments."""
+        """The names of the injected values: configuration and state reads."""
         return (
             *(item.key for item in self.config_params),
             *(item.key for item in self.state_reads),
@@ -110,7 +109,7 @@ class ToolContract:
 
     @cached_property
     def sees_plan(self) -> bool:
-        """Tell whether some rule concerns the siblings of a call."""
+        """Whether a rule depends on the other calls of the plan."""
         return any(item.sees_plan for item in self.invariants)
 
 
@@ -122,33 +121,33 @@ _PARTS: Mapping[str, type[Any]] = {
 }
 
 
-def _several(part: str, given: Any, kind: type[T], place: str) -> tuple[T, ...]:
-    """Return the parts of one kind; one may be given alone."""
-    is_many = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
-    items: tuple[T, ...] = tuple(given) if is_many else (given,)
+def _parts_of_kind(part: str, given: Any, kind: type[T], place: str) -> tuple[T, ...]:
+    """Validate the parts of one kind; a single part may stand without a list."""
+    is_collection = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    items: tuple[T, ...] = tuple(given) if is_collection else (given,)
     for item in items:
         if not isinstance(item, kind):
-            told = f"{type(item).__name__} is no {kind.__name__}"
-            raise DefinitionError(told, where=place, fix=f"give a list of {kind.__name__}")
+            message = f"{type(item).__name__} is not a {kind.__name__}"
+            raise DefinitionError(message, where=place, fix=f"pass a list of {kind.__name__}")
     key = "id" if kind is ToolInvariant else "key"
     names = [getattr(item, key) for item in items]
-    for twice in names:
-        if names.count(twice) > 1:
-            message = f"two {part.replace('_', ' ')} have the {key} {twice!r}"
+    for name in names:
+        if names.count(name) > 1:
+            message = f"two {part.replace('_', ' ')} have the {key} {name!r}"
             raise DefinitionError(message, where=place, fix=_RENAME)
     return items
 
 
-def _own(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a copy that nobody changes behind the contract's back."""
+def _copied(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Copy the schema, so that later changes of the original have no effect."""
     try:
         return deepcopy(dict(schema))
     except Exception:
-        return schema  # frozen, perhaps; or no JSON, which is told below
+        return schema  # Frozen, or not JSON; the latter raises below.
 
 
 def parameters_of(schema: Any, place: str) -> dict[str, Any]:
-    """Return the JSON Schema of whatever describes the arguments. Raises `DefinitionError`."""
+    """Return the JSON Schema of a contract's `schema`. Raises `DefinitionError`."""
     if isinstance(schema, type) and hasattr(schema, "model_fields"):
         schema = pydantic_to_json_schema(schema)
     elif isinstance(schema, Mapping) and is_short_form(schema):
@@ -157,19 +156,19 @@ def parameters_of(schema: Any, place: str) -> dict[str, Any]:
         raise DefinitionError(
             f"its schema is {type(schema).__name__}",
             where=place,
-            fix="give JSON Schema, a pydantic model, or {'query': 'str - the search query'}",
+            fix="pass JSON Schema, a pydantic model, or {'query': 'str - the search query'}",
         )
     try:
-        made = _inlined_root(json.loads(to_json(schema)))
+        parameters = _inlined_root(json.loads(to_json(schema)))
     except Exception as problem:
         raise DefinitionError("its schema cannot be written as JSON", where=place) from problem
-    if made.setdefault("type", "object") != "object":
+    if parameters.setdefault("type", "object") != "object":
         raise DefinitionError("its schema is not of type object", where=place)
-    return made
+    return parameters
 
 
 def _inlined_root(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema with its properties at the top, also where its root is a reference."""
+    """Replace a reference at the root by its target, so that the properties are at the top."""
     match schema:
         case {"$ref": str(reference), "$defs": Mapping() as definitions, **others}:
             target = definitions.get(reference.removeprefix("#/$defs/"))
@@ -179,37 +178,37 @@ def _inlined_root(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_clashes(contract: ToolContract, place: str) -> None:
-    """Refuse names that would let the model set what only the host sets."""
+    """Refuse names that would let the model set injected values."""
     properties = contract.parameters.get("properties")
-    sent = properties if isinstance(properties, Mapping) else ()
+    arguments = properties if isinstance(properties, Mapping) else ()
     config = {item.key for item in contract.config_params}
     for item in contract.state_reads:
         if item.key in config:
             message = f"{item.key!r} is both a config param and a state read"
             raise DefinitionError(message, where=place, fix=_RENAME)
     for key in contract.supplied:
-        if key in sent:
-            message = f"{key!r} is an argument too, which would let the model set it"
+        if key in arguments:
+            message = f"{key!r} is also an argument, so the model could set it"
             raise DefinitionError(message, where=place, fix=_RENAME)
 
 
-def _refuse_odd_defaults(contract: ToolContract, place: str) -> None:
-    """Refuse defaults that the schema itself does not allow: no model is to blame for them."""
+def _refuse_invalid_defaults(contract: ToolContract, place: str) -> None:
+    """Refuse defaults that do not fit the schema; the model cannot correct them."""
     defaults = contract.with_defaults({})
     if not defaults:
         return
     parts = ("properties", "$defs", "definitions")
     schema = {key: contract.parameters[key] for key in parts if key in contract.parameters}
     for fault in SchemaValidator(schema, place).faults(defaults):
-        told = f"the default of {fault.argument!r} does not fit: {fault.expected}"
-        raise DefinitionError(told, where=place, fix="correct the default, or the type")
+        message = f"the default of {fault.argument!r} does not fit: {fault.expected}"
+        raise DefinitionError(message, where=place, fix="correct the default, or the type")
 
 
-def _takes_null(about: Any) -> bool:
-    """Tell whether `null` is a value that a schema allows, and no way to leave something out."""
-    if not isinstance(about, Mapping):
-        return about is True
-    if members := about.get("anyOf") or about.get("oneOf"):
+def _takes_null(schema: Any) -> bool:
+    """Return whether a schema allows `null` as a value."""
+    if not isinstance(schema, Mapping):
+        return schema is True
+    if members := schema.get("anyOf") or schema.get("oneOf"):
         return any(map(_takes_null, members))
-    kinds = about.get("type", "null")
-    return "null" in ([kinds] if isinstance(kinds, str) else kinds)
+    types = schema.get("type", "null")
+    return "null" in ([types] if isinstance(types, str) else types)

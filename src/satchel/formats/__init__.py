@@ -1,4 +1,4 @@
-"""From text to checked values: what a source declares, read without running any of it."""
+"""Parse and validate manifests and other declarations, without running any code."""
 
 from satchel.formats.claude_manifest import ClaudeManifest, read_claude_plugin, read_claude_servers
 from satchel.formats.code_references import DEFAULT_TOOLS, ContractReference, ToolReference

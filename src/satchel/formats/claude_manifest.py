@@ -1,6 +1,6 @@
-"""Claude bundles: `.claude-plugin/plugin.json` and `.mcp.json`, as far as they are read here.
+"""Read the parts of Claude bundles that Satchel supports: plugin.json and .mcp.json.
 
-Nothing is held to the letter: the format is another client's.
+Reading is lenient, because the format belongs to another client.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,18 +16,18 @@ from satchel.settings import Limits
 
 _TEXTS = ("version", "description", "homepage", "license")
 _READ = ("name", *_TEXTS, "author", "keywords", "skills", "mcpServers")
-_TOLD = ("$schema", "repository", "displayName", "category", "tags")
-"""Fields that say something about the bundle, and that nobody misses."""
+_DESCRIPTIVE = ("$schema", "repository", "displayName", "category", "tags")
+"""Fields that only describe the bundle; leaving them out loses nothing."""
 
 _PACKED = (".mcpb", ".dxt")
-"""How the names of files end that hold a server together with its code."""
+"""Suffixes of files that pack a server together with its code."""
 
 _TRANSPORTS = {"http": "streamable-http", "streamable-http": "streamable-http", "sse": "sse"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeManifest:
-    """What the plugin.json of a Claude bundle says."""
+    """The plugin.json of a Claude bundle."""
 
     name: str
     version: str
@@ -37,22 +37,22 @@ class ClaudeManifest:
     license: str
     keywords: tuple[str, ...]
     skills: tuple[str, ...]
-    """Folders beside `skills`, relative to the bundle."""
+    """Skill folders in addition to `skills`, relative to the bundle."""
     server_files: tuple[str, ...]
-    """Files beside `.mcp.json`, relative to the bundle."""
+    """Server files in addition to `.mcp.json`, relative to the bundle."""
     servers: tuple[McpServerManifest, ...]
-    """Those that stand in the manifest itself."""
+    """The servers declared in the manifest itself."""
     ignored: tuple[str, ...]
-    """What means something to Claude and nothing here: fields, and packed servers."""
+    """Fields and packed servers that Claude uses and Satchel does not."""
     lines: Mapping[str, int | None] = field(default_factory=dict, compare=False, repr=False)
 
 
 def read_claude_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[ClaudeManifest]:
-    """Read the plugin.json of a Claude bundle; `path` is what diagnostics print."""
-    problems = DiagnosticCollector(path)
-    top = read_object(data, path, "plugin-json-invalid", limits, problems)
+    """Read the plugin.json of a Claude bundle; diagnostics show `path`."""
+    collector = DiagnosticCollector(path)
+    top = read_object(data, path, "plugin-json-invalid", limits, collector)
     if top is None:
-        return ReadResult(None, problems.found)
+        return ReadResult(None, collector.diagnostics)
     author = top.values.get("author")
     servers = _parts(top, "mcpServers", dict)
     files = _texts(servers)
@@ -68,67 +68,67 @@ def read_claude_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[Cla
             server
             for part in servers
             if isinstance(part, dict)
-            for server in _servers(part, top.document, problems)
+            for server in _servers(part, top.document, collector)
         ),
-        ignored=(*(key for key in top.values if key not in (*_READ, *_TOLD)), *packed),
+        ignored=(*(key for key in top.values if key not in (*_READ, *_DESCRIPTIVE)), *packed),
         lines={key: top.document.line((key,)) for key in top.values},
     )
-    return ReadResult(None if problems.fatal else manifest, problems.found)
+    return ReadResult(None if collector.fatal else manifest, collector.diagnostics)
 
 
 def read_claude_servers(
     data: bytes, path: str, limits: Limits
 ) -> ReadResult[tuple[McpServerManifest, ...]]:
-    """Read a `.mcp.json`, with or without `mcpServers` around the servers."""
-    problems = DiagnosticCollector(path)
-    top = read_object(data, path, "mcp-invalid", limits, problems)
+    """Read a `.mcp.json`; the servers may be below `mcpServers` or at the top level."""
+    collector = DiagnosticCollector(path)
+    top = read_object(data, path, "mcp-invalid", limits, collector)
     if top is None:
-        return ReadResult(None, problems.found)
-    inner = top.values.get("mcpServers", top.values)
-    if not isinstance(inner, Mapping):
-        message = f"'mcpServers' is {json_type_name(inner)}, not an object"
-        top.note("mcp-invalid", "mcpServers", message, "Write an object.")
-        return ReadResult(None, problems.found)
-    return ReadResult(tuple(_servers(inner, top.document, problems)), problems.found)
+        return ReadResult(None, collector.diagnostics)
+    servers = top.values.get("mcpServers", top.values)
+    if not isinstance(servers, Mapping):
+        message = f"'mcpServers' is {json_type_name(servers)}, not an object"
+        top.report("mcp-invalid", "mcpServers", message, "Write an object.")
+        return ReadResult(None, collector.diagnostics)
+    return ReadResult(tuple(_servers(servers, top.document, collector)), collector.diagnostics)
 
 
 def _name(top: JsonFields) -> str:
     name = top.text("name")
     if "name" not in top.values:
-        top.note("plugin-field-missing", "name", "no name is given", "Add a name.")
+        top.report("plugin-field-missing", "name", "no name is given", "Add a name.")
     elif isinstance(top.values["name"], str) and (fault := plugin_name_fault(name)):
         message = f"the name {quoted(name)} {fault}"
-        top.note("plugin-name-shape", "name", message, "Choose another name.")
+        top.report("plugin-name-shape", "name", message, "Choose another name.")
     return name
 
 
 def _parts(top: JsonFields, key: str, *kinds: type) -> list[JsonValue]:
-    """Return the paths, or the values of other kinds, that a field gives one or several of."""
-    found = []
+    """Return the paths of a field, one or several, and its values of the other `kinds`."""
+    parts = []
     for item in _listed(top.values.get(key)):
         if isinstance(item, (str, *kinds)):
-            found.append(item)
+            parts.append(item)
         else:
             message = f"{quoted(key)} is given {json_type_name(item)}, not a path; it is ignored"
-            top.note("plugin-field-unknown", key, message, "Write a path inside the bundle.")
-    return found
+            top.report("plugin-field-unknown", key, message, "Write a path inside the bundle.")
+    return parts
 
 
 def _servers(
-    values: Mapping[str, JsonValue], document: JsonDocument, problems: DiagnosticCollector
+    values: Mapping[str, JsonValue], document: JsonDocument, collector: DiagnosticCollector
 ) -> Iterable[McpServerManifest]:
-    """Read servers by name; one that cannot be used is left out."""
+    """Yield the servers that can be used; the others become diagnostics."""
     for name, entry in values.items():
         try:
             yield _server(name, entry)
-        except _UnfitError as fault:
+        except _InvalidServerError as fault:
             line = document.line(("mcpServers", name)) or document.line((name,))
             message = f"server {quoted(name)} has {fault}"
-            problems.add("mcp-server-invalid", message, "Mend or remove it.", line)
+            collector.add("mcp-server-invalid", message, "Fix or remove it.", line)
 
 
-class _UnfitError(Exception):
-    """A server cannot be used; the text says what it has."""
+class _InvalidServerError(Exception):
+    """A server cannot be used; the message follows "server NAME has"."""
 
 
 def _server(name: str, entry: JsonValue) -> McpServerManifest:
@@ -136,7 +136,7 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
     command, url = _text(fields.get("command")), _text(fields.get("url"))
     kind = _text(fields.get("type")) or ("stdio" if command else "http")
     if kind == "stdio" and command:
-        args = tuple(_words("args", item) for item in _listed(fields.get("args")))
+        args = tuple(_as_text("args", item) for item in _listed(fields.get("args")))
         env, cwd = _pairs(fields, "env"), _text(fields.get("cwd"))
         return McpServerManifest(
             name=name,
@@ -152,7 +152,7 @@ def _server(name: str, entry: JsonValue) -> McpServerManifest:
         return McpServerManifest(
             name=name, transport=_TRANSPORTS[kind], url=url, headers=headers, of_claude=True
         )
-    raise _UnfitError("neither a command nor a URL of a kind that is known")
+    raise _InvalidServerError("neither a command nor a URL of a known type")
 
 
 def _text(value: JsonValue) -> str:
@@ -160,7 +160,6 @@ def _text(value: JsonValue) -> str:
 
 
 def _listed(value: JsonValue) -> list[JsonValue]:
-    """Return a list as it is, and what stands alone in a list of its own."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
@@ -173,13 +172,13 @@ def _texts(values: Iterable[JsonValue]) -> list[str]:
 def _pairs(fields: Mapping[str, JsonValue], key: str) -> Mapping[str, str]:
     value = fields.get(key) or {}
     if not isinstance(value, dict):
-        raise _UnfitError(f"{json_type_name(value)} for {quoted(key)}, not an object")
+        raise _InvalidServerError(f"{json_type_name(value)} for {quoted(key)}, not an object")
     given = {name: item for name, item in value.items() if item is not None}
-    return MappingProxyType({name: _words(key, item) for name, item in given.items()})
+    return MappingProxyType({name: _as_text(key, item) for name, item in given.items()})
 
 
-def _words(key: str, value: JsonValue) -> str:
-    """Return as text what a process or a request can only be given as that."""
+def _as_text(key: str, value: JsonValue) -> str:
+    """Convert a value to text: processes and requests take nothing else."""
     match value:
         case str():
             return value
@@ -187,4 +186,4 @@ def _words(key: str, value: JsonValue) -> str:
             return "true" if value else "false"
         case float():
             return str(int(value) if value.is_integer() else value)
-    raise _UnfitError(f"{json_type_name(value)} among its {quoted(key)}, not text")
+    raise _InvalidServerError(f"{json_type_name(value)} among its {quoted(key)}, not text")

@@ -1,4 +1,4 @@
-"""What a toolkit.yaml chooses of its code: tools, and contracts for them."""
+"""Read the `tools` and `contract` keys of a toolkit.yaml."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -10,64 +10,64 @@ from satchel.formats.yaml_reader import yaml_type_name
 from satchel.names import tool_name_fault
 
 DEFAULT_TOOLS = "tools"
-"""The module that holds the tools where the manifest names none."""
+"""The module with the tools if the manifest names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContractReference:
-    """One contract that a manifest names: what `module` calls `name`.
+    """One contract that a manifest names: the object `name` in `module`.
 
-    It must be that of `tool`, if it stands beside one.
+    If `tool` is given, it must be the contract of that tool.
     """
 
     module: str
     name: str
     tool: str = ""
     at: KeyPath = field(default=(), compare=False)
-    """Where it stands in the manifest."""
+    """Its position in the manifest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReference:
-    """One tool that a manifest chooses: `function` of `module`, or what has the name there."""
+    """One tool that a manifest lists: `function` in `module`, or the tool `name` there."""
 
     name: str
     module: str
     function: str = ""
     at: KeyPath = field(default=(), compare=False)
-    """Where it stands in the manifest."""
+    """Its position in the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeReferences:
-    """What a manifest says under `tools` and `contract`."""
+    """The values of `tools` and `contract` in a manifest."""
 
     module: str
-    """The module that holds the tools, unless some are chosen."""
+    """The module with the tools, if the manifest does not list them."""
     tools: tuple[ToolReference, ...]
     contracts: tuple[ContractReference, ...]
-    """Each once; those beside a tool come first."""
+    """Without duplicates; contracts of listed tools come first."""
 
 
 def read_code_references(top: ManifestBlock) -> CodeReferences:
-    """Read the module that holds the tools, or the list of those served; and the contracts."""
+    """Read the module with the tools, or the list of tools; and the contracts."""
     given = top.values.get("tools")
     if not isinstance(given, list):
         module = _module(top)
-        return CodeReferences(module, (), _once(_contracts(top, module)))
-    items = [_chosen(top, number, item) for number, item in enumerate(given)]
+        return CodeReferences(module, (), _unique(_contracts(top, module)))
+    items = [_listed_tool(top, number, item) for number, item in enumerate(given)]
     tools = [tool for tool, _ in items if tool]
     names = [tool.name for tool in tools]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        top.misfit("tools", f"two tools are named {quoted(name)}", "Rename one of them.")
-    beside = [contract for _, contract in items if contract]
-    contracts = _once([*beside, *_contracts(top, DEFAULT_TOOLS)])
-    # Whoever lists none wants none, also where there is a tools.py.
+        top.report_invalid("tools", f"two tools are named {quoted(name)}", "Rename one of them.")
+    tool_contracts = [contract for _, contract in items if contract]
+    contracts = _unique([*tool_contracts, *_contracts(top, DEFAULT_TOOLS)])
+    # An empty list serves no tools, even if there is a tools.py.
     return CodeReferences(DEFAULT_TOOLS if given else "", tuple(tools), contracts)
 
 
 def is_dotted(module: str) -> bool:
-    """Tell whether a text may be the name of a module."""
+    """Return whether a text can be the name of a module."""
     return all(part.isidentifier() for part in module.split("."))
 
 
@@ -75,12 +75,14 @@ def _module(top: ManifestBlock) -> str:
     module = top.text("tools", default=DEFAULT_TOOLS).removesuffix(".py")
     if is_dotted(module):
         return module
-    message = f"'tools' is {quoted(module)}, which is no module of this folder"
-    top.misfit("tools", message, "Write a module's name, such as 'tools', or a list of names.")
+    message = f"'tools' is {quoted(module)}, which is not a module of this folder"
+    top.report_invalid(
+        "tools", message, "Write a module's name, such as 'tools', or a list of names."
+    )
     return DEFAULT_TOOLS
 
 
-def _chosen(
+def _listed_tool(
     top: ManifestBlock, number: int, item: YamlValue
 ) -> tuple[ToolReference | None, ContractReference | None]:
     """Read one item of the list: a tool's name, or a mapping of its fields."""
@@ -90,21 +92,25 @@ def _chosen(
     if not isinstance(item, dict):
         message = f"a tool is {yaml_type_name(item)}, not a name"
         fix = "Write a name, or 'name:' and 'function: module:function'."
-        top.problems.add("plugin-field-type", message, fix, top.yaml.lines.get(at))
+        top.collector.add("plugin-field-type", message, fix, top.yaml.lines.get(at))
         return None, None
-    block = ManifestBlock(values=item, at=at, yaml=top.yaml, problems=top.problems)
+    block = replace(top, values=item, at=at)
     block.report_unknown(("name", "function", "contract"))
     module, function = _parts(block.text("function"), DEFAULT_TOOLS)
     name = block.text("name") or function
     is_function = not function or (is_dotted(module) and function.isidentifier())
     if not is_function:
-        message = f"'function' is {quoted(block.text('function'))}, which is no function"
-        block.misfit("function", message, "Write 'module:function', such as 'tools:forecast'.")
+        message = f"'function' is {quoted(block.text('function'))}, which is not a function"
+        block.report_invalid(
+            "function", message, "Write 'module:function', such as 'tools:forecast'."
+        )
     elif "function" in item and not function:
-        block.misfit("function", "'function' is empty", "Write 'module:function', or remove it.")
+        block.report_invalid(
+            "function", "'function' is empty", "Write 'module:function', or remove it."
+        )
     if fault := tool_name_fault(name):
         what = f"the tool's name {quoted(name)} {fault}" if name else "a tool has no name"
-        block.misfit("name", what, "Choose another name." if name else "Add 'name:'.")
+        block.report_invalid("name", what, "Choose another name." if name else "Add 'name:'.")
     contract = _contract(block, block.text("contract"), (*at, "contract"), module)
     tool = (
         ToolReference(name=name, module=module, function=function, at=at) if is_function else None
@@ -121,28 +127,32 @@ def _contracts(top: ManifestBlock, module: str) -> Iterable[ContractReference]:
             yield contract
 
 
-def _contract(block: ManifestBlock, text: str, at: KeyPath, usual: str) -> ContractReference | None:
-    """Read `module:NAME`, or the NAME alone of something in the `usual` module."""
-    module, name = _parts(text, usual)
+def _contract(
+    block: ManifestBlock, text: str, at: KeyPath, default_module: str
+) -> ContractReference | None:
+    """Read `module:NAME`, or NAME alone in the default module."""
+    module, name = _parts(text, default_module)
     if is_dotted(module) and name.isidentifier():
         return ContractReference(module=module, name=name, at=at)
     if text:
-        message = f"'contract' is {quoted(text)}, which is no contract"
+        message = f"'contract' is {quoted(text)}, which is not a contract"
         fix = "Write 'module:NAME', such as 'contracts:SEARCH'."
-        block.problems.add("plugin-field-type", message, fix, block.yaml.lines.get(at))
+        block.collector.add("plugin-field-type", message, fix, block.yaml.lines.get(at))
     elif isinstance(block.values.get("contract"), str):
-        block.misfit("contract", "'contract' is empty", "Write 'module:NAME', or remove it.")
+        block.report_invalid(
+            "contract", "'contract' is empty", "Write 'module:NAME', or remove it."
+        )
     return None
 
 
-def _once(contracts: Iterable[ContractReference]) -> tuple[ContractReference, ...]:
+def _unique(contracts: Iterable[ContractReference]) -> tuple[ContractReference, ...]:
     first: dict[tuple[str, str], ContractReference] = {}
     for contract in contracts:
         first.setdefault((contract.module, contract.name), contract)
     return tuple(first.values())
 
 
-def _parts(text: str, usual: str) -> tuple[str, str]:
-    """Split `module:name`; without a module it is in the `usual` one."""
+def _parts(text: str, default_module: str) -> tuple[str, str]:
+    """Split `module:name`."""
     module, colon, name = text.rpartition(":")
-    return (module.removesuffix(".py") if colon else usual), name
+    return (module.removesuffix(".py") if colon else default_module), name

@@ -1,4 +1,4 @@
-"""The fields of a plugin's configuration, as its manifest declares them."""
+"""Read and validate the configuration fields that a plugin's manifest declares."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -13,13 +13,13 @@ from satchel.names import near_misses
 
 TYPES = ("string", "secret", "path", "integer", "float", "boolean", "choice")
 FIELD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""What a key of a configuration looks like: it must do as the name of a variable, too."""
+"""A configuration key; it must also be valid as the name of a variable."""
 
 _KEYS = ("name", "type", "description", "default", "required", "min", "max", "options")
 _ALL_KEYS = (*_KEYS, "must_exist")
 _TEXTS = frozenset({"string", "secret"})
 _BOUNDED = _TEXTS | {"integer", "float"}
-_WORDS = {
+_BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
     **dict.fromkeys(("false", "no", "off", "0"), False),
 }
@@ -35,7 +35,7 @@ class ConfigField:
     type: str = "string"
     description: str = ""
     default: Any = None
-    """The value, of its type, that counts when nobody gives one; `None` if there is none."""
+    """The value, already of the field's type, that applies if none is given."""
     required: bool = True
     min: float | None = None
     max: float | None = None
@@ -44,24 +44,24 @@ class ConfigField:
 
     @property
     def key(self) -> str:
-        """Return the name in lower case, as it is looked up."""
+        """Return the name in lower case, which is how values are looked up."""
         return self.name.lower()
 
     @property
     def is_secret(self) -> bool:
-        """Tell whether its value must not be shown."""
+        """Return whether the value must not be shown."""
         return self.type == "secret"
 
     @property
     def allowed(self) -> str:
-        """Say which values it takes."""
+        """Describe the values that it takes, for a message."""
         match self.type:
             case "boolean":
                 return "true or false"
             case "choice":
                 return f"one of {', '.join(self.options)}"
             case "path":
-                return "the path of what exists" if self.must_exist else "a path"
+                return "an existing path" if self.must_exist else "a path"
             case "integer":
                 return f"a whole number{self._bounds()}"
             case "float":
@@ -71,23 +71,22 @@ class ConfigField:
                 return f"text{bounds} characters" if bounds else "text"
 
     def parsed(self, value: Any) -> Any:
-        """Return a value of the field's type, made of text if it is text.
+        """Return the value converted to the field's type; does not check whether a path exists.
 
-        Raises `DefinitionError` that says what the value is not, and never quotes it. Whether a
-        path exists is not looked at.
+        Raises `DefinitionError`, whose message never quotes the value.
         """
-        made = _PARSERS[self.type](self, value)
-        size = len(made) if isinstance(made, str) else made
+        parsed = _PARSERS[self.type](self, value)
+        size = len(parsed) if isinstance(parsed, str) else parsed
         if self.type not in _BOUNDED or not isinstance(size, int | float):
-            return made  # an object of the host's own, such as a SecretStr
+            return parsed  # an object of the host, such as a SecretStr
         if self.min is not None and size < self.min:
             raise self.refused("is too short" if self.type in _TEXTS else "is too small")
         if self.max is not None and size > self.max:
             raise self.refused("is too long" if self.type in _TEXTS else "is too large")
-        return made
+        return parsed
 
     def refused(self, fault: str) -> DefinitionError:
-        """Return the error that says what is wrong with a value, and what is allowed."""
+        """Return an error with the fault and the allowed values."""
         return DefinitionError(fault, fix=f"allowed is {self.allowed}")
 
     def _bounds(self) -> str:
@@ -98,34 +97,36 @@ class ConfigField:
 
 
 def field_fault(field: ConfigField) -> str:
-    """Say what is wrong with a field that was made in code, or `""`; a dataclass does not check."""
+    """Describe what is wrong with a field that was created in code; `""` if it is valid."""
     if not isinstance(field.name, str) or not FIELD_NAME.fullmatch(field.name):
-        return "has a name that cannot be that of a variable"
+        return "has a name that is not valid for a variable"
     if field.type not in TYPES:
-        return f"has a type that is none of {', '.join(TYPES)}"
+        return f"has a type that is not one of {', '.join(TYPES)}"
     if field.type == "choice" and not field.options:
         return "is a choice without options"
     try:
         field.parsed(field.default) if field.default is not None else None
-    except DefinitionError as problem:
-        return f"has a default that {problem.message}"
+    except DefinitionError as error:
+        return f"has a default that {error.message}"
     return ""
 
 
 def read_fields(top: ManifestBlock) -> tuple[ConfigField, ...]:
-    """Read `config:`, a mapping by name or a list whose items have a name."""
+    """Read `config:`, a mapping by name or a list of items with a name."""
     fields = [_field(name, block) for name, block in top.blocks("config", "field")]
     keys = [field.key for field in fields]
     for key in sorted({key for key in keys if key and keys.count(key) > 1}):
-        top.misfit("config", f"two fields are named {quoted(key)}", "Make them one.")
+        top.report_invalid("config", f"two fields are named {quoted(key)}", "Make them one.")
     return tuple(fields)
 
 
 def _field(key: str, block: ManifestBlock) -> ConfigField:
     name = block.name(key, "field")
     if name and not FIELD_NAME.fullmatch(name):
-        message = f"the field's name {quoted(name)} cannot be that of a variable"
-        block.misfit("name", message, "Use letters, digits and '_', with no digit first.")
+        message = f"the field's name {quoted(name)} is not valid for a variable"
+        block.report_invalid(
+            "name", message, "Use letters, digits and '_', and do not begin with a digit."
+        )
     block.report_unknown(_ALL_KEYS)
     kind = _type(block)
     field = ConfigField(
@@ -148,33 +149,33 @@ def _type(block: ManifestBlock) -> str:
         return kind
     near = near_misses(kind, TYPES, most=1)
     fix = f"Write 'type: {near[0]}'." if near else f"Write one of {', '.join(TYPES)}."
-    block.misfit("type", f"{quoted(kind)} is no type of a field", fix)
+    block.report_invalid("type", f"{quoted(kind)} is not a field type", fix)
     return "string"
 
 
 def _applies(block: ManifestBlock, key: str, kind: str, kinds: Iterable[str]) -> bool:
-    """Tell whether a key is given and means something for a type; note it if it does not."""
+    """Return whether a key is given and used by this type; report it if it is not used."""
     if key not in block.values:
         return False
     if kind not in kinds:
-        message = f"'{key}' is not read for a field of type {kind}"
-        block.note("plugin-field-unknown", key, message, "Remove it, or change the type.")
+        message = f"'{key}' is not used for a field of type {kind}"
+        block.report("plugin-field-unknown", key, message, "Remove it, or change the type.")
     return kind in kinds
 
 
 def _options(block: ManifestBlock, kind: str) -> tuple[str, ...]:
     options = block.names("options") if _applies(block, "options", kind, {"choice"}) else ()
     if kind == "choice" and not options:
-        block.misfit("options", "a choice has no options", "Write 'options: [one, two]'.")
+        block.report_invalid("options", "a choice has no options", "Write 'options: [one, two]'.")
     return options
 
 
 def _bounds(block: ManifestBlock, kind: str) -> dict[str, Any]:
-    found = {key: _bound(block, key, kind) for key in ("min", "max")}
-    low, high = found["min"], found["max"]
+    bounds = {key: _bound(block, key, kind) for key in ("min", "max")}
+    low, high = bounds["min"], bounds["max"]
     if low is not None and high is not None and low > high:
-        block.misfit("min", "'min' is greater than 'max'", "Exchange them.")
-    return found
+        block.report_invalid("min", "'min' is greater than 'max'", "Swap them.")
+    return bounds
 
 
 def _bound(block: ManifestBlock, key: str, kind: str) -> float | None:
@@ -186,7 +187,7 @@ def _bound(block: ManifestBlock, key: str, kind: str) -> float | None:
     if kind == "float" and _FLOAT.fullmatch(text):
         return float(text)
     what = {"float": "a number", "integer": "a whole number"}.get(kind, "a number of characters")
-    block.misfit(key, f"'{key}' is not {what}", f"Write '{key}: 1', for example.")
+    block.report_invalid(key, f"'{key}' is not {what}", f"Write '{key}: 1', for example.")
     return None
 
 
@@ -195,24 +196,28 @@ def _default(block: ManifestBlock, field: ConfigField) -> Any:
     if value is None:
         return None
     if field.is_secret:
-        # Not an error, but it does not count either: a manifest is shared.
-        message = "a secret has no default here: others read a manifest"
-        block.note("plugin-field-unknown", "default", message, "Remove it, and change the secret.")
+        # A warning only; the default is not used, because manifests are shared.
+        message = "a secret cannot have a default, because others can read the manifest"
+        block.report(
+            "plugin-field-unknown", "default", message, "Remove it, and change the secret."
+        )
         return None
     if not isinstance(value, str):
         block.text("default")
         return None
     try:
         return field.parsed(value)
-    except DefinitionError as problem:
-        block.misfit("default", f"the default {problem.message}", f"{problem.fix}.".capitalize())
+    except DefinitionError as error:
+        block.report_invalid(
+            "default", f"the default {error.message}", f"{error.fix}.".capitalize()
+        )
         return None
 
 
 def _boolean(field: ConfigField, value: Any) -> bool:
-    word = _WORDS.get(value.strip().lower()) if isinstance(value, str) else value
-    if isinstance(word, bool):
-        return word
+    parsed = _BOOLEANS.get(value.strip().lower()) if isinstance(value, str) else value
+    if isinstance(parsed, bool):
+        return parsed
     raise field.refused("is neither true nor false")
 
 
@@ -221,23 +226,23 @@ def _integer(field: ConfigField, value: Any) -> int:
         return value
     if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
         return int(value)
-    raise field.refused("is no whole number")
+    raise field.refused("is not a whole number")
 
 
 def _float(field: ConfigField, value: Any) -> float:
     if isinstance(value, str) and _FLOAT.fullmatch(value.strip()):
         value = float(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    # Neither infinite nor "not a number", which no bound would stop.
+    # Infinity and NaN are refused here: bounds would not stop them.
     if is_number and abs(value) < float("inf"):
         return float(value)
-    raise field.refused("is no number")
+    raise field.refused("is not a number")
 
 
 def _choice(field: ConfigField, value: Any) -> str:
     if isinstance(value, str) and value in field.options:
         return value
-    raise field.refused("is none of the options")
+    raise field.refused("is not one of the options")
 
 
 def _path(field: ConfigField, value: Any) -> str:
@@ -245,13 +250,13 @@ def _path(field: ConfigField, value: Any) -> str:
         value = str(value)
     if isinstance(value, str) and "\0" not in value:
         return value
-    raise field.refused("is no path")
+    raise field.refused("is not a path")
 
 
 def _text(field: ConfigField, value: Any) -> Any:
-    # A file of a project has types; what a host gives in code may be an object of its own.
+    # Values in satchel.toml have types; a host may give an object such as a SecretStr.
     if isinstance(value, list | dict | bool | int | float):
-        raise field.refused("is no text")
+        raise field.refused("is not text")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Where an editable install keeps its modules, read from the finder it installed, never run."""
+"""Read the module table of an editable install from the finder it installed."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 def mapped_modules(source: bytes) -> Mapping[str, str]:
     """Return the modules that an import finder maps, each with its path, with or without `.py`.
 
-    Understood are the `MAPPING` that setuptools writes, and the `map_module(name, path)` of the
-    library editables, which hatchling and others use.
+    Supports the `MAPPING` of setuptools and the `map_module(name, path)` of the library
+    editables, which hatchling and others use. The code is parsed, not run.
     """
     try:
         tree = ast.parse(source)

@@ -1,7 +1,6 @@
-"""What a tool's examples have against them, as far as its source says it without being run."""
+"""Check the examples of a tool against its parameters, from its source alone."""
 
 import ast
-from collections.abc import Iterator
 from typing import Any
 
 from satchel.formats.read_result import quoted
@@ -11,17 +10,17 @@ from satchel.names import near_misses
 def example_faults(
     function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call
 ) -> tuple[str, ...]:
-    """Say what no model could send; what is computed when the code runs is not judged."""
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    examples = _literal(given.get("examples"))
+    """Return what is wrong with literal examples; computed ones are not checked."""
+    options = {keyword.arg: keyword.value for keyword in call.keywords}
+    examples = _literal(options.get("examples"))
     if examples is None:
         return ()
     if not isinstance(examples, list | tuple) or not all(isinstance(e, dict) for e in examples):
-        return ("the examples are no list of mappings",)
-    state = _literal(given.get("state"))
-    several = state if isinstance(state, list | tuple | set) else [state]
-    hidden = {name for name in several if isinstance(name, str)}
-    # Another decorator may take other arguments than the function has.
+        return ("the examples are not a list of mappings",)
+    state = _literal(options.get("state"))
+    state_names = state if isinstance(state, list | tuple | set) else [state]
+    hidden = {name for name in state_names if isinstance(name, str)}
+    # Another decorator may change the parameters.
     is_plain = function.args.kwarg is None and len(function.decorator_list) == 1
     faults = (
         _fault(str(name), hidden, _parameters(function) if is_plain else None)
@@ -31,24 +30,20 @@ def example_faults(
     return tuple(dict.fromkeys(fault for fault in faults if fault))
 
 
-def _fault(name: str, hidden: set[str], known: list[str] | None) -> str:
+def _fault(name: str, hidden: set[str], parameters: list[str] | None) -> str:
     if name in hidden:
         return f"an example names {quoted(name)}, which configuration fills in"
-    if known is None or name in known:
+    if parameters is None or name in parameters:
         return ""
-    near = near_misses(name, [item for item in known if item not in hidden])
+    near = near_misses(name, [item for item in parameters if item not in hidden])
     hint = f"; did you mean {', '.join(near)}?" if near else ""
-    return f"an example names {quoted(name)}, which is no parameter{hint}"
+    return f"an example names {quoted(name)}, which is not a parameter{hint}"
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    return [item.arg for item in _all(function.args)]
-
-
-def _all(arguments: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    if arguments.vararg:
-        yield arguments.vararg
+    args = function.args
+    vararg = [args.vararg] if args.vararg else []
+    return [item.arg for item in (*args.posonlyargs, *args.args, *args.kwonlyargs, *vararg)]
 
 
 def _literal(node: ast.expr | None) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """A SKILL.md in two: the YAML between the fences, and the Markdown below them."""
+    """The two parts of a SKILL.md: the YAML between the fences and the Markdown below."""
 
     text: str
     body: str
@@ -25,7 +25,7 @@ class FrontMatter:
 
 
 class FrontmatterError(ValueError):
-    """A front matter that cannot be read; `diagnostics` say why."""
+    """The front matter cannot be read; `diagnostics` has the reasons."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         super().__init__("\n".join(map(str, diagnostics)))
@@ -33,15 +33,15 @@ class FrontmatterError(ValueError):
 
 
 def split_front_matter(data: bytes, path: str, limits: Limits) -> ReadResult[FrontMatter]:
-    """Decode a SKILL.md and split it at its fences, lines that are only `---`."""
+    """Decode a SKILL.md and split it at its fences, which are lines of only `---`."""
     if len(data) > limits.skill_file:
-        problems = DiagnosticCollector(path)
-        problems.add(
+        collector = DiagnosticCollector(path)
+        collector.add(
             "skill-too-large",
             f"it has {len(data):,} bytes, more than {limits.skill_file:,} (limit skill_file)",
             "Move long parts into files beside SKILL.md and name them there.",
         )
-        return ReadResult(None, problems.found)
+        return ReadResult(None, collector.diagnostics)
     decoded = decode(data, path, "skill-not-utf8")
     if decoded.value is None:
         return ReadResult(None, decoded.diagnostics)
@@ -54,16 +54,16 @@ def split_front_matter(data: bytes, path: str, limits: Limits) -> ReadResult[Fro
 
 
 def load_frontmatter(front: FrontMatter, path: str, limits: Limits) -> ReadResult[YamlMap]:
-    """Read the fields of a front matter, with the lines of their keys."""
+    """Parse the fields of a front matter, with the line of each key."""
     handler = _handler(path, limits)
     handler.first_line = front.first_line
-    with suppress(FrontmatterError):  # the reading has its diagnostics
+    with suppress(FrontmatterError):  # `handler.reading` has the diagnostics
         handler.load(front.text)
     return handler.reading
 
 
 def _handler(path: str, limits: Limits) -> "SkillHandler":
-    # Lazy: it loads python-frontmatter and YAML, which nobody needs who has no skills.
+    # Lazy: it loads python-frontmatter and YAML, which are needed only for skills.
     from satchel.formats.skill_handler import SkillHandler
 
     return SkillHandler(path, limits)

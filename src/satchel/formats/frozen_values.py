@@ -1,4 +1,4 @@
-"""Values that nobody can change, and their plain form for JSON."""
+"""Convert values to read-only copies, and back to plain values for JSON."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def frozen(value: Any) -> Any:
-    """Copy a value so that nobody can change it: mappings to be read only, tuples for lists."""
+    """Return a read-only copy: mapping proxies for mappings, tuples for lists."""
     match value:
         case Mapping():
             return MappingProxyType({key: frozen(item) for key, item in value.items()})
@@ -16,7 +16,7 @@ def frozen(value: Any) -> Any:
 
 
 def to_plain(value: Any) -> Any:
-    """Copy a frozen value into plain dicts and lists, as JSON wants them."""
+    """Return a copy with plain dicts and lists, for JSON."""
     match value:
         case Mapping():
             return {key: to_plain(item) for key, item in value.items()}

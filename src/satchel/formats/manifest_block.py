@@ -1,75 +1,75 @@
-"""One mapping of a manifest, read key by key."""
+"""Read the mappings of a toolkit.yaml key by key."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from satchel.formats.read_result import DiagnosticCollector, quoted
 from satchel.formats.yaml_builder import KeyPath, YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
 from satchel.names import near_misses
 
-_SWITCH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestBlock:
     """One mapping of the file.
 
-    What does not fit is noted, and the reading goes on with a default to find the next problem;
-    whether the plugin is refused for it is up to the code that was noted.
+    Invalid values are reported and replaced by a default, so that reading continues and finds all
+    of them. The codes of the diagnostics decide whether the plugin is refused.
     """
 
     values: dict[str, YamlValue]
     at: KeyPath
     yaml: YamlMap
-    problems: DiagnosticCollector
+    collector: DiagnosticCollector
 
-    def note(self, code: str, key: str, message: str, fix: str) -> None:
-        """Note a problem on the line of `key`, or of the block where the key is not given."""
+    def report(self, code: str, key: str, message: str, fix: str) -> None:
+        """Add a diagnostic on the line of `key`, or of the block if the key is missing."""
         lines = self.yaml.lines
-        self.problems.add(code, message, fix, lines.get((*self.at, key), lines.get(self.at)))
+        self.collector.add(code, message, fix, lines.get((*self.at, key), lines.get(self.at)))
 
-    def misfit(self, key: str, message: str, fix: str) -> None:
-        """Note that the value of a key is not what it must be."""
-        self.note("plugin-field-type", key, message, fix)
+    def report_invalid(self, key: str, message: str, fix: str) -> None:
+        """Report an invalid value."""
+        self.report("plugin-field-type", key, message, fix)
 
     def text(self, key: str, default: str = "") -> str:
-        """Return a text without the blanks around it."""
+        """Return a text, stripped."""
         value = self.values.get(key)
         if isinstance(value, str):
             return value.strip()
         if value is not None:
-            self.misfit(
+            self.report_invalid(
                 key, f"'{key}' is {yaml_type_name(value)}, not text", "Write text, in quotes."
             )
         return default
 
     def switch(self, key: str, *, default: bool) -> bool:
-        """Return whether something is on."""
+        """Return a boolean."""
         value = self.values.get(key)
         if value is None:
             return default
-        word = value.lower() if isinstance(value, str) else ""
-        if word not in _SWITCH:
-            self.misfit(key, f"'{key}' is neither true nor false", "Write true or false.")
-        return _SWITCH.get(word, default)
+        text = value.lower() if isinstance(value, str) else ""
+        if text not in _BOOLEANS:
+            self.report_invalid(key, f"'{key}' is neither true nor false", "Write true or false.")
+        return _BOOLEANS.get(text, default)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Return a list of words; text with commas is taken for one."""
+        """Return a list of texts; a text is split at commas."""
         value = self.values.get(key)
         if isinstance(value, str):
             value = [*value.split(",")]
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            self.misfit(key, f"'{key}' is not a list of words", "Write '[one, two]'.")
+            self.report_invalid(key, f"'{key}' is not a list of texts", "Write '[one, two]'.")
             return ()
-        return tuple(word for item in value if (word := str(item).strip()))
+        return tuple(text for item in value if (text := str(item).strip()))
 
     def blocks(self, key: str, noun: str) -> "list[tuple[str, ManifestBlock]]":
-        """Return what is given as a mapping by name, or as a list whose items have a name.
+        """Return the blocks of a mapping by name, or of a list of items with a name.
 
-        Each comes with its name, `""` in a list.
+        Each comes with its name, which is `""` in a list.
         """
         value = self.values.get(key)
         if isinstance(value, dict):
@@ -79,7 +79,7 @@ class ManifestBlock:
         elif value is None:
             return []
         else:
-            self.misfit(
+            self.report_invalid(
                 key, f"'{key}' is text, not a mapping", f"Write each {noun}'s name and ':'."
             )
             return []
@@ -87,44 +87,38 @@ class ManifestBlock:
         for name, step, item in items:
             at = (*self.at, key, step)
             if isinstance(item, dict) or (name and item is None):
-                blocks.append(
-                    (
-                        name,
-                        ManifestBlock(
-                            values=item or {}, at=at, yaml=self.yaml, problems=self.problems
-                        ),
-                    )
-                )
+                blocks.append((name, replace(self, values=item or {}, at=at)))
             else:
                 message = f"a {noun} is {yaml_type_name(item)}, not a mapping"
                 line = self.yaml.lines.get(at)
-                self.problems.add("plugin-field-type", message, "Write its fields below it.", line)
+                self.collector.add("plugin-field-type", message, "Write its fields below it.", line)
         return blocks
 
     def name(self, key: str, noun: str) -> str:
-        """Return the name of a block that may stand under its name as `key`."""
+        """Return the name of a block, given by its `key` or by its field `name`."""
         name = self.text("name", default=key) or key
         if key and name != key:
-            self.misfit("name", f"{quoted(name)} is called {quoted(key)} above", "Remove 'name:'.")
+            self.report_invalid(
+                "name", f"{quoted(name)} is called {quoted(key)} above", "Remove 'name:'."
+            )
         if not name:
-            self.misfit("name", f"a {noun} has no name", "Add 'name:'.")
+            self.report_invalid("name", f"a {noun} has no name", "Add 'name:'.")
         return name
 
     def report_unknown(
-        self, known: tuple[str, ...], special: Mapping[str, tuple[str, str]] | None = None
+        self, fields: tuple[str, ...], special: Mapping[str, tuple[str, str]] | None = None
     ) -> None:
-        """Note the keys that are none of `known`; `special` says why some are not, with a fix."""
+        """Report the keys that are not in `fields`; `special` has reasons and fixes for some."""
         special = special or {}
         for key in self.values:
-            if key in known:
+            if key in fields:
                 continue
             if key in special:
-                why, fix = special[key]
-                message = f"'{key}' {why}"
+                reason, fix = special[key]
+                message = f"'{key}' {reason}"
             else:
-                meant = near_misses(
-                    key, [name for name in known if name not in self.values], most=1
-                )
-                message = f"{quoted(key)} is not a field that is read here"
-                fix = f"Write '{meant[0]}:'." if meant else "Remove it."
-            self.note("plugin-field-unknown", key, message, fix)
+                unused = [name for name in fields if name not in self.values]
+                near = near_misses(key, unused, most=1)
+                message = f"{quoted(key)} is not a known field"
+                fix = f"Write '{near[0]}:'." if near else "Remove it."
+            self.report("plugin-field-unknown", key, message, fix)

@@ -1,8 +1,8 @@
-"""plugin.json: the manifest of an open plugin, as Agent Plugins 1.0.0 has it."""
+"""Read plugin.json, the manifest of an open plugin (Agent Plugins 1.0.0)."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from satchel.formats.json_reader import JsonDocument, JsonPath, JsonValue, json_type_name, read_json
@@ -13,7 +13,7 @@ from satchel.settings import Limits
 PLUGIN_SCHEMAS: Mapping[str, str] = MappingProxyType(
     {"https://agent-plugins.org/schemas/1.0.0/plugin.schema.json": "1.0.0"}
 )
-"""The version of the format that each known schema of `plugin.json` stands for."""
+"""The known schemas of `plugin.json`, each with its version of the format."""
 
 _NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _TEXTS = ("version", "description", "homepage", "repository", "license")
@@ -23,7 +23,7 @@ _FIELDS = ("$schema", "name", *_TEXTS, "author", "keywords", "extensions")
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who wrote a plugin; what is not told is empty."""
+    """The author of a plugin; missing fields are empty."""
 
     name: str = ""
     email: str = ""
@@ -32,7 +32,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenManifest:
-    """What a plugin.json says; `spec` is the version of the format that it is written for."""
+    """A plugin.json; `spec` is the version of the format that it is written for."""
 
     spec: str
     name: str
@@ -44,25 +44,25 @@ class OpenManifest:
     license: str
     keywords: tuple[str, ...]
     namespaces: tuple[str, ...]
-    """The clients that it has extension data for; what the data says is theirs to read."""
+    """The clients that it has extension data for; the data itself is not read."""
     document: JsonDocument | None = field(default=None, compare=False, repr=False)
 
     def line(self, *at: str) -> int | None:
-        """Return the line of a field, or of the nearest that it lies in."""
+        """Return the line of a field, or of the nearest field around it."""
         return self.document.line(at) if self.document else None
 
 
 def read_open_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[OpenManifest]:
-    """Read a plugin.json; `path` is what diagnostics print. No schema is ever fetched."""
-    problems = DiagnosticCollector(path)
-    top = read_object(data, path, "plugin-json-invalid", limits, problems)
+    """Read a plugin.json; diagnostics show `path`. Schemas are never fetched."""
+    collector = DiagnosticCollector(path)
+    top = read_object(data, path, "plugin-json-invalid", limits, collector)
     if top is None:
-        return ReadResult(None, problems.found)
+        return ReadResult(None, collector.diagnostics)
     spec = _spec(top)
     if spec is None:
-        # Nobody knows what the other fields would mean.
-        return ReadResult(None, problems.found)
-    _report_twice(top)
+        # The meaning of the other fields is unknown.
+        return ReadResult(None, collector.diagnostics)
+    _report_duplicates(top)
     manifest = OpenManifest(
         spec=spec,
         name=_name(top),
@@ -73,90 +73,91 @@ def read_open_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[OpenM
         document=top.document,
     )
     _report_unknown(top)
-    return ReadResult(None if problems.fatal else manifest, problems.found)
+    return ReadResult(None if collector.fatal else manifest, collector.diagnostics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonFields:
-    """One object of a manifest, read key by key.
+    """One object of a JSON manifest, read key by key.
 
-    What does not fit is noted, and the reading goes on with a default to find the next problem.
+    Invalid values are reported and replaced by a default, so that reading continues.
     """
 
     values: Mapping[str, JsonValue]
     at: JsonPath
     document: JsonDocument
-    problems: DiagnosticCollector
+    collector: DiagnosticCollector
 
-    def note(self, code: str, key: str, message: str, fix: str) -> None:
-        """Note a problem on the line of `key`, or of the object where it is not given."""
-        self.problems.add(code, message, fix, self.document.line((*self.at, key)))
+    def report(self, code: str, key: str, message: str, fix: str) -> None:
+        """Add a diagnostic on the line of `key`, or of the object if the key is missing."""
+        self.collector.add(code, message, fix, self.document.line((*self.at, key)))
 
-    def misfit(self, key: str, expected: str) -> None:
-        """Note that a value is not of the type that is expected."""
+    def report_invalid(self, key: str, expected: str) -> None:
+        """Report a value of the wrong type."""
         name = quoted(".".join((*self.at, key)))
         message = f"{name} is {json_type_name(self.values[key])}, not {expected}"
-        self.note("plugin-field-type", key, message, f"Write {expected}, or remove the field.")
+        self.report("plugin-field-type", key, message, f"Write {expected}, or remove the field.")
 
     def text(self, key: str) -> str:
-        """Return a text, empty where none is given."""
+        """Return a text, `""` if the key is missing."""
         value = self.values.get(key)
         if isinstance(value, str):
             return value
         if key in self.values:
-            self.misfit(key, "text")
+            self.report_invalid(key, "text")
         return ""
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts, empty where none is given."""
+        """Return a list of texts, empty if the key is missing."""
         value = self.values.get(key)
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(map(str, value))
         if key in self.values:
-            self.misfit(key, "a list of texts")
+            self.report_invalid(key, "a list of texts")
         return ()
 
 
 def read_object(
-    data: bytes, path: str, code: str, limits: Limits, problems: DiagnosticCollector
+    data: bytes, path: str, code: str, limits: Limits, collector: DiagnosticCollector
 ) -> JsonFields | None:
-    """Read JSON that must be an object; `code` notes why it cannot be."""
-    read = read_json(data, path, code, limits)
-    problems.extend(read.diagnostics)
-    if read.value is None:
+    """Parse JSON that must be an object; errors are reported with `code`."""
+    parsed = read_json(data, path, code, limits)
+    collector.extend(parsed.diagnostics)
+    document = parsed.value
+    if document is None:
         return None
-    if isinstance(read.value.value, dict):
-        return JsonFields(values=read.value.value, at=(), document=read.value, problems=problems)
-    message = f"the top level is {json_type_name(read.value.value)}, not an object"
-    problems.add(code, message, "Write an object.", 1)
+    if isinstance(document.value, dict):
+        return JsonFields(values=document.value, at=(), document=document, collector=collector)
+    message = f"the top level is {json_type_name(document.value)}, not an object"
+    collector.add(code, message, "Write an object.", 1)
     return None
 
 
 def _spec(top: JsonFields) -> str | None:
-    """Return the version that the manifest is written for, `None` for one that is not known.
+    """Return the version that the manifest is written for, `None` if it is unknown.
 
-    A manifest without one is read on as the newest, to find what else is wrong with it.
+    A manifest without one is read as the newest version, to find all of its errors.
     """
     newest = list(PLUGIN_SCHEMAS.values())[-1]
     if "$schema" not in top.values:
         fix = f'Add "$schema": "{list(PLUGIN_SCHEMAS)[-1]}".'
-        top.note("plugin-field-missing", "$schema", "no '$schema' is given", fix)
+        top.report("plugin-field-missing", "$schema", "no '$schema' is given", fix)
         return newest
     schema = top.values["$schema"]
     if not isinstance(schema, str):
-        top.misfit("$schema", "text")
+        top.report_invalid("$schema", "text")
         return newest
     if schema not in PLUGIN_SCHEMAS:
-        message = f"'$schema' is {quoted(schema)}, a version of the format that is not known here"
+        message = f"'$schema' is {quoted(schema)}, an unknown version of the format"
         fix = f"Write one of: {', '.join(PLUGIN_SCHEMAS)}"
-        top.note("plugin-schema-unknown", "$schema", message, fix)
+        top.report("plugin-schema-unknown", "$schema", message, fix)
         return None
     return PLUGIN_SCHEMAS[schema]
 
 
 def _name(top: JsonFields) -> str:
     if "name" not in top.values:
-        top.note("plugin-field-missing", "name", "no name is given", "Add a name.")
+        top.report("plugin-field-missing", "name", "no name is given", "Add a name.")
         return ""
     name = top.text("name")
     if isinstance(top.values["name"], str) and not _NAME.fullmatch(name):
@@ -165,7 +166,7 @@ def _name(top: JsonFields) -> str:
             "with a "
             "letter or digit at each end, without '--' or '..'"
         )
-        top.note("plugin-name-shape", "name", message, "Choose another name.")
+        top.report("plugin-name-shape", "name", message, "Choose another name.")
     return name
 
 
@@ -173,56 +174,54 @@ def _author(top: JsonFields) -> Author:
     value = top.values.get("author")
     if not isinstance(value, dict):
         if "author" in top.values:
-            top.misfit("author", "an object")
+            top.report_invalid("author", "an object")
         return Author()
-    author = JsonFields(values=value, at=("author",), document=top.document, problems=top.problems)
+    author = replace(top, values=value, at=("author",))
     for key in value:
         if key not in _AUTHOR:
-            message = f"{quoted(key)} is no field of an author"
-            author.note("plugin-field-type", key, message, f"Keep to {', '.join(_AUTHOR)}.")
+            message = f"{quoted(key)} is not a field of an author"
+            author.report("plugin-field-type", key, message, f"Use only {', '.join(_AUTHOR)}.")
     return Author(*(author.text(key) for key in _AUTHOR))
 
 
 def _namespaces(top: JsonFields) -> tuple[str, ...]:
-    """Return the clients that have extension data; what it says is not looked at."""
+    """Return the clients that have extension data, without reading the data."""
     value = top.values.get("extensions")
     if not isinstance(value, dict):
         if "extensions" in top.values:
             message = f"'extensions' is {json_type_name(value)}, not an object; it is ignored"
             fix = "Write an object with a namespace for each client."
-            top.note("plugin-field-unknown", "extensions", message, fix)
+            top.report("plugin-field-unknown", "extensions", message, fix)
         return ()
-    extensions = JsonFields(
-        values=value, at=("extensions",), document=top.document, problems=top.problems
-    )
+    extensions = replace(top, values=value, at=("extensions",))
     for namespace, data in value.items():
         if not isinstance(data, dict):
-            extensions.misfit(namespace, "an object")
+            extensions.report_invalid(namespace, "an object")
     return tuple(value)
 
 
 def _report_unknown(top: JsonFields) -> None:
     unknown = [key for key in top.values if key not in _FIELDS]
-    free = [name for name in _FIELDS if name not in top.values]
+    unused = [name for name in _FIELDS if name not in top.values]
     for key in unknown:
-        # Whoever has very many has not mistyped them, and comparing takes its time.
-        meant = near_misses(key, free, most=1) if len(unknown) <= len(_FIELDS) else ()
-        fix = f'Write "{meant[0]}".' if meant else "Remove it, or move it below 'extensions'."
-        message = f"{quoted(key)} is no field of plugin.json; it is ignored"
-        top.note("plugin-field-unknown", key, message, fix)
+        # Very many unknown keys are not typing errors, and comparing all of them is slow.
+        near = near_misses(key, unused, most=1) if len(unknown) <= len(_FIELDS) else ()
+        fix = f'Write "{near[0]}".' if near else "Remove it, or move it below 'extensions'."
+        message = f"{quoted(key)} is not a field of plugin.json; it is ignored"
+        top.report("plugin-field-unknown", key, message, fix)
 
 
-def _report_twice(top: JsonFields) -> None:
-    """Refuse a key that is given twice: two clients might read two plugins.
+def _report_duplicates(top: JsonFields) -> None:
+    """Refuse duplicate keys: two clients might read two different plugins.
 
-    Clients whose data is given twice are only told of, since nobody here goes by it. What the data
-    says is theirs to judge, and so are unknown fields.
+    A client whose extension data is given twice is only a warning, because the data is not read
+    here. Duplicates inside the data and in unknown fields are not reported.
     """
-    for path in top.document.twice:
+    for path in top.document.duplicates:
         first, *below = path
         if first not in _FIELDS or (first == "extensions" and below[1:]):
             continue
-        is_of_others = first == "extensions" and bool(below)
-        code = "plugin-field-unknown" if is_of_others else "plugin-json-invalid"
+        is_extension = first == "extensions" and bool(below)
+        code = "plugin-field-unknown" if is_extension else "plugin-json-invalid"
         message = f"{quoted('.'.join(path))} is given twice"
-        top.problems.add(code, message, "Keep one.", top.document.line(path))
+        top.collector.add(code, message, "Keep one.", top.document.line(path))

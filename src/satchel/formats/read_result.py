@@ -1,4 +1,4 @@
-"""The result of reading one text, and the list on which its problems are collected."""
+"""The result of reading one file, and the collector of its diagnostics."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ReadResult(Generic[T_co]):
-    """What came of reading one text: a value or None, and every problem found, all at once."""
+    """The value read from one file, or `None`, with all diagnostics."""
 
     value: T_co | None
     diagnostics: tuple[Diagnostic, ...]
     partial: T_co | None = None
-    """What could be read of a text that cannot be used: enough to find what else is wrong."""
+    """What could be read of an invalid file, so that further checks can run on it."""
 
 
 class DiagnosticCollector:
-    """Collects what is wrong with one file, so that its author hears all of it at once."""
+    """Collects all diagnostics of one file, so that the author sees them at once."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._found: list[Diagnostic] = []
+        self._diagnostics: list[Diagnostic] = []
 
     def add(
         self,
@@ -37,27 +37,28 @@ class DiagnosticCollector:
         line: int | None = None,
         column: int | None = None,
     ) -> None:
-        """Note one problem; its code decides how severe it is."""
-        self._found.append(make_diagnostic(code, Where(self._path, line, column), message, fix))
+        """Add one diagnostic; its code decides the severity."""
+        where = Where(self._path, line, column)
+        self._diagnostics.append(make_diagnostic(code, where, message, fix))
 
-    def extend(self, found: Iterable[Diagnostic]) -> None:
-        """Take over what an earlier step found."""
-        self._found.extend(found)
+    def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Add the diagnostics of an earlier step."""
+        self._diagnostics.extend(diagnostics)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._diagnostics)
 
     @property
     def fatal(self) -> bool:
         """Whether the file as a whole cannot be used."""
-        return has_error(self._found)
+        return has_error(self._diagnostics)
 
     @property
-    def found(self) -> tuple[Diagnostic, ...]:
-        """Everything noted so far, in the order of the file where lines are known."""
-        return tuple(sorted(self._found, key=lambda item: item.where.line or 0))
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All diagnostics so far, sorted by line."""
+        return tuple(sorted(self._diagnostics, key=lambda item: item.where.line or 0))
 
 
 def quoted(text: str) -> str:
-    """Quote text from outside for a message: short, on one line, nothing invisible."""
+    """Quote untrusted text for a message: short, on one line, without invisible characters."""
     return f"'{shorten(one_line(text), _SHOWN_LENGTH)}'"

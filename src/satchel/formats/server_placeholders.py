@@ -1,4 +1,4 @@
-"""An MCP server with its placeholders filled in: what is started, or connected to."""
+"""Fill in the placeholders of a declared MCP server."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -18,27 +18,27 @@ def fill_placeholders(
     *,
     fold_names: bool = False,
 ) -> McpServerManifest:
-    """Return a server as it is to be started or connected to.
+    """Return the server with all placeholders filled in, ready to start or connect.
 
-    `root` is the plugin's folder and `data` the folder where its servers may keep things, both
-    absolute and free of links. `environment` is what a process is given to begin with; a server
-    of the open format sees none of it in its placeholders. With `fold_names` upper and lower case
-    of a variable are the same, as on Windows. What the folders hold is not looked at.
+    `root` is the plugin's folder and `data` the folder where its servers can store data, both
+    absolute and without links. `environment` is the base environment of the process; only
+    Claude bundles can use it in placeholders. With `fold_names`, variable names are
+    case-insensitive, as on Windows. No file is read.
     """
-    ours = {PLUGIN_ROOT: root, PLUGIN_DATA: data}
-    fill = _claude_filler(ours, environment) if server.of_claude else _filler(ours)
+    variables = {PLUGIN_ROOT: root, PLUGIN_DATA: data}
+    fill = _claude_filler(variables, environment) if server.of_claude else _filler(variables)
     env = {name: fill(value) for name, value in server.env.items()}
     if server.of_claude:
-        ours |= {f"CLAUDE_{name}": value for name, value in ours.items()}
-    whole = _overlaid([environment, env, ours], fold_names=fold_names)
+        variables |= {f"CLAUDE_{name}": value for name, value in variables.items()}
+    merged = _merged([environment, env, variables], fold_names=fold_names)
     is_local = server.transport == "stdio"
     return McpServerManifest(
         name=server.name,
         transport=server.transport,
-        # What the open format never fills in, a Claude bundle may.
+        # The open format has no placeholders in command, url and headers; Claude bundles do.
         command=_inside(root, fill(server.command) if server.of_claude else server.command),
         args=tuple(map(fill, server.args)),
-        env=frozen(whole) if is_local else no_pairs(),
+        env=frozen(merged) if is_local else no_pairs(),
         cwd=_cwd(server, root, fill) if is_local else "",
         url=fill(server.url) if server.of_claude else server.url,
         headers=frozen({name: fill(value) for name, value in server.headers.items()})
@@ -52,28 +52,33 @@ _Fill = Callable[[str], str]
 
 
 def _filler(values: Mapping[str, str]) -> _Fill:
-    """Return what replaces the placeholders of the open format, once and nothing else."""
-    return lambda text: _PLACEHOLDER.sub(lambda found: values[found[1]], text)
+    """Return a function that replaces the placeholders of the open format, not recursively."""
+    return lambda text: _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
 def _claude_filler(values: Mapping[str, str], environment: Mapping[str, str]) -> _Fill:
-    """Return what replaces `${NAME}` and `${NAME:-default}`; a name without a value stays."""
-    known = {**environment, **{f"CLAUDE_{name}": value for name, value in values.items()}}
+    """Return a function that replaces `${NAME}` and `${NAME:-default}`.
 
-    def value(found: re.Match[str]) -> str:
-        given = known.get(found[1])
-        return (given or found[2] or "") if given is not None or found[2] is not None else found[0]
+    A placeholder without a value and default stays as it is.
+    """
+    variables = {**environment, **{f"CLAUDE_{name}": value for name, value in values.items()}}
+
+    def value(match: re.Match[str]) -> str:
+        name, default = match.groups()
+        if name not in variables and default is None:
+            return match[0]
+        return variables.get(name) or default or ""
 
     return lambda text: _CLAUDE_PLACEHOLDER.sub(value, text)
 
 
-def _overlaid(layers: Iterable[Mapping[str, str]], *, fold_names: bool) -> dict[str, str]:
-    """Lay mappings over each other; a later name replaces those that are the same to the system."""
-    whole: dict[str, tuple[str, str]] = {}
-    for layer in layers:
-        for name, value in layer.items():
-            whole[name.upper() if fold_names else name] = (name, value)
-    return dict(whole.values())
+def _merged(environments: Iterable[Mapping[str, str]], *, fold_names: bool) -> dict[str, str]:
+    """Merge environments; later values win, also over a name in other case with `fold_names`."""
+    merged: dict[str, tuple[str, str]] = {}
+    for environment in environments:
+        for name, value in environment.items():
+            merged[name.upper() if fold_names else name] = (name, value)
+    return dict(merged.values())
 
 
 def _cwd(server: McpServerManifest, root: str, fill: _Fill) -> str:

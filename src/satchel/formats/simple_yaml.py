@@ -6,7 +6,7 @@ reads, that module reads in the same way.
 
 import re
 
-from satchel.formats.yaml_builder import YAML_NULLS, KeyPath, YamlValue
+from satchel.formats.yaml_builder import NULLS, KeyPath, YamlValue
 
 # Tabs, carriage returns, and characters that some YAML versions take as line ends.
 _UNUSUAL = re.compile("[\t\r\x85\u2028\u2029\ufeff]")
@@ -48,7 +48,7 @@ def read_simple_yaml(
             value = plain.rstrip(" ")
             if _NOT_PLAIN.search(value):
                 return None
-            if value in YAML_NULLS:
+            if value in NULLS:
                 value = None
         if key in values:
             return None

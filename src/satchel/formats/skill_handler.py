@@ -1,4 +1,4 @@
-"""The front matter of a SKILL.md as a handler of the library python-frontmatter."""
+"""A python-frontmatter handler for SKILL.md files."""
 
 import re
 from collections.abc import Mapping
@@ -14,19 +14,19 @@ from satchel.formats.yaml_reader import YamlMap
 from satchel.formats.yaml_repair import read_repairing
 from satchel.settings import Limits
 
-# Some editors leave a blank line or two on top; a page of them is no longer a slip.
+# Some editors leave a few blank lines at the top.
 _OPENING = re.compile(r"\ufeff?(?:[ \t]*\n){0,8}---[ \t]*(?:\n|\Z)")
 _CLOSING = re.compile(r"^---[ \t]*$", re.MULTILINE)
-# In these fields brackets mean something: as text they would hide a mistake.
+# Fields that may hold a list or mapping: quoting their value would hide a mistake.
 _STRUCTURED = frozenset({"allowed-tools", "metadata", "hooks"})
 
 
 class SkillHandler(BaseHandler):
-    """Reads and writes the front matter of a SKILL.md as Satchel does, for `python-frontmatter`.
+    """Read and write the front matter of a SKILL.md with python-frontmatter.
 
     `frontmatter.load(path, handler=SkillHandler())` reads strict YAML whose scalars stay text.
-    `path` is what diagnostics show. After a call, `reading` has what `load` read, with the line
-    of each key and all diagnostics, and `first_line` is where the front matter began.
+    Diagnostics show `path`. After `load`, `reading` has the fields, the line of each key and all
+    diagnostics. After `split`, `first_line` is the line where the front matter begins.
     """
 
     FM_BOUNDARY = _CLOSING
@@ -43,30 +43,27 @@ class SkillHandler(BaseHandler):
         return _OPENING.match(text) is not None
 
     def split(self, text: str) -> tuple[str, str]:
-        """Return the YAML between the fences, lines that are only `---`, and the text below.
-
-        Raises `FrontmatterError`.
-        """
-        problems = DiagnosticCollector(self.path)
+        """Return the YAML between the fences and the text below. Raises `FrontmatterError`."""
+        collector = DiagnosticCollector(self.path)
         opening = _OPENING.match(text)
         if opening is None:
-            problems.add(
+            collector.add(
                 "skill-no-frontmatter",
                 "it does not begin with a line '---'",
                 "Begin with a line '---', then 'name:' and 'description:', then a line '---'.",
                 line=1,
             )
-            raise FrontmatterError(problems.found)
+            raise FrontmatterError(collector.diagnostics)
         self.first_line = text.count("\n", 0, opening.end()) + 1
         closing = _CLOSING.search(text, opening.end())
         if closing is None:
-            problems.add(
+            collector.add(
                 "skill-frontmatter-open",
                 "no second line '---' ends the frontmatter",
                 "Put a line '---' below the last field.",
                 line=self.first_line - 1 or 1,
             )
-            raise FrontmatterError(problems.found)
+            raise FrontmatterError(collector.diagnostics)
         return text[opening.end() : closing.start()], text[closing.end() :].removeprefix("\n")
 
     def load(self, fm: str) -> dict[str, Any]:
@@ -77,18 +74,18 @@ class SkillHandler(BaseHandler):
         return dict(self.reading.value.values)
 
     def export(self, metadata: Mapping[str, object], **kwargs: Any) -> str:
-        """Return fields as YAML, in their order; `kwargs` are options of `yaml.dump`."""
+        """Return the fields as YAML, in order; `kwargs` are options of `yaml.dump`."""
         options = {"sort_keys": False, "allow_unicode": True, "width": float("inf"), **kwargs}
         text: str = yaml.dump(dict(metadata), Dumper=_NoAnchors, **options)
         return text
 
     def format(self, post: Post, **kwargs: Any) -> str:
-        """Return a SKILL.md whose text is exactly that of the post."""
+        """Return the text of a SKILL.md; the content of the post is kept exactly."""
         return f"---\n{self.export(post.metadata, **kwargs)}---\n{post.content}"
 
 
 class _NoAnchors(yaml.SafeDumper):
-    """Writes no anchors, which the format does not allow."""
+    """Write no anchors: the format does not allow them."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - pyyaml's signature
         return True

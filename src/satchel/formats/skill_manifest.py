@@ -1,4 +1,4 @@
-"""SKILL.md, the open Agent Skills format, read leniently and judged completely."""
+"""Read SKILL.md (the open Agent Skills format) leniently, and report every deviation."""
 
 import json
 import re
@@ -24,18 +24,18 @@ KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "
 
 _FALSE = frozenset({"false", "no", "off", "0", ""})
 _DOUBTFUL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
-_ELSEWHERE = "The instructions are at the server."
-_SWITCHING_FIELDS = ("groups", "include_tools", "adk_additional_tools")
-_ASKING_FIELDS = frozenset({"allowed-tools", "hooks", *_SWITCHING_FIELDS})
-_HEEDED_FIELDS = ("disable-model-invocation", *_SWITCHING_FIELDS)
-"""Fields that are no part of the format, but that we go by."""
+_REMOTE_BODY = "The instructions are at the server."
+_GROUP_FIELDS = ("groups", "include_tools", "adk_additional_tools")
+_TOOL_REQUESTS = frozenset({"allowed-tools", "hooks", *_GROUP_FIELDS})
+_EXTRA_FIELDS = ("disable-model-invocation", *_GROUP_FIELDS)
+"""Fields that are not part of the format, but that Satchel uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillManifest:
-    """What a SKILL.md says; `fields` holds its whole frontmatter as read, unknown keys too.
+    """A SKILL.md; `fields` has its whole front matter, with unknown keys.
 
-    Nobody can change it: its mappings are read only and its lists are tuples, at every depth.
+    It is immutable: mappings are read-only and lists are tuples, at every depth.
     """
 
     name: str
@@ -49,31 +49,31 @@ class SkillManifest:
 
     @property
     def is_for_model(self) -> bool:
-        """Tell whether a model may see and load it; `disable-model-invocation: true` forbids."""
+        """Return whether a model may load it: not with `disable-model-invocation: true`."""
         value = self.fields.get("disable-model-invocation")
-        # Whatever else stands there, somebody wanted to forbid.
+        # Any other value was probably meant to forbid it.
         return value is None or (isinstance(value, str) and value.strip().lower() in _FALSE)
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Return what loading it switches on: names of groups, or of tools in them.
+        """Return what loading it enables: names of groups, or of tools in them.
 
-        Other programs call the same `include_tools` and `adk_additional_tools`.
+        Other clients call the field `include_tools` or `adk_additional_tools`.
         """
-        found = [
-            word
-            for key in _SWITCHING_FIELDS
-            for given in (self.metadata.get(key), self.fields.get(key))
-            for word in _words(given)
+        names = [
+            name
+            for key in _GROUP_FIELDS
+            for value in (self.metadata.get(key), self.fields.get(key))
+            for name in _names(value)
         ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(names))
 
     @property
     def without_leave(self) -> "SkillManifest":
-        """Return it without what asks for tools: a server may not give leave on this machine."""
+        """Return a copy without the fields that allow tools, as a server must not allow any."""
 
         def kept(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-            return {key: item for key, item in fields.items() if key not in _ASKING_FIELDS}
+            return {key: item for key, item in fields.items() if key not in _TOOL_REQUESTS}
 
         metadata, fields = kept(self.metadata), kept(self.fields)
         if "metadata" in fields:
@@ -86,7 +86,7 @@ class SkillManifest:
 
 
 def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> ReadResult[SkillManifest]:
-    """Read the SKILL.md of a folder named `folder`; `path` is what diagnostics print."""
+    """Read the SKILL.md of a folder named `folder`; diagnostics show `path`."""
     split = split_front_matter(data, path, limits)
     if split.value is None:
         return ReadResult(None, split.diagnostics)
@@ -96,28 +96,29 @@ def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> ReadResul
 def read_listed_skill(
     frontmatter: Mapping[str, Any], folder: str, path: str, limits: Limits
 ) -> ReadResult[SkillManifest]:
-    """Read what a server says that the frontmatter of a SKILL.md is, as if it stood in one.
+    """Read the front matter that a server lists for a skill, as if it were in a SKILL.md.
 
-    The instructions are still at the server, so the manifest is without.
+    The body of the manifest is empty, because the instructions are still at the server.
     """
-    # JSON is YAML, so the same reader judges it; what both write differently is escaped.
+    # JSON is YAML, so the same reader is used; characters that the two treat differently are
+    # escaped.
     text = json.dumps(frontmatter, ensure_ascii=False)
     text = _DOUBTFUL.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
-    reading = _read(FrontMatter(text, _ELSEWHERE, 1), folder, path, limits)
+    reading = _read(FrontMatter(text, _REMOTE_BODY, 1), folder, path, limits)
     value = replace(reading.value, body="") if reading.value else None
-    # Lines of a text that nobody wrote say nothing.
-    told = (replace(item, where=Where(path)) for item in reading.diagnostics)
-    return ReadResult(value, tuple(told))
+    # The text was generated, so its line numbers are meaningless.
+    diagnostics = (replace(item, where=Where(path)) for item in reading.diagnostics)
+    return ReadResult(value, tuple(diagnostics))
 
 
 def _read(front: FrontMatter, folder: str, path: str, limits: Limits) -> ReadResult[SkillManifest]:
-    problems = DiagnosticCollector(path)
+    collector = DiagnosticCollector(path)
     reading = load_frontmatter(front, path, limits)
-    problems.extend(reading.diagnostics)
-    body = _body(front.body, problems)
+    collector.extend(reading.diagnostics)
+    body = _body(front.body, collector)
     if reading.value is None:
-        return ReadResult(None, problems.found)
-    fields = _Fields(reading.value, problems)
+        return ReadResult(None, collector.diagnostics)
+    fields = _Fields(reading.value, collector)
     manifest = SkillManifest(
         name=_name(fields, folder),
         description=_description(fields, limits),
@@ -129,62 +130,62 @@ def _read(front: FrontMatter, folder: str, path: str, limits: Limits) -> ReadRes
         body=body,
     )
     _report_unknown(fields)
-    return ReadResult(None if problems.fatal else manifest, problems.found)
+    return ReadResult(None if collector.fatal else manifest, collector.diagnostics)
 
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """The frontmatter, and where to note what does not fit."""
+    """The front matter, read key by key; invalid values are reported."""
 
     yaml: YamlMap
-    problems: DiagnosticCollector
+    collector: DiagnosticCollector
 
     def get(self, key: str) -> YamlValue:
         return self.yaml.values.get(key)
 
-    def note(self, code: str, key: str, message: str, fix: str) -> None:
-        """Note a problem on the line of a top-level key."""
-        self.problems.add(code, message, fix, self.yaml.lines.get((key,)))
+    def report(self, code: str, key: str, message: str, fix: str) -> None:
+        """Add a diagnostic on the line of a top-level key."""
+        self.collector.add(code, message, fix, self.yaml.lines.get((key,)))
 
     def text(self, key: str) -> str | None:
-        """Return an optional text, or None with a warning if the value is no text."""
+        """Return an optional text; report a value that is not text."""
         value = self.get(key)
         if value is None or isinstance(value, str):
             return value
         message = f"'{key}' is {yaml_type_name(value)}, not text; it is left out"
-        self.note("skill-field-type", key, message, "Write one line of text.")
+        self.report("skill-field-type", key, message, "Write one line of text.")
         return None
 
 
-def _body(text: str, problems: DiagnosticCollector) -> str:
+def _body(text: str, collector: DiagnosticCollector) -> str:
     if not text.strip():
         message = "there is nothing below the frontmatter"
-        problems.add("skill-body-empty", message, "Write the instructions there.")
+        collector.add("skill-body-empty", message, "Write the instructions there.")
     return text
 
 
 def _name(fields: _Fields, folder: str) -> str:
-    """Return the name, or the folder's name where none is given."""
+    """Return the name, or the folder's name if none is given."""
     value = fields.get("name")
     if "name" not in fields.yaml.values:
         fix = f"Add 'name: {folder}'." if not skill_name_fault(folder) else "Add a name."
-        fields.problems.add("skill-name-missing", "no name; the folder's name serves", fix)
+        fields.collector.add("skill-name-missing", "no name; the folder's name is used", fix)
         value = folder
     elif not isinstance(value, str):
         message = f"the name is {yaml_type_name(value)}, not text"
-        fields.note("skill-name-unsafe", "name", message, "Write the folder's name.")
+        fields.report("skill-name-unsafe", "name", message, "Write the folder's name.")
         return ""
     name = tidy_name(value)
     if fault := unsafe_name_fault(name):
         message = f"the name {quoted(name)} {fault}"
-        fields.note("skill-name-unsafe", "name", message, "Write the folder's name.")
+        fields.report("skill-name-unsafe", "name", message, "Write the folder's name.")
     elif fault := skill_name_fault(value):
         message = f"the name {quoted(value)} {fault}"
-        fields.note("skill-name-shape", "name", message, "Rename skill and folder alike.")
-    # A file system may keep the folder's letters in another normal form than the author's.
+        fields.report("skill-name-shape", "name", message, "Rename the skill and its folder.")
+    # A file system may store the folder's name in another Unicode normal form.
     if value != folder and name != composed(folder):
         message = f"the name {quoted(name)} is not the folder's name, {quoted(folder)}"
-        fields.note("skill-name-folder", "name", message, "Make them equal.")
+        fields.report("skill-name-folder", "name", message, "Make them equal.")
     return name
 
 
@@ -198,7 +199,7 @@ def _description(fields: _Fields, limits: Limits) -> str:
             else "no description"
         )
         fix = "Write 'description:' and, in quotes, what the skill does and when to use it."
-        fields.note("skill-description-missing", "description", message, fix)
+        fields.report("skill-description-missing", "description", message, fix)
         return ""
     text = value.strip()
     if len(text) > limits.description_accepted:
@@ -207,7 +208,7 @@ def _description(fields: _Fields, limits: Limits) -> str:
             f"{limits.description_accepted:,} are accepted (limit description_accepted)"
         )
         fix = "Move the details into the body."
-        fields.note("skill-description-too-long", "description", message, fix)
+        fields.report("skill-description-too-long", "description", message, fix)
         return ""
     if len(text) > limits.description_shown:
         message = (
@@ -215,7 +216,7 @@ def _description(fields: _Fields, limits: Limits) -> str:
             f"{limits.description_shown:,} are shown (limit description_shown)"
         )
         fix = "Move the details into the body."
-        fields.note("skill-description-long", "description", message, fix)
+        fields.report("skill-description-long", "description", message, fix)
     _report_hidden(fields, "description", text)
     return text
 
@@ -224,60 +225,60 @@ def _compatibility(fields: _Fields) -> str | None:
     text = fields.text("compatibility")
     if "compatibility" in fields.yaml.values and fields.get("compatibility") in (None, ""):
         message = "'compatibility' is empty"
-        fields.note("skill-compatibility-long", "compatibility", message, "Remove it.")
+        fields.report("skill-compatibility-long", "compatibility", message, "Remove it.")
         return None
     if text and len(text) > COMPATIBILITY_LENGTH:
         message = f"'compatibility' has {len(text):,} characters, not 1-{COMPATIBILITY_LENGTH}"
-        fields.note("skill-compatibility-long", "compatibility", message, "Shorten it.")
+        fields.report("skill-compatibility-long", "compatibility", message, "Shorten it.")
     _report_hidden(fields, "compatibility", text or "")
     return text
 
 
 def _report_hidden(fields: _Fields, key: str, text: str) -> None:
     if has_hidden(text):
-        message = f"'{key}' holds invisible or control characters; they are never shown to a model"
-        fields.note("skill-text-hidden", key, message, "Remove them.")
+        message = f"'{key}' has invisible or control characters; a model never sees them"
+        fields.report("skill-text-hidden", key, message, "Remove them.")
 
 
 def _allowed_tools(fields: _Fields) -> tuple[str, ...]:
     key, value = "allowed-tools", fields.get("allowed-tools")
-    found: list[str] = []
+    tools: list[str] = []
     if isinstance(value, str):
-        found, commas = _split_tools(value)
-        if not commas:
-            return tuple(found)
+        tools, has_commas = _split_tools(value)
+        if not has_commas:
+            return tuple(tools)
         message = f"'{key}' is separated by commas"
     elif isinstance(value, list):
-        found = [item.strip() for item in value if isinstance(item, str) and item.strip()]
+        tools = [item.strip() for item in value if isinstance(item, str) and item.strip()]
         message = f"'{key}' is a list, not text"
-        if len(found) < len(value):
-            message += f"; {len(value) - len(found)} items that are not text are left out"
+        if len(tools) < len(value):
+            message += f"; {len(value) - len(tools)} items that are not text are left out"
     elif value is None:
         return ()
     else:
         message = f"'{key}' is {yaml_type_name(value)}, not text; it is left out"
-    example = f"Write '{key}: {' '.join(found or ['Read', 'Bash(git:*)'])}'."
-    fields.note("skill-field-type", key, message, example)
-    return tuple(found)
+    example = f"Write '{key}: {' '.join(tools or ['Read', 'Bash(git:*)'])}'."
+    fields.report("skill-field-type", key, message, example)
+    return tuple(tools)
 
 
-def _words(given: Any) -> list[str]:
-    """Return the words of a list, or of a text with commas or blanks between them."""
-    if isinstance(given, str):
-        return given.replace(",", " ").split()
-    items = given if isinstance(given, list | tuple) else ()
-    return [word for item in items if isinstance(item, str) and (word := item.strip())]
+def _names(value: Any) -> list[str]:
+    """Return the names in a list, or in a text separated by commas or blanks."""
+    if isinstance(value, str):
+        return value.replace(",", " ").split()
+    items = value if isinstance(value, list | tuple) else ()
+    return [name for item in items if isinstance(item, str) and (name := item.strip())]
 
 
 def _split_tools(text: str) -> tuple[list[str], bool]:
-    """Split at blanks and commas outside parentheses; tell whether there were such commas."""
-    depth, commas, marked = 0, False, ""
+    """Split at blanks and commas outside parentheses; return also whether there were commas."""
+    depth, has_commas, separated = 0, False, ""
     for letter in text:
         depth = max(depth + (letter == "(") - (letter == ")"), 0)
-        comma = depth == 0 and letter == ","
-        commas = commas or comma
-        marked += "\n" if comma or (depth == 0 and letter.isspace()) else letter
-    return [part for part in marked.split("\n") if part], commas
+        is_comma = depth == 0 and letter == ","
+        has_commas = has_commas or is_comma
+        separated += "\n" if is_comma or (depth == 0 and letter.isspace()) else letter
+    return [part for part in separated.split("\n") if part], has_commas
 
 
 def _metadata(fields: _Fields) -> Mapping[str, Any]:
@@ -287,25 +288,25 @@ def _metadata(fields: _Fields) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         message = f"'metadata' is {yaml_type_name(value)}, not a mapping; it is left out"
         fix = "Write 'key: value' lines, indented below 'metadata:'."
-        fields.note("skill-field-type", "metadata", message, fix)
+        fields.report("skill-field-type", "metadata", message, fix)
         return {}
     for key, item in value.items():
         if not isinstance(item, str):
             message = f"{quoted(key)} in 'metadata' is {yaml_type_name(item)}, not text; it is kept"
             line = fields.yaml.lines.get(("metadata", key))
-            fields.problems.add("skill-field-type", message, "Write its value as text.", line)
+            fields.collector.add("skill-field-type", message, "Write its value as text.", line)
     return value
 
 
 def _report_unknown(fields: _Fields) -> None:
-    given = fields.yaml.values
-    candidates = [key for key in KNOWN_FIELDS if key not in given]
-    for key in given:
+    values = fields.yaml.values
+    unused = [key for key in KNOWN_FIELDS if key not in values]
+    for key in values:
         if key not in KNOWN_FIELDS:
-            meant = near_misses(key, candidates, most=1)
-            fix = f"Write '{meant[0]}:'." if meant else "Move it below 'metadata:'."
+            near = near_misses(key, unused, most=1)
+            fix = f"Write '{near[0]}:'." if near else "Move it below 'metadata:'."
             message = f"{quoted(key)} is not a field of skills"
-            if key in _HEEDED_FIELDS:
-                message += "; Satchel goes by it all the same"
-                fix = "Leave it if the clients that you care for know it."
-            fields.note("skill-field-unknown", key, message, fix)
+            if key in _EXTRA_FIELDS:
+                message += "; Satchel uses it nevertheless"
+                fix = "Keep it if your other clients know it."
+            fields.report("skill-field-unknown", key, message, fix)

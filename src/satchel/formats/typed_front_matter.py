@@ -1,17 +1,17 @@
-"""The frontmatter of a SKILL.md with the types that a client reads in it.
+"""Read the front matter of a SKILL.md with typed scalars.
 
-Satchel itself keeps every scalar as text. The skills extension has clients parse the YAML and
-compare, so here a plain `3` is a number, as in the core schema of YAML 1.2.
+Satchel itself keeps every scalar as text. With the MCP skills extension, clients parse the YAML
+and compare, so here a plain `3` is a number, as in the core schema of YAML 1.2.
 """
 
 import re
 from typing import Any
 
 from satchel.formats.front_matter import split_front_matter
+from satchel.formats.yaml_builder import NULLS
 from satchel.formats.yaml_reader import read_yaml
 from satchel.settings import Limits
 
-_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOLEANS = {"true": True, "True": True, "TRUE": True} | {
     "false": False,
     "False": False,
@@ -23,23 +23,23 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]{1,3
 
 
 def typed_front_matter(data: bytes, limits: Limits) -> dict[str, Any] | None:
-    """Return the frontmatter of a SKILL.md, `None` where a YAML parser would not take it."""
+    """Return the front matter of a SKILL.md, `None` if it is not valid YAML."""
     front = split_front_matter(data, "", limits).value
-    # What is read so is free of aliases and tags, and not nested too deeply for the parser.
+    # Text that passes `read_yaml` has no aliases or tags, and is safe for the parser.
     if front is None or read_yaml(front.text, "", limits).value is None:
         return None
     import yaml  # lazy: heavy third-party
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        found = _value(yaml.compose(front.text, Loader=loader))
+        fields = _value(yaml.compose(front.text, Loader=loader))
     except (yaml.YAMLError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return fields if isinstance(fields, dict) else None
 
 
 def _value(node: Any) -> Any:
-    # By name, so that the heavy package stays out of this module's head.
+    # By name, so that this module need not import the heavy package at the top.
     match type(node).__name__:
         case "MappingNode":
             return {str(key.value): _value(value) for key, value in node.value}
@@ -50,8 +50,8 @@ def _value(node: Any) -> Any:
 
 
 def _scalar(text: str) -> Any:
-    """Return what a plain scalar is; what JSON has no word for stays text."""
-    if text in _NULLS:
+    """Return the typed value of a plain scalar; values that JSON lacks stay text."""
+    if text in NULLS:
         return None
     if text in _BOOLEANS:
         return _BOOLEANS[text]

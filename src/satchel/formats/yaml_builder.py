@@ -1,4 +1,4 @@
-"""Grows a plain value from the events of a YAML parser."""
+"""Build a plain value from the events of a YAML parser."""
 
 import re
 from dataclasses import dataclass
@@ -13,21 +13,19 @@ YamlValue: TypeAlias = "str | list[YamlValue] | dict[str, YamlValue] | None"
 KeyPath: TypeAlias = tuple[str, ...]
 
 _BROKEN = re.compile("[\0\ud800-\udfff]")
-YAML_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-"""Plain scalars that mean no value."""
-
-# A hostile file can be wrong in thousands of places; nobody reads more than a screenful.
-_MOST_PROBLEMS = 20
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+# A hostile file can have thousands of errors.
+_MAX_DIAGNOSTICS = 20
 _QUOTE = "Quote the text, or write the value out."
 
 
 class YamlAbortError(Exception):
-    """Reading on is of no use; the problem is noted already."""
+    """Stop reading; the reason is reported already."""
 
 
 @dataclass(slots=True)
 class _Level:
-    """A mapping or list that is still open, and the key whose value comes next."""
+    """An open mapping or list, and the key of the next value."""
 
     value: "dict[str, YamlValue] | list[YamlValue]"
     path: KeyPath
@@ -39,18 +37,18 @@ class _Level:
 
 
 class YamlBuilder:
-    """Takes events one by one, and goes on after a refusal to find the next problem."""
+    """Builds a value event by event; continues after an error to find the next one."""
 
-    def __init__(self, problems: DiagnosticCollector, limits: Limits, first_line: int) -> None:
+    def __init__(self, collector: DiagnosticCollector, limits: Limits, first_line: int) -> None:
         self.root: YamlValue = None
         self.lines: dict[KeyPath, int] = {}
-        self._problems, self._limits, self._first_line = problems, limits, first_line
+        self._collector, self._limits, self._first_line = collector, limits, first_line
         self._levels: list[_Level] = []
         self._nodes = 0
         self._documents = 0
 
     def take(self, event: Any) -> None:
-        """Take the next event of the parser."""
+        """Process the next event of the parser."""
         # By name, so that this module need not import the heavy package.
         match type(event).__name__:
             case "ScalarEvent":
@@ -66,14 +64,14 @@ class YamlBuilder:
                 self._levels.pop()
             case "AliasEvent":
                 self._refuse(event, f"the alias {quoted('*' + event.anchor)}", _QUOTE)
-                raise YamlAbortError  # nothing can stand in its place
+                raise YamlAbortError  # there is no value to use instead
             case "DocumentStartEvent":
                 self._take_document(event)
 
-    def broken(self, problem: str, mark: Any) -> None:
-        """Note that the parser gave up, in its words and at its place."""
+    def report_syntax_error(self, reason: str, mark: Any) -> None:
+        """Report an error of the parser, with its message and position."""
         line, column = (self._line(mark), mark.column + 1) if mark else (self._first_line, None)
-        self._problems.add("yaml-invalid", f"not YAML: {problem}", _way_out(problem), line, column)
+        self._collector.add("yaml-invalid", f"not YAML: {reason}", _fix(reason), line, column)
 
     def _take_document(self, event: Any) -> None:
         self._documents += 1
@@ -84,7 +82,7 @@ class YamlBuilder:
             self._refuse(event, "a %TAG directive", "Remove the directive.")
 
     def _check_node(self, event: Any) -> None:
-        """Refuse what a node must not carry, and more nodes than the limit."""
+        """Refuse anchors, tags, and more nodes than the limit."""
         self._nodes += 1
         if self._nodes > self._limits.yaml_nodes:
             self._too_large(event, f"more than {self._limits.yaml_nodes:,} values", "yaml_nodes")
@@ -92,19 +90,19 @@ class YamlBuilder:
             self._refuse(event, f"the anchor {quoted('&' + event.anchor)}", _QUOTE)
         if event.tag:
             self._refuse(event, f"the tag {quoted(event.tag)}", "Quote the text, or drop the tag.")
-        if len(self._problems) >= _MOST_PROBLEMS:
+        if len(self._collector) >= _MAX_DIAGNOSTICS:
             raise YamlAbortError
 
     def _take_scalar(self, event: Any) -> None:
         text = event.value
         if _BROKEN.search(text):
-            message = "an escape makes a NUL or half a character"
-            self._problems.add("yaml-invalid", message, "Remove it.", self._line(event.start_mark))
+            message = "an escape stands for NUL or half a character"
+            self._collector.add("yaml-invalid", message, "Remove it.", self._line(event.start_mark))
         plain = not event.style
         if self._levels and self._levels[-1].wants_key:
             self._take_key(event, merge=plain and text == "<<")
         else:
-            self._place(event, None if plain and text in YAML_NULLS else text)
+            self._place(event, None if plain and text in NULLS else text)
 
     def _take_key(self, event: Any, *, merge: bool) -> None:
         level, key, line = self._levels[-1], event.value, self._line(event.start_mark)
@@ -113,7 +111,7 @@ class YamlBuilder:
             self._refuse(event, "the merge key '<<'", "Write the fields out.")
         elif path in self.lines:
             message = f"the key {quoted(key)} is given again, first on line {self.lines[path]}"
-            self._problems.add("yaml-duplicate-key", message, "Keep one of them.", line)
+            self._collector.add("yaml-duplicate-key", message, "Keep one of them.", line)
         self.lines.setdefault(path, line)
         level.key = key
 
@@ -126,7 +124,7 @@ class YamlBuilder:
         self._levels.append(_Level(value, self._place(event, value)))
 
     def _place(self, event: Any, value: YamlValue) -> KeyPath:
-        """Put a value where the innermost open level expects it, and return the path to it."""
+        """Add a value to the innermost open level, and return its path."""
         if not self._levels:
             self.root = value
             return ()
@@ -143,22 +141,22 @@ class YamlBuilder:
     def _refuse(self, event: Any, what: str, fix: str) -> None:
         mark = event.start_mark
         message = f"{what} is not accepted"
-        self._problems.add("yaml-unsafe", message, fix, self._line(mark), mark.column + 1)
+        self._collector.add("yaml-unsafe", message, fix, self._line(mark), mark.column + 1)
 
     def _too_large(self, event: Any, what: str, limit: str) -> None:
         message = f"it has {what} (limit {limit})"
-        self._problems.add("yaml-too-large", message, "Simplify it.", self._line(event.start_mark))
+        self._collector.add("yaml-too-large", message, "Simplify it.", self._line(event.start_mark))
         raise YamlAbortError
 
     def _line(self, mark: Any) -> int:
         return int(mark.line) + self._first_line
 
 
-def _way_out(problem: str) -> str:
-    if "mapping values are not allowed" in problem:
-        return "Put the value in quotes: it holds a colon followed by a blank."
-    if "tab character" in problem:
+def _fix(reason: str) -> str:
+    if "mapping values are not allowed" in reason:
+        return "Put the value in quotes: it contains a colon followed by a blank."
+    if "tab character" in reason:
         return "Indent with spaces, not with tabs."
-    if "cannot start any token" in problem:
+    if "cannot start any token" in reason:
         return "Put a value that starts with @, ` or % in quotes; indent with spaces, not tabs."
-    return "Mend it here or just above; a value with special characters needs quotes."
+    return "Fix it here or just above; a value with special characters needs quotes."

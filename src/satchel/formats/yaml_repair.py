@@ -1,8 +1,8 @@
-"""Reads a text that is YAML but for a value that wants quotes, and says what it repaired.
+"""Repair YAML with missing quotes, and report each repair.
 
-Much of the world's frontmatter holds `description: Use when: ...`, which is not YAML. If a
-text cannot be read, each top-level entry that begins as text on the line of its key, and is
-not YAML even by itself, is quoted for its author; then it is read once more.
+Many real files have `description: Use when: ...`, which is not YAML. If a text cannot be parsed,
+each top-level entry whose value begins on the line of its key, and which is not YAML even by
+itself, is put in quotes; then the text is parsed once more.
 """
 
 import re
@@ -21,33 +21,33 @@ _EXAMPLE_LENGTH = 100
 def read_repairing(
     text: str, path: str, limits: Limits, structured: Collection[str], first_line: int = 1
 ) -> ReadResult[YamlMap]:
-    """Read YAML, quoting values for their author where it is not YAML without.
+    """Parse YAML, with quotes added where a value needs them.
 
-    In the fields named `structured` brackets mean something: text in their place would hide the
-    mistake.
+    The fields in `structured` may hold lists and mappings, so a value that begins with a bracket
+    is not quoted: that would hide a mistake.
     """
     reading = read_yaml(text, path, limits, first_line)
     lines = text.split("\n")
-    # A text of more lines than values are allowed is not worth the search.
+    # A text with more lines than allowed values would be refused anyway.
     if reading.value or _codes(reading) != {"yaml-invalid"} or len(lines) > limits.yaml_nodes:
         return reading
     repairs = DiagnosticCollector(path)
-    mended: list[str] = []
+    repaired: list[str] = []
     for entry in _entries(lines):
         quoted = _quoted(entry, limits, structured)
         if not quoted:
-            mended += entry
+            repaired += entry
             continue
         key = quoted.partition(":")[0]
         message = f"the value of '{key}' is not YAML; it was read as if it were in quotes"
         fix = f"Write it in quotes: {shorten(one_line(quoted), _EXAMPLE_LENGTH)}"
-        repairs.add("yaml-repaired", message, fix, first_line + len(mended))
-        # Blank lines in place of what was folded in keep the lines below in their places.
-        mended += [quoted, *[""] * (len(entry) - 1)]
-    again = read_yaml("\n".join(mended), path, limits, first_line)
-    if again.value is None:
+        repairs.add("yaml-repaired", message, fix, first_line + len(repaired))
+        # Blank lines replace the folded ones, so that the line numbers below stay the same.
+        repaired += [quoted, *[""] * (len(entry) - 1)]
+    second = read_yaml("\n".join(repaired), path, limits, first_line)
+    if second.value is None:
         return reading
-    return ReadResult(again.value, repairs.found + again.diagnostics)
+    return ReadResult(second.value, repairs.diagnostics + second.diagnostics)
 
 
 def _codes(reading: ReadResult[YamlMap]) -> set[str]:
@@ -55,7 +55,7 @@ def _codes(reading: ReadResult[YamlMap]) -> set[str]:
 
 
 def _entries(lines: list[str]) -> Iterator[list[str]]:
-    """Group each line at the left edge with the blank and indented lines that follow it."""
+    """Group each unindented line with the blank and indented lines that follow it."""
     entry: list[str] = []
     for line in lines:
         if entry and line[:1].strip():
@@ -66,17 +66,17 @@ def _entries(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _quoted(entry: list[str], limits: Limits, structured: Collection[str]) -> str:
-    """Return the entry on one line with its value in quotes, or `""` if that is not called for."""
-    found = _ENTRY.fullmatch(entry[0])
-    if not found or _BLOCK_SCALAR.fullmatch(found[2]):
+    """Return the entry on one line with its value in quotes, or `""` if it needs none."""
+    parts = _ENTRY.fullmatch(entry[0])
+    if not parts or _BLOCK_SCALAR.fullmatch(parts[2]):
         return ""
-    key, value = found[1], " ".join("\n".join([found[2], *entry[1:]]).split())
+    key, value = parts[1], " ".join("\n".join([parts[2], *entry[1:]]).split())
     if key in structured and value[0] in "[{":
         return ""
     if _codes(read_yaml("\n".join(entry), "", limits)) != {"yaml-invalid"}:
         return ""
     if value[0] == '"' and "\\" in value:
-        return ""  # its author meant escapes, and one of them is wrong
+        return ""  # the author meant escapes, and one of them is wrong
     if value[0] in "'\"" and value[-1] == value[0]:
-        value = value[1:-1]  # quotes inside quotes: the outer ones are YAML's
+        value = value[1:-1]  # quotes inside quotes: the outer ones belong to YAML
     return "{}: '{}'".format(key, value.replace("'", "''"))

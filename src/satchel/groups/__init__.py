@@ -1,4 +1,4 @@
-"""Groups: which tools, skills and notes a conversation sees."""
+"""Tool groups: which tools, skills and notes a session sees."""
 
 from satchel.groups.group_activation import (
     Activation,

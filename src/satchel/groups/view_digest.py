@@ -1,4 +1,4 @@
-"""Sight: what a conversation was shown, remembered just well enough to tell what changed."""
+"""A digest of what the model last saw, used to compute changes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,146 +17,133 @@ from satchel.groups.group_activation import View
 from satchel.names import BASIC_GROUP
 
 Key = tuple[str, str]
-"""The kind and name of a thing, as a `Change` has them."""
+"""The kind and the name of an entry, as in a `Change`."""
 
-_OURS = "satchel"
+_OWN_SOURCE = "satchel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryDigest:
-    """What tells a thing from a later version of itself."""
+    """What distinguishes two versions of an entry."""
 
     source: str
     version: tuple[object, ...]
     groups: tuple[str, ...] = ()
-    """It is seen while one of them is active; without any, always."""
+    """The entry is visible while one of these is active; without groups, always."""
     is_active: bool = True
-    """Of a group: whether it is switched on."""
+    """For a group: whether it is active."""
     is_for_model: bool = True
-    """Of a skill: whether it is shown to a model at all; one that is not hides others."""
+    """For a skill: whether the model may see it; if not, it still shadows others."""
 
-    def is_seen(self, active: frozenset[str]) -> bool:
-        """Tell whether it is shown while these groups are active."""
+    def is_visible(self, active: frozenset[str]) -> bool:
+        """Return whether the entry is visible while these groups are active."""
         return not self.groups or not active.isdisjoint(self.groups)
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogDigest:
-    """The traits of all that a generation holds; of one name, those that are served come first.
-
-    They are words only, so that remembering them keeps no generation alive.
-    """
+    """The digests of all entries of a catalog. It holds no reference to the catalog."""
 
     generation: int
     by_key: Mapping[Key, tuple[EntryDigest, ...]]
+    """Several entries may have one name; those that are served come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewDigest:
-    """The tools, skills and groups that a model was shown; most of it is shared by all sessions."""
+    """The tools, skills and groups that a model saw. All sessions share the catalog's digest."""
 
-    traits: CatalogDigest
+    catalog: CatalogDigest
     active: frozenset[str]
     own_tools: tuple[str, ...] = ()
 
     @property
     def generation(self) -> int:
-        """Return the generation that was shown."""
-        return self.traits.generation
+        """Return the generation of the catalog."""
+        return self.catalog.generation
 
     @property
-    def things(self) -> dict[Key, EntryDigest]:
-        """Return what was shown."""
-        found = {("tool", name): EntryDigest(source=_OURS, version=()) for name in self.own_tools}
-        for key, traits in self.traits.by_key.items():
+    def entries(self) -> dict[Key, EntryDigest]:
+        """Return the digests of what the model saw."""
+        shown = {
+            ("tool", name): EntryDigest(source=_OWN_SOURCE, version=()) for name in self.own_tools
+        }
+        for key, digests in self.catalog.by_key.items():
             if key[0] == "group":
-                found[key] = replace(traits[0], is_active=key[1] in self.active)
+                shown[key] = replace(digests[0], is_active=key[1] in self.active)
                 continue
-            seen = next((trait for trait in traits if trait.is_seen(self.active)), None)
-            if seen is not None and seen.is_for_model:
-                found[key] = replace(seen, groups=())
-        return found
+            visible = next((digest for digest in digests if digest.is_visible(self.active)), None)
+            if visible is not None and visible.is_for_model:
+                shown[key] = replace(visible, groups=())
+        return shown
 
 
 def digest_catalog(catalog: Catalog, before: CatalogDigest | None = None) -> CatalogDigest:
-    """Return the traits of a generation; what is as it was `before` is shared with that."""
-    found: dict[Key, list[Entry]] = {}
-    for key, entry in _things(catalog):
-        found.setdefault(key, []).append(entry)
+    """Return the digest of a catalog; it shares unchanged entries with the digest `before`."""
+    by_key: dict[Key, list[Entry]] = {}
+    for key, entry in _entries_of(catalog):
+        by_key.setdefault(key, []).append(entry)
     old = before or CatalogDigest(-1, {})
-    return CatalogDigest(
-        catalog.generation, {key: _traits(key, of, old) for key, of in found.items()}
-    )
+    digests = {key: _digests(key, entries, old) for key, entries in by_key.items()}
+    return CatalogDigest(catalog.generation, digests)
 
 
-def _traits(key: Key, entries: list[Entry], before: CatalogDigest) -> tuple[EntryDigest, ...]:
-    known = before.by_key.get(key, ())
+def _digests(key: Key, entries: list[Entry], before: CatalogDigest) -> tuple[EntryDigest, ...]:
+    old = before.by_key.get(key, ())
     is_old = all(entry.generation <= before.generation for entry in entries)
-    return known if is_old and len(known) == len(entries) else tuple(map(_trait, entries))
+    return old if is_old and len(old) == len(entries) else tuple(map(_digest_entry, entries))
 
 
 def digest_view(
-    catalog: Catalog, view: View, own_tools: Iterable[str] = (), traits: CatalogDigest | None = None
+    catalog: Catalog,
+    view: View,
+    own_tools: Iterable[str] = (),
+    catalog_digest: CatalogDigest | None = None,
 ) -> ViewDigest:
-    """Return what a view shows; `own_tools` are those of the session itself."""
+    """Return the digest of a view; `own_tools` are the names of the session's own tools."""
     active = frozenset(group.name for group in view.groups)
-    return ViewDigest(traits or digest_catalog(catalog), active, tuple(own_tools))
+    return ViewDigest(catalog_digest or digest_catalog(catalog), active, tuple(own_tools))
 
 
 def changes_between(before: ViewDigest | None, after: ViewDigest) -> tuple[Change, ...]:
-    """Return what came, went and changed, in the order of kinds and names.
+    """Return what was added, removed and changed, ordered by kind and name.
 
-    The message about a group says `active` or `inactive` if that is new. Before the first sight
-    there was nothing to change.
+    The message of a group's change is `active` or `inactive` if that changed. Without a `before`
+    there are no changes.
     """
     if before is None or before == after:
         return ()
-    old, new = before.things, after.things
-    found = (
-        _compared(key, old.get(key), new.get(key), after.generation)
+    old, new = before.entries, after.entries
+    return tuple(
+        _change(key, old.get(key), new.get(key), after.generation)
         for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
     )
-    return tuple(found)
 
 
-def _compared(
-    key: Key, old: EntryDigest | None, new: EntryDigest | None, generation: int
-) -> Change:
+def _change(key: Key, old: EntryDigest | None, new: EntryDigest | None, generation: int) -> Change:
     kind, name = key
-    if old is None and new is not None:
-        word = "active" if kind == "group" and new.is_active else ""
-        return Change(
-            event=Event.ADDED,
-            kind=kind,
-            name=name,
-            source=new.source,
-            generation=generation,
-            message=word,
-        )
+    event, message = Event.CHANGED, ""
     if new is None:
-        return Change(
-            event=Event.REMOVED,
-            kind=kind,
-            name=name,
-            source=old.source if old else "",
-            generation=generation,
-        )
-    word = ""
-    if old is not None and old.is_active != new.is_active:
-        word = "active" if new.is_active else "inactive"
+        event = Event.REMOVED
+    elif old is None:
+        event = Event.ADDED
+        message = "active" if kind == "group" and new.is_active else ""
+    elif old.is_active != new.is_active:
+        message = "active" if new.is_active else "inactive"
+    digest = new or old
     return Change(
-        event=Event.CHANGED,
+        event=event,
         kind=kind,
         name=name,
-        source=new.source,
+        source=digest.source if digest else "",
         generation=generation,
-        message=word,
+        message=message,
     )
 
 
-def _things(catalog: Catalog) -> Iterator[tuple[Key, Entry]]:
-    """Yield what may be seen; of one name, what is served comes first."""
+def _entries_of(catalog: Catalog) -> Iterator[tuple[Key, Entry]]:
+    """Yield the entries that a view may show; for each name, served ones come first."""
     members: list[tuple[str, ToolEntry | SkillEntry]] = [
         *(("tool", entry) for entry in catalog.all_tools if entry.tool),
         *(("skill", entry) for entry in catalog.all_skills),
@@ -172,23 +159,24 @@ def _things(catalog: Catalog) -> Iterator[tuple[Key, Entry]]:
             yield ("group", name), group
 
 
-def _trait(entry: Entry) -> EntryDigest:
+def _digest_entry(entry: Entry) -> EntryDigest:
     match entry:
         case ToolEntry():
             return EntryDigest(
                 source=entry.source, version=(entry.version, entry.description), groups=entry.groups
             )
         case SkillEntry():
-            version = (entry.version, entry.description, entry.path)
-            seen = entry.is_for_model
             return EntryDigest(
-                source=entry.source, version=version, groups=entry.groups, is_for_model=seen
+                source=entry.source,
+                version=(entry.version, entry.description, entry.path),
+                groups=entry.groups,
+                is_for_model=entry.is_for_model,
             )
         case GroupEntry():
-            # Without a description, what it holds is what is said of it.
+            # The model sees the members of a group that has no description.
             members = () if entry.description else (entry.tools, entry.skills)
             return EntryDigest(
                 source=entry.source,
                 version=(entry.description, entry.notes, entry.missing, members),
             )
-    raise AssertionError(f"{entry} is not seen")
+    raise AssertionError(f"{entry} is never shown")

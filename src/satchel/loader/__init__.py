@@ -1,7 +1,7 @@
-"""The loader: one look at all sources, and what the catalog is built of.
+"""The loader: one reconcile pass over all sources.
 
-Everything is compared, nothing is replayed: a look takes what the last look found, reads what
-may have changed, imports what did change, and hands the whole to the catalog.
+A pass takes the results of the last one, reads what may have changed, imports what did change,
+and builds the catalog from everything. It compares states; it does not replay events.
 """
 
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions

@@ -1,4 +1,4 @@
-"""What can be said of contracts only once all sources were looked at."""
+"""Checks of contracts that need the whole catalog."""
 
 from collections.abc import Iterable
 
@@ -9,40 +9,40 @@ from satchel.loader.loader_config import LoaderConfig
 from satchel.plugins import BoundPlugin, contract_without_tool
 
 
-def contract_problems(
-    wanted: LoaderConfig, catalog: Catalog, fitted: Iterable[BoundPlugin]
+def contract_diagnostics(
+    config: LoaderConfig, catalog: Catalog, plugins: Iterable[BoundPlugin]
 ) -> Iterable[Diagnostic]:
-    """Report contracts of the host without a tool, and prompt variables that nobody fills."""
-    # Of a tool that was left out, since it did not fit, that is told.
-    tools = {*catalog.tools, *(name for item in fitted for name in item.fittings)}
-    for name in wanted.contracts:
+    """Report host contracts without a tool, and prompt variables that no contract fills."""
+    # A tool that could not be bound has a diagnostic of its own.
+    tools = {*catalog.tools, *(name for plugin in plugins for name in plugin.bound_tools)}
+    for name in config.contracts:
         if name not in tools:
             yield contract_without_tool(name, tools, HOST)
-    keys = _filled(catalog)
+    keys = _variable_keys(catalog)
     for name, paths in keys.items():
         if len(paths) > 1:
             yield make_diagnostic(
                 "prompt-variable-contested",
                 Where(next(iter(paths.values()))),
-                f"{{{{{name}}}}} is to be filled from {' and from '.join(map(repr, paths))}; "
-                f"the first counts",
+                f"{{{{{name}}}}} has several sources, {' and '.join(map(repr, paths))}; "
+                f"the first one counts",
                 "give one of them another prompt_template_var",
             )
-    # Contracts are known only once the code was loaded.
-    for path, text in _texts(catalog) if wanted.run_code else ():
+    # Without loaded code no contract is known.
+    for path, text in _texts(catalog) if config.run_code else ():
         for name in variables_in(text):
             if name not in keys:
                 yield unknown_variable(name, path)
 
 
-def _filled(catalog: Catalog) -> dict[str, dict[str, str]]:
-    """Return for each prompt variable the keys that fill it, with the path of each tool."""
-    found: dict[str, dict[str, str]] = {}
+def _variable_keys(catalog: Catalog) -> dict[str, dict[str, str]]:
+    """Map each prompt variable to the state keys that fill it, with the paths of the tools."""
+    keys: dict[str, dict[str, str]] = {}
     for entry in catalog.tools.values():
         for effect in entry.contract.state_effects if entry.contract else ():
             if name := effect.prompt_template_var:
-                found.setdefault(name, {}).setdefault(effect.key, entry.path)
-    return found
+                keys.setdefault(name, {}).setdefault(effect.key, entry.path)
+    return keys
 
 
 def _texts(catalog: Catalog) -> Iterable[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What is to be loaded, and how a look is to be taken."""
+"""What to load, and the options of one pass."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,76 +24,76 @@ from satchel.sources import (
 from satchel.workers import WorkerPool
 
 ALL = "all"
-"""Asks for every installed plugin."""
+"""The entry point name that enables every installed plugin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderConfig:
-    """What is to be loaded."""
+    """What the application wants loaded."""
 
-    places: tuple[SearchRoot, ...]
+    roots: tuple[SearchRoot, ...]
     entry_points: frozenset[str]
     """Names of entry points or distributions, or `all`."""
     host: PluginContribution
     run_code: bool
     settings: Settings
-    config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
-    """Values for the state fields of plugins' tools, by plugin; they may be secrets."""
+    plugin_values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    """Configured values by plugin; they may be secrets."""
     models: Mapping[str, Any] = field(default_factory=dict)
-    """Pydantic models of further arguments, by the address of the tool."""
+    """Pydantic models of additional arguments, by the tool's address."""
     contracts: Mapping[str, HostContract] = field(default_factory=dict)
-    """What the host holds tools to, by the tools' names."""
+    """Contracts that the host registered, by the tool's name."""
     servers: tuple[ServerOffer, ...] = ()
-    """The remote servers that are carried, with what they offer."""
+    """The connected MCP servers with their current snapshots."""
     workers: WorkerPool | None = None
-    """The processes of plugins that ask for one of their own."""
-    project_choices: str = ""
-    """The `satchel.toml` of a project that is trusted, `""` if there is none."""
+    """The processes of isolated plugins."""
+    project_selection: str = ""
+    """Path of the `satchel.toml` of a trusted project, or `""`."""
 
     @property
-    def reaches_servers(self) -> bool:
-        """Tell whether remote servers that are written down are reached."""
+    def connects_servers(self) -> bool:
+        """Whether MCP servers named by plugins and configuration files are connected."""
         return self.run_code and self.settings.mcp_servers
 
-    def choices(self, before: Selection, *, patient: bool) -> Selection:
-        """Return what the user, and a trusted project, switched on and off."""
-        patience = self.settings.pace.settle if patient else 0.0
+    def selection(self, before: Selection, *, debounce: bool) -> Selection:
+        """Return what the user and a trusted project enable and disable."""
+        settle = self.settings.pace.settle if debounce else 0.0
         user = selection_path(self.settings.config_folder)
-        return read_selection(user, self.project_choices, before, patience)
+        return read_selection(user, self.project_selection, before, settle)
 
     def configuration(
-        self, plugin: str, fields: tuple[ConfigField, ...], choices: Selection
+        self, plugin: str, fields: tuple[ConfigField, ...], selection: Selection
     ) -> Configuration:
-        """Return what a plugin that declares these fields is configured with."""
-        given, folder = self.config.get(plugin, {}), self.settings.config_folder
-        return read_configuration(plugin, given, folder, fields, choices.layer(plugin))
+        """Return the configuration of a plugin that declares these fields."""
+        values, folder = self.plugin_values.get(plugin, {}), self.settings.config_folder
+        return read_configuration(plugin, values, folder, fields, selection.layer(plugin))
 
-    def enables(self, found: DistributionFinding) -> bool:
-        """Tell whether somebody asked for an installed plugin."""
-        names = {ALL, found.name, found.distribution, normalized(found.distribution)}
+    def enables(self, installed: DistributionFinding) -> bool:
+        """Return whether `entry_points` names an installed plugin."""
+        names = {ALL, installed.name, installed.distribution, normalized(installed.distribution)}
         return not names.isdisjoint(self.entry_points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcileOptions:
-    """How a look is to be taken."""
+    """The options of one pass."""
 
     dirty: frozenset[str] | None = None
-    """Paths that may have changed, `None` for everything."""
-    patient: bool = False
-    """Whether a unit that may be half written is left as it was for a moment."""
-    aside: bool = False
-    """Whether code that takes long to import is left to a watch, which takes it over later."""
+    """Paths that may have changed; `None` for everything."""
+    debounce: bool = False
+    """Whether a young broken unit keeps its last state, because it may be half written."""
+    in_background: bool = False
+    """Whether slow imports continue in the background; a later pass takes their result."""
     retry: bool = False
-    """Whether code that failed is tried again although it did not change."""
-    trouble: tuple[Diagnostic, ...] = ()
-    """What is wrong with the watching itself."""
+    """Whether to try failed code again although it did not change."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Diagnostics of the watch itself."""
 
 
 Unit = tuple[Precedence, str, str]
-"""What makes a plugin the same one in every look: scope, source, unit."""
+"""The identity of a plugin across passes: scope, source, unit."""
 
 
-def unit_of(supply: PluginContribution) -> Unit:
-    """Return what stays the same of a plugin from look to look."""
-    return supply.scope, supply.source, supply.unit
+def unit_of(contribution: PluginContribution) -> Unit:
+    """Return the identity of a plugin."""
+    return contribution.scope, contribution.source, contribution.unit

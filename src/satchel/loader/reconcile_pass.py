@@ -14,10 +14,10 @@ from satchel.catalog import (
 )
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.loader.config_binder import bind, with_last_good
-from satchel.loader.contract_checks import contract_problems
+from satchel.loader.contract_checks import contract_diagnostics
 from satchel.loader.loader_config import ALL, LoaderConfig, ReconcileOptions, unit_of
-from satchel.loader.plugin_loader import enables, import_plugins, switched_off
-from satchel.loader.scan_cache import Imported, Pass, Scan, ScanCache
+from satchel.loader.plugin_loader import disabled_contribution, import_plugins, is_enabled
+from satchel.loader.scan_cache import Imported, PassInputs, Scan, ScanCache
 from satchel.loader.wanted_servers import declared_servers
 from satchel.mcp_servers import (
     ServerContribution,
@@ -43,30 +43,30 @@ from satchel.sources import (
 )
 
 _LAST = 1_000_000_000
-"""The rank of servers: after all folders and packages, however many come later."""
+"""The rank of MCP servers: after all folders and packages."""
 
 
 def reconcile(
-    wanted: LoaderConfig, before: ScanCache, previous: Catalog, asked: ReconcileOptions
+    config: LoaderConfig, cache: ScanCache, previous: Catalog, options: ReconcileOptions
 ) -> tuple[ScanCache, Catalog]:
-    """Scan all sources and build the next generation; `previous` itself if nothing changed."""
-    choices = wanted.choices(before.scan.choices, patient=asked.patient)
-    given = Pass(wanted=wanted, asked=asked, before=before, choices=choices)
+    """Scan all sources and build the next catalog; return `previous` if nothing changed."""
+    selection = config.selection(cache.scan.selection, debounce=options.debounce)
+    inputs = PassInputs(config=config, options=options, cache=cache, selection=selection)
 
-    scan = _scan(given)
-    imported = import_plugins(given, scan)
-    bound = bind(given, imported.supplies.values())
-    servers = _servers(given, bound.fitted.values())
-    bound = bound.joined(bind(given, _without_disabled(servers, choices)))
+    scan = _scan(inputs)
+    imported = import_plugins(inputs, scan)
+    bound = bind(inputs, imported.contributions.values())
+    servers = _servers(inputs, bound.plugins.values())
+    bound |= bind(inputs, _without_disabled(servers, selection))
 
-    contributions = [item.supply for item in bound.fitted.values()]
+    contributions = [plugin.contribution for plugin in bound.plugins.values()]
     plugins = build_plugins(contributions, with_last_good(previous, bound.served_instead))
-    declared, invalid_servers = declared_servers(choices, plugins)
-    rejected = frozenset(_skill_places(_rejected(plugins, imported)))
-    skills = _scan_skills(given, plugins, rejected)
-    ranked = tuple(_ranked(given, skills))
-    remote_skills = _remote_skills(wanted, ranked, plugins, previous)
-    now = ScanCache(
+    declared, invalid_servers = declared_servers(selection, plugins)
+    rejected = frozenset(_skill_roots(_rejected_plugins(plugins, imported)))
+    skills = _scan_skills(inputs, plugins, rejected)
+    ranked = tuple(_ranked(inputs, skills))
+    server_skills = _server_skills(config, ranked, plugins, previous)
+    results = ScanCache(
         scan=scan,
         imported=imported,
         bound=bound,
@@ -74,162 +74,160 @@ def reconcile(
         servers=servers,
         declared=declared,
         rejected=rejected,
-        settling=frozenset(_settling(ranked, imported)),
+        settling=frozenset(_settling_paths(ranked, imported)),
     )
 
     every_skill = (
         *ranked,
-        *(RankedSkill(found, (found.path,)) for found in remote_skills.findings),
+        *(RankedSkill(found, (found.path,)) for found in server_skills.findings),
     )
     diagnostics = (
-        *_of_sources(given, now),
+        *_source_diagnostics(inputs, results),
         *invalid_servers,
-        *remote_skills.diagnostics,
-        *_absent(wanted, scan.distributions),
+        *server_skills.diagnostics,
+        *_missing_packages(config, scan.distributions),
         # The host is not listed as a plugin, so its diagnostics are reported here.
-        *bound.fitted[unit_of(wanted.host)].problems,
-        *asked.trouble,
+        *bound.plugins[unit_of(config.host)].diagnostics,
+        *options.diagnostics,
     )
-    off = choices.disabled if choices.chooses else nothing_disabled
-    built = build(every_skill, plugins, previous, diagnostics, off)
-    # What a contract lacks is known only once everything is in the catalog.
-    problems = tuple(contract_problems(wanted, built, bound.fitted.values()))
-    if problems:
-        built = build(every_skill, plugins, previous, (*diagnostics, *problems), off)
-    return now, built
+    is_disabled = selection.disabled if selection.chooses else nothing_disabled
+    catalog = build(every_skill, plugins, previous, diagnostics, is_disabled)
+    # Contracts are checked against the finished catalog; what they lack belongs into it.
+    of_contracts = tuple(contract_diagnostics(config, catalog, bound.plugins.values()))
+    if of_contracts:
+        catalog = build(every_skill, plugins, previous, (*diagnostics, *of_contracts), is_disabled)
+    return results, catalog
 
 
 # ---- scanning --------------------------------------------------------------------------------
 
 
-def _scan(given: Pass) -> Scan:
-    """Find plugin folders and installed packages; what is not dirty is taken from before."""
-    wanted, before, dirty = given.wanted, given.before.scan, given.asked.dirty
-    limits = wanted.settings.limits
-    distributions = scan_distributions(installed_folders(), before.distributions)
+def _scan(inputs: PassInputs) -> Scan:
+    """Scan plugin folders and installed packages; what is not dirty comes from the cache."""
+    cache, dirty = inputs.cache.scan, inputs.options.dirty
+    limits = inputs.config.settings.limits
+    distributions = scan_distributions(installed_folders(), cache.distributions)
     folders = {
-        place: scan_plugins(place, limits, before.folders.get(place), dirty)
-        for place in wanted.places
-        if place.holds is RootKind.PLUGINS
+        root: scan_plugins(root, limits, cache.folders.get(root), dirty)
+        for root in inputs.config.roots
+        if root.holds is RootKind.PLUGINS
     }
     packages = scan_packages(
         distributions.findings,
         limits,
-        lambda found: enables(given, found),
-        before.packages,
+        lambda installed: is_enabled(inputs, installed),
+        cache.packages,
         dirty,
     )
     return Scan(
-        folders=folders, distributions=distributions, packages=packages, choices=given.choices
+        folders=folders, distributions=distributions, packages=packages, selection=inputs.selection
     )
 
 
 def _scan_skills(
-    given: Pass, plugins: Iterable[PluginEntry], rejected: frozenset[SearchRoot]
+    inputs: PassInputs, plugins: Iterable[PluginEntry], rejected: frozenset[SearchRoot]
 ) -> dict[SearchRoot, SkillScan]:
-    own = (place for place in given.wanted.places if place.holds is RootKind.SKILLS)
-    places = (*own, *_skill_places(plugins))
-    return {place: _skills_in(given, place, is_rejected=place in rejected) for place in places}
+    configured = (root for root in inputs.config.roots if root.holds is RootKind.SKILLS)
+    roots = (*configured, *_skill_roots(plugins))
+    return {root: _skills_in(inputs, root, is_rejected=root in rejected) for root in roots}
 
 
-def _skills_in(given: Pass, place: SearchRoot, *, is_rejected: bool) -> SkillScan:
-    known = given.before.skills.get(place)
-    if is_rejected and known is not None:
-        return known
-    # What changed while its plugin was rejected is not among what changed just now.
-    dirty = None if place in given.before.rejected else given.asked.dirty
-    return scan_skills(place, given.wanted.settings.limits, known, dirty)
+def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> SkillScan:
+    cached = inputs.cache.skills.get(root)
+    if is_rejected and cached is not None:
+        return cached
+    # Changes made while the plugin was rejected are not in `dirty`: read everything.
+    dirty = None if root in inputs.cache.rejected else inputs.options.dirty
+    return scan_skills(root, inputs.config.settings.limits, cached, dirty)
 
 
-def _skill_places(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:
+def _skill_roots(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:
     for plugin in plugins:
         for folder in plugin.supply.skills if plugin.is_served else ():
             yield skills_of_plugin(folder, plugin.path, plugin.supply.policy, plugin.name)
 
 
-def _rejected(plugins: Iterable[PluginEntry], imported: Imported) -> Iterable[PluginEntry]:
-    """Yield the open plugins that are served although their newest version was rejected.
+def _rejected_plugins(plugins: Iterable[PluginEntry], imported: Imported) -> Iterable[PluginEntry]:
+    """Yield the open plugins that serve an older version because the newest was rejected.
 
-    Nothing more of them may be discovered: Agent Plugins 1.0.0, section 5.2.
+    Nothing new of them may be discovered: Agent Plugins 1.0.0, section 5.2.
     """
-    # One that may be half written is judged when it has settled.
     broken = {Status.FAILED, Status.SETTLING}
     for plugin in plugins:
-        supply = imported.supplies.get((plugin.scope, plugin.source, plugin.unit))
-        if supply is not None and supply.policy.has_extension and supply.state in broken:
+        newest = imported.contributions.get((plugin.scope, plugin.source, plugin.unit))
+        if newest is not None and newest.policy.has_extension and newest.state in broken:
             yield plugin
 
 
-def _ranked(given: Pass, scans: Mapping[SearchRoot, SkillScan]) -> Iterable[RankedSkill]:
+def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterable[RankedSkill]:
     """Give each skill its rank, and mark those that may be half written."""
     for order, scan in enumerate(scans.values()):
         for found in scan.findings.values():
-            is_settling = found.manifest is None and given.may_be_half_written(found.folder)
+            is_settling = found.manifest is None and inputs.may_be_half_written(found.folder)
             yield RankedSkill(found, (order, found.key), is_settling)
 
 
-def _settling(ranked: Iterable[RankedSkill], imported: Imported) -> Iterable[str]:
+def _settling_paths(ranked: Iterable[RankedSkill], imported: Imported) -> Iterable[str]:
     yield from (item.finding.path for item in ranked if item.unsettled)
-    supplies = imported.supplies.values()
-    yield from (supply.path for supply in supplies if supply.state is Status.SETTLING)
+    plugins = imported.contributions.values()
+    yield from (plugin.path for plugin in plugins if plugin.state is Status.SETTLING)
 
 
-# ---- remote servers ----------------------------------------------------------------------------
+# ---- MCP servers -------------------------------------------------------------------------------
 
 
-def _servers(given: Pass, fitted: Iterable[BoundPlugin]) -> dict[str, ServerContribution]:
-    """Return what the remote servers contribute; the tools of all others keep their names."""
-    taken = {tool.name for item in fitted for tool in item.supply.tools}
-    return server_contributions(given.wanted.servers, taken, given.before.servers, _LAST)
+def _servers(inputs: PassInputs, plugins: Iterable[BoundPlugin]) -> dict[str, ServerContribution]:
+    """Return the contributions of the MCP servers; tools of plugins keep their names."""
+    taken = {tool.name for plugin in plugins for tool in plugin.contribution.tools}
+    return server_contributions(inputs.config.servers, taken, inputs.cache.servers, _LAST)
 
 
 def _without_disabled(
-    servers: Mapping[str, ServerContribution], choices: Selection
+    servers: Mapping[str, ServerContribution], selection: Selection
 ) -> Iterable[PluginContribution]:
-    for made in servers.values():
-        reason = choices.disabled("plugin", made.supply.name)
-        yield switched_off(made.supply, reason) if reason else made.supply
+    for server in servers.values():
+        reason = selection.disabled("plugin", server.supply.name)
+        yield disabled_contribution(server.supply, reason) if reason else server.supply
 
 
-def _remote_skills(
-    wanted: LoaderConfig,
+def _server_skills(
+    config: LoaderConfig,
     ranked: Iterable[RankedSkill],
     plugins: Iterable[PluginEntry],
     previous: Catalog,
 ) -> ServerSkills:
-    """Return the skills of the served remote servers; all others keep their names."""
-    found = [item.finding for item in ranked]
-    taken = {item.manifest.name if item.manifest else item.folder_name for item in found}
-    # What is broken now may be served as it was, under another name than its folder's.
-    broken = {item.path for item in found if item.manifest is None}
+    """Return the skills of the served MCP servers; other skills keep their names."""
+    findings = [item.finding for item in ranked]
+    taken = {item.manifest.name if item.manifest else item.folder_name for item in findings}
+    # The last good version of a broken skill may have another name than its folder.
+    broken = {item.path for item in findings if item.manifest is None}
     taken |= {entry.name for entry in previous.all_skills if entry.path in broken}
     served = {entry.name for entry in plugins if entry.is_served}
-    return collect_server_skills((item for item in wanted.servers if item.source in served), taken)
+    return collect_server_skills((item for item in config.servers if item.source in served), taken)
 
 
 # ---- diagnostics -------------------------------------------------------------------------------
 
 
-def _of_sources(given: Pass, now: ScanCache) -> Iterable[Diagnostic]:
-    """Yield what is wrong with the sources themselves."""
-    for folder_scan in now.scan.folders.values():
+def _source_diagnostics(inputs: PassInputs, results: ScanCache) -> Iterable[Diagnostic]:
+    for folder_scan in results.scan.folders.values():
         yield from folder_scan.diagnostics
-    for skill_scan in now.skills.values():
+    for skill_scan in results.skills.values():
         yield from skill_scan.diagnostics
-    yield from now.scan.distributions.diagnostics
-    yield from given.choices.diagnostics
+    yield from results.scan.distributions.diagnostics
+    yield from inputs.selection.diagnostics
 
 
-def _absent(wanted: LoaderConfig, installed: DistributionScan) -> Iterable[Diagnostic]:
-    """Report the plugins that were asked for and are not installed."""
-    known = {found.name for found in installed.findings}
-    answered = known | {found.distribution for found in installed.findings}
-    answered |= {normalized(found.distribution) for found in installed.findings}
-    for name in sorted(wanted.entry_points - answered - {ALL}):
-        near = near_misses(name, known)
+def _missing_packages(config: LoaderConfig, installed: DistributionScan) -> Iterable[Diagnostic]:
+    """Report the enabled entry points that are not installed."""
+    plugin_names = {item.name for item in installed.findings}
+    names = plugin_names | {item.distribution for item in installed.findings}
+    names |= {normalized(item.distribution) for item in installed.findings}
+    for name in sorted(config.entry_points - names - {ALL}):
+        near = near_misses(name, plugin_names)
         yield make_diagnostic(
             "plugin-not-installed",
             Where(f"entry point {name}"),
-            f"no installed distribution offers a plugin {name!r}",
+            f"no installed distribution has a plugin {name!r}",
             f"did you mean {', '.join(near)}?" if near else "pip install the package that has it",
         )

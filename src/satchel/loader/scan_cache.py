@@ -1,11 +1,11 @@
-"""What one pass over the sources found; the next one reuses it."""
+"""The inputs of a pass, and the results that the next pass reuses."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from satchel.catalog import PluginContribution, Status
-from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit
+from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit, unit_of
 from satchel.mcp_servers import DeclaredServer, ServerContribution
 from satchel.plugins import BoundPlugin
 from satchel.sources import (
@@ -26,50 +26,49 @@ from satchel.sources import (
 
 @dataclass(frozen=True, slots=True)
 class PendingImport:
-    """A plugin whose code is imported in the background."""
+    """An import that runs in the background."""
 
     digest: str
     work: GuardedWork[PluginContribution]
 
     def ended_with(self, digest: str) -> bool:
-        """Wait for the end, and tell whether it was of this content."""
+        """Wait for the end; return whether it imported the content with this digest."""
         return self.work.is_done_within(None) and self.digest == digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """What is on disk: plugin folders, installed packages, and the user's choices."""
+    """Plugin folders and installed packages on disk, and the user's selection."""
 
     folders: Mapping[SearchRoot, PluginScan] = field(default_factory=dict)
     distributions: DistributionScan = field(default_factory=lambda: DistributionScan({}))
     packages: Mapping[tuple[str, str], PackageFinding] = field(default_factory=dict)
-    choices: Selection = field(default_factory=Selection)
+    selection: Selection = field(default_factory=Selection)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What the plugins contribute, with the imports that have not ended."""
+    """The contributions of all plugins, and the imports that have not ended."""
 
-    supplies: Mapping[Unit, PluginContribution] = field(default_factory=dict)
-    loading: Mapping[Unit, PendingImport] = field(default_factory=dict)
-    read: Mapping[int, tuple[PluginFinding, PluginContribution]] = field(default_factory=dict)
-    """What each plugin folder declares, by the identity of its finding."""
+    contributions: Mapping[Unit, PluginContribution] = field(default_factory=dict)
+    pending: Mapping[Unit, PendingImport] = field(default_factory=dict)
+    manifests: Mapping[int, tuple[PluginFinding, PluginContribution]] = field(default_factory=dict)
+    """The contribution that each folder's manifest declares, by the `id` of its finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
     """The contributions with their configuration."""
 
-    fitted: Mapping[Unit, BoundPlugin] = field(default_factory=dict)
+    plugins: Mapping[Unit, BoundPlugin] = field(default_factory=dict)
     last_good: Mapping[Unit, PluginContribution] = field(default_factory=dict)
-    """The newest good version of each plugin, without its configuration."""
+    """The newest good version of each plugin, not bound."""
     served_instead: Mapping[Unit, PluginContribution] = field(default_factory=dict)
-    """Those of them that are served in place of a broken version, with their configuration."""
+    """Last good versions that are served in place of a broken one, bound."""
 
-    def joined(self, other: "Bound") -> "Bound":
-        """Return these contributions and those of another."""
+    def __or__(self, other: "Bound") -> "Bound":
         return Bound(
-            fitted={**self.fitted, **other.fitted},
+            plugins={**self.plugins, **other.plugins},
             last_good={**self.last_good, **other.last_good},
             served_instead={**self.served_instead, **other.served_instead},
         )
@@ -84,19 +83,19 @@ class ScanCache:
     bound: Bound = field(default_factory=Bound)
     skills: Mapping[SearchRoot, SkillScan] = field(default_factory=dict)
     servers: Mapping[str, ServerContribution] = field(default_factory=dict)
-    """What each remote server contributes, before it was bound."""
+    """The contribution of each MCP server, not bound."""
     declared: tuple[DeclaredServer, ...] = ()
-    """The remote servers that users and plugins configured."""
+    """The MCP servers that users and plugins declare."""
     rejected: frozenset[SearchRoot] = frozenset()
-    """Places whose skills are those of an earlier pass, because their plugin was rejected."""
+    """Roots that keep the skills of an earlier pass, because their plugin was rejected."""
     settling: frozenset[str] = frozenset()
-    """The paths of what may be half written or is still being imported."""
+    """Paths of units that may be half written or are still being imported."""
 
-    def watched(self) -> WatchTargets:
-        """Return what a watch has to observe until the next pass."""
+    def watch_targets(self) -> WatchTargets:
+        """Return what a watch observes until the next pass."""
         scans: list[PluginScan | SkillScan] = [*self.scan.folders.values(), *self.skills.values()]
-        edited = [package for package in self.scan.packages.values() if self._uses(package)]
-        roots = {scan.place.path for scan in scans}.union(*(item.roots for item in edited))
+        packages = [package for package in self.scan.packages.values() if self._uses(package)]
+        roots = {scan.place.path for scan in scans}.union(*(item.roots for item in packages))
         unreadable = {
             item.where.path
             for scan in scans
@@ -105,13 +104,13 @@ class ScanCache:
         }
         return WatchTargets(
             roots=tuple(sorted(roots)),
-            links=frozenset().union(*(item.links for item in (*scans, *edited))),
+            links=frozenset().union(*(item.links for item in (*scans, *packages))),
             installed=(
                 *self.scan.distributions.stamps,
-                *(stamp for item in self.bound.fitted.values() for stamp in item.config_stamps),
-                *self.scan.choices.stamps,
+                *(stamp for item in self.bound.plugins.values() for stamp in item.config_stamps),
+                *self.scan.selection.stamps,
                 *self._pins(),
-                *(stamp for item in edited for stamp in item.stamps),
+                *(stamp for item in packages for stamp in item.stamps),
             ),
             awaited=self.scan.distributions.awaited,
             unsettled=self.settling,
@@ -119,35 +118,36 @@ class ScanCache:
         )
 
     def _pins(self) -> Iterable[StampedPath]:
-        stamps = (made.offered.verdict.stamp for made in self.servers.values())
+        stamps = (server.offered.verdict.stamp for server in self.servers.values())
         return (stamp for stamp in stamps if stamp is not None)
 
     def _uses(self, package: PackageFinding) -> bool:
         installed = package.installed
         name = f"{installed.distribution}:{installed.name}"
-        supply = self.imported.supplies.get((Precedence.PLUGIN, installed.distribution, name))
-        return supply is not None and supply.state is not Status.DISABLED
+        contribution = self.imported.contributions.get(
+            (Precedence.PLUGIN, installed.distribution, name)
+        )
+        return contribution is not None and contribution.state is not Status.DISABLED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
-    """The input of one pass: what is wanted, how, and the results of the last one."""
+class PassInputs:
+    """The inputs of one pass; `cache` holds the results of the last one."""
 
-    wanted: LoaderConfig
-    asked: ReconcileOptions
-    before: ScanCache
-    choices: Selection = field(default_factory=Selection)
+    config: LoaderConfig
+    options: ReconcileOptions
+    cache: ScanCache
+    selection: Selection = field(default_factory=Selection)
 
-    def configuration(self, supply: PluginContribution) -> Configuration:
+    def configuration(self, contribution: PluginContribution) -> Configuration:
         """Return the configuration of a plugin."""
-        return self.wanted.configuration(supply.name, supply.config, self.choices)
+        return self.config.configuration(contribution.name, contribution.config, self.selection)
 
-    def last_good(self, supply: PluginContribution) -> PluginContribution | None:
-        """Return the last good version of a plugin from the pass before."""
-        units = self.before.bound.last_good
-        return units.get((supply.scope, supply.source, supply.unit))
+    def last_good(self, contribution: PluginContribution) -> PluginContribution | None:
+        """Return the last good version of a plugin from the last pass."""
+        return self.cache.bound.last_good.get(unit_of(contribution))
 
     def may_be_half_written(self, folder: Any) -> bool:
-        """Tell whether a broken folder is so young that its files may still be written."""
-        pace = self.wanted.settings.pace
-        return self.asked.patient and bool(folder.is_younger_than(pace.settle))
+        """Return whether a broken folder is so young that its files may still be written."""
+        pace = self.config.settings.pace
+        return self.options.debounce and bool(folder.is_younger_than(pace.settle))

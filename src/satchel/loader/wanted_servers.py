@@ -1,4 +1,4 @@
-"""The remote servers that enabled plugins declare and users write down."""
+"""The MCP servers that enabled plugins and users declare."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,42 +16,45 @@ from satchel.text import one_line, shorten
 _NOT_STARTED = "mcp-not-started"
 
 
-def with_servers(supply: PluginContribution, wanted: LoaderConfig) -> PluginContribution:
-    """Return a plugin that does not say that its servers are not started, if they are."""
-    if not supply.servers or not wanted.reaches_servers:
-        return supply
-    told = tuple(item for item in supply.diagnostics if item.code != _NOT_STARTED)
-    return supply if told == supply.diagnostics else replace(supply, diagnostics=told)
+def with_servers(contribution: PluginContribution, config: LoaderConfig) -> PluginContribution:
+    """Drop the diagnostic that a plugin's servers are not started, if they are."""
+    if not contribution.servers or not config.connects_servers:
+        return contribution
+    rest = tuple(item for item in contribution.diagnostics if item.code != _NOT_STARTED)
+    return (
+        contribution
+        if rest == contribution.diagnostics
+        else replace(contribution, diagnostics=rest)
+    )
 
 
 def declared_servers(
-    choices: Selection, plugins: Iterable[PluginEntry]
+    selection: Selection, plugins: Iterable[PluginEntry]
 ) -> tuple[tuple[DeclaredServer, ...], tuple[Diagnostic, ...]]:
-    """Return the servers that are wanted, and what is wrong with others; none is reached."""
-    around = environment()
-    found: list[DeclaredServer] = []
-    problems: list[Diagnostic] = []
-    for name, (path, table) in choices.servers.items():
+    """Return the enabled servers and the diagnostics of invalid ones; nothing is connected."""
+    variables = environment()
+    servers: list[DeclaredServer] = []
+    diagnostics: list[Diagnostic] = []
+    for name, (path, table) in selection.servers.items():
         try:
-            found.append(user_server(name, table, path, around))
+            servers.append(user_server(name, table, path, variables))
         except DefinitionError as problem:
-            problems.append(_invalid(name, path, problem))
+            diagnostics.append(_invalid_server(name, path, problem))
     for plugin in plugins:
         for server in plugin.supply.servers if plugin.is_served else ():
             root, data = without_links(plugin.path), data_folder(plugin.name)
             try:
-                found.append(plugin_server(plugin, server, root, data, around))
+                servers.append(plugin_server(plugin, server, root, data, variables))
             except DefinitionError as problem:
-                problems.append(_invalid(server.name, plugin.path, problem))
-    is_off = (choices.disabled("plugin", f"mcp:{item.name}") is not None for item in found)
-    kept = tuple(item for item, off in zip(found, is_off, strict=True) if not off)
-    return kept, tuple(problems)
+                diagnostics.append(_invalid_server(server.name, plugin.path, problem))
+    enabled = (item for item in servers if selection.disabled("plugin", f"mcp:{item.name}") is None)
+    return tuple(enabled), tuple(diagnostics)
 
 
-def _invalid(name: str, path: str, problem: DefinitionError) -> Diagnostic:
+def _invalid_server(name: str, path: str, problem: DefinitionError) -> Diagnostic:
     return make_diagnostic(
         "mcp-server-invalid",
         Where(path),
         f"server {shorten(one_line(name), 100)!r} is left out: {problem.message}",
-        problem.fix or "mend or remove it",
+        problem.fix or "fix or remove it",
     )

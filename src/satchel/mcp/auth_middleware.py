@@ -1,4 +1,4 @@
-"""What every HTTP request passes before anything else looks at it."""
+"""Check the host, the origin and the token of every HTTP request."""
 
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -14,17 +14,16 @@ from satchel.mcp.listen_address import Address, is_number, origin_of
 from satchel.runtime.rate_limiter import RateLimiter
 
 CREDENTIAL = "satchel.credential"
-"""Where a request's scope says who it is from."""
+"""The key of the request's scope with its credential."""
 
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class TrustedHosts:
-    """Lets through what comes by a name of this server, and from a page that it knows.
+    """Accept requests with a trusted Host header and, from a browser, a trusted Origin.
 
-    Without that, a page in the user's browser could speak to a server on this machine by a name
-    of its own (DNS rebinding). `hosts` are further names of this server, `origins` pages that may
-    speak to it from a browser.
+    Otherwise a web page could reach a server on this machine through a host name of its own (DNS
+    rebinding). `hosts` are further names of this server, `origins` web pages that may use it.
     """
 
     def __init__(
@@ -38,9 +37,9 @@ class TrustedHosts:
         self._app = app
         added = frozenset(host.lower() for host in hosts)
         self._hosts = _HERE | {address.host.lower()} | added
-        # By its number no page can call a server: only names can be bent.
+        # DNS rebinding needs a host name, so an IP address is safe.
         self._lets_numbers = address.is_every
-        # A proxy, which serves by the usual port, need not pass on the name that it was called by.
+        # A proxy uses the default port, and need not forward the original Host header.
         shown = [f"[{host}]" if ":" in host else host for host in added]
         of_hosts = (f"{scheme}://{host}" for scheme in ("http", "https") for host in shown)
         self._origins = frozenset(map(origin_of, (*origins, *of_hosts)))
@@ -64,7 +63,7 @@ class TrustedHosts:
         return name in self._hosts or (self._lets_numbers and is_number(name))
 
     def _is_known(self, origin: str, host: str) -> bool:
-        """Tell whether a page was named, or comes from the very address that is spoken to."""
+        """Return whether an origin is listed, or is the same as the requested host."""
         try:
             page = origin_of(origin)
             return page in self._origins or page == origin_of(f"{urlsplit(page).scheme}://{host}")
@@ -73,16 +72,18 @@ class TrustedHosts:
 
 
 class AuthMiddleware:
-    """Lets through whom it may, and each not too often.
+    """Require a valid token, if there are tokens, and limit the rate of requests.
 
-    Whoever bears a token has turns of its own, which nobody without it can use up.
+    Each token has a rate limit of its own; requests without one are limited by address.
     """
 
     def __init__(
         self, app: ASGIApp, *, tokens: BearerTokens | None = None, per_second: float = 0
     ) -> None:
         self._app, self._tokens = app, tokens
-        self._turns = RateLimiter(per_second, max(1, round(per_second * 2))) if per_second else None
+        self._rate_limiter = (
+            RateLimiter(per_second, max(1, round(per_second * 2))) if per_second else None
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve or refuse one request."""
@@ -93,15 +94,15 @@ class AuthMiddleware:
         bearer = self._bearer(Headers(scope=scope))
         address = (scope.get("client") or ("",))[0]
         name = address if bearer is None else bearer.digest.hex()
-        if self._turns is not None and not self._turns.take(name):
+        if self._rate_limiter is not None and not self._rate_limiter.take(name):
             return PlainTextResponse("Too many requests", 429, {"Retry-After": "1"})
         if bearer is not None:
             scope[CREDENTIAL] = bearer
-            # So the SDK lets nobody else use the session that this one opens.
+            # The SDK then refuses other principals that use this one's session.
             scope["user"] = AuthenticatedUser(AccessToken(token=name, client_id=name, scopes=[]))
         elif self._tokens is not None:
-            told = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-            return PlainTextResponse("A bearer token is required", 401, told)
+            challenge = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+            return PlainTextResponse("A bearer token is required", 401, challenge)
         return None
 
     def _bearer(self, headers: Headers) -> Credential | None:

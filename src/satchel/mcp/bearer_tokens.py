@@ -1,7 +1,7 @@
-"""The tokens by which clients of a network prove themselves, from a file that is its owner's alone.
+"""Read bearer tokens from a file that only its owner may read.
 
-A line is a token, and behind it the groups that whoever bears it sees; without any, all that the
-server shows. What stands behind `#` is a remark.
+A line has a token and the groups that its clients see; without groups, they see all that the
+server shows. `#` begins a comment.
 """
 
 import hashlib
@@ -14,28 +14,28 @@ from satchel.errors import SatchelError
 from satchel.sources.file_reader import Stamp
 
 SHORTEST = 16
-"""Characters of the shortest token that is taken: a shorter one could be guessed."""
+"""The minimum length of a token: a shorter one could be guessed."""
 _LARGEST = 256 * 1024
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-# A pipe would make whoever opens it wait; not every system has the words.
+# Opening a pipe would block; not every system has these flags.
 _CAREFULLY = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Whoever bears a token."""
+    """The identity and the permissions of a token."""
 
     digest: bytes
-    """Names the token, and does not tell it."""
+    """Identifies the token without revealing it."""
     groups: frozenset[str] | None = None
-    """The groups that it sees, `None` for all that are shown."""
+    """The groups that its clients see; `None` for all that the server shows."""
 
 
 class BearerTokens:
-    """The tokens of a file, as they are there at the moment: a line that is deleted counts no more.
+    """The current tokens of a file: deleting a line revokes its token.
 
-    Raises `SatchelError` at the start for a file that cannot be used; if it becomes such a one
-    later, nobody is let in.
+    Raises `SatchelError` if the file is not usable at the start. If it becomes unusable later,
+    all requests are refused.
     """
 
     def __init__(self, path: str) -> None:
@@ -43,19 +43,19 @@ class BearerTokens:
         self._stamp, self._credentials = _read(path)
 
     def counts(self, credential: Credential) -> bool:
-        """Tell whether somebody who was let in would be now, for the same groups."""
+        """Return whether a credential is still valid, with the same groups."""
         self._refresh()
         return credential in self._credentials
 
     def bearer(self, token: str) -> Credential | None:
-        """Return whoever bears a token."""
+        """Return the credential of a token, or `None`."""
         self._refresh()
         digest = _digest(token)
-        found = None
-        for known in self._credentials:  # all of them, so that the time tells nothing
-            if hmac.compare_digest(known.digest, digest):
-                found = known
-        return found
+        match = None
+        for credential in self._credentials:  # all of them, so that the time reveals nothing
+            if hmac.compare_digest(credential.digest, digest):
+                match = credential
+        return match
 
     def _refresh(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Completing what a user begins to type: an argument of a prompt, or a part of an address."""
+"""Complete an argument of a prompt, or a part of a resource's address."""
 
 import asyncio
 import logging
@@ -19,27 +19,27 @@ from satchel.tools.callables import in_thread
 from satchel.tools.mcp_offers import Complete
 
 _LOG = logging.getLogger("satchel.mcp")
-_MOST = 100
-_MOST_LOOKED_AT = 10_000
-"""How many words of a plugin are looked at, which may go on for ever."""
+_MAX = 100
+_MAX_READ = 10_000
+"""Suggestions read from a plugin's function, which may be endless."""
 
 
 async def completion(
     params: types.CompleteRequestParams, shown: ClientView, limits: Limits
 ) -> dict[str, Any]:
-    """Answer with the words that begin so."""
+    """Return the completions that begin with the typed text."""
     if not _is_listed(params.ref, shown):
         raise MCPError(types.INVALID_PARAMS, "There is nothing of that name to complete.")
     asked, begun = params.argument.name, params.argument.value
     given = (params.context.arguments if params.context else None) or {}
     words: Iterable[str] = ()
     if offered := _offered(params.ref, shown):
-        words = await _words_of(offered, asked, begun, limits)
+        words = await _plugin_values(offered, asked, begun, limits)
     elif getattr(params.ref, "uri", None) == TEMPLATE["uriTemplate"]:
-        words = _of_skills(asked, given, shown.view.skills)
+        words = _skill_values(asked, given, shown.view.skills)
     found = sorted({word for word in words if word.startswith(begun) and not has_hidden(word)})
     total = len(found)
-    told = {"values": found[:_MOST], "total": total, "hasMore": total > _MOST}
+    told = {"values": found[:_MAX], "total": total, "hasMore": total > _MAX}
     return {"completion": told, "resultType": "complete"}
 
 
@@ -59,7 +59,7 @@ def _is_listed(
 def _offered(
     reference: types.PromptReference | types.ResourceTemplateReference, shown: ClientView
 ) -> Complete | None:
-    """Return what completes the arguments of something that a plugin offers, if it does."""
+    """Return a plugin's function that completes this prompt or resource, or `None`."""
     if isinstance(reference, types.PromptReference):
         prompt = shown.offers.prompts.get(reference.name)
         return prompt.complete if prompt else None
@@ -67,27 +67,31 @@ def _offered(
     return resource.complete if resource else None
 
 
-async def _words_of(complete: Complete, asked: str, begun: str, limits: Limits) -> Iterable[str]:
-    """Return the words of a plugin; none if it fails, as they are only a help."""
+async def _plugin_values(
+    complete: Complete, asked: str, begun: str, limits: Limits
+) -> Iterable[str]:
+    """Return the suggestions of a plugin; none if it fails."""
 
     def words() -> list[str]:
         try:
-            found = islice(complete(asked, begun), _MOST_LOOKED_AT)
+            found = islice(complete(asked, begun), _MAX_READ)
             return [word for word in found if isinstance(word, str)]
-        except BaseException:  # any: what exits here must not end the server
-            _LOG.warning("what completes %r failed", asked, exc_info=True)
+        except BaseException:  # any: `SystemExit` must not end the server
+            _LOG.warning("completing %r failed", asked, exc_info=True)
             return []
 
     with suppress(TimeoutError):
         async with asyncio.timeout(limits.hook):
             found: list[str] = await in_thread(words)
             return found
-    _LOG.warning("what completes %r took too long", asked)
+    _LOG.warning("completing %r took too long", asked)
     return ()
 
 
-def _of_skills(asked: str, given: Mapping[str, str], skills: Iterable[SkillEntry]) -> Iterable[str]:
-    """Return the words for a part of a skill's address."""
+def _skill_values(
+    asked: str, given: Mapping[str, str], skills: Iterable[SkillEntry]
+) -> Iterable[str]:
+    """Return the values for a part of a skill's address."""
     match asked:
         case "name":
             return (skill.name for skill in skills)

@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP: `/mcp` shows what the server shows, `/mcp/GROUP` one group of it."""
+"""Serve MCP over streamable HTTP: everything at `/mcp`, one group at `/mcp/GROUP`."""
 
 import asyncio
 import socket
@@ -23,19 +23,19 @@ from satchel.satchel import Satchel
 
 PATH = "/mcp"
 MOST_CONNECTIONS = 1_000
-"""How many connections may be open at once; most systems let a process have so many files."""
-_FIRST_WORDS = 10
-"""Seconds in which whoever connects, or has got an answer, has to say what it wants."""
-_LAST_WORDS = 1
-"""Seconds that requests get to end when the server does."""
-_LOOKS_AGAIN = 1.0
-"""Seconds until what a withdrawn token has opened ends."""
+"""Open connections; most systems let a process open as many files."""
+_IDLE_TIMEOUT = 10
+"""Seconds in which a client must send a request after it connects or gets a response."""
+_SHUTDOWN_TIMEOUT = 1
+"""Seconds in which running requests must end when the server stops."""
+_CHECK_INTERVAL = 1.0
+"""Seconds until the sessions of a revoked token are closed."""
 
 
 class Endpoints:
-    """Leads a request to the server of its path and its credential, made when it is first needed.
+    """Routes a request to the server for its path and credential; servers start on first use.
 
-    Whoever bears a token with groups finds those only, at whichever path.
+    A token with groups shows only these groups, at every path.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Endpoints:
         tokens: BearerTokens | None = None,
     ) -> None:
         self._satchel, self._choice, self._is_local, self._tokens = satchel, choice, local, tokens
-        self._servings: dict[ServedSelection, SatchelServer] = {}
-        self._guests: dict[Credential | None, Principal] = {}
+        self._servers: dict[ServedSelection, SatchelServer] = {}
+        self._principals: dict[Credential | None, Principal] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -57,17 +57,17 @@ class Endpoints:
         if choice is None:
             await PlainTextResponse("Not found", 404)(scope, receive, send)
             return
-        if (guest := self._guests.get(credential)) is None:
-            guest = self._guests[credential] = Principal(
-                self._serving, partial(self._counts, credential)
+        if (principal := self._principals.get(credential)) is None:
+            principal = self._principals[credential] = Principal(
+                self._server, partial(self._is_valid, credential)
             )
-        await guest.serve(choice, scope, receive, send)
+        await principal.serve(choice, scope, receive, send)
 
-    def _counts(self, credential: Credential | None) -> bool:
+    def _is_valid(self, credential: Credential | None) -> bool:
         return not (self._tokens and credential) or self._tokens.counts(credential)
 
     def _choice_for(self, path: str, credential: Credential | None) -> ServedSelection | None:
-        """Return what is shown there, `None` if there is nothing."""
+        """Return the selection for a path and a credential, or `None`."""
         choice = self._choice
         if credential is not None and credential.groups is not None:
             choice = choice.only(credential.groups)
@@ -82,58 +82,58 @@ class Endpoints:
             return None
         return choice.only([name])
 
-    def _serving(self, choice: ServedSelection) -> SatchelServer:
-        """Return what serves a choice, which all guests share who see the same."""
-        if (known := self._servings.get(choice)) is None:
-            known = self._servings[choice] = SatchelServer(
+    def _server(self, choice: ServedSelection) -> SatchelServer:
+        """Return the server of a selection; principals with the same selection share it."""
+        if (server := self._servers.get(choice)) is None:
+            server = self._servers[choice] = SatchelServer(
                 self._satchel, choice, local=self._is_local
             )
-        return known
+        return server
 
-    async def _keep_watch(self) -> None:
-        """End what was opened with a token once it counts no more, or for other groups."""
+    async def _close_revoked(self) -> None:
+        """Close the sessions of a token that was revoked or got other groups."""
         while True:
-            await asyncio.sleep(_LOOKS_AGAIN)
-            for credential in [one for one in self._guests if not self._counts(one)]:
-                await self._guests.pop(credential).end()
+            await asyncio.sleep(_CHECK_INTERVAL)
+            for credential in [one for one in self._principals if not self._is_valid(one)]:
+                await self._principals.pop(credential).end()
 
     def say_goodbye(self) -> None:
-        """End the streams on which clients listen, as the protocol wants it."""
-        for serving in self._servings.values():
+        """Close the notification streams of clients, as the protocol requires."""
+        for serving in self._servers.values():
             serving.audience.close()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Close every server at the end of the block."""
-        watching = asyncio.create_task(self._keep_watch())
+        watching = asyncio.create_task(self._close_revoked())
         try:
             yield
         finally:
             watching.cancel()
-            for guest in self._guests.values():
-                await guest.end()
+            for principal in self._principals.values():
+                await principal.end()
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed if nothing is asked on it, at the beginning or afterwards."""
+    """A connection that is closed when it is idle, also before the first request."""
 
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start the idle timer for the first request."""
         super().connection_made(transport)
         self._await_request()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, which may have come already."""
+        """Restart the idle timer; the next request may have come already."""
         self._await_request()
         super().on_response_complete()
 
     def _await_request(self) -> None:
-        # Not by what waits in uvicorn, which is content with the first letter of a request.
+        # uvicorn's own timer stops at the first byte of a request.
         if self._waiting is not None:
             self._waiting.cancel()
-        self._waiting = self.loop.call_later(_FIRST_WORDS, self._require_request, self.cycle)
+        self._waiting = self.loop.call_later(_IDLE_TIMEOUT, self._require_request, self.cycle)
 
     def _require_request(self, last: object) -> None:
         if self.cycle is last:
@@ -141,7 +141,7 @@ class _Connection(H11Protocol):
 
 
 class _Uvicorn(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
+    """A server that leaves signals to its caller."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -162,11 +162,11 @@ async def serve_http(
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until it is cancelled, on a socket that listens at an address."""
-    # With tokens or further names, a proxy on this machine may speak for clients elsewhere.
+    # With tokens or further host names, a proxy here may forward clients of other machines.
     is_local = address.is_loopback and tokens is None and not hosts
     endpoints = Endpoints(satchel, choice, local=is_local, tokens=tokens)
     app: ASGIApp = AuthMiddleware(endpoints, tokens=tokens, per_second=per_second)
-    if origins:  # before the gate: a browser asks without a token whether it may send one
+    if origins:  # before authentication: a browser's preflight request has no token
         app = CORSMiddleware(
             app,
             allow_origins=[origin_of(page) for page in origins],
@@ -184,7 +184,7 @@ async def serve_http(
         proxy_headers=False,
         server_header=False,
         ws="none",
-        timeout_graceful_shutdown=_LAST_WORDS,
+        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT,
     )
     server = _Uvicorn(config)
     async with endpoints.open():
@@ -199,9 +199,9 @@ async def serve_http(
 
 
 def listen(address: Address) -> socket.socket:
-    """Listen at an address. Raises `OSError` if that cannot be."""
+    """Return a socket that listens at an address. Raises `OSError`."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # The protocol is said: of others asyncio would not have small answers sent at once.
+    # With an explicit protocol, asyncio sets TCP_NODELAY, so small responses are sent at once.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

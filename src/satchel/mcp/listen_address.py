@@ -1,4 +1,4 @@
-"""An address to listen at."""
+"""Parse the address that a server listens at."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -42,15 +42,15 @@ class Address:
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/mcp"
 
     def url_by(self, name: str) -> str:
-        """Return what clients elsewhere connect to by a name.
+        """Return the URL for clients on other machines.
 
-        Where only this machine can listen, that is a proxy's, which speaks TLS.
+        A loopback address is reached through a proxy, which uses TLS.
         """
         return f"https://{name}/mcp" if self.is_loopback else f"http://{name}:{self.port}/mcp"
 
 
 def origin_of(page: str) -> str:
-    """Return where a page comes from, as browsers say it. Raises `ValueError` for what has none."""
+    """Return the origin of a web page, as browsers send it. Raises `ValueError`."""
     parts = urlsplit(page.lower())
     usual, name, port = _USUAL_PORTS.get(parts.scheme), parts.hostname, parts.port
     if not (usual and name) or parts.username is not None:
@@ -60,7 +60,7 @@ def origin_of(page: str) -> str:
 
 
 def is_number(name: str) -> bool:
-    """Tell whether a host is called by its number."""
+    """Return whether a host is an IP address."""
     try:
         ip_address(name)
     except ValueError:

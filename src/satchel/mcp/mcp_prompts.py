@@ -1,4 +1,4 @@
-"""What users pick from a menu or type after a slash: the skill prompt, the notes, each skill."""
+"""Offer the skill prompt, the notes and each skill as MCP prompts."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from satchel.groups import View
 from satchel.text import visible
 
 WORDS = "arguments"
-"""The argument of a skill's prompt: what to do with it, in the user's words."""
+"""The argument of a skill's prompt: the user's request."""
 
 _TEXTS = {
     "skill_prompt": "The skills that there are, for a system prompt.",
@@ -20,7 +20,7 @@ Described = list[dict[str, Any]]
 
 
 def prompts_of(view: View, texts: Iterable[str]) -> tuple[Described, Described]:
-    """Describe the prompts of our own, and those of the skills."""
+    """Describe the built-in prompts, and the prompts of the skills."""
     ours = [{"name": name, "description": _TEXTS[name]} for name in texts]
     return ours, [_of_skill(skill) for skill in view.skills if skill.manifest]
 
@@ -37,7 +37,7 @@ def _of_skill(skill: SkillEntry) -> dict[str, Any]:
 def prompt_result(
     description: str, text: str, arguments: Mapping[str, str] | None
 ) -> dict[str, Any]:
-    """Return a prompt as the messages of a user: the text, then what was said with it."""
+    """Return a prompt as user messages: its text, then the user's request."""
     words = (arguments or {}).get(WORDS, "").strip()
     return {
         "resultType": "complete",

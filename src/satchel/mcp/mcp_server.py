@@ -1,8 +1,8 @@
-"""A satchel as an MCP server: one object for both eras of the protocol and every transport.
+"""Serve a satchel over MCP, in both versions of the protocol and on every transport.
 
-Until 2025-11-25 a client begins with a handshake and has a connection: it gets a session of its
-own, may switch groups, and is told of changes whenever they come. Since 2026-07-28 each request
-stands alone: all clients see the same lists, and hear of changes on a stream that they open.
+Up to version 2025-11-25 a client begins with a handshake and has a connection. It gets its own
+session, may switch groups, and is notified of changes. Since 2026-07-28 each request is
+independent. All clients see the same lists, and subscribe to changes on a stream.
 """
 
 import asyncio
@@ -45,18 +45,18 @@ from satchel.settings import Limits
 from satchel.tools import Tool, ToolResult
 
 Handler = Callable[[Any, Context, Any], Awaitable[Any]]
-"""A method that answers a request, by its context and its parameters."""
+"""A method that handles a request, given its context and parameters."""
 
 _FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""What is told is as new as the last edit, so nobody should keep it."""
+"""Results change with each edit, so clients should not cache them."""
 
-_TALK = "satchel"
+_CLIENT = "satchel"
 _RESOURCE_NOT_FOUND = -32002
-"""The code of the protocol with a handshake; later it is that of wrong parameters."""
+"""The code up to version 2025-11-25; later versions use `INVALID_PARAMS`."""
 
 
 def _or_question(handler: Handler) -> Handler:
-    """Let a handler answer with the questions that it needs answers to."""
+    """Let a handler return questions to the client instead of a result."""
 
     async def answered(serving: Any, ctx: Context, params: Any) -> Any:
         try:
@@ -80,11 +80,11 @@ class DirectoryParams(types.PaginatedRequestParams):
 
 
 class SatchelServer:
-    """What a satchel holds, served to MCP clients.
+    """Serves the contents of a satchel to MCP clients.
 
-    `server` is the server of the official SDK: run it with whichever of its transports. With
-    `single` there is one client only, as on stdio, and its session lasts, whatever it speaks.
-    With `local` clients are on this machine, and may be told where skills lie.
+    `server` is a server of the official SDK: run it with any of its transports. With `single`
+    there is one client, as on stdio, which has one session in every version of the protocol. With
+    `local` clients run on this machine and may see the paths of skills.
     """
 
     def __init__(
@@ -100,19 +100,19 @@ class SatchelServer:
         self.choice = choice or ServedSelection()
         self._limits = limits or Limits()
         self._manifests = SkillEntryCache(self._limits)
-        self._showcase = ViewCache(app, self.choice, self._manifests, local=local)
+        self._views = ViewCache(app, self.choice, self._manifests, local=local)
         can_switch = self.choice.meta_tool and not self.choice.is_fixed
         self._with_connection = ClientMode(can_switch, is_lasting=True)
         self._without = ClientMode(can_switch=False, is_lasting=single)
-        self._lasting = self._fresh_talk(self._without) if single else None
-        self.audience = Notifier(app, self._shown_without, self._shown_to, self._look)
+        self._lasting = self._new_client(self._without) if single else None
+        self.audience = Notifier(app, self._shared_view, self._view_of, self._look)
         self.server: Server[None] = self._server(name)
 
     def _server(self, name: str) -> Server[None]:
         server = _Server(
             name,
             version=version("satchel"),
-            instructions=self._shown_without().instructions or None,
+            instructions=self._shared_view().instructions or None,
             lifespan=self._life,
             get_tool_input_schema=self._schema_of,
             on_list_tools=self._list("tools"),
@@ -135,7 +135,7 @@ class SatchelServer:
         add("skills/list", types.PaginatedRequestParams, self._skills)
         add("skills/get", SkillParams, self._skill)
         add("resources/directory/read", DirectoryParams, self._directory)
-        # Not by the constructor, which warns of what is old: clients of its time want it.
+        # Not by the constructor, which warns that it is deprecated: older clients need it.
         add("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         server.add_notification_handler(
             "notifications/initialized", types.NotificationParams, self._begin
@@ -144,9 +144,9 @@ class SatchelServer:
         return server
 
     def _greeting(self) -> str:
-        """Return what a model should know whose client begins with a handshake."""
-        manner = self._with_connection
-        return self._showcase.shown(self._showcase.first(manner), manner).instructions
+        """Return the instructions for clients that begin with a handshake."""
+        mode = self._with_connection
+        return self._views.shown(self._views.first(mode), mode).instructions
 
     @asynccontextmanager
     async def _life(self, server: Server[Any]) -> AsyncIterator[None]:
@@ -158,52 +158,50 @@ class SatchelServer:
                     self._lasting.session.interrupt()
 
     def _schema_of(self, tool: str) -> Mapping[str, Any] | None:
-        return self._shown_without().schemas.get(tool)
+        return self._shared_view().schemas.get(tool)
 
     def _look(self, newest: ClientView) -> None:
-        """Take up what is new, and forget what is gone."""
+        """Update the instructions, and drop cached entries of removed skills."""
         self.server.instructions = newest.instructions or None
         self._manifests.forget_all_but(newest.catalog.all_skills)
 
-    # ---- who is there -----------------------------------------------------------------------
+    # ---- clients ----------------------------------------------------------------------------
 
-    def _talk(self, ctx: Context) -> ServedClient:
-        """Return what is remembered of whoever asks."""
+    def _client(self, ctx: Context) -> ServedClient:
+        """Return the client of a request."""
         if is_stateless(ctx):
-            return self._lasting or self._fresh_talk(self._without)
+            return self._lasting or self._new_client(self._without)
         connection = connection_of(ctx)
-        talk = connection.state.get(_TALK)
-        if talk is None:
-            talk = connection.state[_TALK] = self._fresh_talk(self._with_connection, connection)
-            # What goes on in the background is nobody's once nobody can ask for it.
-            connection.exit_stack.callback(talk.session.interrupt)
-        assert isinstance(talk, ServedClient)
-        return talk
+        client = connection.state.get(_CLIENT)
+        if client is None:
+            client = connection.state[_CLIENT] = self._new_client(self._with_connection, connection)
+            # Background tasks end with the connection: no one could ask for them.
+            connection.exit_stack.callback(client.session.interrupt)
+        assert isinstance(client, ServedClient)
+        return client
 
-    def _fresh_talk(self, manner: ClientMode, connection: Connection | None = None) -> ServedClient:
-        return ServedClient(
-            session=self._showcase.session(manner), manner=manner, connection=connection
-        )
+    def _new_client(self, mode: ClientMode, connection: Connection | None = None) -> ServedClient:
+        return ServedClient(session=self._views.session(mode), manner=mode, connection=connection)
 
-    def _shown_to(self, talk: ServedClient) -> ClientView:
-        """Return what a client is shown now."""
-        if not talk.manner.is_lasting:
-            return self._shown_without()
-        if not talk.manner.can_switch:
-            self._showcase.settle(talk.session, self._showcase.first(talk.manner))
-        return self._showcase.shown(talk.session.active_groups, talk.manner)
+    def _view_of(self, client: ServedClient) -> ClientView:
+        """Return the current view of a client."""
+        if not client.manner.is_lasting:
+            return self._shared_view()
+        if not client.manner.can_switch:
+            self._views.settle(client.session, self._views.first(client.manner))
+        return self._views.shown(client.session.active_groups, client.manner)
 
-    def _shown_without(self) -> ClientView:
-        """Return what all clients of the protocol without a handshake are shown."""
-        return self._showcase.shown(self._showcase.first(self._without), self._without)
+    def _shared_view(self) -> ClientView:
+        """Return the current view of all clients without a handshake."""
+        return self._views.shown(self._views.first(self._without), self._without)
 
-    def _shown(self, ctx: Context) -> ClientView:
-        return self._shown_without() if is_stateless(ctx) else self._shown_to(self._talk(ctx))
+    def _view(self, ctx: Context) -> ClientView:
+        return self._shared_view() if is_stateless(ctx) else self._view_of(self._client(ctx))
 
     async def _begin(self, ctx: Context, _params: types.NotificationParams) -> None:
-        """Note a client that has shaken hands: from now on it is told of changes."""
+        """Begin to notify a client after its handshake."""
         if not is_stateless(ctx):
-            self.audience.join(self._talk(ctx))
+            self.audience.join(self._client(ctx))
 
     # ---- lists ------------------------------------------------------------------------------
 
@@ -211,24 +209,24 @@ class SatchelServer:
         self, key: str
     ) -> Callable[[Context, types.PaginatedRequestParams | None], Awaitable[Any]]:
         async def answer(ctx: Context, params: types.PaginatedRequestParams | None) -> Any:
-            return _page(key, self._shown(ctx).lists[key], params)
+            return _page(key, self._view(ctx).lists[key], params)
 
         return answer
 
     async def _remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Answer a list from memory: the SDK takes long to check and write many tools."""
+        """Return a cached list: the SDK takes long to validate and serialize many tools."""
         if (listed := LISTED.get(ctx.method)) is None:
             return await call_next(ctx)
         is_ready = is_stateless(ctx) or ctx.session.client_params is not None
         cursor = (ctx.params or {}).get("cursor")
         if not is_ready or not (cursor is None or isinstance(cursor, str)):
             return await call_next(ctx)
-        listing, key = self._shown(ctx).lists[listed], (ctx.protocol_version, cursor)
-        if (known := listing.on_wire.get(key)) is not None:
+        listing, key = self._view(ctx).lists[listed], (ctx.protocol_version, cursor)
+        if (cached := listing.on_wire.get(key)) is not None:
             methods.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
-            return known
+            return cached
         result = await call_next(ctx)
-        if isinstance(result, dict) and self._shown(ctx).lists[listed] is listing:
+        if isinstance(result, dict) and self._view(ctx).lists[listed] is listing:
             listing.on_wire[key] = result
         return result
 
@@ -236,90 +234,92 @@ class SatchelServer:
 
     @_or_question
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
-        talk = self._talk(ctx)
-        shown = self._shown_to(talk)
-        hide = self._showcase.hider(shown.catalog)
+        client = self._client(ctx)
+        view = self._view_of(client)
+        hide = self._views.hider(view.catalog)
         try:
             return await call_tool(
                 CallRequest(
-                    ctx=ctx, params=params, talk=talk, shown=shown, choice=self.choice, hide=hide
+                    ctx=ctx, params=params, talk=client, shown=view, choice=self.choice, hide=hide
                 )
             )
         finally:
-            self.audience.check(talk, shown)
+            self.audience.check(client, view)
 
     # ---- prompts ----------------------------------------------------------------------------
 
     @_or_question
     async def _prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
-        talk = self._talk(ctx)
-        shown = self._shown_to(talk)
-        name, prompts = params.name, shown.lists["prompts"].items
+        client = self._client(ctx)
+        view = self._view_of(client)
+        name, prompts = params.name, view.lists["prompts"].items
         described = next((item["description"] for item in prompts if item["name"] == name), None)
         if described is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {name!r}.")
-        offered = shown.offers.prompts.get(name)
-        if offered is not None and name not in shown.texts:
+        offered = view.offers.prompts.get(name)
+        if offered is not None and name not in view.texts:
             result = await self._made(ctx, params, offered.tool, name, params.arguments or {})
             return _messages(described, result)
-        text = shown.texts.get(name) or await self._text_of_skill(name, talk, shown)
+        text = view.texts.get(name) or await self._text_of_skill(name, client, view)
         return prompt_result(described, text, params.arguments)
 
-    async def _text_of_skill(self, name: str, talk: ServedClient, shown: ClientView) -> str:
+    async def _text_of_skill(self, name: str, client: ServedClient, view: ClientView) -> str:
         try:
-            text = (await asyncio.to_thread(talk.session.load_skill, name)).text
+            text = (await asyncio.to_thread(client.session.load_skill, name)).text
         except SatchelError as problem:
             raise MCPError(types.INVALID_PARAMS, problem.message) from problem
-        self.audience.check(talk, shown)
-        hide = self._showcase.hider(shown.catalog) or str
+        self.audience.check(client, view)
+        hide = self._views.hider(view.catalog) or str
         return hide(text)
 
     def _made(
         self, ctx: Context, params: Any, tool: Tool, name: str, arguments: Mapping[str, str]
     ) -> Coroutine[Any, Any, ToolResult]:
-        """Make what a plugin offers."""
-        client = ToolClient(ctx, self._talk(ctx).level, params)
+        """Run the function of a plugin's prompt or resource."""
+        client = ToolClient(ctx, self._client(ctx).level, params)
         return made(tool, name, arguments, client, self._limits)
 
     # ---- resources and skills ---------------------------------------------------------------
 
     @_or_question
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
-        shown = self._shown(ctx)
-        # Skills first: nobody may take the place of their files.
-        if (found := find_target(params.uri, shown.view)) is not None and found.is_file:
+        view = self._view(ctx)
+        # Skills first: a plugin's resource must not replace their files.
+        if (found := find_target(params.uri, view.view)) is not None and found.is_file:
             try:
                 content = await read_target(params.uri, found, self._limits)
             except ToolError as problem:
                 raise _no_resource(ctx, params.uri, problem.message) from problem
             return {"contents": [content], **_FRESH}
-        if offered := shown.offers.find(params.uri):
+        if offered := view.offers.find(params.uri):
             resource, parts = offered
             result = await self._made(ctx, params, resource.tool, resource.name, parts)
             return {"contents": contents_of(params.uri, resource, result), **_FRESH}
         raise _no_resource(ctx, params.uri)
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
-        shown = self._shown(ctx)
-        found, offered = find_target(params.uri, shown.view), shown.offers.find(params.uri)
+        view = self._view(ctx)
+        found, offered = find_target(params.uri, view.view), view.offers.find(params.uri)
         if offered and offered[0].is_template:
-            raise _no_resource(ctx, params.uri, f"Nobody can tell when {params.uri} changes.")
+            raise _no_resource(
+                ctx, params.uri, f"Cannot subscribe to {params.uri}: its changes are not known."
+            )
         if not (offered or (found is not None and found.is_file)):
             raise _no_resource(ctx, params.uri)
-        self._talk(ctx).subscribed.add(params.uri)
+        self._client(ctx).subscribed.add(params.uri)
         return types.EmptyResult()
 
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> Any:
-        self._talk(ctx).subscribed.discard(params.uri)
+        self._client(ctx).subscribed.discard(params.uri)
         return types.EmptyResult()
 
     async def _skills(self, ctx: Context, params: types.PaginatedRequestParams) -> Any:
-        shown = self._shown(ctx)
-        listing = await asyncio.to_thread(lambda: shown.entries)
+        view = self._view(ctx)
+        listing = await asyncio.to_thread(lambda: view.entries)
         return _page("skills", listing, params)
 
     async def _skill(self, ctx: Context, params: SkillParams) -> Any:
-        found = find_target(params.uri, self._shown(ctx).view)
+        found = find_target(params.uri, self._view(ctx).view)
         entry = None
         if found is not None and params.uri == address_of(found.skill):
             entry = await asyncio.to_thread(self._manifests.entry, found.skill)
@@ -328,7 +328,7 @@ class SatchelServer:
         return {"skill": entry, **_FRESH}
 
     async def _directory(self, ctx: Context, params: DirectoryParams) -> Any:
-        found = find_target(params.uri, self._shown(ctx).view)
+        found = find_target(params.uri, self._view(ctx).view)
         if found is None or not found.is_directory:
             raise MCPError(types.INVALID_PARAMS, f"{params.uri} is no directory that is served.")
         return _page("resources", PagedList.of(list_directory(found)), params)
@@ -336,15 +336,15 @@ class SatchelServer:
     # ---- the rest ---------------------------------------------------------------------------
 
     async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> Any:
-        self._talk(ctx).level = params.level
+        self._client(ctx).level = params.level
         return types.EmptyResult()
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> Any:
-        return await completion(params, self._shown(ctx), self._limits)
+        return await completion(params, self._view(ctx), self._limits)
 
 
 class _Server(Server[None]):
-    """A server that says in the handshake, too, that its lists change, and what is new by then."""
+    """A server whose handshake announces list changes and has the current instructions."""
 
     greeting: Callable[[], str]
 

@@ -1,4 +1,4 @@
-"""Everybody who is told of changes, on whichever way their protocol has for it."""
+"""Send list-changed notifications to connected clients."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -14,14 +14,14 @@ from satchel.mcp.view_cache import ClientView
 from satchel.satchel import Satchel
 
 _PATIENCE = 5.0
-"""Seconds after which a client that does not read is told what is new by then."""
+"""Seconds to wait for a client that does not read; the newest state is sent after that."""
 
 
 class Notifier:
-    """Tells of the difference between what clients were shown and what they would be shown now.
+    """Notifies clients when what they would see now differs from what they saw.
 
-    `newest` is what all clients without a connection are shown, `shown_to` what one with a
-    connection is; `look` is called when anything is new.
+    `newest` returns the view of clients without a connection, and `shown_to` that of one client
+    with a connection. `look` is called with each new view.
     """
 
     def __init__(
@@ -34,35 +34,35 @@ class Notifier:
         self._app, self._newest, self._shown_to, self._look = app, newest, shown_to, look
         self._bus = InMemorySubscriptionBus()
         self.listening = ListenHandler(self._bus)
-        """Answers clients that listen on a stream."""
+        """Handles the streams of clients without a connection."""
         self._compared, self._published = app.catalog, newest()
         self._talks: set[ServedClient] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._runs = 0
 
     def __len__(self) -> int:
-        """Return how many clients with a connection there are."""
+        """Return the number of clients with a connection."""
         return len(self._talks)
 
     def join(self, talk: ServedClient) -> None:
-        """Tell a client of changes from now on, until its connection ends."""
+        """Notify a client of changes until its connection ends."""
         talk.told = self._shown_to(talk)
         self._talks.add(talk)
         if talk.connection is not None:
             talk.connection.exit_stack.callback(self._talks.discard, talk)
 
     def check(self, talk: ServedClient, before: ClientView) -> None:
-        """Tell a client if it has switched groups since it was shown something."""
+        """Notify a client if it switched groups since it saw a view."""
         if talk in self._talks and frozenset(talk.session.active_groups) != before.active:
             self._begin(self._tell(talk))
 
     def close(self) -> None:
-        """End the streams on which clients listen."""
+        """Close the streams of clients without a connection."""
         self.listening.close()
 
     @asynccontextmanager
     async def life(self, _server: Server[Any]) -> AsyncIterator[None]:
-        """Tell of changes while a server runs; it may run several times at once."""
+        """Notify clients while a server runs; several may run at once."""
         loop = asyncio.get_running_loop()
 
         def heard(_change: Change) -> None:
@@ -82,7 +82,7 @@ class Notifier:
                     task.cancel()
 
     def _compare(self) -> None:
-        if self._compared is self._app.catalog:  # of several changes at once the first was heard
+        if self._compared is self._app.catalog:  # an earlier call handled this change, too
             return
         self._compared = self._app.catalog
         for talk in self._talks:
@@ -93,11 +93,11 @@ class Notifier:
         before, self._published = self._published, self._newest()
         for event in events_between(before, self._published):
             await self._bus.publish(event)
-        # Last: what goes wrong there must not cost the news.
+        # Last: an error there must not prevent the notifications.
         self._look(self._published)
 
     async def _tell(self, talk: ServedClient) -> None:
-        """Tell one client; one who does not read is told once it does."""
+        """Notify one client; one that does not read is notified when it does."""
         talk.has_news = True
         if talk.told is None or talk.is_being_told:
             return

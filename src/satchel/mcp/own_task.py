@@ -1,4 +1,4 @@
-"""Foreign code in a task of its own, so that what it does to its task is nobody else's affair."""
+"""Run plugin code in its own task so that it cannot cancel ours."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def run_in_task(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for some work. Raises `ToolError` if nobody but itself has cancelled it."""
+    """Return the result of a coroutine. Raises `ToolError` if it cancels itself."""
     task = asyncio.create_task(work)
     try:
         return await task

@@ -1,4 +1,4 @@
-"""Who is served over HTTP: what each has opened is limited, and ends with its token."""
+"""Limit the sessions and requests of each HTTP principal, and end them with its token."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from satchel.settings import MIB
 
 LARGEST_BODY = 4 * MIB
 MOST_SESSIONS = 1_000
-"""How many sessions with a handshake a guest may have open at once, at each endpoint."""
+"""Open sessions of one principal at each endpoint."""
 MOST_REQUESTS = 500
-"""How many requests of a guest may be open at once; a stream on which it listens is one."""
+"""Open requests of one principal; a notification stream counts as one."""
 
 
 class Principal:
-    """Whoever bears one token, or everybody where there are no tokens."""
+    """All clients that use one token, or all clients if there are no tokens."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Principal:
         return await asyncio.shield(known)
 
     async def _hold(self, choice: ServedSelection, ready: asyncio.Future[ASGIApp]) -> None:
-        """Keep the sessions of one endpoint until the end."""
+        """Run the session manager of one endpoint until it is cancelled."""
         try:
             manager = StreamableHTTPSessionManager(
                 self._serving(choice).server,
@@ -80,14 +80,14 @@ class Principal:
                 ready.set_result(StreamableHTTPASGIApp(manager))
                 await asyncio.Event().wait()
         except Exception as problem:
-            del self._open[choice]  # the next request tries anew
+            del self._open[choice]  # the next request tries again
             if ready.done():
                 raise
             ready.set_exception(problem)
 
 
 class _Answer:
-    """Sends an answer while its guest counts, and knows how far it is."""
+    """Sends a response while its token is valid."""
 
     def __init__(self, send: Send, counts: Callable[[], bool], give_up: Callable[[], None]) -> None:
         self._send, self._counts, self._give_up = send, counts, give_up
@@ -102,8 +102,10 @@ class _Answer:
         await self._send(message)
 
     async def end(self, scope: Scope, receive: Receive) -> None:
-        """Send what is missing of an answer that nobody gives any more."""
+        """Complete the response of a cancelled request."""
         if not self._has_begun:
-            await PlainTextResponse("The token counts no more", 401)(scope, receive, self._send)
+            await PlainTextResponse("The token is not valid any more", 401)(
+                scope, receive, self._send
+            )
         elif not self._has_ended:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,4 +1,4 @@
-"""Whether what others wrote fits into the protocol: one thing that does not must cost no other."""
+"""Validate each listed item against the protocol, so that an invalid one is left out alone."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from satchel.tools import Tool
 _log = logging.getLogger("satchel.mcp")
 
 GROUP_KEY = "dev.satchel/group"
-"""Where in `_meta` a tool says which group it belongs to."""
+"""The `_meta` key for the group of a tool."""
 
 LISTED = {
     "tools/list": "tools",
@@ -21,7 +21,7 @@ LISTED = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
-"""The methods that list something, with what they call it."""
+"""The list methods, with the key of the items in their results."""
 
 _FRAME = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 _ERAS = (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION)
@@ -29,30 +29,30 @@ _LACKING: tuple[tuple[str, ...], ...] = ((), ("annotations",), ("annotations", "
 
 
 Described = dict[str, Any] | None
-"""A thing as it is listed, `None` for one that cannot be."""
+"""A listed item, or `None` for one that is invalid."""
 
 
 class DescriptionCache:
-    """Describes things as they can be listed, each once for as long as it is there."""
+    """A cache of listed items by the objects they describe."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[object, Described]] = {}
 
     def described(self, key: object, describe: Callable[[], Described]) -> Described:
-        """Return how a thing is listed, which is the same for the same `key`."""
+        """Return the cached item for `key`, or create it."""
         if (known := self._known.get(id(key))) is None:
-            # With the key itself, so that no other can take its id.
+            # Keep the key itself, so that no other object gets its id.
             known = self._known[id(key)] = (key, describe())
         return known[1]
 
     def forget_all_but(self, keys: Iterable[object]) -> None:
-        """Let go of what is there no more."""
+        """Drop the items of all other keys."""
         there = set(map(id, keys))
         self._known = {key: known for key, known in self._known.items() if key in there}
 
 
 def described_tool(tool: Tool, group: str) -> Described:
-    """Describe a tool, if need be without what else would keep it from being listed."""
+    """Describe a tool; leave out invalid annotations or an invalid output schema."""
     schema = {**tool.to_schema("mcp"), "_meta": {GROUP_KEY: group}}
     for lacking in _LACKING:
         try:
@@ -70,7 +70,7 @@ def described_tool(tool: Tool, group: str) -> Described:
 
 
 def require_valid(method: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of what is to be listed that nobody else holds; raise if it does not fit."""
+    """Return a deep copy of a listed item. Raises an error if it is invalid."""
     fitting: dict[str, Any] = json.loads(json.dumps(item, allow_nan=False))
     json.dumps(fitting, ensure_ascii=False).encode()
     for era in _ERAS:

@@ -1,4 +1,4 @@
-"""Results in the words of the protocol."""
+"""Encode tool results for the protocol."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,12 +1,12 @@
-"""Whether the official SDK is there; it is an extra, because it is large."""
+"""Check that the official MCP SDK is installed; it is an optional extra because it is large."""
 
 from satchel.errors import SatchelError
 
 
 def require_sdk() -> None:
-    """Raise `SatchelError` that says how to get the SDK, if it is not there or too old."""
+    """Raise `SatchelError` if the SDK is missing or too old."""
     try:
-        # Whether they can be imported is the question; older ones lack both.
+        # Older versions of the SDK lack both modules.
         import mcp.server.subscriptions  # noqa: F401
         import mcp_types  # noqa: F401
     except ImportError as problem:

@@ -1,4 +1,4 @@
-"""One client: its session, and what it was told."""
+"""The state of one served client."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,23 +22,23 @@ from satchel.session import Session
 
 @dataclass(eq=False, kw_only=True)
 class ServedClient:
-    """What is remembered of a client while its connection lasts; of one request, if it has none."""
+    """A client's session and state; it lasts as long as its connection, or for one request."""
 
     session: Session
     manner: ClientMode
     connection: Connection | None = None
     level: Level = "info"
-    """From which level on it wants lines for its log."""
+    """The lowest level of log messages it wants."""
     subscribed: set[str] = field(default_factory=set)
-    """The resources whose changes it wants to hear of."""
+    """The resources that it subscribed to."""
     told: ClientView | None = None
-    """What it may take for current; `None` until it is ready to be told."""
+    """The last view it was notified of; `None` before it is initialized."""
     is_being_told: bool = False
     has_news: bool = False
 
 
 def events_between(before: ClientView, after: ClientView) -> Iterator[ServerEvent]:
-    """Yield what clients are told about the way from one to the other."""
+    """Yield the notifications for the differences between two views."""
     old, new = before.lists, after.lists
     if old["tools"] != new["tools"]:
         yield ToolsListChanged()
@@ -49,14 +49,14 @@ def events_between(before: ClientView, after: ClientView) -> Iterator[ServerEven
         yield from _updates(before.view.skills, after.view.skills)
     known = before.offers.resources
     for uri, resource in after.offers.resources.items():
-        # Another version of the plugin that makes it may make another one of it.
+        # A new version of its plugin may return other content.
         if not resource.is_template and known.get(uri) is not resource:
             yield ResourceUpdated(uri)
 
 
 def _updates(before: Iterable[SkillEntry], after: Iterable[SkillEntry]) -> Iterator[ServerEvent]:
-    """Yield which files came, went and changed."""
-    # A skill that did not change is the same one in each generation.
+    """Yield an event for each added, removed or changed file."""
+    # An unchanged skill is the same object in each generation.
     kept = {id(skill) for skill in before} & {id(skill) for skill in after}
     old, new = (
         {
@@ -73,7 +73,7 @@ def _updates(before: Iterable[SkillEntry], after: Iterable[SkillEntry]) -> Itera
 
 
 async def send(event: ServerEvent, talk: ServedClient) -> None:
-    """Tell a client of the protocol with a handshake, whether it is busy or idle."""
+    """Send a notification over the client's connection, if it has one."""
     connection = talk.connection
     if connection is None:
         return
@@ -89,9 +89,9 @@ async def send(event: ServerEvent, talk: ServedClient) -> None:
 
 
 def connection_of(ctx: Any) -> Connection:
-    """Return the connection that a request came by.
+    """Return the connection of a request.
 
-    The SDK keeps room on it for what lives as long as it does, but shows it to nobody yet.
+    The SDK has no public attribute for it yet.
     """
-    found: Connection = ctx.session._connection  # noqa: SLF001 - see above
-    return found
+    connection: Connection = ctx.session._connection  # noqa: SLF001 - see above
+    return connection

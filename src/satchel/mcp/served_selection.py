@@ -1,4 +1,4 @@
-"""What of a satchel a server shows: groups, and which of their tools."""
+"""Select the groups and tools that a server shows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,32 +13,32 @@ class ServedSelection:
     """What a server shows; by default the groups that are active in a new session."""
 
     groups: frozenset[str] = frozenset()
-    """Groups that are active beside those."""
+    """Further groups that are active."""
     every_group: bool = False
     is_fixed: bool = False
-    """Whether only `basic` and `groups` are shown, and nobody can switch on another one."""
+    """Whether only `basic` and `groups` are shown, and clients cannot activate others."""
     enable: tuple[str, ...] = ()
-    """Patterns of names: if there are any, only tools that fit one are served."""
+    """Name patterns of the tools to serve; all tools if empty."""
     disable: tuple[str, ...] = ()
-    """Patterns of names of tools that are not served."""
+    """Name patterns of tools that are not served."""
     meta_tool: bool = True
     """Whether a client can switch groups, where its protocol lets tools differ by connection."""
     skill_tools: bool = True
     """Whether `load_skill` and `read_skill_file` are served."""
 
     def only(self, groups: Iterable[str]) -> "ServedSelection":
-        """Return a choice of these groups and no others; of a fixed one, those that it shows."""
+        """Return a fixed selection of these groups; a fixed one is only narrowed."""
         wanted = frozenset(groups)
         if self.is_fixed:
             wanted &= self.groups
         return replace(self, groups=wanted, every_group=False, is_fixed=True)
 
     def lets(self, tool: str) -> bool:
-        """Tell whether a tool of that name is served if its group is active."""
+        """Return whether a tool is served if its group is active."""
         return NamePatterns(self.enable or None, self.disable).lets(tool)
 
     def active_in(self, catalog: Catalog) -> frozenset[str]:
-        """Return the groups that are active to begin with."""
+        """Return the groups that are active at the start."""
         return frozenset(
             group.name
             for group in catalog.groups.values()
@@ -50,7 +50,7 @@ class ServedSelection:
 
 
 def with_those_of_skills(catalog: Catalog, active: frozenset[str]) -> frozenset[str]:
-    """Add the groups that visible skills ask for: where nobody can switch, they are needed now."""
+    """Add the groups that visible skills need; for clients that cannot switch groups."""
     while True:
         asked = {
             name
@@ -68,7 +68,7 @@ def _by_default(catalog: Catalog) -> frozenset[str]:
 
 
 def _groups_called(word: str, catalog: Catalog) -> list[str]:
-    """Return the usable groups that a skill means by a word: a group's name or a tool's."""
+    """Return the available group that a skill names, directly or by one of its tools."""
     tool = catalog.tools.get(word)
     names = (word,) if word in catalog.groups else tool.groups if tool else ()
     usable = [n for n in names if n in catalog.groups and catalog.groups[n].is_available]

@@ -1,4 +1,4 @@
-"""What the process of a plugin loads, and tells the host of it."""
+"""Load a plugin in its own process, and describe it to the host."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +18,7 @@ from satchel.workers.contract_proxy import encode_contract
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedWorker:
-    """One plugin as it was loaded: what can be called, and what the host is told."""
+    """A loaded plugin: what can be called, and what is sent to the host."""
 
     supply: PluginContribution
     tools: Mapping[str, ToolContribution]
@@ -26,7 +26,7 @@ class LoadedWorker:
     about: Mapping[str, Any]
 
     def groups_of(self, tool: ToolContribution) -> tuple[str, ...]:
-        """Return the groups of a tool, those first that it names itself."""
+        """Return the groups of a tool; those that it names itself come first."""
         listed = (group.name for group in self.supply.groups if tool.name in group.tools)
         return tuple(dict.fromkeys((*tool.groups, *listed)))
 
@@ -34,32 +34,32 @@ class LoadedWorker:
 def load_plugin(
     found: PluginFinding | PackageFinding, config: Configuration, limits: Limits
 ) -> LoadedWorker:
-    """Import a plugin here, and start it unless its code declares fields with no values yet."""
+    """Import a plugin, and start it unless its code declares fields that have no values yet."""
     supply = _imported(found, limits)
     known = {item.key for item in config.fields}
     if fields := [asdict(item) for item in supply.config if item.key not in known]:
         return LoadedWorker(supply=supply, tools=NOTHING, offers=NOTHING, about={"fields": fields})
     supply = started(supply, config)
     versions = {tool.name: tool.version for tool in supply.tools}
-    fitted = bind_config(supply, lambda _name, fields: replace(config, fields=fields), {}, None)
-    fittings = fitted.fittings.values()
-    tools, told, problems = _told_tools(fitted.supply.tools, versions)
-    # With other values it may serve what it cannot serve now.
-    is_lacking = supply.state is Status.OK and (problems or any(it.invalid for it in fittings))
+    bound = bind_config(supply, lambda _name, fields: replace(config, fields=fields), {}, None)
+    bound_tools = bound.bound_tools.values()
+    tools, descriptions, problems = _describe_tools(bound.contribution.tools, versions)
+    # With other configuration values it may serve more.
+    is_lacking = supply.state is Status.OK and (problems or any(it.invalid for it in bound_tools))
     supply = replace(
         supply,
         tools=tuple(tools.values()),
         state=Status.DEGRADED if is_lacking else supply.state,
         diagnostics=(
             *supply.diagnostics,
-            *(item.problem for item in fittings if item.problem),
+            *(item.diagnostic for item in bound_tools if item.diagnostic),
             *problems,
             *_left_out(supply),
         ),
     )
     offers = {f"{OFFER}{at}": offer for at, offer in enumerate(supply.offers)}
     about = {
-        "tools": told,
+        "tools": descriptions,
         "offers": [_described_offer(call, offer) for call, offer in offers.items()],
         "groups": [asdict(group) for group in supply.groups],
         "skills": supply.skills,
@@ -78,17 +78,17 @@ def _imported(found: PluginFinding | PackageFinding, limits: Limits) -> PluginCo
 
 
 def _here(found: PluginFinding) -> PluginFinding:
-    """Return a plugin that may run in the process that it asked for."""
+    """Return the plugin without isolation: this is already its own process."""
     assert found.manifest is not None
     return replace(found, manifest=replace(found.manifest, isolation="none"))
 
 
-def _told_tools(
+def _describe_tools(
     supplies: Iterable[ToolContribution], versions: Mapping[str, str]
 ) -> tuple[dict[str, ToolContribution], list[dict[str, Any]], list[Diagnostic]]:
-    """Return the tools that can be served, what the host is told, and why others cannot be."""
+    """Return the tools to serve, their descriptions, and diagnostics about the others."""
     tools: dict[str, ToolContribution] = {}
-    told: list[dict[str, Any]] = []
+    descriptions: list[dict[str, Any]] = []
     problems: list[Diagnostic] = []
     for supply in supplies:
         if supply.tool is None:
@@ -96,13 +96,13 @@ def _told_tools(
         try:
             contract = encode_contract(supply.contract) if supply.contract else None
         except DefinitionError as problem:
-            # Never without its rules.
+            # A tool is never served without its rules.
             problems.append(_not_sent(supply, problem))
             continue
         tools[supply.name] = supply
         about = {"version": versions[supply.name], "path": supply.path, "contract": contract}
-        told.append(_described(supply.tool, supply.name, supply.groups) | about)
-    return tools, told, problems
+        descriptions.append(_described(supply.tool, supply.name, supply.groups) | about)
+    return tools, descriptions, problems
 
 
 def _described(tool: Tool, call: str, groups: Iterable[str]) -> dict[str, Any]:
@@ -140,19 +140,19 @@ def _not_sent(tool: ToolContribution, problem: DefinitionError) -> Diagnostic:
         "plugin-not-isolated",
         Where(tool.path),
         f"its tool {tool.name!r} is left out: in its contract, {problem.message}",
-        "give what JSON can say, or remove 'isolation: process'",
+        "use JSON values, or remove 'isolation: process'",
     )
 
 
 def _left_out(supply: PluginContribution) -> list[Diagnostic]:
-    """Tell what a plugin brings that cannot leave its process."""
+    """Report contributions that do not work in a separate process."""
     if not supply.commands:
         return []
     return [
         make_diagnostic(
             "plugin-not-isolated",
             Where(supply.path),
-            "its commands cannot be reached in a process of its own; left out",
+            "its commands are left out: they are not supported in a separate process",
             "remove 'isolation: process' if its code may run in the process of the host",
         )
     ]

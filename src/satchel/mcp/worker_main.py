@@ -1,4 +1,4 @@
-"""The process of one plugin, which serves it to the host that started it."""
+"""The process of one plugin: it serves the plugin to the host that started it."""
 
 import asyncio
 import json
@@ -46,31 +46,31 @@ from satchel.workers.worker_loading import TO_END
 Context = ServerRequestContext[Any, Any]
 
 _FULL = 0.9
-"""The part of its memory from which on a process that lacks some has no future."""
+"""The used part of `worker_memory` above which a failed call restarts the process."""
 
 _FRAME = KIB
-"""What a message holds beside the answer."""
+"""Bytes of a message besides the result."""
 
-_LAST_WORDS = 0.2
-"""Seconds for the answer that says so."""
+_EXIT_DELAY = 0.2
+"""Seconds between the last result and the exit of a process that lacks memory."""
 
-_LOOK = 1.0
-"""Seconds between two looks at whether the host still runs."""
+_POLL_INTERVAL = 1.0
+"""Seconds between two checks whether the host still runs."""
 
 
 def main() -> None:
     """Serve the plugin that the first line on stdin holds, until stdin ends."""
     host = os.getppid()
     stdin, stdout = claim_stdin(), claim_stdout()
-    _keep_from_children(stdin.fileno(), stdout.fileno())
-    # It comes from the process that started this one, through a pipe that only they have.
+    _close_in_children(stdin.fileno(), stdout.fileno())
+    # Trusted: the parent process sends it through a private pipe.
     found, config, limits = loads(b64decode(stdin.readline()))  # noqa: S301
-    _bound(limits.worker_memory)
+    _limit_memory(limits.worker_memory)
     patience = limits.hook + TO_END
-    Thread(target=_end_with, args=(host, patience), daemon=True).start()
+    Thread(target=_exit_after_host, args=(host, patience), daemon=True).start()
     serving = WorkerService(load_plugin(found, config, limits), limits)
     try:
-        with suppress(asyncio.CancelledError):  # it is full
+        with suppress(asyncio.CancelledError):  # cancelled by `_leave`
             asyncio.run(serving.serve(stdin, stdout))
     finally:
         serving.end()
@@ -111,7 +111,7 @@ class WorkerService:
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         asked = dict(params.arguments or {})
         if params.name in {RULES, COMPLETE}:
-            return await self._said(params.name, asked)
+            return await self._answer_question(params.name, asked)
         call_id, context = asked["id"], _context(asked.get("context") or {})
         if params.name.startswith(OFFER):
             made = self._load.offers[params.name].tool
@@ -124,11 +124,11 @@ class WorkerService:
                 groups=(),
                 context=context,
             )
-            return await self._ended(ctx, begin(call, made, self._limits), context, {})
+            return await self._run(ctx, begin(call, made, self._limits), context, {})
         supply = self._load.tools.get(params.name)
         if supply is None or supply.tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}.")
-        context = _handed(context, supply.contract, asked.get("handed"))
+        context = _with_injected(context, supply.contract, asked.get("handed"))
         before = deepcopy(dict(context.state))
         context = replace(context, tool=supply.name, call_id=call_id)
         groups = self._load.groups_of(supply)
@@ -142,12 +142,12 @@ class WorkerService:
         )
         layers = layers_for(self._load.supply.layers, call.name, call.groups)
         run = begin(call, supply.tool, self._limits, layers=layers)
-        return await self._ended(ctx, run, context, before)
+        return await self._run(ctx, run, context, before)
 
-    async def _ended(
+    async def _run(
         self, ctx: Context, run: CallTask, context: ToolContext, before: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Run to the end, and tell each chunk when it comes."""
+        """Run a call, send its chunks as progress, and return its result."""
         done = 0
         try:
             while not isinstance(item := await run.next(), ToolResult):
@@ -157,40 +157,40 @@ class WorkerService:
         finally:
             await run.close()
         failed = item.error_code == "tool_failed"  # and did not refuse by itself
-        if failed and (taken := _memory()) > self._limits.worker_memory * _FULL:
+        if failed and (taken := _used_memory()) > self._limits.worker_memory * _FULL:
             self._leave(taken)
         changes = changes_of(before, context.state)
-        told = _answer(item, changes)
-        if self._is_too_long(told):
+        encoded = _answer(item, changes)
+        if self._is_too_long(encoded):
             limit = f"the limit mcp_message, {self._limits.mcp_message // KIB} KiB"
             text = f"the tool ran, but its result is larger than {limit}; ask for less"
-            told = _answer(failure("invalid_result", text), changes)
-            if self._is_too_long(told):
+            encoded = _answer(failure("invalid_result", text), changes)
+            if self._is_too_long(encoded):
                 text = f"the tool ran, but what it put into the state is larger than {limit}"
-                told = _answer(failure("invalid_result", text), {})
-        return told
+                encoded = _answer(failure("invalid_result", text), {})
+        return encoded
 
-    def _is_too_long(self, told: Any) -> bool:
-        """Tell whether something is longer than the host takes, who would end the talk."""
-        data = json.dumps(told, ensure_ascii=False).encode(errors="replace")
+    def _is_too_long(self, encoded: Any) -> bool:
+        """Return whether a message exceeds the host's limit: the host would disconnect."""
+        data = json.dumps(encoded, ensure_ascii=False).encode(errors="replace")
         return len(data) > self._limits.mcp_message - _FRAME
 
-    async def _said(self, what: str, question: Mapping[str, Any]) -> Any:
-        """Answer what the host asks of the plugin's functions, each in a thread of its own."""
+    async def _answer_question(self, what: str, question: Mapping[str, Any]) -> Any:
+        """Call a function of the plugin for the host, in a thread."""
         try:
-            told = await in_thread(lambda: self._told(what, question))
+            encoded = await in_thread(lambda: self._call_function(what, question))
             text = ""
         except (Exception, SystemExit) as problem:
             # Any: the functions are the plugin's.
-            told, text = None, f"{type(problem).__name__}: {problem}"
+            encoded, text = None, f"{type(problem).__name__}: {problem}"
         return {
             "content": [{"type": "text", "text": text}],
-            "structuredContent": {"answer": told},
+            "structuredContent": {"answer": encoded},
             "isError": bool(text),
             "resultType": "complete",
         }
 
-    def _told(self, what: str, question: Mapping[str, Any]) -> Any:
+    def _call_function(self, what: str, question: Mapping[str, Any]) -> Any:
         if what == RULES:
             contract = self._load.tools[question["tool"]].contract
             assert contract is not None
@@ -200,11 +200,11 @@ class WorkerService:
         return list(map(str, complete(question["argument"], question["begun"])))
 
     def _leave(self, taken: int) -> None:
-        """End this process, so that a fresh one takes its place; the host hears the last line."""
-        told = f"took {taken // MIB} MiB of memory and needs more (limit worker_memory)"
-        print(told, file=sys.__stderr__, flush=True)
+        """End this process so that a new one replaces it; the host shows its last line."""
+        encoded = f"took {taken // MIB} MiB of memory and needs more (limit worker_memory)"
+        print(encoded, file=sys.__stderr__, flush=True)
         if self._serving is not None:
-            asyncio.get_running_loop().call_later(_LAST_WORDS, self._serving.cancel)
+            asyncio.get_running_loop().call_later(_EXIT_DELAY, self._serving.cancel)
 
 
 def _answer(result: ToolResult, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,19 +214,19 @@ def _answer(result: ToolResult, changes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _context(told: Mapping[str, Any]) -> ToolContext:
+def _context(encoded: Mapping[str, Any]) -> ToolContext:
     return ToolContext(
-        metadata=MappingProxyType(told.get("metadata", {})),
-        config=MappingProxyType(told.get("config", {})),
-        state=told.get("state", {}),
-        preapproved=tuple(told.get("preapproved", ())),
+        metadata=MappingProxyType(encoded.get("metadata", {})),
+        config=MappingProxyType(encoded.get("config", {})),
+        state=encoded.get("state", {}),
+        preapproved=tuple(encoded.get("preapproved", ())),
     )
 
 
-def _handed(
+def _with_injected(
     context: ToolContext, contract: ToolContract | None, values: Mapping[str, Any] | None
 ) -> ToolContext:
-    """Add what a contract hands its tool: the host chose it, and had it normalised, already."""
+    """Add the values that a contract injects: the host has selected and normalized them."""
     if contract is None or values is None:
         return context
     config = {item.key: values[item.key] for item in contract.config_params}
@@ -238,16 +238,16 @@ def _handed(
     )
 
 
-def _end_with(host: int, patience: float) -> None:
-    """End when the host was killed, though the plugin may let nobody else hear of that."""
+def _exit_after_host(host: int, patience: float) -> None:
+    """Exit after the host was killed, even if the plugin blocks the event loop."""
     while os.getppid() == host:
-        time.sleep(_LOOK)
+        time.sleep(_POLL_INTERVAL)
     time.sleep(patience)
     os._exit(1)
 
 
-def _keep_from_children(*files: int) -> None:
-    """Give what is forked here no end of the talk: the host would wait for its end, too."""
+def _close_in_children(*files: int) -> None:
+    """Close our pipes in forked children; otherwise the host never sees EOF."""
 
     def let_go() -> None:
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -258,8 +258,8 @@ def _keep_from_children(*files: int) -> None:
         os.register_at_fork(after_in_child=let_go)
 
 
-def _memory() -> int:
-    """Return the bytes that count for the bound of this process, where the system tells."""
+def _used_memory() -> int:
+    """Return the bytes that count for the memory limit, or 0 if the system does not report them."""
     with suppress(OSError, ValueError), open("/proc/self/status", encoding="ascii") as status:
         for line in status:
             if line.startswith("VmData:"):
@@ -267,11 +267,11 @@ def _memory() -> int:
     return 0
 
 
-def _bound(memory: int) -> None:
-    """Bound the memory of this process, where the system can."""
+def _limit_memory(memory: int) -> None:
+    """Limit the memory of this process, where the system supports it."""
     try:
         import resource
     except ImportError:
         return
-    with suppress(OSError, ValueError):  # a lower bound was set by somebody else
+    with suppress(OSError, ValueError):  # a lower limit is set already
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))

@@ -1,21 +1,21 @@
-"""Pauses between attempts: longer each time, and never the same for all who wait."""
+"""Exponential backoff with jitter."""
 
 from random import uniform
 
-_FIRST, _LONGEST = 0.1, 30.0
+_FIRST, _MAX = 0.1, 30.0
 
 
 class Backoff:
-    """The pauses of one who tries again and again."""
+    """The pauses between attempts: each doubles, up to 30 seconds."""
 
     def __init__(self) -> None:
         self._next = _FIRST
 
     def next(self) -> float:
-        """Return the seconds of the next pause."""
-        pause, self._next = self._next, min(self._next * 2, _LONGEST)
-        return pause * uniform(0.5, 1.0)  # noqa: S311 - this keeps no secret
+        """Return the next pause in seconds."""
+        pause, self._next = self._next, min(self._next * 2, _MAX)
+        return pause * uniform(0.5, 1.0)  # noqa: S311 - not for security
 
     def reset(self) -> None:
-        """Begin anew, after a success."""
+        """Start again with the shortest pause, after a success."""
         self._next = _FIRST

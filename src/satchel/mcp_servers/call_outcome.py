@@ -1,4 +1,4 @@
-"""What a server answers to a call, as a result like any other."""
+"""Convert the response of a server to a tool result."""
 
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
@@ -22,67 +22,73 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
 
-_MOST_BLOCKS = 1_000
-"""How many blocks of one result are kept."""
+_MAX_BLOCKS = 1_000
+"""Content blocks that are kept of one result."""
 
 _PROTOCOL = "io.modelcontextprotocol/"
 
 
-def with_fewer_blocks(received: Any) -> Any:
-    """Leave out most blocks of an answer that has very many; for a message as it comes in.
+def truncate_blocks(received: Any) -> Any:
+    """Truncate the content blocks of a message as it is received.
 
-    Whatever looks at it afterwards takes as long as there are blocks, on the loop of all servers.
+    Everything after this takes time per block, on the event loop of all servers.
     """
     result = getattr(getattr(received, "message", None), "result", None)
     content = result.get("content") if isinstance(result, dict) else None
-    if isinstance(content, list) and (more := len(content) - _MOST_BLOCKS) > 0:
-        note = {"type": "text", "text": f"[left out: {more:,} more blocks]"}
-        content[_MOST_BLOCKS:] = [note]
+    if isinstance(content, list) and (left_out := len(content) - _MAX_BLOCKS) > 0:
+        note = {"type": "text", "text": f"[left out: {left_out:,} more blocks]"}
+        content[_MAX_BLOCKS:] = [note]
     return received
 
 
-def decode_answer(raw: Mapping[str, Any], tool: ToolDefinition) -> ToolResult:
-    """Return what a server answered as a result. Raises `ToolError` for what is none.
+def decode_response(raw: Mapping[str, Any], tool: ToolDefinition) -> ToolResult:
+    """Return a response as a result. Raises `ToolError` for an invalid one.
 
-    Not for an event loop: what is large takes long.
+    Run it in a thread: a large response takes long.
     """
     from mcp_types import CallToolResult
 
     if raw.get("resultType") == "input_required":
-        raise ToolError(f"{tool.name} asks a person for input, and nobody is there to answer")
+        raise ToolError(
+            f"{tool.name} asks for input from a person, and none is available; "
+            "continue without this tool"
+        )
     try:
         return result_of(CallToolResult.model_validate(raw, by_name=False), tool)
-    except ValueError:  # of pydantic, or for a number that no JSON has
-        raise ToolError(
-            f"the server of {tool.name} gave an answer that is none; do not retry"
-        ) from None
+    except ValueError:  # pydantic's ValidationError, or a number that JSON does not have
+        raise invalid_response(tool.name) from None
 
 
-def result_of(answer: "CallToolResult", tool: ToolDefinition) -> ToolResult:
-    """Return an answer as a result: all of its blocks, its value, and whether it is an error.
+def invalid_response(tool: str) -> ToolError:
+    """Return the error for a response that is not valid MCP."""
+    return ToolError(f"the server of {tool} returned an invalid response; do not retry")
 
-    A value that is not what the tool promised is an error.
+
+def result_of(response: "CallToolResult", tool: ToolDefinition) -> ToolResult:
+    """Return a response as a result.
+
+    A structured value that does not match the tool's output schema is an error.
     """
-    value = answer.structured_content
-    if not answer.is_error and tool.output is not None and _is_unfit(tool, value):
-        told = f"{tool.name} ran, but its result is not what it promised; do not retry"
-        return failure("invalid_result", told)
-    content = tuple(_blocks(answer.content))
+    value = response.structured_content
+    if not response.is_error and tool.output is not None and _violates_output_schema(tool, value):
+        message = f"{tool.name} ran, but its result does not match its output schema; do not retry"
+        return failure("invalid_result", message)
+    content = tuple(_blocks(response.content))
     if not content and value is not None:
         content = (Text(to_json(value)),)
     return ToolResult(
         content=content,
         structured=value,
-        is_error=answer.is_error,
-        error_code="tool_error" if answer.is_error else None,
-        # What the protocol itself adds is of no interest to a host.
-        metadata={k: v for k, v in (answer.meta or {}).items() if not k.startswith(_PROTOCOL)},
+        is_error=response.is_error,
+        error_code="tool_error" if response.is_error else None,
+        # Keys of the protocol itself are of no use to a host.
+        metadata={k: v for k, v in (response.meta or {}).items() if not k.startswith(_PROTOCOL)},
     )
 
 
-def _is_unfit(tool: ToolDefinition, value: Any) -> bool:
+def _violates_output_schema(tool: ToolDefinition, value: Any) -> bool:
     if not isinstance(value, dict):
-        # Only objects can be judged; newer servers may promise any value.
+        # Only objects can be validated; newer servers may declare any value.
         return (tool.output or {}).get("type") == "object"
     return bool(tool.promise.faults(value))
 
@@ -92,7 +98,7 @@ def _blocks(content: Iterable[Any]) -> Iterable[Block]:
         try:
             yield _block(item)
         except ValueError:  # of base64
-            yield Text(f"[left out: {item.type}, which cannot be read]")
+            yield Text(f"[left out: {item.type}, which cannot be decoded]")
 
 
 def _block(item: Any) -> Block:

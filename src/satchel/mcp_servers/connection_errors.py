@@ -1,28 +1,36 @@
-"""Why a server cannot be reached, in words for people."""
+"""Explain why a server cannot be reached."""
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from satchel.errors import SatchelError
 from satchel.text import one_line, shorten
 
 E = TypeVar("E", bound=BaseException)
 
-GONE = "went away"
+GONE = "disconnected"
 _CLOSED = "Connection closed"
-"""What the SDK says, whatever was asked just then."""
+"""The SDK's message for every request that was open when the connection closed."""
 
 
 def first_error(problem: BaseException, kind: type[E]) -> E | None:
-    """Return the first error of a kind among those that tasks raised together."""
+    """Return the first error of a kind in an exception group, at any depth."""
     if isinstance(problem, kind):
         return problem
-    inside = problem.exceptions if isinstance(problem, BaseExceptionGroup) else ()
-    return next((found for item in inside if (found := first_error(item, kind))), None)
+    nested = problem.exceptions if isinstance(problem, BaseExceptionGroup) else ()
+    return next((error for item in nested if (error := first_error(item, kind))), None)
+
+
+def is_connection_closed(problem: Any) -> bool:
+    """Return whether an `MCPError` means that the connection closed."""
+    from mcp_types import CONNECTION_CLOSED
+
+    # Servers use the code for other errors, too.
+    return bool(problem.code == CONNECTION_CLOSED and problem.message == _CLOSED)
 
 
 def reason(problem: BaseException) -> str:
-    """Say why a server cannot be reached, without texts of others that may hold secrets."""
+    """Explain an error, without texts of other libraries that may contain secrets."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
     match problem:
@@ -31,26 +39,26 @@ def reason(problem: BaseException) -> str:
         case asyncio.CancelledError():
             return GONE
         case FileNotFoundError():
-            return "cannot be started: there is no such program or folder"
+            return "cannot be started: the program or its working folder does not exist"
         case ImportError():
             return "cannot be reached without the extra mcp: pip install 'satchel[mcp]'"
         case _:
-            return _reason_of_others(problem)
+            return _library_reason(problem)
 
 
-def _reason_of_others(problem: BaseException) -> str:
+def _library_reason(problem: BaseException) -> str:
     from httpx2 import HTTPStatusError
     from mcp import MCPError
 
     match problem:
         case HTTPStatusError():
-            return f"answered with status {problem.response.status_code}"
+            return f"answered with HTTP status {problem.response.status_code}"
         case MCPError() if str(problem) == _CLOSED:
             return GONE
-        case RuntimeError() if "protocol version" in str(problem):  # so says the SDK
-            return "speaks a version of the protocol that is not known here"
+        case RuntimeError() if "protocol version" in str(problem):  # the SDK's message
+            return "speaks an unsupported version of the protocol"
         case OSError() | MCPError():
-            said = f": {shorten(one_line(str(problem)), 200)}"
+            detail = f": {shorten(one_line(str(problem)), 200)}"
         case _:
-            said = ""
-    return f"cannot be reached: {type(problem).__name__}{said}"
+            detail = ""
+    return f"cannot be reached: {type(problem).__name__}{detail}"

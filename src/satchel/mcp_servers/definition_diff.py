@@ -1,4 +1,4 @@
-"""In what two definitions of a tool differ, part by part, for people."""
+"""Describe the differences between two definitions of a tool."""
 
 import json
 from collections.abc import Sequence
@@ -6,38 +6,38 @@ from typing import Any
 
 from satchel.text import one_line
 
-_LONGEST = 200
-"""How much of a change is shown in short, before it and after it."""
+_MAX_LENGTH = 200
+"""Characters of a change in the short form, before and after each."""
 
-_AROUND = 20
-"""How many letters before a change are shown with it."""
+_CONTEXT = 20
+"""Unchanged characters shown before a change."""
 
 _PARTS = ("description", "parameters", "output", "annotations")
 
 
 def differences(before: str, now: str) -> tuple[str, str]:
-    """Return what changed of a definition's text, in short and line by line.
+    """Return the changes between two definitions in JSON: a short form, and line by line.
 
-    Each part that changed is named. In short, what is too long is cut, and how much is said.
+    The short form cuts long texts and says how many characters are left out.
     """
     old, new = _parts(before), _parts(now)
-    short, whole = [], []
+    short, full = [], []
     for part in _PARTS:
-        was, is_ = _text(old.get(part)), _text(new.get(part))
-        if was == is_:
+        old_text, new_text = _text(old.get(part)), _text(new.get(part))
+        if old_text == new_text:
             continue
-        short.append(f"{part}: {_changed(was, is_)}")
-        gone, come = _between(was.splitlines(), is_.splitlines())
-        whole += [f"{part}:", *(f"- {line}" for line in gone), *(f"+ {line}" for line in come)]
-    return " | ".join(short) or "what it was is not known", "\n".join(whole)
+        short.append(f"{part}: {_short_change(old_text, new_text)}")
+        removed, added = _changed_lines(old_text.splitlines(), new_text.splitlines())
+        full += [f"{part}:", *(f"- {line}" for line in removed), *(f"+ {line}" for line in added)]
+    return " | ".join(short) or "its former definition is not known", "\n".join(full)
 
 
 def _parts(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        definition = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return definition if isinstance(definition, dict) else {}
 
 
 def _text(part: Any) -> str:
@@ -46,30 +46,28 @@ def _text(part: Any) -> str:
     return json.dumps(part, indent=1, sort_keys=True)
 
 
-def _changed(was: str, is_: str) -> str:
-    """Show both sides of a change from a little before it on."""
-    was, is_ = one_line(was), one_line(is_)
-    start = max(0, _common(was, is_) - _AROUND)
+def _short_change(old: str, new: str) -> str:
+    old, new = one_line(old), one_line(new)
+    start = max(0, _common_prefix(old, new) - _CONTEXT)
     dots = "…" if start else ""
-    sides = [("-", was[start:]), ("+", is_[start:])]
+    sides = [("-", old[start:]), ("+", new[start:])]
     return " ".join(f"{sign} {dots}{_cut(text)}" for sign, text in sides if text)
 
 
 def _cut(text: str) -> str:
-    more = len(text) - _LONGEST
-    return f"{text[:_LONGEST]}… ({more:,} more letters)" if more > 0 else text
+    left_out = len(text) - _MAX_LENGTH
+    return f"{text[:_MAX_LENGTH]}… ({left_out:,} more letters)" if left_out > 0 else text
 
 
-def _between(was: Sequence[str], is_: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Leave out the lines that both begin and end with."""
-    # Not `difflib`: lines that a stranger chose can keep it busy for hours.
-    start = _common(was, is_)
-    was, is_ = was[start:], is_[start:]
-    end = _common(was[::-1], is_[::-1])
-    return was[: len(was) - end], is_[: len(is_) - end]
+def _changed_lines(old: Sequence[str], new: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return both sides without their common first and last lines."""
+    # Not `difflib`: a hostile server can choose lines that keep it busy for hours.
+    start = _common_prefix(old, new)
+    old, new = old[start:], new[start:]
+    end = _common_prefix(old[::-1], new[::-1])
+    return old[: len(old) - end], new[: len(new) - end]
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Count how many items both begin with."""
+def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -1,4 +1,4 @@
-"""Servers on a network as pairs of streams: streamable HTTP, and server-sent events before it."""
+"""Connect to servers over streamable HTTP, or over the older server-sent events (SSE)."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -14,80 +14,80 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 _WAIT = 10.0
-"""Seconds to wait for a connection, or for a free one; an answer may take as long as it takes."""
+"""Seconds to wait for a connection; reading a response has no limit here."""
 
 _EVENTS = "text/event-stream"
 
-_SAYS_NOTHING = frozenset({"Server returned an error response", "Not Found", "Session terminated"})
-"""What the SDK makes of an answer that is nothing but a status."""
+_STATUS_ONLY = frozenset({"Server returned an error response", "Not Found", "Session terminated"})
+"""The SDK's messages for a response with an error status; they do not say which."""
 
 
 @asynccontextmanager
 async def over_http(
     server: HttpServer, longest: int, on_gap: Callable[[], None]
 ) -> "AsyncIterator[TransportStreams]":
-    """Connect by streamable HTTP; `on_gap` hears that notices may have been missed."""
+    """Connect by streamable HTTP; `on_gap` is called when notifications may have been missed."""
     from mcp import MCPError
     from mcp.client.streamable_http import streamable_http_client
 
     streams = 0
     last: httpx2.Response | None = None
 
-    async def asking(request: "httpx2.Request") -> None:
+    async def on_request(request: "httpx2.Request") -> None:
         nonlocal streams
-        if request.method == "GET":  # the stream of notices; asked for again if it broke off
+        if request.method == "GET":  # the notification stream; a second one is a reconnection
             streams += 1
             if streams > 1:
                 on_gap()
 
-    async def noting(response: "httpx2.Response") -> None:
+    async def on_response(response: "httpx2.Response") -> None:
         nonlocal last
-        if response.request.method == "POST":  # a stream of notices may well be refused
+        if response.request.method == "POST":  # servers may refuse the notification stream
             last = response
 
     async with (
-        _client(server, longest, asking, noting) as client,
+        _client(server, longest, on_request, on_response) as client,
         streamable_http_client(
             server.url, http_client=client, max_sse_event_size=longest
-        ) as streams_of_it,
+        ) as transport,
     ):
         try:
-            yield streams_of_it
+            yield transport
         except BaseException as problem:
-            # Any: tasks raise groups of whatever it is.
-            found = first_error(problem, MCPError)
-            if last is not None and found is not None and str(found) in _SAYS_NOTHING:
+            # Any: task groups raise groups of all errors.
+            error = first_error(problem, MCPError)
+            if last is not None and error is not None and str(error) in _STATUS_ONLY:
                 last.raise_for_status()
             raise
 
 
 @asynccontextmanager
 async def over_sse(server: SseServer, longest: int) -> "AsyncIterator[TransportStreams]":
-    """Connect by server-sent events: read one stream of them, and post our messages.
+    """Connect by server-sent events: read one stream of events, and post our messages.
 
-    Not the client of the SDK: it limits events to 1 MiB whatever `mcp_message` says, logs
-    addresses with their secrets, does not report a failed post, and waits for each post to end
-    before the next, so a server that asks something before it answers is never answered.
+    The SDK's client limits events to 1 MiB whatever `mcp_message` is, logs URLs with their
+    secrets and does not report a failed post. It also waits for each post before the next, so
+    it blocks if a server sends a request before it responds.
     """
     import anyio
     import httpx2
 
-    home = httpx2.URL(server.url)
+    base_url = httpx2.URL(server.url)
 
-    async def asking(request: httpx2.Request) -> None:
-        if _origin(request.url) != _origin(home):
-            raise SatchelError("leads to another address, to which nothing is sent")
+    async def on_request(request: httpx2.Request) -> None:
+        if _origin(request.url) != _origin(base_url):
+            raise SatchelError("redirects to another host, to which nothing is sent")
 
-    heard, read = anyio.create_memory_object_stream[Any](0)
-    write, to_send = anyio.create_memory_object_stream[Any](0)
-    with heard, read, write, to_send:
+    received, read = anyio.create_memory_object_stream[Any](0)
+    write, outgoing = anyio.create_memory_object_stream[Any](0)
+    with received, read, write, outgoing:
         async with (
-            _client(server, longest, asking) as client,
-            client.sse(home, follow_redirects=True, max_event_size=longest) as events,
+            _client(server, longest, on_request) as client,
+            client.sse(base_url, follow_redirects=True, max_event_size=longest) as events,
             anyio.create_task_group() as pipes,
         ):
-            address = await pipes.start(_hear, events, heard, longest)
-            pipes.start_soon(_say, client, home.join(address), to_send)
+            address = await pipes.start(_receive, events, received, longest)
+            pipes.start_soon(_send, client, base_url.join(address), outgoing)
             try:
                 yield read, write
             finally:
@@ -98,51 +98,51 @@ def _origin(url: "httpx2.URL") -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-async def _hear(
-    events: "httpx2.EventSource", heard: Any, longest: int, *, task_status: Any
+async def _receive(
+    events: "httpx2.EventSource", received: Any, longest: int, *, task_status: Any
 ) -> None:
-    """Hand on the messages of a server; the first event tells where it hears ours."""
+    """Receive messages; the first event is the URL for ours."""
     import httpx2
 
     events.response.raise_for_status()
     if not _is_stream(events.response):
-        raise SatchelError("answered with no stream of events")
-    with heard, suppress(httpx2.TransportError):  # it is gone
+        raise SatchelError("did not respond with an event stream")
+    with received, suppress(httpx2.TransportError):  # disconnected
         try:
             async for event in events:
                 if event.event == "endpoint":
                     task_status.started(event.data)
                 elif event.event == "message" and event.data:
-                    await heard.send(message_of(event.data))
+                    await received.send(message_of(event.data))
         except httpx2.SSEError:
             raise too_long(longest) from None
 
 
-async def _say(client: "httpx2.AsyncClient", url: "httpx2.URL", to_send: Any) -> None:
+async def _send(client: "httpx2.AsyncClient", url: "httpx2.URL", outgoing: Any) -> None:
     import anyio
     from mcp_types import JSONRPCRequest
 
     async def post(message: Any) -> None:
-        said = message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-        (await client.post(url, json=said)).raise_for_status()
+        body = message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        (await client.post(url, json=body)).raise_for_status()
 
     async with anyio.create_task_group() as posts:
-        async for item in to_send:
+        async for item in outgoing:
             if isinstance(item.message, JSONRPCRequest):
-                # Some servers take it only once they have answered it.
+                # Some servers end the post only after they sent the response.
                 posts.start_soon(post, item.message)
             else:
                 await post(item.message)
 
 
 def _client(
-    server: HttpServer | SseServer, longest: int, asking: Any, *noting: Any
+    server: HttpServer | SseServer, longest: int, on_request: Any, *on_response: Any
 ) -> "httpx2.AsyncClient":
-    """Make a client for one server, none of whose answers is longer than it may be."""
+    """Create an HTTP client that limits the size of each response."""
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
-        """An answer that breaks off where it gets too long."""
+        """A response body that raises an error at the limit."""
 
         def __init__(self, stream: Any) -> None:
             self._stream = stream
@@ -158,19 +158,19 @@ def _client(
         async def aclose(self) -> None:
             await self._stream.aclose()
 
-    async def answered(response: httpx2.Response) -> None:
+    async def check_response(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
-            # What is small may unfold without measure.
-            raise SatchelError("sent a packed answer, which it was asked not to do")
-        # A stream of events has no end; there each event is measured.
+            # A small body may decompress to any size.
+            raise SatchelError("sent a compressed response, which the request did not allow")
+        # An event stream has no end; the limit is for each event.
         if not _is_stream(response):
             response.stream = Bounded(response.stream)
 
-    # Answers and streams of notices may be silent for long: calls have their own time limit.
+    # No read timeout: calls have their own, and notification streams may be silent for long.
     return httpx2.AsyncClient(
         headers={**(server.headers or {}), "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(_WAIT, read=None),
-        event_hooks={"request": [asking], "response": [answered, *noting]},
+        event_hooks={"request": [on_request], "response": [check_response, *on_response]},
     )
 
 

@@ -1,8 +1,8 @@
-"""Pins: what a server said of its tools at first sight, against what it says now.
+"""Pin the definitions of a server's tools, and detect when they change.
 
-A server can change what a tool says it does after somebody has looked at it, and whoever says how
-it is reached can put another in its place. So what is not as it was first seen is held until
-somebody approves it.
+A server can change the description of a tool after a person approved it, and a changed command or
+address can put another server in its place. So a tool that differs from its pin is held until it
+is approved again. All tools are pinned when a server is first connected.
 """
 
 import json
@@ -21,107 +21,107 @@ from satchel.sources.state_files import StateFile
 from satchel.text import one_line, shorten
 from satchel.tools.empty_mapping import NOTHING
 
-_MOST_APPROVED = 10
-"""How many approvals of one tool are remembered; several programs may share them."""
+_MAX_APPROVALS = 10
+"""Approvals kept of one tool; several programs may share them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOrigin:
-    """Whose a server is: its pins are kept by that, however it is reached."""
+    """Where a server is declared: its pins are stored under this, however it is reached."""
 
     source: str = ""
-    """The plugin or file that names it, or `""` for code."""
+    """The plugin or file that declares it, or `""` for code."""
     name: str = ""
-    """What it is called there."""
+    """Its name there."""
     reached: str = field(default="", repr=False)
-    """How it is reached, as it is written there: variables are not filled in."""
+    """Its command or address as declared: variables are not filled in."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDrift:
-    """In what a tool is not as it was approved."""
+    """How a tool differs from what was approved."""
 
     why: str
     digest: str
-    """Names the tool as it is now, and how its server is reached."""
+    """Of the tool's current definition, and how its server is reached."""
     change: str = ""
-    """All that changed, line by line."""
+    """All changes, line by line."""
 
 
 @dataclass(frozen=True, slots=True)
 class PinVerdict:
-    """What is not as it was first seen, and why, by tool."""
+    """The tools that differ from their pins, by name."""
 
-    odd: Mapping[str, ToolDrift] = NOTHING
+    drift: Mapping[str, ToolDrift] = NOTHING
     problem: Diagnostic | None = None
     stamp: StampedPath | None = None
-    """That of the file in which the pins stand."""
+    """The stamp of the pin file."""
 
 
 @dataclass(frozen=True, slots=True)
 class PinRecord:
-    """What is known of a server."""
+    """The content of a pin file."""
 
     ways: tuple[str, ...] = ()
-    """Digests of how it was reached when something was approved."""
+    """Digests of how the server was reached at each approval."""
     tools: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """For each tool what was said of it by the digest of an approval, the newest last."""
+    """For each tool its definitions by the digests of their approvals, the newest last."""
 
     def has(self, tool: str, digest: str) -> bool:
-        """Tell whether that was approved."""
+        """Return whether this version of a tool was approved."""
         return digest in self.tools.get(tool, NOTHING)
 
     def text(self, tool: str) -> str:
-        """Return what was last said of a tool when it was approved, as far as that is known."""
+        """Return the last approved definition of a tool, or `""` if only its digest is known."""
         return next((text for text in [*self.tools.get(tool, {}).values()][::-1] if text), "")
 
 
 class PinStore:
-    """The pins of one server, in a file of their own."""
+    """The pins of one server, in one file."""
 
     def __init__(self, folder: str, name: str, origin: ServerOrigin) -> None:
-        self._name, self._way = name, _digest(origin.reached)
+        self._name, self._reached_digest = name, _digest(origin.reached)
         mark = f"-{_digest(origin.source)}" if origin.source else ""
         self._file = StateFile(folder, "mcp-pins", f"{origin.name or name}{mark}.json")
-        self._known: tuple[StampedPath, tuple[ToolDefinition, ...], PinVerdict] | None = None
-        self._unkept: PinRecord | None = None
-        """What was said at first sight, while it cannot be written down."""
+        self._last: tuple[StampedPath, tuple[ToolDefinition, ...], PinVerdict] | None = None
+        self._unsaved: PinRecord | None = None
+        """The first pins, while the file cannot be written."""
 
-    def judged(self, tools: tuple[ToolDefinition, ...]) -> PinVerdict:
-        """Return what of these tools is held; at first sight, pin them all."""
+    def compare(self, tools: tuple[ToolDefinition, ...]) -> PinVerdict:
+        """Compare tools with their pins; without a pin file, pin them all."""
         stamp = self._file.stamp
-        known = self._known
-        if known is not None and known[0] == stamp and known[1] is tools:
-            return known[2]
+        last = self._last
+        if last is not None and last[0] == stamp and last[1] is tools:
+            return last[2]
         try:
-            pinned, problem = self._pinned(tools)
-        except UnreadableFileError as trouble:
-            odd = {
+            pinned, diagnostic = self._pinned(tools)
+        except UnreadableFileError as problem:
+            drift: Mapping[str, ToolDrift] = {
                 tool.name: ToolDrift("cannot be compared", self._digest_of(tool), tool.text)
                 for tool in tools
             }
-            found = PinVerdict(odd, self._told(trouble))
+            diagnostic = self._unreadable(problem)
         else:
-            found = PinVerdict(self._compared(pinned, tools) if pinned else NOTHING, problem)
+            drift = self._drifts(pinned, tools) if pinned else NOTHING
         stamp = self._file.stamp
-        found = PinVerdict(found.odd, found.problem, stamp)
-        self._known = stamp, tools, found
-        return found
+        verdict = PinVerdict(drift, diagnostic, stamp)
+        self._last = stamp, tools, verdict
+        return verdict
 
     def _pinned(
         self, tools: tuple[ToolDefinition, ...]
     ) -> tuple[PinRecord | None, Diagnostic | None]:
-        """Return what is pinned, and why that cannot be kept; at first sight, pin all."""
+        """Return the pins, and why they cannot be written; without a pin file, pin all tools."""
         pinned = _read(self._file.read())
         if pinned is not None or not tools:
             return pinned, None
-        first = self._unkept or self._all(tools)
+        first = self._unsaved or self._pin_all(tools)
         try:
             pinned = self._change(lambda now: first if now is None else now)
         except SatchelError as problem:
-            self._unkept = first  # so that this process, at least, sees what changes
-            return first, self._told(problem)
-        self._unkept = None
+            self._unsaved = first  # so that this process still detects changes
+            return first, self._unreadable(problem)
+        self._unsaved = None
         return pinned, None
 
     def approve(
@@ -130,131 +130,141 @@ class PinStore:
         names: Collection[str] = (),
         digests: Mapping[str, str] | None = None,
     ) -> tuple[str, ...]:
-        """Pin tools as they are now, all or some, and return which were not so before.
+        """Pin the current definitions of all or some tools. Return those that were not pinned so.
 
-        With `digests` only what those name, and nothing if a tool is another by now. What is
-        pinned and gone is forgotten, if all are meant. Raises `SatchelError`.
+        With `digests`, pin only the tools it names, and none if one has another digest by now.
+        Without `names`, drop the pins of tools that no longer exist. Raises `SatchelError`.
         """
         wanted = digests or NOTHING
-        meant = names or (wanted if digests is not None else [tool.name for tool in tools])
-        now = {tool.name: tool for tool in tools if tool.name in meant}
+        chosen = names or (wanted if digests is not None else [tool.name for tool in tools])
+        now = {tool.name: tool for tool in tools if tool.name in chosen}
         for name, digest in wanted.items():
             if name not in now or self._digest_of(now[name]) != digest:
                 raise ConflictError(
-                    f"tool {name!r} is not any more as it was shown", fix="look at it again"
+                    f"tool {name!r} changed after it was shown", fix="review it again"
                 )
         approved: list[str] = []
 
         def change(pinned: PinRecord | None) -> PinRecord:
             pinned = pinned or PinRecord()
-            here = {tool.name for tool in tools}
-            kept = {name: known for name, known in pinned.tools.items() if names or name in here}
+            present = {tool.name for tool in tools}
+            kept = {
+                name: approvals
+                for name, approvals in pinned.tools.items()
+                if names or name in present
+            }
             approved.extend(sorted(pinned.tools.keys() - kept.keys()))
             for name, tool in sorted(now.items()):
                 digest = self._digest_of(tool)
                 if not pinned.has(name, digest) or not pinned.text(name):
                     approved.append(name)
-                kept[name] = _with(kept.get(name, NOTHING), digest, tool.text)
-            return PinRecord(tuple(dict.fromkeys((*pinned.ways, self._way))), kept)
+                kept[name] = _with_approval(kept.get(name, NOTHING), digest, tool.text)
+            return PinRecord(tuple(dict.fromkeys((*pinned.ways, self._reached_digest))), kept)
 
-        self._decide(change, anew=True)
+        self._record(change, reset=True)
         return tuple(sorted(approved))
 
     def accept(self, tool: str, digest: str) -> None:
-        """Approve a tool for when it is what a digest names, without a look at it.
+        """Approve a version of a tool by its digest, without connecting to the server.
 
-        Raises `SatchelError`, also if the server was never seen.
+        Raises `SatchelError`, also if the server was never connected.
         """
 
         def change(pinned: PinRecord | None) -> PinRecord:
             if pinned is None:
                 raise ConflictError(
-                    f"nothing is remembered of MCP server {self._name!r}",
-                    fix="say --project, --plugins or --state as where it was listed",
+                    f"MCP server {self._name!r} has no pins",
+                    fix="use the same --project, --plugins or --state as where it was listed",
                 )
             if pinned.has(tool, digest):
                 return pinned
-            known = pinned.tools.get(tool, {})
-            return PinRecord(pinned.ways, {**pinned.tools, tool: {**known, digest: ""}})
+            approvals = pinned.tools.get(tool, {})
+            return PinRecord(pinned.ways, {**pinned.tools, tool: {**approvals, digest: ""}})
 
-        self._decide(change)
+        self._record(change)
 
-    def _decide(
-        self, change: Callable[[PinRecord | None], PinRecord], *, anew: bool = False
+    def _record(
+        self, change: Callable[[PinRecord | None], PinRecord], *, reset: bool = False
     ) -> None:
         try:
-            self._change(change, anew=anew)
+            self._change(change, reset=reset)
         except UnreadableFileError as problem:
-            told = self._told(problem)
-            raise SatchelError(told.message, where=told.where.path) from None
+            diagnostic = self._unreadable(problem)
+            raise SatchelError(diagnostic.message, where=diagnostic.where.path) from None
 
-    def _all(self, tools: Iterable[ToolDefinition]) -> PinRecord:
+    def _pin_all(self, tools: Iterable[ToolDefinition]) -> PinRecord:
         return PinRecord(
-            (self._way,), {tool.name: {self._digest_of(tool): tool.text} for tool in tools}
+            (self._reached_digest,),
+            {tool.name: {self._digest_of(tool): tool.text} for tool in tools},
         )
 
     def _digest_of(self, tool: ToolDefinition) -> str:
-        return _digest(self._way, tool.text, size=16)
+        return _digest(self._reached_digest, tool.text, size=16)
 
-    def _compared(self, pinned: PinRecord, tools: Iterable[ToolDefinition]) -> dict[str, ToolDrift]:
-        """Return, for each tool that is not as it was approved, in what it differs."""
+    def _drifts(self, pinned: PinRecord, tools: Iterable[ToolDefinition]) -> dict[str, ToolDrift]:
+        """Return how each tool that is not approved differs from its pin."""
         tools = tuple(tools)
         gone = pinned.tools.keys() - {tool.name for tool in tools}
-        formerly = {_nameless(pinned.text(name)): name for name in sorted(gone, reverse=True)}
-        other = "" if self._way in pinned.ways else "; the command or address changed, too"
-        odd = {}
+        former_names = {
+            _without_name(pinned.text(name)): name for name in sorted(gone, reverse=True)
+        }
+        and_reached = (
+            "" if self._reached_digest in pinned.ways else "; the command or address changed, too"
+        )
+        drift = {}
         for tool in tools:
             digest = self._digest_of(tool)
             if pinned.has(tool.name, digest):
                 continue
             before = pinned.text(tool.name)
-            short, change = "", tool.text
+            change = tool.text
             if tool.name not in pinned.tools:
-                old = formerly.get(_nameless(tool.text))
-                why = f"was called {_shown(old)} before{other}" if old else f"is new{other}"
+                old = former_names.get(_without_name(tool.text))
+                why = f"was called {_quoted(old)} before" if old else "is new"
+                why += and_reached
             elif before == tool.text:
-                why, change = "is as it was, but the command or address of its server changed", ""
+                why, change = "is unchanged, but the command or address of its server changed", ""
             else:
                 short, change = differences(before, tool.text)
-                why = f"is not what it was{other}: {short}"
-            odd[tool.name] = ToolDrift(why, digest, change)
-        return odd
+                why = f"changed{and_reached}: {short}"
+            drift[tool.name] = ToolDrift(why, digest, change)
+        return drift
 
     def _change(
-        self, change: Callable[[PinRecord | None], PinRecord], *, anew: bool = False
+        self, change: Callable[[PinRecord | None], PinRecord], *, reset: bool = False
     ) -> PinRecord:
-        """Change what is remembered, and nobody else meanwhile; `anew` if it cannot be read."""
-        made: list[PinRecord] = []
+        """Change the pin file under its lock; with `reset`, replace an unreadable one."""
+        records: list[PinRecord] = []
 
         def changed(data: bytes | None) -> bytes:
             try:
                 pinned = _read(data)
             except UnreadableFileError:
-                if not anew:
+                if not reset:
                     raise
                 pinned = None
-            made.append(change(pinned))
-            return self._written(made[0])
+            records.append(change(pinned))
+            return self._written(records[0])
 
         self._file.change(changed)
-        return made[0]
+        return records[0]
 
     def _written(self, pinned: PinRecord) -> bytes:
         value: dict[str, Any] = {
             "version": 2,
             "server": self._name,
             "reached": [*pinned.ways],
-            "tools": {name: {**known} for name, known in sorted(pinned.tools.items())},
+            "tools": {name: {**approvals} for name, approvals in sorted(pinned.tools.items())},
         }
         return json.dumps(value, indent=1).encode()
 
-    def _told(self, problem: Exception) -> Diagnostic:
-        said = problem.message if isinstance(problem, SatchelError) else str(problem)
+    def _unreadable(self, problem: Exception) -> Diagnostic:
+        reason = problem.message if isinstance(problem, SatchelError) else str(problem)
         return make_diagnostic(
             "mcp-pins-unreadable",
             Where(self._file.path),
-            f"the pins of MCP server {self._name!r} cannot be kept: {said}",
-            f"mend the file or its folder, then 'satchel mcp approve {self._name}'",
+            f"cannot read or write the pins of MCP server {self._name!r}: {reason}",
+            f"fix the file or its folder, then run 'satchel mcp approve {self._name}'",
         )
 
 
@@ -264,33 +274,32 @@ def _read(data: bytes | None) -> PinRecord | None:
     try:
         value = json.loads(data)
         tools = {
-            str(name): {str(digest): str(text) for digest, text in known.items()}
-            for name, known in value["tools"].items()
+            str(name): {str(digest): str(text) for digest, text in approvals.items()}
+            for name, approvals in value["tools"].items()
         }
         return PinRecord(tuple(map(str, value["reached"])), tools)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UnreadableFileError("it is no list of pins") from None
+        raise UnreadableFileError("it is not a valid pin file") from None
 
 
-def _with(known: Mapping[str, str], digest: str, text: str) -> dict[str, str]:
-    """Add an approval; only of the newest is remembered what was said."""
-    older = [name for name in known if name != digest][1 - _MOST_APPROVED :]
+def _with_approval(approvals: Mapping[str, str], digest: str, text: str) -> dict[str, str]:
+    """Add an approval; only the newest keeps its definition."""
+    older = [name for name in approvals if name != digest][1 - _MAX_APPROVALS :]
     return {**dict.fromkeys(older, ""), digest: text}
 
 
-def way_of(server: RemoteServer) -> str:
-    """Return how a server is reached, but for what may be a secret in its address."""
+def how_reached(server: RemoteServer) -> str:
+    """Return the command or address of a server, without secrets in a URL."""
     if isinstance(server, StdioServer):
         return json.dumps([server.command, *server.args, server.cwd])
     return str(server)
 
 
-def _nameless(text: str) -> str:
-    """Return what is said of a tool but for its name."""
+def _without_name(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith(' "name": '))
 
 
-def _shown(name: str) -> str:
+def _quoted(name: str) -> str:
     return repr(shorten(one_line(name), 100))
 
 

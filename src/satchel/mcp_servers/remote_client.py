@@ -1,4 +1,4 @@
-"""A client of one server, for use without a satchel."""
+"""A client for one MCP server, for use without a satchel."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,11 +15,11 @@ from satchel.tools.argument_reading import read_arguments
 
 
 class RemoteClient:
-    """Talks to one server: `async with RemoteClient(server) as client`.
+    """A client for one MCP server: `async with RemoteClient(server) as client`.
 
-    It keeps one connection, and mends it when it breaks; with `stateless` it makes one for each
-    call. A call takes no longer than `timeout`, or the limit `tool_call`.
-    `Satchel.register_mcp_server` takes it, too, whether or not it is entered.
+    It keeps one connection and reconnects when it breaks. With `stateless` it opens a connection
+    for each call. A call takes at most `timeout` seconds, by default the limit `tool_call`.
+    `Satchel.register_mcp_server` accepts it, too, entered or not.
     """
 
     def __init__(
@@ -32,61 +32,61 @@ class RemoteClient:
     ) -> None:
         self.server, self.stateless, self.timeout = server, stateless, timeout
         self._limits = limits or Limits()
-        self._fleet: ServerPool | None = None
-        self._member: ServerHandle | None = None
+        self._pool: ServerPool | None = None
+        self._handle: ServerHandle | None = None
 
     async def __aenter__(self) -> Self:
-        if self._fleet is not None:
-            raise SatchelError("this client is entered already", fix="make another")
-        self._fleet = ServerPool(self._limits, lambda: None)
-        self._member = self._fleet.add(self.server.name, self.server, stateless=self.stateless)
+        if self._pool is not None:
+            raise SatchelError("this client is open already", fix="create another one")
+        self._pool = ServerPool(self._limits, lambda: None)
+        self._handle = self._pool.add(self.server.name, self.server, stateless=self.stateless)
         try:
-            # Longer than the server has: one that hangs is given up only once it has been ended.
-            await asyncio.to_thread(self._member.wait, self._limits.mcp_connect * 2)
+            # Longer than the limit: a server that hangs counts as failed only after it is ended.
+            await asyncio.to_thread(self._handle.wait, self._limits.mcp_connect * 2)
         except BaseException:
             await self.__aexit__()
             raise
-        if (trouble := self._member.offer.trouble) is not None:
+        if (outage := self._handle.snapshot.outage) is not None:
             await self.__aexit__()
-            raise SatchelError(trouble.message, where=str(self.server), fix=trouble.fix)
+            raise SatchelError(outage.message, where=str(self.server), fix=outage.fix)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        fleet, self._fleet, self._member = self._fleet, None, None
-        if fleet is not None:
-            await asyncio.shield(asyncio.to_thread(fleet.close))
+        pool, self._pool, self._handle = self._pool, None, None
+        if pool is not None:
+            await asyncio.shield(asyncio.to_thread(pool.close))
 
     async def list_tools(self) -> tuple[RemoteTool, ...]:
-        """Return the tools that the server offers at the moment; none while it is down."""
-        member = self._entered()
+        """Return the tools that the server offers now; none while it is down."""
+        handle = self._require_open()
+        snapshot = handle.snapshot
         timeout = self._limits.tool_call if self.timeout is None else self.timeout
         return tuple(
-            RemoteTool(definition, member.call, timeout=timeout)
-            for definition in (member.offer.listing.tools if member.offer.is_up else ())
+            RemoteTool(definition, handle.call, timeout=timeout)
+            for definition in (snapshot.listing.tools if snapshot.is_up else ())
         )
 
     async def get_callable_function(
         self, name: str, *, wrap_tool_result: bool = True
     ) -> Callable[..., Awaitable[Any]]:
-        """Return a tool as a function of named arguments.
+        """Return a tool as an async function with keyword arguments.
 
-        It returns a `ToolResult`; without `wrap_tool_result` the value of that, or else its text,
-        and what the tool calls an error is raised as `ToolError`. Raises `NotFoundError`.
+        The function returns a `ToolResult`. Without `wrap_tool_result` it returns the structured
+        value, or the text if there is none, and raises `ToolError` for an error of the tool.
+        Raises `NotFoundError`.
         """
         tools = {tool.name: tool for tool in await self.list_tools()}
         if name not in tools:
             raise NotFoundError("tool", name, near_misses(name, tools))
         return _Function(tools[name], wrap=wrap_tool_result)
 
-    def _entered(self) -> ServerHandle:
-        if self._member is None:
-            raise SatchelError("this client is not entered", fix="use it in `async with`")
-        return self._member
+    def _require_open(self) -> ServerHandle:
+        if self._handle is None:
+            raise SatchelError("this client is not open", fix="use it in `async with`")
+        return self._handle
 
 
 class _Function:
-    """A remote tool as a function."""
-
     def __init__(self, tool: RemoteTool, *, wrap: bool) -> None:
         self.__name__, self.__doc__ = tool.name, tool.description
         self.tool, self._wrap = tool, wrap

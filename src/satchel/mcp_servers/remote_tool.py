@@ -1,4 +1,4 @@
-"""A tool of a remote server, as a tool like any other."""
+"""A tool that an MCP server runs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from satchel.errors import DefinitionError
 from satchel.mcp_servers.pin_store import ToolDrift
-from satchel.mcp_servers.schema_bounds import BoundedValidator, spoken_of
+from satchel.mcp_servers.schema_bounds import BoundedValidator, find_outside_properties
 from satchel.mcp_servers.server_connection import OnProgress
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.tools import Tool, ToolChunk, ToolContext, ToolResult
@@ -18,14 +18,14 @@ from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.runner import LOOP
 
 BeginCall = Callable[[ToolDefinition, Mapping[str, Any], OnProgress], "Future[ToolResult]"]
-"""Begins a call of a tool at its server."""
+"""Starts a call of a tool at its server."""
 
 
 class RemoteTool(Tool):
-    """A tool that a server runs: its schema is the server's, and so is its answer.
+    """A tool that a server runs.
 
-    `presets` are arguments that the model neither sees nor sets, and `hidden` names more of those.
-    Raises `DefinitionError` for a schema in which they cannot be hidden.
+    `presets` are arguments that the model neither sees nor sets. `hidden` are names of further
+    arguments to hide. Raises `DefinitionError` for a schema in which they cannot be hidden.
     """
 
     runner = LOOP
@@ -43,22 +43,22 @@ class RemoteTool(Tool):
     ) -> None:
         self.name = name or definition.name
         self.odd = odd
-        """In what it is not as it was approved."""
+        """How it differs from what was approved, or `None`."""
         self.definition, self.timeout, self._begin = definition, timeout, begin
         self.description, self.annotations = definition.description, definition.annotations
         self.output = definition.output
         self._presets = deepcopy(dict(presets))
         hidden = {*presets, *hidden}
-        if said := spoken_of(definition.parameters, sorted(hidden)):
+        if argument := find_outside_properties(definition.parameters, sorted(hidden)):
             raise DefinitionError(
-                f"the preset {said!r} cannot be hidden: its schema has it elsewhere than among "
-                "its properties, too"
+                f"the preset {argument!r} cannot be hidden: the schema also mentions it outside "
+                "its top-level properties"
             )
         self._arguments = BoundedValidator(definition.parameters, f"tool {self.name}", hidden)
         self.parameters = deepcopy(self._arguments.schema)
 
     def validate(self) -> None:
-        """Do nothing: what cannot be checked could not be made."""
+        """Do nothing: the constructor compiled the schema already."""
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of the model. Raises `ArgumentError`, also for a preset."""
@@ -66,20 +66,20 @@ class RemoteTool(Tool):
 
     @property
     def injected(self) -> Mapping[str, Any]:
-        """What no log may show."""
+        """Arguments that must not appear in logs."""
         return self._presets
 
     @property
     def wants_context(self) -> bool:
-        """Whether it is to be told the context of its call."""
+        """Whether it uses the context of its call."""
         return False
 
     def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
-        """Return what calls the tool with arguments that were checked."""
+        """Return a function that calls the tool with checked arguments."""
         return partial(self.start, arguments, context)
 
     async def start(self, arguments: Mapping[str, Any], _context: ToolContext) -> Any:
-        """Call the tool with arguments that were checked; while it tells of progress, stream."""
+        """Call the tool with checked arguments. Return a result, or a stream if it has progress."""
         call = RunningCall(self._begin, self.definition, {**arguments, **self._presets})
         return await call.outcome()
 
@@ -88,40 +88,40 @@ class RemoteTool(Tool):
         return await self.run(self.check(arguments))
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call the tool with arguments that were checked, and return the result alone."""
-        item = await self.start(arguments, ToolContext(tool=self.name))
-        if not isinstance(item, ToolResult):
-            async for told in item:
-                last = told
-            item = last
-        return cast("ToolResult", item)
+        """Call the tool with checked arguments. Return the result without progress."""
+        result = await self.start(arguments, ToolContext(tool=self.name))
+        if not isinstance(result, ToolResult):
+            async for item in result:
+                last = item
+            result = last
+        return cast("ToolResult", result)
 
 
 class RunningCall:
-    """A call that runs on the loop of the servers, seen from the loop of the caller."""
+    """A call that runs on the servers' event loop, awaited on the caller's."""
 
     def __init__(
         self, begin: BeginCall, definition: ToolDefinition, arguments: Mapping[str, Any]
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._progress: Mapping[str, Any] | None = None
-        self._result = asyncio.wrap_future(begin(definition, arguments, self._heard))
-        self._result.add_done_callback(lambda _: self._news.set())
+        self._result = asyncio.wrap_future(begin(definition, arguments, self._progressed))
+        self._result.add_done_callback(lambda _: self._wakeup.set())
 
     async def next(self) -> ToolChunk | ToolResult:
         """Return the newest progress, or the result."""
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._wakeup.wait()
+            self._wakeup.clear()
             if self._result.done():
                 return self._result.result()
             progress, self._progress = self._progress, None
-            if progress is not None:  # not taken already, before the news of it came
+            if progress is not None:  # `None` if an earlier wake-up returned it
                 return ToolChunk(metadata={"progress": dict(progress)})
 
     async def outcome(self) -> ToolResult | AsyncIterator[ToolChunk | ToolResult]:
-        """Return the result if it comes first, else all that comes."""
+        """Return the result if it comes first, otherwise a stream of progress and result."""
         try:
             first = await self.next()
         except BaseException:
@@ -130,7 +130,7 @@ class RunningCall:
         return first if isinstance(first, ToolResult) else self.items(first)
 
     async def items(self, first: ToolChunk | ToolResult) -> AsyncIterator[ToolChunk | ToolResult]:
-        """Yield all, and last the result; closing it cancels the call."""
+        """Yield progress, and the result last. Closing the stream cancels the call."""
         try:
             yield first
             while not isinstance(item := await self.next(), ToolResult):
@@ -140,11 +140,11 @@ class RunningCall:
             self.cancel()
 
     def cancel(self) -> None:
-        """End the call, if it still runs."""
+        """Cancel the call, if it still runs."""
         self._result.cancel()
 
-    def _heard(self, progress: Mapping[str, Any]) -> None:
-        # Only the newest is kept: a server may tell far more than anybody reads.
+    def _progressed(self, progress: Mapping[str, Any]) -> None:
+        # Only the newest is kept: a server may send more than the caller reads.
         self._progress = progress
-        with suppress(RuntimeError):  # the loop of the caller is closed
-            self._loop.call_soon_threadsafe(self._news.set)
+        with suppress(RuntimeError):  # the caller's event loop is closed
+            self._loop.call_soon_threadsafe(self._wakeup.set)

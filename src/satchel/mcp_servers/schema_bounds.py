@@ -1,7 +1,7 @@
-"""How much a schema makes of a value: strangers write short ones that never come to an end.
+"""Bound the cost of validating against an untrusted JSON Schema.
 
-A schema that refers to another twice, which refers to a third twice, doubles with each step. No
-limit of time helps once the compiled code is at it, so all of this is counted before.
+If each of n schemas refers twice to the next one, a value is validated 2**n times. The compiled
+validator cannot be interrupted, so the cost is computed before it runs.
 """
 
 import re
@@ -17,27 +17,27 @@ from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.schema_validator import SchemaValidator
 
 MOST_AT_ONE_VALUE = 10_000
-"""How many schemas may judge one and the same value."""
+"""Subschemas that may apply to one value."""
 
 MOST_IN_ALL = 100_000
-"""How many schemas, and places of patterns, may be compiled for one tool."""
+"""Subschemas and pattern positions that may be compiled for one tool."""
 
 MOST_STEPS = 500_000
-"""How many schemas may be held against the parts of one value, all in all."""
+"""Steps of validating one value: a step is one subschema applied to one part of it."""
 
 _LETTERS, _VALUES = 1_000, 100
-"""How many letters of a text, and how many of the values of an `enum`, count as a step."""
+"""Characters of a string, and values of an `enum`, that count as one step."""
 
 _PLACES = 250
-"""How many places of a pattern, each held against a letter of a text, count as a step."""
+"""Pattern positions tried at one character that count as one step."""
 
-_KINDS = 20
-"""How many places a kind of letters (`\\p{L}`) takes."""
+_CLASS_SIZE = 20
+"""Positions that a Unicode class such as `\\p{L}` counts as when it is compiled."""
 
-_SEVERAL = 4
-"""How often at most what stands inside an `unevaluated...` is compiled, and judges a value."""
+_UNEVALUATED_TIMES = 4
+"""How often the validator compiles and applies a schema beside an `unevaluated...` keyword."""
 
-_TRIED = re.compile(r"\(\?[=!<>]|\\[1-9k]")
+_BACKTRACKING = re.compile(r"\(\?[=!<>]|\\[1-9k]")
 _REPEATED = re.compile(r"([\w\].])?\{\s*(\d+)\s*(?:,\s*(\d*)\s*)?\}")
 _UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
 _LISTS = ("allOf", "anyOf", "oneOf")
@@ -46,40 +46,40 @@ _BY_NAME = ("dependentSchemas", "dependencies")
 _NAMING = (*_BY_NAME, "dependentRequired")
 _OF_REST = ("additionalProperties", "unevaluatedProperties")
 _OF_ITEMS = ("items", "additionalItems", "unevaluatedItems", "contains")
-_NAMED = ("$dynamicRef", "$recursiveRef")
+_DYNAMIC = ("$dynamicRef", "$recursiveRef")
 
 
 class BoundedValidator(SchemaValidator):
-    """A validator of strangers' schemas, which refuses what would take it too long."""
+    """A validator for untrusted schemas; it refuses values that would take too long."""
 
     most_tries = 2_000
 
     def faults(self, arguments: Mapping[str, Any]) -> list[ArgumentFault]:
-        """Return what does not fit, without the values that were sent."""
+        """Return the violations, without the values that were sent."""
         if not is_quick(self.schema, arguments):
-            return [ArgumentFault("", "there is too much to check in it")]
+            return [ArgumentFault("", "it is too large to validate; send less")]
         return super().faults(arguments)
 
 
 def beside(schema: Any, root: Any) -> Iterator[Any]:
-    """Yield the schemas that judge the same value as a schema because it says so."""
+    """Yield the subschemas of a schema that apply to the same value."""
     if not isinstance(schema, Mapping):
         return
     if "$ref" in schema:
         yield target_of(schema["$ref"], root)
     for key in _LISTS:
-        yield from _listed(schema.get(key))
+        yield from _as_list(schema.get(key))
     for key in _SINGLE:
         if key in schema:
             yield schema[key]
     for key in _BY_NAME:
-        yield from _mapped(schema.get(key)).values()
+        yield from _as_mapping(schema.get(key)).values()
 
 
-def spoken_of(schema: Mapping[str, Any], names: Collection[str]) -> str:
-    """Return an argument of these that stands elsewhere than in the top's properties, or `""`.
+def find_outside_properties(schema: Mapping[str, Any], names: Collection[str]) -> str:
+    """Return one of the arguments that is mentioned outside the top-level properties, or `""`.
 
-    Such as in an `allOf`, behind a `$ref`, or in a condition: there it could not be hidden.
+    Such an argument, for example in an `allOf` or a condition, cannot be hidden.
     """
     todo: list[Any] = [schema]
     seen = set[int]()
@@ -89,84 +89,86 @@ def spoken_of(schema: Mapping[str, Any], names: Collection[str]) -> str:
             continue
         seen.add(id(part))
         todo += beside(part, schema)
-        said: list[Any] = []
+        mentioned: list[Any] = []
         for key in _NAMING:
-            named = _mapped(part.get(key))
-            said += [*named, *chain.from_iterable(map(_listed, named.values()))]
+            dependencies = _as_mapping(part.get(key))
+            mentioned += [*dependencies, *chain.from_iterable(map(_as_list, dependencies.values()))]
         if part is not schema:
-            said += [*_mapped(part.get("properties")), *_listed(part.get("required"))]
+            mentioned += [*_as_mapping(part.get("properties")), *_as_list(part.get("required"))]
         for name in names:
-            if name in said:
+            if name in mentioned:
                 return name
     return ""
 
 
 def require_bounded(schema: Any) -> None:
-    """Raise `DefinitionError` for a schema that makes too much of a value, however small it is."""
+    """Raise `DefinitionError` for a schema that is too expensive even for a small value."""
     weights: dict[int, int] = {}
-    name = "id" if "draft-04" in str(_mapped(schema).get("$schema")) else "$id"
+    id_key = "id" if "draft-04" in str(_as_mapping(schema).get("$schema")) else "$id"
     todo, total = [(schema, 1)], 0
-    while todo:  # wherever a schema may stand, and more: all of them come to an end soon
+    while todo:  # visits every object, also those that are not schemas: that is cheap
         part, times = todo.pop()
         if isinstance(part, Mapping):
-            _require_plain(part, None if part is schema else name)
-            run_walk(_weighed(part, schema, weights))
-            patterns = (part.get("pattern"), *_mapped(part.get("patternProperties")))
-            total += times * (1 + sum(map(_size, patterns)))
+            _require_pointers(part, None if part is schema else id_key)
+            run_walk(_weigh(part, schema, weights))
+            patterns = (part.get("pattern"), *_as_mapping(part.get("patternProperties")))
+            total += times * (1 + sum(map(_compiled_size, patterns)))
             if total > MOST_IN_ALL:
-                raise DefinitionError("a schema of it is too large once it is compiled")
+                raise DefinitionError("one of its schemas is too large when compiled")
             times *= _times(part)
-            todo += [(inner, times) for inner in part.values()]
+            todo += [(child, times) for child in part.values()]
         elif isinstance(part, list):
-            todo += [(inner, times) for inner in part]
+            todo += [(child, times) for child in part]
 
 
-def _require_plain(part: Mapping[str, Any], name: str | None) -> None:
-    """Raise `DefinitionError` for references that say only by a name where they lead."""
+def _require_pointers(part: Mapping[str, Any], id_key: str | None) -> None:
+    """Raise `DefinitionError` for names and references that are not JSON pointers."""
     ref = part.get("$ref")
-    by_name = isinstance(ref, str) and ref[:1] == "#" and ref[1:2] not in {"", "/"}
-    is_named = name is not None and isinstance(part.get(name), str)
-    if by_name or is_named or any(isinstance(part.get(key), str | bool) for key in _NAMED):
+    is_anchor = isinstance(ref, str) and ref[:1] == "#" and ref[1:2] not in {"", "/"}
+    has_id = id_key is not None and isinstance(part.get(id_key), str)
+    if is_anchor or has_id or any(isinstance(part.get(key), str | bool) for key in _DYNAMIC):
         raise DefinitionError(
-            "a schema of it refers to its parts by names of their own ($id, anchors)"
+            "one of its schemas uses $id or anchors for its parts; only references such as "
+            "#/$defs/NAME are supported"
         )
 
 
-def _weighed(schema: Any, root: Any, weights: dict[int, int]) -> Walk:
-    """Count the schemas that judge a value once this one does."""
+def _weigh(schema: Any, root: Any, weights: dict[int, int]) -> Walk:
+    """Count the subschemas that apply to a value when this schema does."""
     if not isinstance(schema, Mapping):
         return 1
-    known = weights.get(id(schema))
-    if known == 0:
-        raise DefinitionError("a schema of it refers to itself without end")
-    if known is None:
+    weight = weights.get(id(schema))
+    if weight == 0:
+        raise DefinitionError("one of its schemas refers to itself without end")
+    if weight is None:
         weights[id(schema)] = 0
-        known = 1
+        weight = 1
         for part in beside(schema, root):
-            known += _times(schema) * (yield _weighed(part, root, weights))
-        if known > MOST_AT_ONE_VALUE:
+            weight += _times(schema) * (yield _weigh(part, root, weights))
+        if weight > MOST_AT_ONE_VALUE:
             raise DefinitionError(
-                f"a schema of it expands to more than {MOST_AT_ONE_VALUE:,} schemas at one place"
+                f"one of its schemas expands to more than {MOST_AT_ONE_VALUE:,} schemas for one "
+                "value"
             )
-        weights[id(schema)] = known
-    return known
+        weights[id(schema)] = weight
+    return weight
 
 
 def is_quick(schema: Any, value: Any) -> bool:
-    """Tell whether a value can be held against a schema that is bounded in few enough steps."""
-    known: dict[int, _Part] = {}
+    """Return whether validating a value takes at most `MOST_STEPS`."""
+    parts: dict[int, _Part] = {}
     todo, steps = [(schema, value)], 0
     while todo and steps <= MOST_STEPS:
-        raw, item = todo.pop()
-        if not isinstance(raw, Mapping):
+        subschema, item = todo.pop()
+        if not isinstance(subschema, Mapping):
             continue
-        part = known.get(id(raw))
+        part = parts.get(id(subschema))
         if part is None:
-            part = known[id(raw)] = _Part(raw, schema)
+            part = parts[id(subschema)] = _Part(subschema, schema)
         steps += part.weight
         if steps + len(todo) > MOST_STEPS:
             return False
-        inside = [(other, item) for other in part.beside]
+        children = [(other, item) for other in part.beside]
         if isinstance(item, str):
             steps += len(item) // _LETTERS + (len(item) + 1) * part.places // _PLACES
         elif isinstance(item, Mapping):
@@ -174,15 +176,15 @@ def is_quick(schema: Any, value: Any) -> bool:
                 letters = sum(len(name) + 1 for name in item)
                 steps += letters * part.places_for_names // _PLACES
             steps += len(part.required.difference(item))
-            inside += islice(part.of_members(item), MOST_STEPS)
+            children += islice(part.of_members(item), MOST_STEPS)
         elif isinstance(item, list | tuple):
-            inside += islice(part.of_items(item), MOST_STEPS)
-        todo += inside * part.times
+            children += islice(part.of_items(item), MOST_STEPS)
+        todo += children * part.times
     return steps <= MOST_STEPS
 
 
 class _Part:
-    """What one of the schemas in a schema makes of a value, made out once for many values."""
+    """The cost of one subschema, computed once for many values."""
 
     __slots__ = (
         *("beside", "weight", "times", "places", "places_for_names", "required"),
@@ -190,22 +192,22 @@ class _Part:
     )
 
     def __init__(self, schema: Mapping[str, Any], root: Any) -> None:
-        patterns = _mapped(schema.get("patternProperties"))
+        patterns = _as_mapping(schema.get("patternProperties"))
         self.beside = [part for part in beside(schema, root) if isinstance(part, Mapping)]
-        self.weight = 1 + len(_listed(schema.get("enum"))) // _VALUES
+        self.weight = 1 + len(_as_list(schema.get("enum"))) // _VALUES
         self.times = _times(schema)
         self.places = _effort(schema.get("pattern"))
         self.places_for_names = sum(map(_effort, patterns))
-        self.required = {n for n in _listed(schema.get("required")) if isinstance(n, str)}
-        self._own = _mapped(schema.get("properties"))
+        self.required = {n for n in _as_list(schema.get("required")) if isinstance(n, str)}
+        self._own = _as_mapping(schema.get("properties"))
         self._any = [*patterns.values()]
         self._rest = [schema[key] for key in _OF_REST if isinstance(schema.get(key), Mapping)]
         self._names = schema.get("propertyNames")
-        self._first = [_listed(schema.get(key)) for key in ("prefixItems", "items")]
+        self._first = [_as_list(schema.get(key)) for key in ("prefixItems", "items")]
         self._items = [schema[key] for key in _OF_ITEMS if isinstance(schema.get(key), Mapping)]
 
     def of_members(self, value: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
-        """Yield the schemas of the members of an object, each with its member."""
+        """Yield pairs of a subschema and a member of an object that it applies to."""
         own = self._own
         if own:
             yield from ((own[name], item) for name, item in value.items() if name in own)
@@ -217,7 +219,7 @@ class _Part:
             yield from ((self._names, name) for name in value)
 
     def of_items(self, value: list[Any] | tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
-        """Yield the schemas of the items of a list, each with its item."""
+        """Yield pairs of a subschema and a list item that it applies to."""
         for first in self._first:
             yield from zip(first, value, strict=False)
         for part in self._items:
@@ -225,38 +227,37 @@ class _Part:
 
 
 def _times(schema: Mapping[str, Any]) -> int:
-    return _SEVERAL if any(key in schema for key in _UNEVALUATED) else 1
+    return _UNEVALUATED_TIMES if any(key in schema for key in _UNEVALUATED) else 1
 
 
 def _places(pattern: Any) -> int:
-    """Count at how many places in a pattern its engine may be at once, or a bit more."""
+    """Return an upper bound of the positions in a pattern that its engine tracks at once."""
     if not isinstance(pattern, str):
         return 0
     places, times = len(pattern), 1
     for letter, least, most in _REPEATED.findall(pattern):
-        count = max(1, int(least[-9:]), int(most[-9:] or 0))  # none has more digits
+        count = max(1, int(least[-9:]), int(most[-9:] or 0))  # counts have at most 9 digits
         if letter:
             places += count
-        else:  # a whole group, perhaps
+        else:  # possibly a whole group
             times *= count
     return places * times
 
 
 def _effort(pattern: Any) -> int:
-    """Count the places of a pattern; one that looks ahead or back begins anew at each try."""
+    """Return the positions that a match tries; a backtracking pattern may try them repeatedly."""
     places = _places(pattern)
-    return places * _PLACES if places and _TRIED.search(pattern) else places
+    return places * _PLACES if places and _BACKTRACKING.search(pattern) else places
 
 
-def _size(pattern: Any) -> int:
-    """Count the places of a pattern as they are compiled: kinds of letters are large."""
+def _compiled_size(pattern: Any) -> int:
     places = _places(pattern)
-    return places * _KINDS if places and "\\p" in pattern.lower() else places
+    return places * _CLASS_SIZE if places and "\\p" in pattern.lower() else places
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _mapped(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else NOTHING

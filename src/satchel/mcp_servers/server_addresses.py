@@ -1,4 +1,4 @@
-"""Where a remote server is: how it is started, or connected to."""
+"""Describe how an MCP server is started or reached."""
 
 import os
 import re
@@ -13,14 +13,14 @@ from satchel.text import one_line
 from satchel.tools.empty_mapping import NOTHING
 
 CARRIED = "SATCHEL_CARRIED"
-"""Set in what is started: a satchel that is carried carries nobody, itself least of all."""
+"""Set in the environment of servers: a satchel that is such a server starts none itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioServer:
     """A program that speaks MCP on its standard input and output.
 
-    It gets a small safe environment, and `env` on top of it.
+    Its environment is a small safe part of ours, and `env`.
     """
 
     command: str
@@ -28,36 +28,39 @@ class StdioServer:
     env: Mapping[str, str] | None = field(default=None, repr=False)
     cwd: str | None = None
     hidden: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """What its arguments hold that is secret."""
+    """Secret values in its arguments."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.command, str) or not self.command.strip():
-            raise DefinitionError("a server that is started needs a command")
+            raise DefinitionError("a StdioServer needs a command")
         if isinstance(self.args, str):
             raise DefinitionError(
-                f"the arguments of {self.command!r} are one text", fix="give a tuple of texts"
+                f"the arguments of {self.command!r} are one string", fix="pass a tuple of strings"
             )
         args = tuple(self.args) if isinstance(self.args, Iterable) else (self.args,)
-        if not _are_texts(args):
-            raise DefinitionError(f"the arguments of {self.command!r} are texts")
+        if not _are_strings(args):
+            raise DefinitionError(f"the arguments of {self.command!r} must be strings")
         object.__setattr__(self, "args", args)
         if not isinstance(self.cwd, str | None):
-            raise DefinitionError(f"the folder for {self.command!r} is no text")
-        _require_texts("env", self.env)
-        given = (self.command, *self.args, self.cwd or "", *chain(*(self.env or NOTHING).items()))
-        if any("\0" in text for text in given):
-            raise DefinitionError(f"{one_line(self.command)!r} is started with a null character")
+            raise DefinitionError(f"the working folder of {self.command!r} must be a string")
+        _require_strings("env", self.env)
+        texts = (self.command, *self.args, self.cwd or "", *chain(*(self.env or NOTHING).items()))
+        if any("\0" in text for text in texts):
+            raise DefinitionError(
+                f"the command, arguments or environment of {one_line(self.command)!r} contain a "
+                "null character"
+            )
 
     @property
     def name(self) -> str:
-        """Return what it is called unless somebody gives it a name."""
+        """Return the default name."""
         return as_name(os.path.splitext(os.path.basename(self.command))[0])
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return what no text about it may hold."""
+        """Return the values that messages about the server must not contain."""
         values = (*(self.env or NOTHING).values(), *self.hidden)
-        # A secret may begin like a path, and what is there is none.
+        # An existing path is not a secret; a secret may look like a path.
         return tuple(value for value in values if not os.path.exists(value))
 
     def __str__(self) -> str:
@@ -66,17 +69,17 @@ class StdioServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerServer(StdioServer):
-    """A process of ours that serves one plugin."""
+    """The process of one plugin, started by us."""
 
     greeting: bytes = field(default=b"", repr=False)
-    """The line that it is told before all else; no other process can read it."""
+    """The first line on its stdin; no other process can read it."""
     folder: str = ""
     patience: float = 2.0
-    """Seconds that it has to end by itself."""
+    """Seconds in which it must exit after its stdin closes."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return nothing: it has the environment of the host."""
+        """Return nothing: its environment is the host's."""
         return ()
 
     def __str__(self) -> str:
@@ -85,36 +88,36 @@ class WorkerServer(StdioServer):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _OnNetwork:
-    """A server at a URL, whose texts are without what may be secret in that."""
+    """A server at a URL. `str` and `repr` leave out the parts that may be secret."""
 
     url: str
     headers: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         _require_url(self.url)
-        _require_texts("headers", self.headers)
+        _require_strings("headers", self.headers)
         for name, value in (self.headers or NOTHING).items():
             if not is_header(name, value) or not value.isascii():
                 raise DefinitionError(
-                    f"the header {name!r} of a server is none that HTTP has",
-                    fix="see whether its value ends with a line break, or is not ASCII",
+                    f"the header {name!r} of a server is not a valid HTTP header",
+                    fix="remove line breaks and characters that are not ASCII from its value",
                 )
 
     @property
     def name(self) -> str:
-        """Return what it is called unless somebody gives it a name."""
+        """Return the default name."""
         return as_name(urlsplit(self.url).hostname or "")
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Return what no text about it may hold."""
+        """Return the values that messages about the server must not contain."""
         parts = urlsplit(self.url)
-        given = [parts.password or parts.username or "", parts.query]
-        given += [unquote(text) for text in given]
-        given += [value for _, value in parse_qsl(parts.query)]
+        values = [parts.password or parts.username or "", parts.query]
+        values += [unquote(text) for text in values]
+        values += [value for _, value in parse_qsl(parts.query)]
         for value in (self.headers or NOTHING).values():
-            given += [value, value.rpartition(" ")[2]]  # after `Bearer`, perhaps
-        return tuple(given)
+            values += [value, value.rpartition(" ")[2]]  # the part after `Bearer`
+        return tuple(values)
 
     def __str__(self) -> str:
         parts = urlsplit(self.url)
@@ -135,13 +138,13 @@ class SseServer(_OnNetwork):
 
 
 RemoteServer = StdioServer | HttpServer | SseServer
-"""Every kind of server that can be carried."""
+"""Every kind of server that a satchel can connect to."""
 
 
 def describe_server(server: RemoteServer, name: str) -> str:
-    """Return what a model is told that a server is."""
-    is_ours = isinstance(server, WorkerServer)
-    return f"the process of plugin {name!r}" if is_ours else f"the server {name!r}"
+    """Return how messages to a model refer to a server."""
+    is_worker = isinstance(server, WorkerServer)
+    return f"the process of plugin {name!r}" if is_worker else f"the server {name!r}"
 
 
 def _require_url(url: object) -> None:
@@ -155,15 +158,17 @@ def _require_url(url: object) -> None:
     raise DefinitionError("a remote server needs a URL that begins with https:// or http://")
 
 
-def _require_texts(what: str, given: Mapping[str, str] | None) -> None:
-    if not isinstance(given, Mapping | None) or not _are_texts(chain(*(given or NOTHING).items())):
-        raise DefinitionError(f"the {what} of a server are texts by name")
+def _require_strings(what: str, values: Mapping[str, str] | None) -> None:
+    if not isinstance(values, Mapping | None) or not _are_strings(
+        chain(*(values or NOTHING).items())
+    ):
+        raise DefinitionError(f"the {what} of a server must map strings to strings")
 
 
-def _are_texts(given: Iterable[object]) -> bool:
-    return all(isinstance(text, str) for text in given)
+def _are_strings(values: Iterable[object]) -> bool:
+    return all(isinstance(text, str) for text in values)
 
 
 def as_name(text: str) -> str:
-    """Return a name for a server that is made of any text."""
+    """Turn any text into a valid server name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("._-")[:64].strip("._-") or "server"

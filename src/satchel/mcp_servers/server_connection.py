@@ -1,4 +1,4 @@
-"""One connection to a server, in whichever era of the protocol it speaks."""
+"""One connection to a server, in the older or the newer protocol."""
 
 import asyncio
 import math
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from satchel.errors import ToolError
 from satchel.mcp_servers.backoff import Backoff
-from satchel.mcp_servers.call_outcome import decode_answer, with_fewer_blocks
-from satchel.mcp_servers.listed_skills import SkillListing, listed_skills, offers_skills
+from satchel.mcp_servers.call_outcome import decode_response, invalid_response, truncate_blocks
+from satchel.mcp_servers.connection_errors import is_connection_closed
+from satchel.mcp_servers.listed_skills import SkillListing, list_skills, offers_skills
 from satchel.mcp_servers.resource_reader import read_resource
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer, describe_server
 from satchel.mcp_servers.server_transports import StderrBuffer, open_transport
 from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
-from satchel.mcp_servers.tool_lister import ToolLister, too_late, with_sound_tools
+from satchel.mcp_servers.tool_lister import ToolLister, mark_invalid_tools, timeout_error
 from satchel.settings import Limits
 from satchel.text import one_line, shorten
 from satchel.tools import ToolResult
@@ -24,20 +25,20 @@ from satchel.tools.callables import in_thread
 if TYPE_CHECKING:
     from mcp import Client
 
-Era = Literal["auto", "legacy"]
-"""How to begin: ask what the server speaks, or with the handshake that all older ones know."""
+ProtocolMode = Literal["auto", "legacy"]
+"""How to connect: `auto` asks for the protocol version, `legacy` begins with the old handshake."""
 
 OnProgress = Callable[[Mapping[str, Any]], None]
-"""Hears how far a call is."""
+"""Is called with each progress notification of a call."""
 
-_GOODBYE = 5.0
-"""Seconds that a server has to let go of us."""
+_CLOSE_LIMIT = 5.0
+"""Seconds that closing a connection may take."""
 
 _MESSAGE_LENGTH = 500
 
 
 class ServerConnection:
-    """A server that is connected to."""
+    """An open connection to a server."""
 
     def __init__(self, client: "Client", name: str, server: RemoteServer, limits: Limits) -> None:
         from pydantic import TypeAdapter
@@ -47,93 +48,86 @@ class ServerConnection:
         self._answers: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 
     @property
-    def era(self) -> Era:
-        """How to begin with this server the next time."""
+    def mode(self) -> ProtocolMode:
+        """The mode in which to connect to this server the next time."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         return "auto" if self._client.protocol_version in MODERN_PROTOCOL_VERSIONS else "legacy"
 
     @property
     def version(self) -> str:
-        """The version that the server says it is, or `""`."""
+        """The version that the server reports, or `""`."""
         info = self._client.server_info
         return shorten(one_line(info.version), 100) if info and info.version else ""
 
     async def listing(self) -> ToolList:
-        """Return all tools that the server offers.
-
-        Raises what tells that the connection is of no more use.
-        """
+        """Return all tools that the server offers. Raises an error if the connection is broken."""
         return await self._lister.listing()
 
     async def skills(self) -> SkillListing:
-        """Return all skills that the server lists; none if it has no such extension."""
+        """Return all skills that the server lists; none without the skills extension."""
         if isinstance(self._server, WorkerServer) or not offers_skills(self._client):
             return SkillListing()
-        return await listed_skills(self._client, self._name, str(self._server), self._limits)
+        return await list_skills(self._client, self._name, str(self._server), self._limits)
 
     async def read(self, uri: str) -> bytes | None:
-        """Return what the server says that a resource holds, `None` for an answer that is none.
+        """Return the content of a resource, or `None` for an invalid response.
 
-        Raises `ToolError` for what it refuses.
+        Raises `ToolError` if the server refuses.
         """
         return await read_resource(self._client, uri, self._name)
 
     async def call(
         self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
     ) -> ToolResult:
-        """Call a tool, and return what it answered.
+        """Call a tool and return its result. Cancelling this notifies the server.
 
-        Raises `ToolError` for what the server refuses. Whoever cancels this has the server told.
+        Raises `ToolError` if the server refuses or sends an invalid response.
         """
         from mcp import MCPError
         from mcp_types import CallToolRequest, CallToolRequestParams
 
-        async def heard(progress: float, total: float | None, message: str | None) -> None:
-            # A part of a result comes that way from a process of ours.
-            said = message if isinstance(self._server, WorkerServer) else _brief(message)
-            told = {"progress": progress, "total": total, "message": said}
-            on_progress({key: value for key, value in told.items() if value is not None})
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            # The process of a plugin sends the chunks of a result this way.
+            if not isinstance(self._server, WorkerServer):
+                message = _short_message(message)
+            notification = {"progress": progress, "total": total, "message": message}
+            on_progress({key: value for key, value in notification.items() if value is not None})
 
         params = CallToolRequestParams(name=tool.name, arguments=dict(arguments))
         try:
-            # Not `call_tool`: it judges the answer by a schema of the server's, on this loop,
-            # with an engine that hostile patterns can hold up for ever.
+            # Not `call_tool`: it validates the result against the server's schema on this event
+            # loop, with an engine that a hostile pattern can block for ever.
             raw = await self._client.session.send_request(
-                CallToolRequest(params=params), self._answers, progress_callback=heard
+                CallToolRequest(params=params), self._answers, progress_callback=progressed
             )
         except MCPError as problem:
             raise _refusal(problem, describe_server(self._server, self._name)) from None
-        except ValueError:  # of pydantic, too: the answer is none
-            raise ToolError(
-                f"the server of {tool.name} gave an answer that is none; do not retry"
-            ) from None
-        # Not on the loop, on which all other servers are heard.
-        result: ToolResult = await in_thread(partial(decode_answer, raw, tool))
+        except ValueError:  # pydantic's ValidationError, too
+            raise invalid_response(tool.name) from None
+        # In a thread: this is the event loop of all servers.
+        result: ToolResult = await in_thread(partial(decode_response, raw, tool))
         return result
 
 
-def _brief(message: str | None) -> str | None:
-    """Cut before it is looked at: it may be as long as a whole message of the protocol."""
-    words = one_line((message or "")[: 2 * _MESSAGE_LENGTH])
-    return shorten(words, _MESSAGE_LENGTH) or None
+def _short_message(message: str | None) -> str | None:
+    # Cut first: it may be as long as a whole protocol message.
+    text = one_line((message or "")[: 2 * _MESSAGE_LENGTH])
+    return shorten(text, _MESSAGE_LENGTH) or None
 
 
 def _refusal(problem: Any, server: str) -> ToolError:
-    """Say what became of a call that a server did not answer with a result."""
-    from mcp_types import CONNECTION_CLOSED
-
-    # Servers use the code for other things, too.
-    if problem.code == CONNECTION_CLOSED and problem.message == "Connection closed":
+    """Return the error for a call that was answered with a protocol error."""
+    if is_connection_closed(problem):
         return connection_lost(server)
-    told = shorten(one_line(problem.message), _MESSAGE_LENGTH)
-    return ToolError(f"{server} refused the call: {told}")
+    message = shorten(one_line(problem.message), _MESSAGE_LENGTH)
+    return ToolError(f"{server} refused the call: {message}")
 
 
 def connection_lost(server: str) -> ToolError:
-    """Return the error for a call of which nobody knows what became."""
+    """Return the error for a call that may or may not have run."""
     return ToolError(
-        f"{server} went away during the call, which may or may not have been done; check "
+        f"{server} disconnected during the call, which may or may not have been done; check "
         "before you try again"
     )
 
@@ -144,17 +138,17 @@ async def connect(
     server: RemoteServer,
     limits: Limits,
     *,
-    era: Era = "auto",
+    mode: ProtocolMode = "auto",
     on_change: Callable[[], None] = lambda: None,
     on_end: Callable[[], None] = lambda: None,
     on_late: Callable[[], None] = lambda: None,
-    tail: StderrBuffer | None = None,
+    stderr: StderrBuffer | None = None,
 ) -> AsyncIterator[ServerConnection]:
-    """Connect to a server, and keep it open until the block ends.
+    """Connect to a server until the block ends.
 
-    `on_change` hears that its tools are others, `on_end` that nothing more comes from it, and
-    `on_late` that it took longer than the limit, for which `SatchelError` is raised once all is
-    closed, which may take a while. Raises whatever the way to it raises, too.
+    `on_change` is called when its tools or skills may have changed, `on_end` when it sends
+    nothing more, and `on_late` when connecting exceeds the limit: `SatchelError` is raised then,
+    but only after closing, which may take long. Also raises any error of the transport.
     """
     import anyio
     from mcp import Client
@@ -164,43 +158,42 @@ async def connect(
         ToolListChangedNotification,
     )
 
-    async def heard(message: Any) -> None:
-        is_of_skills = isinstance(message, ResourceListChangedNotification)
-        if isinstance(message, ToolListChangedNotification) or (
-            is_of_skills and offers_skills(client)
-        ):
+    async def on_message(message: Any) -> None:
+        tools_changed = isinstance(message, ToolListChangedNotification)
+        resources_changed = isinstance(message, ResourceListChangedNotification)
+        if tools_changed or (resources_changed and offers_skills(client)):
             on_change()
 
-    def look(received: Any) -> Any:
+    def filter_message(received: Any) -> Any:
         if isinstance(server, WorkerServer):
-            return received  # from our own process: as long as what a tool returned
-        return with_sound_tools(with_fewer_blocks(received), version, limits.mcp_tools)
+            return received  # a plugin's process may send results of any size
+        return mark_invalid_tools(truncate_blocks(received), version, limits.mcp_tools)
 
     def version() -> str:
         try:
             return client.protocol_version
-        except RuntimeError:  # not agreed upon yet
+        except RuntimeError:  # not negotiated yet
             return ""
 
     client = Client(
         open_transport(
             server,
-            tail or StderrBuffer(),
+            stderr or StderrBuffer(),
             limits.mcp_message,
-            look=look,
+            filter_message=filter_message,
             on_gap=on_change,
             on_end=on_end,
         ),
-        mode=era,
-        message_handler=heard,
+        mode=mode,
+        message_handler=on_message,
         client_info=Implementation(name="satchel", version="0"),
         cache=None,
     )
     timer = asyncio.get_running_loop().call_later(limits.mcp_connect, on_late)
-    outcome: BaseException | None = too_late("gave no answer", limits)
-    # A scope around all: one that ends earlier than what it surrounds is an error.
+    outcome: BaseException | None = timeout_error("did not respond", limits)
+    # The scope surrounds everything: it must not end before what it contains.
     with (
-        _ended(timer),
+        _cancelled_at_end(timer),
         anyio.CancelScope(deadline=anyio.current_time() + limits.mcp_connect) as scope,
     ):
         async with client, anyio.create_task_group() as listening:
@@ -214,13 +207,13 @@ async def connect(
                 raise
             finally:
                 listening.cancel_scope.cancel()
-                scope.deadline = anyio.current_time() + _GOODBYE
+                scope.deadline = anyio.current_time() + _CLOSE_LIMIT
     if scope.cancelled_caught and outcome is not None:
         raise outcome
 
 
 @contextmanager
-def _ended(timer: asyncio.TimerHandle) -> Iterator[None]:
+def _cancelled_at_end(timer: asyncio.TimerHandle) -> Iterator[None]:
     try:
         yield
     finally:
@@ -228,22 +221,22 @@ def _ended(timer: asyncio.TimerHandle) -> Iterator[None]:
 
 
 async def _listen(client: "Client", on_change: Callable[[], None]) -> None:
-    """Hear of changes from a server of the newer era, which tells only those who ask."""
+    """Subscribe to changes: a server of the newer protocol notifies subscribers only."""
     from mcp import MCPError
     from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
     tools, resources = client.server_capabilities.tools, client.server_capabilities.resources
-    of_tools = bool(tools and tools.list_changed)
-    of_skills = bool(resources and resources.list_changed and offers_skills(client))
-    if not (of_tools or of_skills):
+    wants_tools = bool(tools and tools.list_changed)
+    wants_resources = bool(resources and resources.list_changed and offers_skills(client))
+    if not (wants_tools or wants_resources):
         return
-    pauses = Backoff()
+    backoff = Backoff()
     while True:
         try:
             async with client.listen(
-                tools_list_changed=of_tools, resources_list_changed=of_skills
+                tools_list_changed=wants_tools, resources_list_changed=wants_resources
             ) as notices:
-                on_change()  # what changed before it listened
+                on_change()  # for changes before the subscription
                 async for _ in notices:
                     on_change()
         except (ListenNotSupportedError, MCPError):
@@ -251,4 +244,4 @@ async def _listen(client: "Client", on_change: Callable[[], None]) -> None:
         except SubscriptionLost:
             pass
         on_change()
-        await asyncio.sleep(pauses.next())
+        await asyncio.sleep(backoff.next())

@@ -1,4 +1,4 @@
-"""What remote servers offer, as parts of the catalog."""
+"""Convert what MCP servers offer to plugin contributions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,22 +22,22 @@ from satchel.text import one_line, shorten
 from satchel.tools.empty_mapping import NOTHING
 
 SOURCE = "mcp"
-"""The source of all that servers bring; a server is known as `mcp:NAME`."""
+"""The source of a server's contribution; the server's name in the catalog is `mcp:NAME`."""
 
 ALL = "*"
-"""Stands for every tool of a server that takes an argument of that name."""
+"""The key of presets for every tool of a server that has an argument of that name."""
 
 Pin = Literal["hold", "warn", "off"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """A server as somebody wants it carried."""
+    """How to connect to a server, and what to use of it."""
 
     name: str
     server: RemoteServer
     serial: str
-    """Differs from that of every other server, also from one that had the name before."""
+    """Unique for each connection; a later server of the same name has another serial."""
     groups: tuple[str, ...] = ()
     """Where its tools belong; without any they have a group of the server's name."""
     enable: tuple[str, ...] | None = None
@@ -48,46 +48,46 @@ class ServerConfig:
     pin: Pin = "hold"
     stateless: bool = False
     removed: tuple[str, ...] = ()
-    """Tools that the host removed later on."""
+    """Tools that the host removed at runtime."""
     origin: ServerOrigin = field(default_factory=ServerOrigin)
 
     def wants(self, tool: str) -> bool:
-        """Tell whether a tool is wanted."""
+        """Return whether a tool is enabled and was not removed."""
         return tool not in self.removed and NamePatterns(self.enable, self.disable).lets(tool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOffer:
-    """A server that is carried, what it offers at the moment, and how its tools are called."""
+    """A connected server, its current snapshot, and how to call it."""
 
-    carried: ServerConfig
-    offer: ServerSnapshot
+    config: ServerConfig
+    snapshot: ServerSnapshot
     begin: BeginCall
     verdict: PinVerdict = field(default_factory=PinVerdict)
-    """What of it is not as it was first seen."""
+    """Which of its tools differ from their pins."""
     read: BeginRead | None = None
-    """How files of its skills are read."""
+    """Reads files of its skills."""
 
     @property
     def source(self) -> str:
-        """Return what the server is known as in the catalog."""
-        return f"{SOURCE}:{self.carried.name}"
+        """Return the server's name in the catalog."""
+        return f"{SOURCE}:{self.config.name}"
 
     @property
     def wanted(self) -> tuple[ToolDefinition, ...]:
-        """Return the tools that are offered, or were last, and are wanted."""
-        return tuple(tool for tool in self.offer.listing.tools if self.carried.wants(tool.name))
+        """Return the enabled tools of the last listing."""
+        return tuple(tool for tool in self.snapshot.listing.tools if self.config.wants(tool.name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContribution:
-    """The part of the catalog that was made of a server, and of what."""
+    """The contribution of one server, and the offer it was built from."""
 
     offered: ServerOffer
     names: Mapping[str, str]
     supply: PluginContribution
     given: frozenset[str] = frozenset()
-    """Names that its tools have here, or had, and that others may want."""
+    """Names of its tools, now or earlier, that tools of other servers would like to have."""
 
 
 def server_contributions(
@@ -96,159 +96,171 @@ def server_contributions(
     before: Mapping[str, ServerContribution],
     rank: int,
 ) -> dict[str, ServerContribution]:
-    """Return the part of the catalog that each server brings, by name.
+    """Return the contribution of each server, by name.
 
-    `taken` are the names of all other tools. What did not change is that of `before`, and a
-    server that is down keeps its names, so that nobody else's change with it.
+    `taken` are the names of all other tools. Unchanged contributions are taken from `before`. A
+    server that is down keeps the names of its tools, so that other tools are not renamed.
     """
     offered = tuple(offered)
-    tools = {item.carried.name: [tool.name for tool in item.wanted] for item in offered}
-    serials = {item.carried.serial for item in offered}
-    given = {n: made.given for n, made in before.items() if made.offered.carried.serial in serials}
+    tools = {item.config.name: [tool.name for tool in item.wanted] for item in offered}
+    serials = {item.config.serial for item in offered}
+    given = {
+        name: previous.given
+        for name, previous in before.items()
+        if previous.offered.config.serial in serials
+    }
     names = names_for(tools.items(), taken, given)
-    found = {}
+    contributions = {}
     for order, item in enumerate(offered):
-        name = item.carried.name
-        known = before.get(name)
-        others = {
+        name = item.config.name
+        previous = before.get(name)
+        other_names = {
             fit_tool_name(tool) for other, own in tools.items() if other != name for tool in own
         }
-        had = others & {*given.get(name, ()), *names[name].values()}
-        if known is not None and _is_same(known, item, names[name]):
-            supply = known.supply
+        reserved = other_names & {*given.get(name, ()), *names[name].values()}
+        if previous is not None and _is_unchanged(previous, item, names[name]):
+            contribution = previous.supply
         else:
-            supply = _supply(item, names[name], (rank, order))
-        found[name] = ServerContribution(
-            offered=item, names=names[name], supply=supply, given=frozenset(had)
+            contribution = _contribution(item, names[name], (rank, order))
+        contributions[name] = ServerContribution(
+            offered=item, names=names[name], supply=contribution, given=frozenset(reserved)
         )
-    return found
+    return contributions
 
 
-def _is_same(known: ServerContribution, now: ServerOffer, names: Mapping[str, str]) -> bool:
-    before = known.offered
-    is_same = before.carried is now.carried and before.offer is now.offer
-    odd = (now.verdict.odd, now.verdict.problem)
-    return is_same and known.names == names and (before.verdict.odd, before.verdict.problem) == odd
+def _is_unchanged(previous: ServerContribution, now: ServerOffer, names: Mapping[str, str]) -> bool:
+    before = previous.offered
+    return (
+        before.config is now.config
+        and before.snapshot is now.snapshot
+        and previous.names == names
+        and before.verdict.drift == now.verdict.drift
+        and before.verdict.problem == now.verdict.problem
+    )
 
 
-def _supply(
+def _contribution(
     item: ServerOffer, names: Mapping[str, str], rank: tuple[int, int]
 ) -> PluginContribution:
-    carried, offer = item.carried, item.offer
+    config, snapshot = item.config, item.snapshot
     tools: list[ToolContribution] = []
-    problems: list[Diagnostic] = [*offer.listing.diagnostics]
-    for definition in item.wanted if offer.is_up else ():
+    diagnostics: list[Diagnostic] = [*snapshot.listing.diagnostics]
+    for definition in item.wanted if snapshot.is_up else ():
         name = names[definition.name]
         try:
             tools.append(_tool(item, definition, name))
         except DefinitionError as problem:
-            problems.append(_unusable(item, definition, problem))
+            diagnostics.append(_invalid_diagnostic(item, definition, problem))
             continue
         if name != definition.name:
-            problems.append(_renamed(item, definition, name))
-    if offer.is_up:
-        problems += _unmatched(item)
+            diagnostics.append(_renamed_diagnostic(item, definition, name))
+    if snapshot.is_up:
+        diagnostics += _unknown_choices(item)
     if item.verdict.problem is not None:
-        problems.append(item.verdict.problem)
-    if offer.trouble is not None:
-        problems = [offer.trouble]
-    own = Group(name=carried.name, description=f"Tools of the MCP server {carried.name}.")
+        diagnostics.append(item.verdict.problem)
+    if snapshot.outage is not None:
+        diagnostics = [snapshot.outage]
+    own = Group(name=config.name, description=f"Tools of the MCP server {config.name}.")
     return PluginContribution(
-        name=f"{SOURCE}:{carried.name}",
+        name=f"{SOURCE}:{config.name}",
         source=SOURCE,
         scope=Precedence.PLUGIN,
-        path=str(carried.server),
-        unit=carried.name,
+        path=str(config.server),
+        unit=config.name,
         rank=rank,
         digest=_digest(tools),
-        version=offer.version,
-        description=f"The MCP server {carried.name}.",
-        groups=() if carried.groups else (own,),
+        version=snapshot.version,
+        description=f"The MCP server {config.name}.",
+        groups=() if config.groups else (own,),
         tools=tuple(tools),
-        diagnostics=tuple(problems),
-        # What cannot be called must not be shown, so no last good version is served.
-        state=Status.OK if offer.is_up else Status.REVOKED,
+        diagnostics=tuple(diagnostics),
+        # Tools that cannot be called are not listed, so there is no last good version.
+        state=Status.OK if snapshot.is_up else Status.REVOKED,
     )
 
 
 def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContribution:
-    carried, odd = item.carried, item.verdict.odd.get(definition.name)
+    config, drift = item.config, item.verdict.drift.get(definition.name)
     tool = RemoteTool(
         definition,
         item.begin,
         name=name,
-        presets=_presets(carried, definition),
-        hidden=carried.presets.get(ALL, NOTHING),
-        timeout=carried.timeout,
-        odd=odd,
+        presets=_presets(config, definition),
+        hidden=config.presets.get(ALL, NOTHING),
+        timeout=config.timeout,
+        odd=drift,
     )
     return ToolContribution(
         name=name,
         description=tool.description,
-        path=str(carried.server),
-        version=f"{carried.serial}.{definition.digest}",
-        groups=carried.groups,
+        path=str(config.server),
+        version=f"{config.serial}.{definition.digest}",
+        groups=config.groups,
         tool=tool,
-        state=Status.HELD if odd is not None and carried.pin == "hold" else Status.OK,
-        diagnostics=(_odd(item, definition, odd),) if odd else (),
+        state=Status.HELD if drift is not None and config.pin == "hold" else Status.OK,
+        diagnostics=(_drift_diagnostic(item, definition, drift),) if drift else (),
     )
 
 
-def _odd(item: ServerOffer, definition: ToolDefinition, odd: ToolDrift) -> Diagnostic:
-    carried = item.carried
+def _drift_diagnostic(
+    item: ServerOffer, definition: ToolDefinition, drift: ToolDrift
+) -> Diagnostic:
+    config = item.config
     shown = shorten(one_line(definition.name), 100)
-    is_held = carried.pin == "hold"
+    is_held = config.pin == "hold"
     return make_diagnostic(
         "mcp-tool-held" if is_held else "mcp-tool-changed",
-        Where(str(carried.server)),
-        f"tool {shown!r} of MCP server {carried.name!r} {odd.why}"
+        Where(str(config.server)),
+        f"tool {shown!r} of MCP server {config.name!r} {drift.why}"
         + ("; it is held until it is approved" if is_held else ""),
-        f"satchel mcp approve {carried.name} {quote(shown)} --digest {odd.digest}",
+        f"satchel mcp approve {config.name} {quote(shown)} --digest {drift.digest}",
     )
 
 
-def _unmatched(item: ServerOffer) -> Iterator[Diagnostic]:
-    """Tell of each choice that is for no tool: it may have been mistyped."""
-    carried, tools = item.carried, item.offer.listing.tools
+def _unknown_choices(item: ServerOffer) -> Iterator[Diagnostic]:
+    """Report each name in enable, disable and presets that matches no tool or argument."""
+    config, tools = item.config, item.snapshot.listing.tools
     names = {tool.name for tool in tools}
-    chosen = {"enable": carried.enable or (), "disable": carried.disable}
-    chosen["presets"] = tuple(name for name in carried.presets if name != ALL)
+    chosen = {"enable": config.enable or (), "disable": config.disable}
+    chosen["presets"] = tuple(name for name in config.presets if name != ALL)
     for what, given in chosen.items():
         for name in given:
-            found = name in names if what == "presets" else any(fits(n, (name,)) for n in names)
-            if not found:
-                yield _unknown(
-                    carried, f"{what} names {name!r}, which is no tool of it", name, names
+            is_tool = name in names if what == "presets" else any(fits(n, (name,)) for n in names)
+            if not is_tool:
+                yield _unknown_choice(
+                    config, f"{what} names {name!r}, which matches none of its tools", name, names
                 )
-    taken = {tool.name: {*_properties(tool)} for tool in tools}
-    taken[ALL] = {name for names in taken.values() for name in names}
-    for tool, values in carried.presets.items():
-        who = "no tool of it takes" if tool == ALL else f"its tool {tool!r} does not take"
+    properties = {tool.name: {*_properties(tool)} for tool in tools}
+    properties[ALL] = {name for names in properties.values() for name in names}
+    for tool, values in config.presets.items():
+        who = "none of its tools has" if tool == ALL else f"its tool {tool!r} does not have"
         for name in values:
-            if tool in taken and name not in taken[tool]:
+            if tool in properties and name not in properties[tool]:
                 why = f"presets name the argument {name!r}, which {who}"
-                yield _unknown(carried, why, name, taken[tool])
+                yield _unknown_choice(config, why, name, properties[tool])
 
 
-def _unknown(carried: ServerConfig, why: str, name: str, known: Iterable[str]) -> Diagnostic:
-    near = [shorten(one_line(item), 100) for item in near_misses(name, known)]
+def _unknown_choice(
+    config: ServerConfig, why: str, name: str, candidates: Iterable[str]
+) -> Diagnostic:
+    near = [shorten(one_line(item), 100) for item in near_misses(name, candidates)]
     return make_diagnostic(
         "mcp-choice-unknown",
-        Where(str(carried.server)),
-        f"for MCP server {carried.name!r} {why}",
+        Where(str(config.server)),
+        f"MCP server {config.name!r}: {why}",
         f"did you mean {', '.join(near)}?" if near else "see 'satchel mcp tools'",
     )
 
 
 def _properties(definition: ToolDefinition) -> Mapping[str, Any]:
-    found = definition.parameters.get("properties")
-    return found if isinstance(found, Mapping) else NOTHING
+    properties = definition.parameters.get("properties")
+    return properties if isinstance(properties, Mapping) else NOTHING
 
 
-def _presets(carried: ServerConfig, definition: ToolDefinition) -> dict[str, Any]:
-    takes, given = _properties(definition), carried.presets.get(ALL, NOTHING)
-    for_all = {name: value for name, value in given.items() if name in takes}
-    return {**for_all, **carried.presets.get(definition.name, NOTHING)}
+def _presets(config: ServerConfig, definition: ToolDefinition) -> dict[str, Any]:
+    properties, for_all = _properties(definition), config.presets.get(ALL, NOTHING)
+    for_all = {name: value for name, value in for_all.items() if name in properties}
+    return {**for_all, **config.presets.get(definition.name, NOTHING)}
 
 
 def _digest(tools: Iterable[ToolContribution]) -> str:
@@ -256,22 +268,22 @@ def _digest(tools: Iterable[ToolContribution]) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _renamed(item: ServerOffer, definition: ToolDefinition, name: str) -> Diagnostic:
+def _renamed_diagnostic(item: ServerOffer, definition: ToolDefinition, name: str) -> Diagnostic:
     return make_diagnostic(
         "mcp-tool-renamed",
-        Where(str(item.carried.server)),
-        f"tool {shorten(one_line(definition.name), 100)!r} of MCP server {item.carried.name!r} "
-        f"is called {name!r} here: its own name is taken, or none that providers accept",
+        Where(str(item.config.server)),
+        f"tool {shorten(one_line(definition.name), 100)!r} of MCP server {item.config.name!r} "
+        f"is called {name!r} here: its own name is taken, or model APIs do not accept it",
     )
 
 
-def _unusable(
+def _invalid_diagnostic(
     item: ServerOffer, definition: ToolDefinition, problem: DefinitionError
 ) -> Diagnostic:
     return make_diagnostic(
         "mcp-tool-invalid",
-        Where(str(item.carried.server)),
-        f"tool {shorten(one_line(definition.name), 100)!r} of MCP server {item.carried.name!r} "
+        Where(str(item.config.server)),
+        f"tool {shorten(one_line(definition.name), 100)!r} of MCP server {item.config.name!r} "
         f"is left out: {shorten(one_line(problem.message), 300)}",
-        "tell whoever runs the server",
+        "report it to the maintainer of the server",
     )

@@ -1,4 +1,4 @@
-"""Servers that plugins declare and users write down, as they are carried."""
+"""Read the servers that plugins and users declare."""
 
 import json
 import math
@@ -32,13 +32,13 @@ _KEYS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredServer:
-    """A server that somebody wrote down, and where."""
+    """A server that a plugin or a user's file declares."""
 
     owner: str
     """The plugin that declares it, or `""` for the user."""
     name: str
     path: str
-    """Where a person finds what is written."""
+    """The declaring file or folder."""
     server: RemoteServer
     groups: tuple[str, ...] = ()
     enable: tuple[str, ...] | None = None
@@ -46,7 +46,7 @@ class DeclaredServer:
     timeout: float | None = None
     pin: Pin = "hold"
     data: str = ""
-    """The folder in which it may keep things, if it has one."""
+    """The folder for its data, or `""`."""
     origin: ServerOrigin = field(default_factory=ServerOrigin)
 
 
@@ -57,10 +57,10 @@ def plugin_server(
     data: str,
     environment: Mapping[str, str],
 ) -> DeclaredServer:
-    """Return a server as a plugin declares it, its placeholders filled in.
+    """Return a server that a plugin declares, with its placeholders filled in.
 
-    `root` is the plugin's folder without links, and `data` where it may keep things. Of the
-    environment it gets nothing but what its placeholders name. Raises `DefinitionError`.
+    `root` is the resolved folder of the plugin, and `data` the folder for its data. From the
+    environment it gets only the variables that its placeholders name. Raises `DefinitionError`.
     """
     filled = fill_placeholders(server, root, data, environment if server.of_claude else {})
     groups = plugin.supply.groups[:1]
@@ -68,51 +68,51 @@ def plugin_server(
         owner=plugin.name,
         name=as_name(server.name),
         path=plugin.path,
-        server=_made(filled, server.env, _named_by(server.args, environment)),
+        server=_address(filled, server.env, _placeholder_values(server.args, environment)),
         groups=tuple(group.name for group in groups),
         data=data,
         origin=ServerOrigin(
             f"plugin {plugin.name}",
             as_name(server.name),
-            _reached(lambda key: getattr(server, key)),
+            _how_reached(lambda key: getattr(server, key)),
         ),
     )
 
 
 def required_pin(given: Any) -> Pin:
-    """Return a choice about pins. Raises `DefinitionError` for what is none."""
+    """Validate a `pin` setting. Raises `DefinitionError`."""
     if isinstance(given, str) and given in {"hold", "warn", "off"}:
         return cast("Pin", given)
-    raise DefinitionError(f"its pin is hold, warn or off, not {given!r}")
+    raise DefinitionError(f"its pin must be hold, warn or off, not {given!r}")
 
 
 def required_timeout(given: Any) -> float | None:
-    """Return a limit of time, if there is one. Raises `DefinitionError` for what is none."""
+    """Validate a `timeout` setting. Raises `DefinitionError`."""
     if given is None or (type(given) in {int, float} and 0 < given < math.inf):
         return cast("float | None", given)
-    raise DefinitionError(f"its timeout is a number of seconds, not {given!r}")
+    raise DefinitionError(f"its timeout must be a number of seconds above 0, not {given!r}")
 
 
-def _reached(written: Callable[[str], Any]) -> str:
-    """Return how a server is reached, as it is written."""
-    return json.dumps([written(key) for key in ("command", "args", "cwd", "url")], default=str)
+def _how_reached(declared: Callable[[str], Any]) -> str:
+    """Return the command or address as declared, before placeholders are filled in."""
+    return json.dumps([declared(key) for key in ("command", "args", "cwd", "url")], default=str)
 
 
-def _named_by(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values of the environment that stand in texts as they are written."""
+def _placeholder_values(texts: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of the variables that placeholders in the texts name."""
     names = _PLACEHOLDER.findall(" ".join(texts))
     return tuple(environment[name] for name in names if name in environment)
 
 
-def _made(
-    filled: McpServerManifest, own: Mapping[str, str], hidden: tuple[str, ...]
+def _address(
+    filled: McpServerManifest, declared_env: Mapping[str, str], hidden: tuple[str, ...]
 ) -> RemoteServer:
     if filled.transport == "stdio":
-        # What it is given on top of a safe environment: its own, and where its plugin is.
+        # On top of a safe environment: the declared variables, and the plugin's folders.
         env = {
             name: value
             for name, value in filled.env.items()
-            if name in own or name.removeprefix("CLAUDE_").startswith("PLUGIN_")
+            if name in declared_env or name.removeprefix("CLAUDE_").startswith("PLUGIN_")
         }
         return StdioServer(
             command=filled.command, args=filled.args, env=env, cwd=filled.cwd or None, hidden=hidden
@@ -124,7 +124,7 @@ def _made(
 def user_server(
     name: str, table: Mapping[str, Any], path: str, environment: Mapping[str, str]
 ) -> DeclaredServer:
-    """Return a server as a user wrote it down, `${NAME}` filled in from the environment.
+    """Return a server from a user's file, with `${NAME}` filled in from the environment.
 
     Raises `DefinitionError`.
     """
@@ -134,7 +134,7 @@ def user_server(
         if key not in _KEYS:
             near = near_misses(key, _KEYS)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DefinitionError(f"nobody reads its key {key!r}{hint}")
+            raise DefinitionError(f"its key {key!r} is unknown{hint}")
     if ("command" in table) == ("url" in table):
         raise DefinitionError("it needs either a command or a url")
     given = _Table(table, environment)
@@ -145,7 +145,7 @@ def user_server(
             args=given.texts("args") or (),
             env=given.mapping("env"),
             cwd=given.text("cwd") or None,
-            hidden=_named_by(table.get("args", ()), environment),
+            hidden=_placeholder_values(table.get("args", ()), environment),
         )
     else:
         kind = SseServer if given.text("transport") == "sse" else HttpServer
@@ -162,13 +162,13 @@ def user_server(
         disable=given.texts("disable") or (),
         timeout=timeout,
         pin=pin,
-        origin=ServerOrigin(path, name, _reached(table.get)),
+        origin=ServerOrigin(path, name, _how_reached(table.get)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table of a file, whose values may name variables of the environment."""
+    """A table of a file; `${NAME}` in its values is filled in from the environment."""
 
     values: Mapping[str, Any]
     environment: Mapping[str, str]
@@ -176,7 +176,7 @@ class _Table:
     def text(self, key: str) -> str:
         value = self.values.get(key, "")
         if not isinstance(value, str):
-            raise DefinitionError(f"its {key} is no text")
+            raise DefinitionError(f"its {key} must be a string")
         return self._filled(value)
 
     def texts(self, key: str) -> tuple[str, ...] | None:
@@ -185,20 +185,21 @@ class _Table:
         value = self.values[key]
         items = [value] if isinstance(value, str) and key != "args" else value
         if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-            raise DefinitionError(f"its {key} is no list of texts")
+            raise DefinitionError(f"its {key} must be a list of strings")
         return tuple(map(self._filled, items))
 
     def mapping(self, key: str) -> dict[str, str]:
         value = self.values.get(key, {})
         if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-            raise DefinitionError(f"its {key} is no table of texts")
+            raise DefinitionError(f"its {key} must be a table of strings")
         return {name: self._filled(text) for name, text in value.items()}
 
     def _filled(self, text: str) -> str:
-        def value(found: re.Match[str]) -> str:
-            if found[1] not in self.environment:
-                raise DefinitionError(f"the environment has no {found[1]}, which it names")
-            return self.environment[found[1]]
+        def value(match: re.Match[str]) -> str:
+            name = match[1]
+            if name not in self.environment:
+                raise DefinitionError(f"it uses the environment variable {name}, which is not set")
+            return self.environment[name]
 
         return _PLACEHOLDER.sub(value, text)
 
@@ -206,20 +207,20 @@ class _Table:
 def unique_server_names(
     servers: Iterable[DeclaredServer], taken: Iterable[str]
 ) -> dict[str, DeclaredServer]:
-    """Return servers by a name of their own; a name that is taken gets the plugin's in front.
+    """Return servers by unique names.
 
-    If that is taken, too, it gets a number.
+    A name that is taken gets the plugin's name as a prefix, and then a number.
     """
-    found: dict[str, DeclaredServer] = {}
-    known = {*taken}
+    by_name: dict[str, DeclaredServer] = {}
+    taken = {*taken}
     for item in servers:
-        longer = as_name(f"{item.owner}-{item.name}")
-        numbered = (f"{longer[:56]}-{number}" for number in count(2))
+        prefixed = as_name(f"{item.owner}-{item.name}")
+        numbered = (f"{prefixed[:56]}-{number}" for number in count(2))
         name = next(
             name
-            for name in chain((item.name, longer), numbered)
-            if name not in known and not plugin_name_fault(name)
+            for name in chain((item.name, prefixed), numbered)
+            if name not in taken and not plugin_name_fault(name)
         )
-        known.add(name)
-        found[name] = item
-    return found
+        taken.add(name)
+        by_name[name] = item
+    return by_name

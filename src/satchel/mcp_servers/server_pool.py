@@ -1,4 +1,4 @@
-"""All servers of one satchel: opened in turn, told of together, closed in reverse."""
+"""Run the connections to all servers of one satchel in one thread."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from typing import Any
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile
 from satchel.mcp_servers.server_addresses import RemoteServer, WorkerServer
 from satchel.mcp_servers.server_connection import OnProgress
-from satchel.mcp_servers.server_supervisor import ELSEWHERE, ServerSnapshot, ServerSupervisor
+from satchel.mcp_servers.server_supervisor import AFTER_FORK, ServerSnapshot, ServerSupervisor
 from satchel.mcp_servers.tool_definitions import ToolDefinition
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.settings import Limits
@@ -19,178 +19,186 @@ from satchel.tools.callables import in_thread
 
 _log = logging.getLogger("satchel.mcp_servers")
 
-_END = 10.0
-"""Seconds that the end waits for a server; its process is killed long before."""
+_CLOSE_LIMIT = 10.0
+"""Seconds that closing waits for a server; its process is killed long before."""
 
-_MOMENT = 0.5
-"""Seconds that a server has to end before the next one is told to."""
+_CLOSE_INTERVAL = 0.5
+"""Seconds between closing one server and the next, unless it closes sooner."""
 
 
 class ServerHandle:
-    """One server of a fleet, for those on other threads."""
+    """One server of a pool, used from other threads."""
 
-    def __init__(self, supervised: ServerSupervisor, thread: EventLoopThread) -> None:
-        self._supervised, self._thread = supervised, thread
+    def __init__(self, supervisor: ServerSupervisor, thread: EventLoopThread) -> None:
+        self._supervisor, self._thread = supervisor, thread
         self._task: asyncio.Task[None] | None = None
         self._was_awaited = False
 
     @property
-    def offer(self) -> ServerSnapshot:
-        """Return what the server offers at the moment."""
+    def snapshot(self) -> ServerSnapshot:
+        """Return what the server offers now."""
         if self._thread.is_elsewhere:
-            return self._supervised.offer_elsewhere
-        return self._supervised.offer
+            return self._supervisor.snapshot_after_fork
+        return self._supervisor.snapshot
 
     @property
     def opened_at(self) -> float:
-        """Return when it was last connected to, on the clock of the loop."""
-        return self._supervised.opened_at
+        """Return the time of the last connection, on the clock of the event loop."""
+        return self._supervisor.opened_at
 
     @property
     def is_settled(self) -> bool:
-        """Tell whether it is known if the server answers, or somebody waited for that in vain."""
-        return self._was_awaited or self._supervised.settled.is_set()
+        """Return whether the first connection succeeded or failed, or `wait` timed out."""
+        return self._was_awaited or self._supervisor.settled.is_set()
 
     @property
     def patience(self) -> float:
-        """Return the seconds that the end waits for it."""
-        server = self._supervised.server
-        return _END + (server.patience if isinstance(server, WorkerServer) else 0.0)
+        """Return how many seconds closing waits for this server."""
+        server = self._supervisor.server
+        return _CLOSE_LIMIT + (server.patience if isinstance(server, WorkerServer) else 0.0)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is known whether the server answers; if not, it is told as it is."""
+        """Wait until the first connection succeeds or fails. Return `False` after `seconds`."""
         if self._thread.is_elsewhere:
             return True
         self._thread.wait_until_ready()
-        is_known = self._supervised.settled.wait(seconds)
+        is_settled = self._supervisor.settled.wait(seconds)
         self._was_awaited = True
-        return is_known
+        return is_settled
 
     def call(
         self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
     ) -> "Future[ToolResult]":
-        """Begin a call; cancelling the future cancels it, at the server, too.
+        """Start a call. Cancelling the future cancels it at the server, too.
 
-        Raises `ToolError` once all is closed.
+        Raises `ToolError` after the pool was closed.
         """
-        self._be_here()
+        self._require_same_process()
         try:
-            return self._thread.begin(self._supervised.call(tool, arguments, on_progress))
+            return self._thread.begin(self._supervisor.call(tool, arguments, on_progress))
         except RuntimeError:
-            raise self._supervised.away() from None
+            raise self._supervisor.unavailable() from None
 
     def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> "Future[ServedFile]":
-        """Begin to read a file of a skill; cancelling the future cancels it."""
-        self._be_here()
-        reading = self._supervised.read(skill, file, seconds)
+        """Start to read a file of a skill. Cancelling the future cancels it."""
+        self._require_same_process()
+        reading = self._supervisor.read(skill, file, seconds)
         try:
             return self._thread.begin(reading)
         except RuntimeError:  # the loop is closed
             reading.close()
             raise
 
-    def _be_here(self) -> None:
+    def _require_same_process(self) -> None:
         if self._thread.is_elsewhere:
-            raise self._supervised.away(ELSEWHERE)
+            raise self._supervisor.unavailable(AFTER_FORK)
 
     def begin(self) -> None:
-        """Begin the supervision; to be called on the loop."""
-        self._task = asyncio.create_task(self._supervised.run(), name=self._supervised.name)
+        """Start the supervisor's task. Call it on the event loop."""
+        self._task = asyncio.create_task(self._supervisor.run(), name=self._supervisor.name)
 
     async def end(self, *, drain: float = 0.0) -> None:
-        """End the supervision and close the connection, on the loop; calls may end first."""
+        """Close the connection. Call it on the event loop.
+
+        Running calls get `drain` seconds to finish.
+        """
         if drain:
-            await self._supervised.drained(drain)
+            await self._supervisor.drain(drain)
         if self._task is not None:
-            self._supervised.end(self._task)
+            self._supervisor.end(self._task)
             await asyncio.wait([self._task], timeout=self.patience)
             if self._task.done() and not self._task.cancelled():
                 self._task.exception()
 
 
 class ServerPool:
-    """The servers of one satchel. Its thread is started for the first of them."""
+    """The servers of one satchel. The first one starts the thread.
+
+    `on_news` is called in a thread whenever a server's snapshot changes.
+    """
 
     def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
         self._limits, self._on_news = limits, on_news
         self._thread: EventLoopThread | None = None
-        self._members: list[ServerHandle] = []
+        self._handles: list[ServerHandle] = []
         self._leaving: list[ServerHandle] = []
         self._news: asyncio.Event | None = None
-        self._teller: asyncio.Task[None] | None = None
+        self._notifying: asyncio.Task[None] | None = None
 
     def add(self, name: str, server: RemoteServer, *, stateless: bool = False) -> ServerHandle:
-        """Take a server under supervision; it is connected to from now on."""
+        """Start to connect to a server and keep it connected."""
         thread = self._thread = self._thread or EventLoopThread("satchel-mcp", _load_sdk)
-        supervised = ServerSupervisor(name, server, self._limits, self._note, stateless=stateless)
-        member = ServerHandle(supervised, thread)
-        self._members.append(member)
-        thread.soon(self._begin, member)
-        return member
+        supervisor = ServerSupervisor(
+            name, server, self._limits, self._set_news, stateless=stateless
+        )
+        handle = ServerHandle(supervisor, thread)
+        self._handles.append(handle)
+        thread.soon(self._begin, handle)
+        return handle
 
-    def remove(self, member: ServerHandle) -> None:
-        """Let go of a server, once its calls have ended."""
-        if member in self._members:
-            self._members.remove(member)
-            self._leaving.append(member)
+    def remove(self, handle: ServerHandle) -> None:
+        """Close a server after its running calls."""
+        if handle in self._handles:
+            self._handles.remove(handle)
+            self._leaving.append(handle)
             if self._thread is not None and not self._thread.is_elsewhere:
-                leaving = self._thread.begin(member.end(drain=self._limits.drain))
-                leaving.add_done_callback(lambda _: self._leaving.remove(member))
+                leaving = self._thread.begin(handle.end(drain=self._limits.drain))
+                leaving.add_done_callback(lambda _: self._leaving.remove(handle))
 
     def poke(self) -> None:
-        """Tell of news, from any thread."""
+        """Call `on_news` soon. Safe in any thread."""
         if self._thread is not None:
-            self._thread.soon(self._note)
+            self._thread.soon(self._set_news)
 
     def close(self) -> None:
         """Close all connections, the last opened first, and end the thread."""
         thread, self._thread = self._thread, None
-        members, self._members = [*self._members, *self._leaving], []
+        handles, self._handles = [*self._handles, *self._leaving], []
         if thread is None or thread.is_elsewhere:
             return
-        in_turn = sorted(members, key=lambda member: member.opened_at, reverse=True)
-        if thread.is_here:  # where a collector of garbage may have brought us
-            ending = asyncio.ensure_future(self._close(in_turn))
-            ending.add_done_callback(lambda _: thread.stop(0))
+        newest_first = sorted(handles, key=lambda handle: handle.opened_at, reverse=True)
+        if thread.is_here:  # garbage collection can run this on our own thread
+            closing_here = asyncio.ensure_future(self._close(newest_first))
+            closing_here.add_done_callback(lambda _: thread.stop(0))
         else:
-            closing = thread.begin(self._close(in_turn))
+            closing = thread.begin(self._close(newest_first))
             try:
-                patience = max((member.patience for member in members), default=0)
-                closing.result(_END + patience + _MOMENT * len(members))
+                patience = max((handle.patience for handle in handles), default=0)
+                closing.result(_CLOSE_LIMIT + patience + _CLOSE_INTERVAL * len(handles))
             except TimeoutError:
-                _log.warning("servers did not end in time")
-            thread.stop(_END)
+                _log.warning("MCP servers did not close in time")
+            thread.stop(_CLOSE_LIMIT)
 
-    async def _close(self, members: list[ServerHandle]) -> None:
-        if self._teller is not None:
-            self._teller.cancel()
-        endings = []
-        for member in members:
-            endings.append(asyncio.create_task(member.end()))
-            await asyncio.wait(endings[-1:], timeout=_MOMENT)
-        await asyncio.gather(*endings)
+    async def _close(self, handles: list[ServerHandle]) -> None:
+        if self._notifying is not None:
+            self._notifying.cancel()
+        tasks = []
+        for handle in handles:
+            tasks.append(asyncio.create_task(handle.end()))
+            await asyncio.wait(tasks[-1:], timeout=_CLOSE_INTERVAL)
+        await asyncio.gather(*tasks)
 
-    def _begin(self, member: ServerHandle) -> None:
+    def _begin(self, handle: ServerHandle) -> None:
         if self._news is None:
             self._news = asyncio.Event()
-            self._teller = asyncio.create_task(self._tell(self._news))
-        member.begin()
+            self._notifying = asyncio.create_task(self._notify(self._news))
+        handle.begin()
 
-    def _note(self) -> None:
+    def _set_news(self) -> None:
         if self._news is not None:
             self._news.set()
 
-    async def _tell(self, news: asyncio.Event) -> None:
-        """Tell of news, many at once if they come quickly; never on the loop, which must go on."""
+    async def _notify(self, news: asyncio.Event) -> None:
+        """Call `on_news`, once for several quick changes, and never on the event loop."""
         while True:
             await news.wait()
             news.clear()
             try:
                 await in_thread(self._on_news)
             except Exception:
-                _log.exception("news of servers could not be told")
+                _log.exception("cannot publish a change of MCP servers")
 
 
 def _load_sdk() -> None:
-    """Load the SDK before any time limit runs: it takes a second, or more."""
+    """Import the SDK before any time limit starts: it takes a second or more."""
     import mcp.client.streamable_http  # noqa: F401

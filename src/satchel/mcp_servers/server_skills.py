@@ -1,11 +1,11 @@
-"""The skills of remote servers, as what was found: beside those of folders, and after them."""
+"""Convert the skills that MCP servers list to skill findings; they rank after local skills."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.mcp_servers.listed_skills import ListedSkill, invalid
+from satchel.mcp_servers.listed_skills import ListedSkill, invalid_skill
 from satchel.mcp_servers.resource_reader import RemoteSkillReader
 from satchel.mcp_servers.server_contributions import ServerOffer
 from satchel.names import skill_name_fault
@@ -16,54 +16,55 @@ from satchel.sources.folder_reader import FolderContent
 
 @dataclass(frozen=True, slots=True)
 class ServerSkills:
-    """The skills of all servers that are up, and what is wrong with others."""
+    """The skills of all servers that are up, and diagnostics about left out ones."""
 
     findings: tuple[SkillFinding, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def collect_server_skills(offered: Iterable[ServerOffer], taken: Iterable[str]) -> ServerSkills:
-    """Return the skills that servers offer, none of which has a name of `taken`.
+    """Return the skills that servers offer, with names that are not in `taken`.
 
-    Those are the names of all other skills. A server that is down keeps the names of its own,
-    so that nobody else's change with it.
+    A server that is down keeps the names of its skills, so that other skills are not renamed.
     """
-    known = set(taken)
+    taken = set(taken)
     findings: list[SkillFinding] = []
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for item in offered:
-        for skill in item.offer.listing.skills:
-            name = _free(item.carried.name, skill.manifest.name, known)
+        for skill in item.snapshot.listing.skills:
+            name = _free_name(item.config.name, skill.manifest.name, taken)
             if name:
-                known.add(name)
-            if not item.offer.is_up:
+                taken.add(name)
+            if not item.snapshot.is_up:
                 continue
             if name:
                 findings.append(_finding(item, skill, name))
             else:
-                problems.append(_nameless(item, skill))
-    return ServerSkills(tuple(findings), tuple(problems))
+                diagnostics.append(_no_name_diagnostic(item, skill))
+    return ServerSkills(tuple(findings), tuple(diagnostics))
 
 
-def _free(server: str, name: str, taken: set[str]) -> str:
-    """Return a name that nobody has, `""` if there is none."""
+def _free_name(server: str, name: str, taken: set[str]) -> str:
+    """Return the name, or the name prefixed with the server's, or `""` if both are taken."""
     if name not in taken:
         return name
-    longer = f"{re.sub('[^a-z0-9]+', '-', server.lower()).strip('-')}-{name}"
-    return "" if longer in taken or skill_name_fault(longer) else longer
+    prefixed = f"{re.sub('[^a-z0-9]+', '-', server.lower()).strip('-')}-{name}"
+    return "" if prefixed in taken or skill_name_fault(prefixed) else prefixed
 
 
 def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
-    carried = item.carried
+    config = item.config
     assert item.read is not None
-    odd = tuple(problem for file, problem in item.offer.odd_files if file in skill.files)
-    renamed = (_renamed(item, skill, name),) if name != skill.manifest.name else ()
-    place = SearchRoot(
+    drifted = tuple(
+        diagnostic for file, diagnostic in item.snapshot.drifted_files if file in skill.files
+    )
+    renamed = (_renamed_diagnostic(item, skill, name),) if name != skill.manifest.name else ()
+    root = SearchRoot(
         path=skill.address,
         holds=RootKind.SKILLS,
         scope=Precedence.REMOTE,
         source=item.source,
-        groups=carried.groups,
+        groups=config.groups,
     )
     files = tuple(
         UnitFile(
@@ -72,27 +73,27 @@ def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
         for file in skill.files
     )
     return SkillFinding(
-        place=place,
+        place=root,
         key="",
         folder=FolderContent(files, ()),
         manifest=replace(skill.manifest, name=name),
-        diagnostics=(*skill.diagnostics, *renamed, *odd),
+        diagnostics=(*skill.diagnostics, *renamed, *drifted),
         remote=RemoteSkillReader(
-            server=carried.name, listed=skill, begin=item.read, timeout=carried.timeout
+            server=config.name, listed=skill, begin=item.read, timeout=config.timeout
         ),
     )
 
 
-def _renamed(item: ServerOffer, skill: ListedSkill, name: str) -> Diagnostic:
+def _renamed_diagnostic(item: ServerOffer, skill: ListedSkill, name: str) -> Diagnostic:
     return make_diagnostic(
         "mcp-skill-renamed",
         Where(skill.address),
-        f"skill {skill.manifest.name!r} of MCP server {item.carried.name!r} is called {name!r} "
+        f"skill {skill.manifest.name!r} of MCP server {item.config.name!r} is called {name!r} "
         "here: its own name is taken",
     )
 
 
-def _nameless(item: ServerOffer, skill: ListedSkill) -> Diagnostic:
+def _no_name_diagnostic(item: ServerOffer, skill: ListedSkill) -> Diagnostic:
     name = skill.manifest.name
-    why = f"its name is taken, and no name can be made of that and {item.carried.name!r}"
-    return invalid(skill.address, name, why)
+    why = f"its name is taken, also with the prefix {item.config.name!r}, or is too long with it"
+    return invalid_skill(skill.address, name, why)

@@ -1,4 +1,4 @@
-"""The task that keeps one server connected, its tools listed, and its calls answered."""
+"""Keep one server connected, list its tools and send its calls."""
 
 import asyncio
 import logging
@@ -21,15 +21,15 @@ from satchel.mcp_servers.server_addresses import (
     describe_server,
 )
 from satchel.mcp_servers.server_connection import (
-    Era,
     OnProgress,
+    ProtocolMode,
     ServerConnection,
     connect,
     connection_lost,
 )
 from satchel.mcp_servers.server_transports import StderrBuffer
 from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList, with_skills
-from satchel.mcp_servers.tool_lister import too_late
+from satchel.mcp_servers.tool_lister import timeout_error
 from satchel.runtime.redaction import redacted
 from satchel.settings import Limits
 from satchel.sources.skill_files import ServedFile
@@ -38,45 +38,45 @@ from satchel.tools import ToolResult
 
 T = TypeVar("T")
 
-_log_of_plugins = logging.getLogger("satchel.workers")
+_plugin_log = logging.getLogger("satchel.workers")
 _log = logging.getLogger("satchel.mcp_servers")
 
 _CHECK = 60.0
-"""Seconds after which a connection over a network is looked at, whatever it says."""
+"""Seconds after which the tools of a network server are listed again in any case."""
 
-ELSEWHERE = "cannot be reached by a fork of the process that did; make a Satchel in each process"
-_AWAY = "cannot be reached at the moment; try again later, or go on without it"
+AFTER_FORK = "cannot be reached by a fork of the process that did; make a Satchel in each process"
+_UNAVAILABLE = "cannot be reached at the moment; try again later, or continue without it"
 
-_GIVEN_UP = 3
-"""How many calls of a process of somebody else are given up before it is looked at."""
-_LEAST_FRESH = 1.0
-_SETTLED = 5.0
-"""Seconds after which a connection, or a silence, counts as a success."""
+_CANCELLED_LIMIT = 3
+"""Cancelled calls in a row after which a stdio server's connection is checked."""
+_SHORTEST_TTL = 1.0
+_STABLE = 5.0
+"""Seconds after which a connection or a quiet period resets its backoff."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSnapshot:
-    """What a server offers at the moment."""
+    """What a server offers at one moment."""
 
     listing: ToolList = field(default_factory=ToolList)
-    """What it offers, or what it last did."""
+    """What it offers, or last offered before an outage."""
     version: str = ""
-    odd_files: tuple[tuple[SkillFile, Diagnostic], ...] = ()
-    """Files of its skills that were not what it lists."""
-    trouble: Diagnostic | None = None
-    """Why none of that can be had, if it cannot."""
+    drifted_files: tuple[tuple[SkillFile, Diagnostic], ...] = ()
+    """Files of its skills that differ from what it lists."""
+    outage: Diagnostic | None = None
+    """Why the server is unavailable, or `None` while it is up."""
 
     @property
     def is_up(self) -> bool:
-        """Tell whether its tools can be called."""
-        return self.trouble is None
+        """Return whether its tools can be called."""
+        return self.outage is None
 
 
 class ServerSupervisor:
-    """One server under supervision.
+    """Supervise one server in the task `run`.
 
-    `run` is its task; all else but `call` may be used from any thread. Nothing that the server
-    does is raised: it is told by `offer`, of which `on_news` hears whenever it is another.
+    `snapshot` and `settled` may be read in any thread. Errors of the server are not raised: they
+    are in `snapshot`, and `on_news` is called whenever that changes.
     """
 
     def __init__(
@@ -90,201 +90,201 @@ class ServerSupervisor:
     ) -> None:
         self.name, self.server, self._limits, self._on_news = name, server, limits, on_news
         self._stateless = stateless
-        self._era: Era = "auto"
-        self._tail = self._new_tail()
+        self._mode: ProtocolMode = "auto"
+        self._stderr = self._new_stderr()
         self._files = ServerFiles(name, str(server), limits)
-        self.offer = ServerSnapshot(trouble=self._down("is not connected yet"))
+        self.snapshot = ServerSnapshot(outage=self._unavailable_diagnostic("is not connected yet"))
         self.settled = threading.Event()
-        """Set once it is known whether the server answers, or nobody asks any more."""
+        """Set after the first connection succeeded or failed, or when supervision ends."""
         self.opened_at = 0.0
         self._connection: ServerConnection | None = None
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
-        self._back, self._idle = asyncio.Event(), asyncio.Event()
+        self._reconnected, self._idle = asyncio.Event(), asyncio.Event()
         self._idle.set()
-        self._calls = self._given_up = 0
+        self._calls = self._cancelled_calls = 0
         self._is_ending = False
 
-    def _new_tail(self) -> StderrBuffer:
-        """Return what hears the errors of a process; those of a plugin of ours are for the log."""
+    def _new_stderr(self) -> StderrBuffer:
+        """Return a buffer for the process's stderr; a plugin's lines also go to the log."""
         if not isinstance(self.server, WorkerServer):
             return StderrBuffer()
-        return StderrBuffer(
-            lambda line: _log_of_plugins.warning("%s: %s", self.name, visible(line))
-        )
+        return StderrBuffer(lambda line: _plugin_log.warning("%s: %s", self.name, visible(line)))
 
     @property
-    def offer_elsewhere(self) -> ServerSnapshot:
-        """Return what it offers to a fork of this process, which has no such task."""
-        return replace(self.offer, trouble=self._down(ELSEWHERE))
+    def snapshot_after_fork(self) -> ServerSnapshot:
+        """Return the snapshot for a fork of this process, where the task does not run."""
+        return replace(self.snapshot, outage=self._unavailable_diagnostic(AFTER_FORK))
 
     # ---- the task -------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Connect, and connect anew whenever that ends, until the task is cancelled."""
-        pauses, spacing = Backoff(), Backoff()
+        """Connect, and reconnect whenever the connection ends, until the task is cancelled."""
+        reconnect_backoff, list_backoff = Backoff(), Backoff()
         while True:
             began, why = _now(), GONE
             try:
-                await (self._visit if self._stateless else self._serve)(spacing)
+                await (self._poll if self._stateless else self._serve)(list_backoff)
             except BaseException as problem:
                 if self._is_ending:
                     raise
-                # Any: whatever the way to a server does, it must not end the supervision.
+                # Any error of a transport: none of them may end the supervision.
                 why = reason(problem)
                 if self.opened_at < began:
-                    # Some older servers do not answer what they do not know.
+                    # Some older servers never answer a request that they do not know.
                     is_late = isinstance(problem, SatchelError)
-                    self._era = "legacy" if is_late and self._era == "auto" else "auto"
-            # One that needs long to come up, and then goes, is no success.
-            if self.opened_at > began and _now() - self.opened_at > _SETTLED:
-                pauses.reset()
-            self._lose(why)
-            await asyncio.sleep(pauses.next())
+                    self._mode = "legacy" if is_late and self._mode == "auto" else "auto"
+            # A server that starts slowly and then ends at once does not reset the backoff.
+            if self.opened_at > began and _now() - self.opened_at > _STABLE:
+                reconnect_backoff.reset()
+            self._set_unavailable(why)
+            await asyncio.sleep(reconnect_backoff.next())
 
-    async def _serve(self, spacing: Backoff) -> None:
-        """Serve while one connection lasts."""
+    async def _serve(self, list_backoff: Backoff) -> None:
+        """List tools and serve calls while one connection lasts."""
         self._ended.clear()
-        self._tail = self._new_tail()
+        self._stderr = self._new_stderr()
         async with self._connected(
-            on_change=self._changed.set, on_end=self._end, on_late=self._be_late
+            on_change=self._changed.set, on_end=self._end, on_late=self._on_late
         ) as connection:
             self._connection = connection
             self._note(connection)
-            self._back.set()
+            self._reconnected.set()
             try:
                 while not self._ended.is_set():
                     await self._list(connection)
-                    await self._until_stale(spacing)
+                    await self._until_stale(list_backoff)
             except BaseException as problem:
-                self._lose(reason(problem))
+                self._set_unavailable(reason(problem))
                 raise
             finally:
                 self._connection = None
-                self._back.clear()
-            self._lose(GONE)
+                self._reconnected.clear()
+            self._set_unavailable(GONE)
 
-    async def _visit(self, spacing: Backoff) -> None:
-        """Look now and then what is offered, and keep no connection meanwhile."""
+    async def _poll(self, list_backoff: Backoff) -> None:
+        """List tools now and then, and keep no connection in between."""
         while True:
-            self._tail = self._new_tail()
-            async with self._connected(on_late=self._be_late) as connection:
+            self._stderr = self._new_stderr()
+            async with self._connected(on_late=self._on_late) as connection:
                 self._note(connection)
                 await self._list(connection)
-            await self._until_stale(spacing)
+            await self._until_stale(list_backoff)
 
     def _connected(
-        self, **hears: Callable[[], None]
+        self, **callbacks: Callable[[], None]
     ) -> AbstractAsyncContextManager[ServerConnection]:
-        """Connect in the way that the server was last found to understand."""
+        """Connect in the protocol mode that last worked."""
         return connect(
-            self.name, self.server, self._limits, era=self._era, tail=self._tail, **hears
+            self.name, self.server, self._limits, mode=self._mode, stderr=self._stderr, **callbacks
         )
 
     def _note(self, connection: ServerConnection) -> None:
-        self.opened_at, self._era = _now(), connection.era
+        self.opened_at, self._mode = _now(), connection.mode
 
-    def _be_late(self) -> None:
-        self._lose(too_late("gave no answer", self._limits).message)
+    def _on_late(self) -> None:
+        self._set_unavailable(timeout_error("did not respond", self._limits).message)
 
-    def _lose(self, why: str) -> None:
-        """Withdraw the tools now, and not when the connection is closed at last."""
+    def _set_unavailable(self, why: str) -> None:
+        """Withdraw the tools at once: closing the connection may take long."""
         if not self._is_ending:
-            # With what it offered last: nobody else may have the names meanwhile.
-            self._tell(replace(self.offer, trouble=self._down(why)))
+            # The last listing stays, so that no other tool takes the names.
+            self._publish(replace(self.snapshot, outage=self._unavailable_diagnostic(why)))
 
     async def _list(self, connection: ServerConnection) -> None:
         self._changed.clear()
         listing = with_skills(await connection.listing(), await connection.skills())
         self._files.listed(listing.skills)
-        self._tell(
-            ServerSnapshot(listing=listing, version=connection.version, odd_files=self._files.odd)
+        self._publish(
+            ServerSnapshot(
+                listing=listing, version=connection.version, drifted_files=self._files.drifted
+            )
         )
 
-    async def _until_stale(self, spacing: Backoff) -> None:
-        """Wait for a reason to list the tools again; one that never rests is asked less often."""
+    async def _until_stale(self, list_backoff: Backoff) -> None:
+        """Wait for a reason to list the tools again; back off from frequent changes."""
         began = _now()
         try:
-            async with asyncio.timeout(self._freshness()):
+            async with asyncio.timeout(self._seconds_to_list()):
                 await self._changed.wait()
         except TimeoutError:
             return
-        if _now() - began > _SETTLED:
-            spacing.reset()
+        if _now() - began > _STABLE:
+            list_backoff.reset()
         if not self._ended.is_set():
-            await asyncio.sleep(spacing.next() / 4)
+            await asyncio.sleep(list_backoff.next() / 4)
 
-    def _freshness(self) -> float | None:
-        """Return after how many seconds its tools are listed anew, if ever."""
-        fresh = self.offer.listing.fresh
-        if fresh is not None:
-            fresh = max(fresh, _LEAST_FRESH)
+    def _seconds_to_list(self) -> float | None:
+        """Return after how many seconds to list the tools again, or `None` for never."""
+        ttl = self.snapshot.listing.ttl
+        if ttl is not None:
+            ttl = max(ttl, _SHORTEST_TTL)
         if isinstance(self.server, StdioServer) and not self._stateless:
-            return fresh  # its end is seen at once
-        return _CHECK if fresh is None else min(fresh, _CHECK)
+            return ttl  # the end of a process is noticed at once
+        return _CHECK if ttl is None else min(ttl, _CHECK)
 
     def _end(self) -> None:
         self._ended.set()
         self._changed.set()
 
-    def _tell(self, offer: ServerSnapshot) -> None:
-        is_news, self.offer = offer != self.offer, offer
+    def _publish(self, snapshot: ServerSnapshot) -> None:
+        is_news, self.snapshot = snapshot != self.snapshot, snapshot
         self.settled.set()
         if is_news:
             self._on_news()
 
-    def _down(self, why: str) -> Diagnostic:
-        said = shorten(one_line(self._tail.last_line), 200)
-        why += f", and said last: {said}" if said else ""
+    def _unavailable_diagnostic(self, why: str) -> Diagnostic:
+        last_line = shorten(one_line(self._stderr.last_line), 200)
+        why += f"; its last line on stderr: {last_line}" if last_line else ""
         why = redacted(why, {"": self.server.secrets})
         if isinstance(self.server, WorkerServer):
             return make_diagnostic(
                 "plugin-worker-down",
                 Where(str(self.server)),
                 f"the process of plugin {self.name!r} {why}",
-                "see to its code; it is started again by itself",
+                "fix its code; it is restarted automatically",
             )
         return make_diagnostic(
             "mcp-server-down",
             Where(str(self.server)),
             f"MCP server {self.name!r} {why}; its tools are withdrawn",
-            "see to the server; it is tried again by itself",
+            "start or fix the server; it is reconnected automatically",
         )
 
     # ---- its calls ------------------------------------------------------------------------
 
     @property
-    def _patience(self) -> int:
-        """How many calls are given up, one after the other, before it is looked at.
+    def _cancelled_limit(self) -> int:
+        """After how many cancelled calls in a row the connection is checked.
 
-        A process of somebody else may do one thing at a time, and is not to be ended for that.
+        A stdio server may handle one request at a time, and must not be ended for that.
         """
         is_foreign = isinstance(self.server, StdioServer) and not isinstance(
             self.server, WorkerServer
         )
-        return _GIVEN_UP if is_foreign else 1
+        return _CANCELLED_LIMIT if is_foreign else 1
 
     async def call(
         self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
     ) -> ToolResult:
-        """Call a tool, on the loop of the task. Raises `ToolError`."""
+        """Call a tool, on the task's event loop. Raises `ToolError`."""
         self._calls += 1
         self._idle.clear()
         try:
-            result = await self._answer(
+            result = await self._with_connection(
                 lambda connection: connection.call(tool, arguments, on_progress)
             )
         except ToolError:
-            # Perhaps its tools are others by now, or it is gone and the session with it.
-            self._given_up = 0
+            # Its tools may have changed, or the session may be gone.
+            self._cancelled_calls = 0
             self._changed.set()
             raise
         except asyncio.CancelledError:
-            self._given_up += 1
-            if self._given_up >= self._patience:
-                self._changed.set()  # perhaps it hangs
+            self._cancelled_calls += 1
+            if self._cancelled_calls >= self._cancelled_limit:
+                self._changed.set()  # it may hang
             raise
         else:
-            self._given_up = 0
+            self._cancelled_calls = 0
             return result
         finally:
             self._calls -= 1
@@ -292,70 +292,72 @@ class ServerSupervisor:
                 self._idle.set()
 
     async def read(self, skill: ListedSkill, file: SkillFile, seconds: float) -> ServedFile:
-        """Read a file of a skill, on the loop of the task. Raises `ToolError`."""
-        before = self._files.odd
+        """Read a file of a skill, on the task's event loop. Raises `ToolError`."""
+        before = self._files.drifted
         try:
             async with asyncio.timeout(seconds):
                 return await self._files.read(
-                    skill, file, lambda uri: self._answer(lambda connection: connection.read(uri))
+                    skill,
+                    file,
+                    lambda uri: self._with_connection(lambda connection: connection.read(uri)),
                 )
         except TimeoutError:
             raise ToolError(
-                f"the server {self.name!r} did not give {file.name} within {seconds:g} s"
+                f"the server {self.name!r} did not return {file.name} within {seconds:g} s"
             ) from None
         except ToolError:
-            # Perhaps its skills are others by now.
+            # Its skills may have changed.
             self._changed.set()
             raise
         finally:
-            if self._files.odd != before:
-                self._tell(replace(self.offer, odd_files=self._files.odd))
+            if self._files.drifted != before:
+                self._publish(replace(self.snapshot, drifted_files=self._files.drifted))
 
-    async def _answer(self, ask: Callable[[ServerConnection], Awaitable[T]]) -> T:
+    async def _with_connection(self, send: Callable[[ServerConnection], Awaitable[T]]) -> T:
         if self._stateless:
             has_begun = False
             try:
                 async with self._connected() as connection:
                     has_begun = True
-                    return await ask(connection)
+                    return await send(connection)
             except (ToolError, asyncio.CancelledError):
                 raise
             except BaseException as problem:
-                # Any: the way to a server may raise groups of whatever it likes.
-                if (told := first_error(problem, ToolError)) is not None:
-                    raise told from None
+                # Any: a transport may raise groups of any errors.
+                if (tool_error := first_error(problem, ToolError)) is not None:
+                    raise tool_error from None
                 _log.debug("server %s: %s", self.name, reason(problem))
                 if has_begun:
                     raise connection_lost(describe_server(self.server, self.name)) from None
-                raise self.away() from None
+                raise self.unavailable() from None
         if self._connection is None and isinstance(self.server, WorkerServer):
-            # Its tools stay: one that ends is started again at once.
+            # Wait: the process of a plugin is restarted at once, and its tools stay listed.
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._limits.mcp_connect):
-                    await self._back.wait()
+                    await self._reconnected.wait()
         if self._connection is None:
-            raise self.away()
-        return await ask(self._connection)
+            raise self.unavailable()
+        return await send(self._connection)
 
-    def away(self, why: str = _AWAY) -> ToolError:
-        """Return the error for a call that cannot be made."""
+    def unavailable(self, why: str = _UNAVAILABLE) -> ToolError:
+        """Return the error for a call that cannot be sent."""
         return ToolError(f"{describe_server(self.server, self.name)} {why}")
 
     def end(self, task: "asyncio.Task[None]") -> None:
-        """End the task; all other cancellations in it are those of libraries."""
-        # Once: a second cancellation would disturb the closing.
+        """Cancel the task for good; libraries may cancel it, too, and that does not end it."""
+        # Once: a second cancellation would interrupt closing.
         if not self._is_ending:
             self._is_ending = True
             self.settled.set()
             task.cancel()
 
-    async def drained(self, patience: float) -> None:
-        """Wait until no call runs, but not for ever."""
+    async def drain(self, patience: float) -> None:
+        """Wait until no call runs, at most `patience` seconds."""
         try:
             async with asyncio.timeout(patience):
                 await self._idle.wait()
         except TimeoutError:
-            _log.warning("server %s was closed while calls of it ran", self.name)
+            _log.warning("server %s was closed while its calls were running", self.name)
 
 
 def _now() -> float:

@@ -1,4 +1,4 @@
-"""Opening the way to a server: a process, or a connection, as a pair of streams."""
+"""Open the transport to a server as a pair of message streams."""
 
 import asyncio
 import os
@@ -9,39 +9,39 @@ from typing import TYPE_CHECKING, Any, Self
 from satchel.errors import SatchelError
 from satchel.mcp_servers.network_transports import over_http, over_sse
 from satchel.mcp_servers.server_addresses import RemoteServer, SseServer, StdioServer
-from satchel.mcp_servers.server_process import running
+from satchel.mcp_servers.server_process import run_process
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-_MOST_ASKED = 100
-"""How many requests of a server may wait for their answers to be sent."""
+_MAX_OPEN_REQUESTS = 100
+"""Requests of a server to us that may be open at once."""
 
 _PATIENCE = 10.0
-"""Seconds that they may wait until the first of them is."""
+"""Seconds that a further request waits until one of them is answered."""
 
-_TAIL = 2_000
-"""How many bytes are kept of what a server says on its standard error."""
+_STDERR_BYTES = 2_000
+"""Bytes kept of a server's standard error."""
 
 
 class StderrBuffer:
-    """The last that a process said on its standard error; `on_line` hears each line of it."""
+    """Keeps the end of a process's standard error; `on_line` is called with each line."""
 
     def __init__(self, on_line: Callable[[str], object] | None = None) -> None:
-        self._bytes, self._begun, self._on_line = b"", b"", on_line
+        self._bytes, self._unfinished, self._on_line = b"", b"", on_line
 
     def add(self, data: bytes) -> None:
-        """Keep the newest."""
-        self._bytes = (self._bytes + data)[-_TAIL:]
+        """Append output, and drop the oldest."""
+        self._bytes = (self._bytes + data)[-_STDERR_BYTES:]
         if self._on_line is not None:
-            *lines, begun = (self._begun + data).split(b"\n")
-            self._begun = begun[:_TAIL]  # a line without an end is cut
+            *lines, unfinished = (self._unfinished + data).split(b"\n")
+            self._unfinished = unfinished[:_STDERR_BYTES]  # a line without an end is cut
             for line in filter(bytes.strip, lines):
                 self._on_line(line.decode(errors="replace"))
 
     @property
     def last_line(self) -> str:
-        """Return the last line that says something."""
+        """Return the last line that is not blank."""
         lines = self._bytes.decode(errors="replace").splitlines()
         return next((line for line in reversed(lines) if line.strip()), "")
 
@@ -49,28 +49,32 @@ class StderrBuffer:
 @asynccontextmanager
 async def open_transport(
     server: RemoteServer,
-    tail: StderrBuffer,
+    stderr: StderrBuffer,
     longest: int,
     *,
-    look: Callable[[Any], Any],
+    filter_message: Callable[[Any], Any],
     on_gap: Callable[[], None],
     on_end: Callable[[], None],
 ) -> "AsyncIterator[TransportStreams]":
-    """Start a server or connect to it; none of its messages may be of more than `longest` bytes.
+    """Start a server or connect to it, until the block ends.
 
-    `look` sees each message first, and may make another of it. `on_gap` hears that notices of it
-    may have been missed, or that it may be gone; `on_end` that nothing more can come from it.
+    A message of more than `longest` bytes ends the connection. `filter_message` may replace each
+    received message. `on_gap` is called when notifications may have been missed, and `on_end`
+    when no more messages come.
     """
-    async with _streams(server, tail, longest, on_gap) as (read, write):
-        asked = asyncio.Semaphore(_MOST_ASKED)
-        yield _ReceiveStream(read, look, on_end, asked), _SendStream(write, asked)
+    async with _streams(server, stderr, longest, on_gap) as (read, write):
+        open_requests = asyncio.Semaphore(_MAX_OPEN_REQUESTS)
+        yield (
+            _ReceiveStream(read, filter_message, on_end, open_requests),
+            _SendStream(write, open_requests),
+        )
 
 
 def _streams(
-    server: RemoteServer, tail: StderrBuffer, longest: int, on_gap: Callable[[], None]
+    server: RemoteServer, stderr: StderrBuffer, longest: int, on_gap: Callable[[], None]
 ) -> "AbstractAsyncContextManager[TransportStreams]":
     if isinstance(server, StdioServer):
-        return _started(server, tail, longest)
+        return _started(server, stderr, longest)
     if isinstance(server, SseServer):
         return over_sse(server, longest)
     return over_http(server, longest, on_gap)
@@ -78,14 +82,14 @@ def _streams(
 
 @asynccontextmanager
 async def _started(
-    server: StdioServer, tail: StderrBuffer, longest: int
+    server: StdioServer, stderr: StderrBuffer, longest: int
 ) -> "AsyncIterator[TransportStreams]":
-    async with _errors_into(tail) as errors, running(server, errors, longest) as streams:
+    async with _stderr_file(stderr) as errors, run_process(server, errors, longest) as streams:
         yield streams
 
 
 class _WrappedStream:
-    """A stream around another one."""
+    """A stream that wraps another one."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -103,77 +107,80 @@ class _WrappedStream:
 
 
 class _ReceiveStream(_WrappedStream):
-    """A stream of messages that tells when it ends, and waits for what is asked to be answered."""
+    """Received messages; limits the server's open requests, and reports the end."""
 
     def __init__(
         self,
         stream: Any,
-        look: Callable[[Any], Any],
+        filter_message: Callable[[Any], Any],
         on_end: Callable[[], None],
-        asked: asyncio.Semaphore,
+        open_requests: asyncio.Semaphore,
     ) -> None:
         super().__init__(stream)
-        self._look, self._on_end, self._asked = look, on_end, asked
+        self._filter_message, self._on_end, self._open_requests = (
+            filter_message,
+            on_end,
+            open_requests,
+        )
 
     @property
     def last_context(self) -> Any:
-        """Return the context of whoever sent the last message."""
+        """Return the SDK's context of the last message."""
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> Any:
         """Return the next message."""
-        with self._told_of_the_end():
-            return await self._taken(await self._stream.receive())
+        with self._reports_end():
+            return await self._accept(await self._stream.receive())
 
     async def __anext__(self) -> Any:
-        with self._told_of_the_end():
-            return await self._taken(await self._stream.__anext__())
+        with self._reports_end():
+            return await self._accept(await self._stream.__anext__())
 
-    async def _taken(self, received: Any) -> Any:
-        if hasattr(message := getattr(received, "message", None), "method") and hasattr(
-            message, "id"
-        ):
+    async def _accept(self, received: Any) -> Any:
+        message = getattr(received, "message", None)
+        if hasattr(message, "method") and hasattr(message, "id"):  # a request of the server
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    await self._asked.acquire()
+                    await self._open_requests.acquire()
             except TimeoutError:
-                raise SatchelError("asks, and does not hear the answers") from None
-        return self._look(received)
+                raise SatchelError("sends requests and does not read the responses") from None
+        return self._filter_message(received)
 
     def __aiter__(self) -> "_ReceiveStream":
         return self
 
     @contextmanager
-    def _told_of_the_end(self) -> Iterator[None]:
+    def _reports_end(self) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            # Any: whatever ends the reading, nothing is read afterwards.
+            # Any error: nothing is read after it.
             self._on_end()
             raise
 
 
 class _SendStream(_WrappedStream):
-    """A stream to a server that counts the answers."""
+    """Sent messages; counts the responses to the server's requests."""
 
-    def __init__(self, stream: Any, asked: asyncio.Semaphore) -> None:
+    def __init__(self, stream: Any, open_requests: asyncio.Semaphore) -> None:
         super().__init__(stream)
-        self._asked = asked
+        self._open_requests = open_requests
 
     async def send(self, item: Any) -> None:
         """Send a message."""
         await self._stream.send(item)
         if not hasattr(item.message, "method"):
-            self._asked.release()
+            self._open_requests.release()
 
 
 @asynccontextmanager
-async def _errors_into(tail: StderrBuffer) -> AsyncIterator[Any]:
-    """Yield a file for a process to write its errors to; the terminal of the host is not its."""
+async def _stderr_file(stderr: StderrBuffer) -> AsyncIterator[Any]:
+    """Yield a file for the stderr of a process; it must not write to the host's terminal."""
 
     class Listener(asyncio.Protocol):
         def data_received(self, data: bytes) -> None:
-            tail.add(data)
+            stderr.add(data)
 
     reading, writing = os.pipe()
     with os.fdopen(writing, "w") as errors:

@@ -1,6 +1,7 @@
-"""Tools as a server defines them, within the limits that are held against strangers."""
+"""Tool definitions of a server, checked against the limits for untrusted servers."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ class ToolDefinition:
     """One tool as its server defines it."""
 
     name: str
-    """What the server calls it; a model may see another name."""
+    """Its name at the server; the model may see another name."""
     description: str = ""
     parameters: Mapping[str, Any] = field(default=NOTHING, hash=False)
     output: Mapping[str, Any] | None = field(default=None, hash=False)
@@ -35,21 +36,21 @@ class ToolDefinition:
 
     @cached_property
     def digest(self) -> str:
-        """Names all that the server says of the tool."""
+        """A digest of the whole definition."""
         return blake2b(self.text.encode(), digest_size=16).hexdigest()
 
     @cached_property
     def text(self) -> str:
-        """All that the server says of the tool, line by line, the same each time."""
+        """The definition as deterministic, indented JSON."""
         return json.dumps(self.as_dict(), indent=1, sort_keys=True, ensure_ascii=True)
 
     @cached_property
     def promise(self) -> BoundedValidator:
-        """What judges its results."""
+        """The validator of its results."""
         return BoundedValidator(self.output or {}, self.name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all that the server says of the tool, as JSON."""
+        """Return the definition as JSON values."""
         return {
             "name": self.name,
             "description": self.description,
@@ -61,80 +62,79 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolList:
-    """All that a server offers at one time."""
+    """The tools and skills that a server offers at one time."""
 
     tools: tuple[ToolDefinition, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    fresh: float | None = None
-    """Seconds for which it holds, if the server says so."""
+    ttl: float | None = None
+    """Seconds until it should be read again, if the server says so."""
     about: Mapping[str, Any] = field(default=NOTHING, hash=False)
-    """What the process of a plugin tells of it beside that."""
+    """What the process of a plugin sends about the plugin."""
     skills: tuple[ListedSkill, ...] = ()
 
 
-def with_skills(listing: ToolList, found: SkillListing) -> ToolList:
-    """Return a listing with the skills that the server lists; it holds while both hold."""
-    times = [time for time in (listing.fresh, found.fresh) if time is not None]
+def with_skills(listing: ToolList, skills: SkillListing) -> ToolList:
+    """Add skills to a listing; the shorter `ttl` wins."""
+    times = [time for time in (listing.ttl, skills.ttl) if time is not None]
     return replace(
         listing,
-        diagnostics=(*listing.diagnostics, *found.diagnostics),
-        fresh=min(times, default=None),
-        skills=found.skills,
+        diagnostics=(*listing.diagnostics, *skills.diagnostics),
+        ttl=min(times, default=None),
+        skills=skills.skills,
     )
 
 
-def check_definition(raw: ToolDefinition, limits: Limits) -> ToolDefinition:
-    """Return a tool as it can be shown. Raises `DefinitionError` for one that cannot be used."""
-    for schema in (raw.parameters, raw.output, raw.annotations):
+def check_definition(received: ToolDefinition, limits: Limits) -> ToolDefinition:
+    """Return a definition without invisible characters. Raises `DefinitionError`."""
+    for schema in (received.parameters, received.output, received.annotations):
         _require_json(schema, limits)
-    found = replace(
-        raw,
-        description=visible(raw.description),
-        parameters=shown(raw.parameters),
-        output=None if raw.output is None else shown(raw.output),
-        annotations=None if raw.annotations is None else _visible(raw.annotations),
+    definition = replace(
+        received,
+        description=visible(received.description),
+        parameters=shown(received.parameters),
+        output=None if received.output is None else shown(received.output),
+        annotations=None if received.annotations is None else _visible(received.annotations),
     )
-    if len(found.text) > limits.mcp_schema:
+    if len(definition.text) > limits.mcp_schema:
         raise DefinitionError(
             f"its definition takes more than {limits.mcp_schema // KIB} KiB (limit mcp_schema)"
         )
-    for what, schema in (("parameters", found.parameters), ("output", found.output)):
+    for what, schema in (("parameters", definition.parameters), ("output", definition.output)):
         if _has_hidden(schema):
-            raise DefinitionError(f"the schema of its {what} has invisible letters")
+            raise DefinitionError(f"the schema of its {what} contains invisible characters")
         for reference in references(schema):
             if not reference.startswith("#"):
                 raise DefinitionError(
-                    f"the schema of its {what} refers to another document, and none is fetched"
+                    f"the schema of its {what} refers to another document, which is not fetched"
                 )
-    for schema in (found.parameters, found.output):
+    for schema in (definition.parameters, definition.output):
         if schema is not None:
             require_bounded(schema)
-            SchemaValidator(schema, found.name)  # compiling is the check
-    return found
+            SchemaValidator(schema, definition.name)  # compiling is the check
+    return definition
 
 
 def _require_json(schema: Any, limits: Limits) -> None:
-    """Raise `DefinitionError` for a schema that is nested too deep, or that no JSON can say."""
+    """Raise `DefinitionError` for a schema that is nested too deep, or is not JSON."""
     todo = [(schema, 0)]
-    while todo:  # not by recursion: strangers nest deeper than Python calls
+    while todo:  # no recursion: hostile schemas nest deeper than Python's stack
         item, depth = todo.pop()
-        if isinstance(item, float) and item - item != 0:  # NaN, or without end
-            raise DefinitionError(f"a schema of it has the number {item}, which no JSON has")
+        if isinstance(item, float) and not math.isfinite(item):
+            raise DefinitionError(
+                f"one of its schemas has the number {item}, which is not valid JSON"
+            )
         if depth > limits.mcp_schema_depth:
             raise DefinitionError(
-                f"a schema of it is nested deeper than {limits.mcp_schema_depth} levels "
+                f"one of its schemas is nested deeper than {limits.mcp_schema_depth} levels "
                 "(limit mcp_schema_depth)"
             )
-        inside = item.values() if isinstance(item, Mapping) else item
         if isinstance(item, Mapping | list):
-            todo += [(inner, depth + 1) for inner in inside]
+            children = item.values() if isinstance(item, Mapping) else item
+            todo += [(child, depth + 1) for child in children]
 
 
 def _has_hidden(schema: Any) -> bool:
-    """Tell whether a schema has letters that nobody sees and that cannot be left out of it.
-
-    Control characters are no such: in JSON they are seen.
-    """
+    # In keys and constants they cannot be removed. Control characters are visible in JSON.
     todo = [schema]
     while todo:
         item = todo.pop()

@@ -1,4 +1,4 @@
-"""What a server offers, page by page, within limits that hold whatever it sends."""
+"""Read the tool list of a server page by page, within the limits for untrusted servers."""
 
 import asyncio
 import math
@@ -19,153 +19,147 @@ if TYPE_CHECKING:
     from mcp import Client
 
 ABOUT = "dev.satchel/plugin"
-"""Where the process of a plugin tells of it, beside its tools."""
+"""The `_meta` key of a tool list in which a plugin's process describes the plugin."""
 
 _FAULT = "dev.satchel/fault"
-"""Where a tool that is none says why."""
+"""The `_meta` key that marks an invalid tool, with the reason."""
 
-_MOST_PAGES = 1_000
-_MOST_TOLD = 20
-"""How many unusable tools of one server are told of."""
+_REPORT = "report it to the maintainer of the server"
+_MAX_PAGES = 1_000
+_MAX_DIAGNOSTICS = 20
+"""Diagnostics about invalid tools of one server."""
 
-_Judged = ToolDefinition | str
-"""A tool as it can be shown, or why it cannot be used."""
+_Checked = ToolDefinition | str
+"""A checked definition, or why it is invalid."""
 
 
 class ToolLister:
-    """Lists the tools of a server; what did not change since the last time is not judged anew."""
+    """Lists the tools of a server; checks only those that changed since the last time."""
 
     def __init__(self, client: "Client", server: RemoteServer, limits: Limits) -> None:
         self._client, self._server, self._limits = client, server, limits
-        self._known: Mapping[str, tuple[ToolDefinition, _Judged]] = NOTHING
+        self._checked: Mapping[str, tuple[ToolDefinition, _Checked]] = NOTHING
 
     async def listing(self) -> ToolList:
-        """Return all tools that the server offers.
-
-        Raises what tells that the connection is of no more use.
-        """
+        """Return all tools that the server offers. Raises an error if the connection is broken."""
         if self._client.server_capabilities.tools is None:
             return ToolList()
-        seen = _Seen(self._known, self._limits)
+        pages = _Pages(self._checked, self._limits)
         try:
             async with asyncio.timeout(self._limits.mcp_connect):
-                fresh, about = await self._read(seen)
+                ttl, about = await self._read(pages)
         except TimeoutError:
-            raise too_late("did not list its tools", self._limits) from None
+            raise timeout_error("did not list its tools", self._limits) from None
         finally:
-            seen.is_given_up = True
-        self._known = seen.judged
+            pages.is_cancelled = True
+        self._checked = pages.checked
         return ToolList(
-            tools=tuple(sorted(seen.found.values(), key=lambda tool: tool.name)),
-            diagnostics=tuple(self._told(seen)),
-            fresh=None if fresh == math.inf else fresh,
+            tools=tuple(sorted(pages.valid.values(), key=lambda tool: tool.name)),
+            diagnostics=tuple(self._diagnostics(pages)),
+            ttl=None if ttl == math.inf else ttl,
             about=about,
         )
 
-    async def _read(self, seen: "_Seen") -> tuple[float, Mapping[str, Any]]:
-        """Read page after page; return how long that holds, and what is said beside it."""
-        cursor, cursors, fresh = None, set[str](), math.inf
+    async def _read(self, pages: "_Pages") -> tuple[float, Mapping[str, Any]]:
+        """Read all pages. Return the `ttl` in seconds, and what a plugin's process sends."""
+        cursor, cursors, ttl = None, set[str](), math.inf
         about: Mapping[str, Any] = NOTHING
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             page = await self._client.list_tools(cursor=cursor)
-            fresh = min(fresh, page.ttl_ms / 1000 or math.inf)
+            ttl = min(ttl, page.ttl_ms / 1000 or math.inf)
             if isinstance(self._server, WorkerServer):
                 about = (page.meta or {}).get(ABOUT, NOTHING)
-            # Not on the loop, on which all other servers are heard.
-            await in_thread(partial(seen.take, page.tools))
+            # In a thread: this is the event loop of all servers.
+            await in_thread(partial(pages.add, page.tools))
             cursor = page.next_cursor
-            if cursor is None or cursor in cursors or seen.limit:
+            if cursor is None or cursor in cursors or pages.limit:
                 break
             cursors.add(cursor)
-        return fresh, about
+        return ttl, about
 
-    def _told(self, seen: "_Seen") -> list[Diagnostic]:
+    def _diagnostics(self, pages: "_Pages") -> list[Diagnostic]:
         where = Where(str(self._server))
-        told = [
+        diagnostics = [
             make_diagnostic(
                 "mcp-tool-invalid",
                 where,
                 f"tool {shorten(one_line(name), 100)!r} is left out: {shorten(one_line(why), 300)}",
-                "tell whoever runs the server",
+                _REPORT,
             )
-            for name, why in seen.unusable[:_MOST_TOLD]
+            for name, why in pages.invalid[:_MAX_DIAGNOSTICS]
         ]
-        if more := len(seen.unusable) - len(told):
-            told.append(
-                make_diagnostic(
-                    "mcp-tool-invalid",
-                    where,
-                    f"and {more:,} more of its tools are left out",
-                    "tell whoever runs the server",
-                )
-            )
-        if seen.limit:
-            told.append(
+        if further := len(pages.invalid) - len(diagnostics):
+            message = f"{further:,} more of its tools are left out"
+            diagnostics.append(make_diagnostic("mcp-tool-invalid", where, message, _REPORT))
+        if pages.limit:
+            diagnostics.append(
                 make_diagnostic(
                     "mcp-too-many-tools",
                     where,
-                    f"it offers more than {seen.limit}; the rest is left out",
-                    "tell whoever runs the server, or raise the limit",
+                    f"it offers more than {pages.limit}; the rest is left out",
+                    f"raise the limit, or {_REPORT}",
                 )
             )
-        return told
+        return diagnostics
 
 
-class _Seen:
-    """What was seen of one listing so far."""
+class _Pages:
+    """The tools of the pages that were read so far."""
 
-    def __init__(self, known: Mapping[str, tuple[ToolDefinition, _Judged]], limits: Limits) -> None:
-        self._known, self._limits = known, limits
+    def __init__(
+        self, previous: Mapping[str, tuple[ToolDefinition, _Checked]], limits: Limits
+    ) -> None:
+        self._previous, self._limits = previous, limits
         self._count = self._size = 0
-        self.found: dict[str, ToolDefinition] = {}
-        self.judged: dict[str, tuple[ToolDefinition, _Judged]] = {}
-        self.unusable: list[tuple[str, str]] = []
+        self.valid: dict[str, ToolDefinition] = {}
+        self.checked: dict[str, tuple[ToolDefinition, _Checked]] = {}
+        self.invalid: list[tuple[str, str]] = []
         self.limit = ""
-        """Which limit was reached, if one was."""
-        self.is_given_up = False
+        """The limit that was reached, or `""`."""
+        self.is_cancelled = False
 
-    def take(self, tools: list[Any]) -> None:
-        """Take the tools of one page, as far as the limits go."""
+    def add(self, tools: list[Any]) -> None:
+        """Check and add the tools of one page, within the limits."""
         limits = self._limits
         for tool in tools:
-            if self.is_given_up:
+            if self.is_cancelled:
                 return
             if self._count >= limits.mcp_tools:
                 self.limit = f"{limits.mcp_tools} tools (limit mcp_tools)"
                 return
             self._count += 1
             if fault := (tool.meta or {}).get(_FAULT):
-                self.unusable.append((tool.name, str(fault)))
+                self.invalid.append((tool.name, str(fault)))
                 continue
-            raw = _as_sent(tool)
-            if raw.name in self.judged:
-                self.unusable.append((raw.name, "another of that name comes before it"))
+            received = _definition(tool)
+            if received.name in self.checked:
+                self.invalid.append((received.name, "the list has an earlier tool of that name"))
                 continue
-            judged = self._judged(raw)
-            self.judged[raw.name] = raw, judged
-            if isinstance(judged, str):
-                self.unusable.append((raw.name, judged))
+            checked = self._check(received)
+            self.checked[received.name] = received, checked
+            if isinstance(checked, str):
+                self.invalid.append((received.name, checked))
                 continue
-            self._size += len(judged.text)
+            self._size += len(checked.text)
             if self._size > limits.mcp_listing:
                 self.limit = f"{limits.mcp_listing / MIB:g} MiB of definitions (limit mcp_listing)"
                 return
-            self.found[raw.name] = judged
+            self.valid[received.name] = checked
 
-    def _judged(self, raw: ToolDefinition) -> _Judged:
-        before = self._known.get(raw.name)
+    def _check(self, received: ToolDefinition) -> _Checked:
+        previous = self._previous.get(received.name)
         try:
-            if before is not None and before[0] == raw:
-                return before[1]
-        except RecursionError:  # which only what is nested too deep raises
+            if previous is not None and previous[0] == received:
+                return previous[1]
+        except RecursionError:  # nested too deep to compare
             pass
         try:
-            return check_definition(raw, self._limits)
+            return check_definition(received, self._limits)
         except DefinitionError as problem:
             return problem.message
 
 
-def _as_sent(tool: Any) -> ToolDefinition:
+def _definition(tool: Any) -> ToolDefinition:
     hints = tool.annotations
     annotations = hints.model_dump(by_alias=True, exclude_none=True) if hints else {}
     if tool.title:
@@ -179,11 +173,11 @@ def _as_sent(tool: Any) -> ToolDefinition:
     )
 
 
-def with_sound_tools(received: Any, version: Callable[[], str], most: int) -> Any:
-    """Mark the tools of a page that are none; for a message as it comes in.
+def mark_invalid_tools(received: Any, version: Callable[[], str], most: int) -> Any:
+    """Mark the invalid tools in a received message, if it is a page of a tool list.
 
-    Else the SDK takes one of them for a page that is none. `version` is that of the protocol, and
-    no more than `most` tools are ever wanted.
+    Otherwise the SDK rejects the whole page for one invalid tool. `version` returns the protocol
+    version. Tools after the first `most` are dropped.
     """
     from mcp_types.methods import SERVER_RESULTS
     from pydantic import ValidationError
@@ -192,26 +186,26 @@ def with_sound_tools(received: Any, version: Callable[[], str], most: int) -> An
     tools = result.get("tools") if isinstance(result, dict) else None
     if not isinstance(tools, list):
         return received
-    del tools[most + 1 :]  # one more tells that there are more
-    kind: Any = SERVER_RESULTS.get(("tools/list", version()))
+    del tools[most + 1 :]  # one extra, so that the limit is reported
+    page_type: Any = SERVER_RESULTS.get(("tools/list", version()))
     try:
-        if kind is not None:
-            kind.model_validate(result, by_name=False)
+        if page_type is not None:
+            page_type.model_validate(result, by_name=False)
     except ValidationError as problem:
         for error in problem.errors(include_url=False, include_context=False, include_input=False):
             match error["loc"]:
-                case ("tools", int(at), *inside):
-                    why = ": ".join((".".join(map(str, inside)) or "it", error["msg"]))
-                    tools[at] = _unsound(tools[at], why)
+                case ("tools", int(at), *path):
+                    why = ": ".join((".".join(map(str, path)) or "it", error["msg"]))
+                    tools[at] = _marked(tools[at], why)
     return received
 
 
-def _unsound(tool: Any, why: str) -> dict[str, Any]:
+def _marked(tool: Any, why: str) -> dict[str, Any]:
     name = tool.get("name") if isinstance(tool, dict) else None
     name = name if isinstance(name, str) else "without a name"
     return {"name": name, "inputSchema": {"type": "object"}, "_meta": {_FAULT: why}}
 
 
-def too_late(what: str, limits: Limits) -> SatchelError:
-    """Make the error for what a server did not do in time."""
+def timeout_error(what: str, limits: Limits) -> SatchelError:
+    """Return the error for what a server did not do in time."""
     return SatchelError(f"{what} within {limits.mcp_connect:g} s (limit mcp_connect)")

@@ -1,4 +1,4 @@
-"""What the tools of servers are called here."""
+"""Choose unique names for the tools of servers."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -8,7 +8,7 @@ from itertools import chain, count
 from satchel.names import SESSION_TOOLS, tool_name_fault
 from satchel.tools.empty_mapping import NOTHING
 
-_LONGEST = 64
+_MAX_LENGTH = 64
 
 
 def names_for(
@@ -16,36 +16,36 @@ def names_for(
     taken: Iterable[str],
     given: Mapping[str, Collection[str]] = NOTHING,
 ) -> dict[str, Mapping[str, str]]:
-    """Return, for each server, what each of its tools is called.
+    """Return for each server a mapping from its own tool names to the names used here.
 
-    A name that somebody has already, or that sessions keep for themselves, gets the server's in
-    front of it. `servers` come in the order in which they may choose. Those `given` to tools of a
-    server before are for none that comes after it: what is meant for one must not go to another.
+    A name that is taken, or reserved for sessions, gets the server's name as a prefix. `servers`
+    choose in their order. Names that were `given` to a server before stay reserved for it: a call
+    that is meant for one server must not reach another.
     """
-    known, named = {*taken, *SESSION_TOOLS}, dict[str, Mapping[str, str]]()
+    taken_names, named = {*taken, *SESSION_TOOLS}, dict[str, Mapping[str, str]]()
     for server, tools in servers:
-        # What needs no other name has the first choice.
-        in_turn = sorted(tools, key=lambda tool: (bool(tool_name_fault(tool)), tool))
-        own: dict[str, str] = {}
-        for tool in in_turn:
-            own[tool] = name = _free(server, tool, known)
-            known.add(name)
-        named[server] = own
-        known.update(given.get(server, ()))
+        # Valid names choose first.
+        ordered = sorted(tools, key=lambda tool: (bool(tool_name_fault(tool)), tool))
+        tool_names: dict[str, str] = {}
+        for tool in ordered:
+            tool_names[tool] = name = _unique_name(server, tool, taken_names)
+            taken_names.add(name)
+        named[server] = tool_names
+        taken_names.update(given.get(server, ()))
     return named
 
 
-def _free(server: str, tool: str, taken: Collection[str]) -> str:
+def _unique_name(server: str, tool: str, taken: Collection[str]) -> str:
     for name in (fit_tool_name(tool), fit_tool_name(f"{server}_{tool}")):
         if name not in taken and not tool_name_fault(name):
             return name
-    mark = blake2b(tool.encode(errors="replace"), digest_size=4).hexdigest()
+    digest = blake2b(tool.encode(errors="replace"), digest_size=4).hexdigest()
     base = fit_tool_name(f"mcp_{server}_{tool}")
-    marked = chain((f"_{mark}",), (f"_{mark}_{number}" for number in count(2)))
-    names = (base[: _LONGEST - len(end)] + end for end in marked)
+    marked = chain((f"_{digest}",), (f"_{digest}_{number}" for number in count(2)))
+    names = (base[: _MAX_LENGTH - len(end)] + end for end in marked)
     return next(name for name in names if name not in taken)
 
 
 def fit_tool_name(name: str) -> str:
-    """Return a name in the letters that providers accept, if it is not too long."""
+    """Replace the characters that model APIs do not accept."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)

@@ -1,4 +1,4 @@
-"""Plugins: the page of hooks, the host that calls them, and what a plugin brings."""
+"""Plugins: hook specifications, the hook host, and the contribution of a plugin."""
 
 from satchel.plugins.config_binding import BoundPlugin, HostContract, bind_config
 from satchel.plugins.contract_attachment import contract_without_tool

@@ -1,4 +1,4 @@
-"""What the code of a plugin offers: its tools, and the answers of its hooks."""
+"""The tools in a plugin's modules and the results of its hooks, as a contribution."""
 
 import json
 import os
@@ -22,118 +22,115 @@ from satchel.sources.file_reader import digest_of
 from satchel.tools import FunctionTool, Tool, as_tool, tools_in
 from satchel.tools.tool_decorator import options_of
 
-Offer = tuple[list[ToolContribution], list[Diagnostic]]
-"""The tools that can be used, and why the others cannot."""
+ToolsFound = tuple[list[ToolContribution], list[Diagnostic]]
+"""The usable tools, and diagnostics for the others."""
 
 
-def contributed_by_modules(found: PluginFinding, modules: Mapping[str, Any]) -> Offer:
-    """Make tools of what the modules of a plugin hold, or of what its manifest chooses of it.
+def tools_of_modules(found: PluginFinding, modules: Mapping[str, Any]) -> ToolsFound:
+    """Return the tools of a plugin's modules, or those that its manifest lists.
 
-    It runs foreign code, so it must be guarded.
+    Runs plugin code: call it inside `guarded`.
     """
     digests = {tool.name: tool.digest for tool in found.declared}
     if found.manifest is None or not found.manifest.chosen:
-        things = [thing for module in modules.values() for thing in tools_in(vars(module))]
-        return contributed_tools(things, code_path(found), digests)
+        objects = [item for module in modules.values() for item in tools_in(vars(module))]
+        return tools_of_objects(objects, code_path(found), digests)
     tools: list[ToolContribution] = []
-    problems: list[Diagnostic] = []
-    for wanted in found.manifest.chosen:
-        path = os.path.join(found.code_path, *found.file_of(wanted.module).split("/"))
+    diagnostics: list[Diagnostic] = []
+    for reference in found.manifest.chosen:
+        path = os.path.join(found.code_path, *found.file_of(reference.module).split("/"))
         try:
-            thing = _chosen(wanted, vars(modules[wanted.module]))
-            if thing is None:
-                problems.append(_not_there(found, wanted))
+            tool = _referenced_tool(reference, vars(modules[reference.module]))
+            if tool is None:
+                diagnostics.append(_missing_tool(found, reference))
             else:
-                tools.append(_tool(thing, path, digests))
-        except Exception as problem:
-            problems.append(code_problem("plugin-tool-invalid", describe_error(problem), path))
-    return tools, problems
+                tools.append(_tool_contribution(tool, path, digests))
+        except Exception as error:
+            diagnostics.append(code_problem("plugin-tool-invalid", describe_error(error), path))
+    return tools, diagnostics
 
 
-def contributed_tools(things: Iterable[Any], path: str, digests: Mapping[str, str]) -> Offer:
-    """Make tools of what a plugin offers; it runs foreign code, so it must be guarded."""
+def tools_of_objects(objects: Iterable[Any], path: str, digests: Mapping[str, str]) -> ToolsFound:
+    """Return the tools made from these objects. Runs plugin code: call it inside `guarded`."""
     tools: list[ToolContribution] = []
-    problems: list[Diagnostic] = []
-    for thing in things:
+    diagnostics: list[Diagnostic] = []
+    for item in objects:
         try:
-            tools.append(_tool(as_tool(thing), path, digests))
-        except Exception as problem:
-            told = describe_error(problem)
-            problems.append(code_problem("plugin-tool-invalid", told, path))
-    return tools, problems
+            tools.append(_tool_contribution(as_tool(item), path, digests))
+        except Exception as error:
+            diagnostics.append(code_problem("plugin-tool-invalid", describe_error(error), path))
+    return tools, diagnostics
 
 
-def with_offered(supply: PluginContribution, offer: Offer) -> PluginContribution:
-    """Let a plugin bring what it offers, and say what is wrong with the rest."""
-    tools, problems = offer
-    state = Status.DEGRADED if problems else supply.state
-    noted = replace(supply, state=state, diagnostics=(*supply.diagnostics, *problems))
-    return with_tools(noted, tools)
+def with_code_tools(contribution: PluginContribution, found: ToolsFound) -> PluginContribution:
+    """Add the tools of the code; a plugin with an unusable tool is degraded."""
+    tools, diagnostics = found
+    state = Status.DEGRADED if diagnostics else contribution.state
+    diagnostics = [*contribution.diagnostics, *diagnostics]
+    return with_tools(replace(contribution, state=state, diagnostics=tuple(diagnostics)), tools)
 
 
-def with_answers(
-    supply: PluginContribution,
+def with_hook_answers(
+    contribution: PluginContribution,
     manifest: PluginManifest | None,
-    offer: Offer,
+    found: ToolsFound,
     answers: HookAnswers,
     limits: Limits,
 ) -> PluginContribution:
-    """Add what hooks answered to what the manifest declares; it runs foreign code.
+    """Add the hooks' answers to what the manifest declares. Runs plugin code.
 
-    A tool that both offer counts once, as the manifest offers it.
+    A tool that both provide is added once, as the manifest describes it.
     """
-    tools, problems = offer
-    more, more_problems = contributed_tools(_others(answers.tools, tools), supply.path, {})
-    new = [tool for tool in more if not any(_is_same(tool, known) for known in tools)]
-    described = (Group(name=supply.name, description=supply.description),)
+    tools, diagnostics = found
+    other_objects = _not_in(answers.tools, tools)
+    hook_tools, hook_diagnostics = tools_of_objects(other_objects, contribution.path, {})
+    new = [tool for tool in hook_tools if not any(_is_same(tool, other) for other in tools)]
+    described = (Group(name=contribution.name, description=contribution.description),)
     groups = manifest_groups(manifest, answers.groups) if manifest else answers.groups or described
-    supply = merge_answers(replace(supply, groups=groups), answers, limits)
-    return with_offered(supply, ([*tools, *new], [*problems, *more_problems]))
+    contribution = merge_answers(replace(contribution, groups=groups), answers, limits)
+    return with_code_tools(contribution, ([*tools, *new], [*diagnostics, *hook_diagnostics]))
 
 
-def _chosen(wanted: ToolReference, namespace: Mapping[str, Any]) -> Tool | None:
-    """Return the tool that a manifest chooses, under the name that it gives it."""
-    if not wanted.function:
-        made = (as_tool(thing) for thing in _named(wanted.name, namespace))
-        return next(made, None)
-    thing = namespace.get(wanted.function)
-    if thing is None:
+def _referenced_tool(reference: ToolReference, namespace: Mapping[str, Any]) -> Tool | None:
+    """Return the tool that a manifest lists, under the name that the manifest gives it."""
+    if not reference.function:
+        return next(map(as_tool, _named(reference.name, namespace)), None)
+    function = namespace.get(reference.function)
+    if function is None:
         return None
-    if not isinstance(thing, Tool):
-        return FunctionTool(thing, name=wanted.name)
-    made_tool = as_tool(thing)
-    if made_tool.name != wanted.name:
-        made_tool = copy(made_tool)
-        made_tool.name = wanted.name
-    return made_tool
+    if not isinstance(function, Tool):
+        return FunctionTool(function, name=reference.name)
+    tool = as_tool(function)
+    if tool.name != reference.name:
+        tool = copy(tool)
+        tool.name = reference.name
+    return tool
 
 
 def _named(name: str, namespace: Mapping[str, Any]) -> Iterable[Any]:
-    """Yield what is a tool of this name, without judging the other tools of the module."""
-    for thing in tools_in(namespace):
-        own = thing.name if isinstance(thing, Tool) else (options_of(thing) or {}).get("name")
-        if (own or getattr(thing, "__name__", "")) == name:
-            yield thing
+    """Yield the tools of this name; other tools of the module may be invalid."""
+    for item in tools_in(namespace):
+        given = item.name if isinstance(item, Tool) else (options_of(item) or {}).get("name")
+        if (given or getattr(item, "__name__", "")) == name:
+            yield item
 
 
-def _not_there(found: PluginFinding, wanted: ToolReference) -> Diagnostic:
-    what = f"the function {wanted.function!r}" if wanted.function else f"a tool {wanted.name!r}"
+def _missing_tool(found: PluginFinding, reference: ToolReference) -> Diagnostic:
+    kind, name = (
+        ("function", reference.function) if reference.function else ("tool", reference.name)
+    )
+    line = found.manifest.line(*reference.at) if found.manifest else None
     return make_diagnostic(
         "plugin-group-unknown",
-        Where(os.path.join(found.code_path, MANIFEST_FILE), _line(found, wanted)),
-        f"'tools' lists {what}, which {found.file_of(wanted.module)} does not hold",
+        Where(os.path.join(found.code_path, MANIFEST_FILE), line),
+        f"'tools' lists the {kind} {name!r}, and {found.file_of(reference.module)} has none",
         "correct the name, or define it there",
     )
 
 
-def _line(found: PluginFinding, wanted: ToolReference) -> int | None:
-    return found.manifest.line(*wanted.at) if found.manifest else None
-
-
-def _tool(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolContribution:
-    """Describe a tool as its owner offers it."""
+def _tool_contribution(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolContribution:
     if not isinstance(tool.description, str):
-        raise DefinitionError(f"the description of the tool {tool.name!r} must be text")
+        raise DefinitionError(f"the description of the tool {tool.name!r} must be a string")
     groups = group_names(tool.group)
     schema = json.dumps(tool.to_schema(), sort_keys=True, default=str)
     version = digest_of(f"{schema}\0{digests.get(tool.name)}".encode("utf-8", "surrogatepass"))
@@ -147,17 +144,17 @@ def _tool(tool: Tool, path: str, digests: Mapping[str, str]) -> ToolContribution
     )
 
 
-def _others(things: Iterable[Any], tools: Iterable[ToolContribution]) -> list[Any]:
-    """Return the things of which no tool was made yet."""
-    made = [tool.tool for tool in tools]
-    known = {id(item) for item in made}
-    known |= {id(item.fn) for item in made if isinstance(item, FunctionTool)}
-    return [thing for thing in things if id(thing) not in known]
+def _not_in(objects: Iterable[Any], tools: Iterable[ToolContribution]) -> list[Any]:
+    """Return the objects that are not among the tools yet."""
+    existing = [tool.tool for tool in tools]
+    ids = {id(tool) for tool in existing}
+    ids |= {id(tool.fn) for tool in existing if isinstance(tool, FunctionTool)}
+    return [item for item in objects if id(item) not in ids]
 
 
 def _is_same(one: ToolContribution, other: ToolContribution) -> bool:
-    """Tell whether two tools are one function under one name."""
-    mine, its = one.tool, other.tool
-    if one.name != other.name or not isinstance(mine, FunctionTool):
+    """Return whether two tools are the same function under the same name."""
+    first, second = one.tool, other.tool
+    if one.name != other.name or not isinstance(first, FunctionTool):
         return False
-    return isinstance(its, FunctionTool) and mine.fn is its.fn
+    return isinstance(second, FunctionTool) and first.fn is second.fn

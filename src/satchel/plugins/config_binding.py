@@ -1,4 +1,4 @@
-"""Fitting tools to the host: their state fields get values, and some get further arguments."""
+"""Bind configured values, additional arguments and host contracts to the tools of a plugin."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from satchel.tools.empty_mapping import NOTHING
 
 @dataclass(frozen=True, slots=True)
 class HostContract:
-    """A contract that the host registered; two may say the same and check something else."""
+    """A contract that the host registered, with a version that is new for each registration."""
 
     contract: ToolContract
     version: str
@@ -26,110 +26,118 @@ class HostContract:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundTool:
-    """One tool as its plugin brings it, what it was fitted with, and what became of it."""
+    """One tool of a plugin, what was bound to it, and the result."""
 
-    raw: ToolContribution
+    tool: ToolContribution
     values: Mapping[str, Any] = field(repr=False)
     model: Any
-    held_to: HostContract | None
-    """What the host holds it to, in place of what its plugin does."""
+    contract: HostContract | None
+    """The host's contract; it replaces that of the plugin."""
     served: ToolContribution | None
-    problem: Diagnostic | None = None
+    """The tool that is served; `None` if it is left out."""
+    diagnostic: Diagnostic | None = None
     invalid: tuple[str, ...] = ()
-    """Its state fields whose values the manifest does not allow."""
+    """State fields whose values the manifest does not allow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundPlugin:
-    """One plugin's part of the catalog as it is served."""
+    """A plugin's contribution after binding."""
 
-    supply: PluginContribution
-    fittings: Mapping[str, BoundTool] = field(default_factory=dict)
-    """The tools that needed something, by name."""
-    problems: tuple[Diagnostic, ...] = ()
-    """What was wrong with the fitting; the supply has it, too."""
+    contribution: PluginContribution
+    bound_tools: Mapping[str, BoundTool] = field(default_factory=dict)
+    """The results by tool name; empty if nothing had to be bound."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """The diagnostics of the binding; the contribution has them, too."""
     config_stamps: tuple[StampedPath, ...] = ()
-    """The stamps of the configuration file, taken before it was read."""
+    """The stamps of the configuration files, taken before they were read."""
 
 
 def bind_config(
-    supply: PluginContribution,
+    contribution: PluginContribution,
     configured: Callable[[str, tuple[ConfigField, ...]], Configuration],
     models: Mapping[str, Any],
     before: BoundPlugin | None,
     contracts: Mapping[str, HostContract] = NOTHING,
 ) -> BoundPlugin:
-    """Bind the state fields of a plugin's tools, each on a copy, and add what the host says.
+    """Bind configuration, models and host contracts to copies of a plugin's tools.
 
-    `models` are by `plugin:tool`, and `contracts` by the names of tools. A tool that cannot be
-    bound is left out, with a diagnostic; the others serve. The same tool with the same values is
-    that of `before`. A group whose required keys have no value is told so, and what is wrong with
-    a value that the manifest declares. Of a plugin that is switched off nothing is told.
+    `models` are keyed by `plugin:tool`, `contracts` by tool name. A tool that cannot be bound is
+    left out with a diagnostic; the others are served. A tool whose inputs did not change is taken
+    from `before`. Missing and invalid values become diagnostics. Disabled plugins produce none.
     """
-    if supply.state is Status.DISABLED:
-        return BoundPlugin(supply=supply)
-    if before is not None and before.supply is supply and not (models or contracts):
-        return before  # it needed nothing, and still does not
-    wanted = {tool.name: models.get(f"{supply.name}:{tool.name}") for tool in supply.tools}
-    has_state = any(_fields(tool) for tool in supply.tools)
-    requires = any(group.requires for group in supply.groups)
-    needs_config = has_state or requires or bool(supply.config or supply.started_with)
-    has_wishes = any(model is not None or name in contracts for name, model in wanted.items())
-    if not (needs_config or has_wishes):
-        return BoundPlugin(supply=supply)
-    config = configured(supply.name, supply.config) if needs_config else None
-    groups = tuple(_checked(group, config) for group in supply.groups)
-    known = before.fittings if before else {}
-    fittings = {
-        tool.name: _fitting(
-            tool, wanted[tool.name], contracts.get(tool.name), config, known.get(tool.name)
+    if contribution.state is Status.DISABLED:
+        return BoundPlugin(contribution=contribution)
+    if before is not None and before.contribution is contribution and not (models or contracts):
+        return before  # There was nothing to bind, and there still is not.
+    plugin = contribution.name
+    models_by_tool = {tool.name: models.get(f"{plugin}:{tool.name}") for tool in contribution.tools}
+    has_state = any(_state_fields(tool) for tool in contribution.tools)
+    requires = any(group.requires for group in contribution.groups)
+    needs_config = has_state or requires or bool(contribution.config or contribution.started_with)
+    has_additions = any(
+        model is not None or name in contracts for name, model in models_by_tool.items()
+    )
+    if not (needs_config or has_additions):
+        return BoundPlugin(contribution=contribution)
+    config = configured(contribution.name, contribution.config) if needs_config else None
+    groups = tuple(_with_missing_keys(group, config) for group in contribution.groups)
+    previous = before.bound_tools if before else {}
+    bound_tools = {
+        tool.name: _bind_tool(
+            tool,
+            models_by_tool[tool.name],
+            contracts.get(tool.name),
+            config,
+            previous.get(tool.name),
         )
-        for tool in supply.tools
+        for tool in contribution.tools
     }
-    found = tuple(item.problem for item in fittings.values() if item.problem)
-    problems = (
+    of_tools = tuple(item.diagnostic for item in bound_tools.values() if item.diagnostic)
+    diagnostics = (
         *(config.diagnostics if config else ()),
-        *found,
-        *(_untold(config, found) if config else ()),
+        *of_tools,
+        *(_other_missing_values(config, of_tools) if config else ()),
         *(_unavailable(group, config) for group in groups if config and group.missing),
     )
     served = replace(
-        supply,
+        contribution,
         groups=groups,
-        tools=tuple(item.served for item in fittings.values() if item.served),
-        diagnostics=(*supply.diagnostics, *problems),
+        tools=tuple(item.served for item in bound_tools.values() if item.served),
+        diagnostics=(*contribution.diagnostics, *diagnostics),
     )
     return BoundPlugin(
-        supply=served,
-        fittings=fittings,
-        problems=problems,
+        contribution=served,
+        bound_tools=bound_tools,
+        diagnostics=diagnostics,
         config_stamps=config.stamps if config else (),
     )
 
 
 def bind_state(tool: FunctionTool, values: Mapping[str, Any], keys: str = "") -> FunctionTool:
-    """Return a copy of a tool whose state fields have their values; `keys` says where they go.
+    """Return a copy of a tool with its state fields bound. Raises `DefinitionError`.
 
-    Raises `DefinitionError`.
+    `keys` tells the reader of an error where the values belong.
     """
-    return tool.with_state(_own(tool, values), keys)
+    return tool.with_state(_state_values(tool, values), keys)
 
 
-def _untold(config: Configuration, found: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-    """Report the required fields without a value that no tool is refused for.
+def _other_missing_values(
+    config: Configuration, reported: Iterable[Diagnostic]
+) -> Iterable[Diagnostic]:
+    """Report required fields without a value that no tool's diagnostic names.
 
-    Perhaps no code was run, or the plugin reads them itself.
+    Perhaps no code ran, or the plugin reads the fields itself.
     """
-    told = {item.fix.lower() for item in found}
+    fixes = {item.fix.lower() for item in reported}
     return (
         config.without_value(item)
         for item in config.missing
-        if config.how_to_set(item.name).lower() not in told
+        if config.how_to_set(item.name).lower() not in fixes
     )
 
 
-def _checked(group: Group, config: Configuration | None) -> Group:
-    """Return a group that knows which of the keys that it requires have no value."""
+def _with_missing_keys(group: Group, config: Configuration | None) -> Group:
     values = config.values if config else {}
     missing = (key for key in group.requires if values.get(key, values.get(key.lower())) is None)
     return replace(group, missing=tuple(missing))
@@ -144,16 +152,14 @@ def _unavailable(group: Group, config: Configuration) -> Diagnostic:
     )
 
 
-def _fields(tool: ToolContribution) -> tuple[str, ...]:
-    """Return the names of the state fields of a tool."""
-    made = tool.tool
-    return tuple(item.name for item in made.state) if isinstance(made, FunctionTool) else ()
+def _state_fields(tool: ToolContribution) -> tuple[str, ...]:
+    fields = tool.tool.state if isinstance(tool.tool, FunctionTool) else ()
+    return tuple(field.name for field in fields)
 
 
-def _own(tool: FunctionTool, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that a tool takes."""
-    # Keys of files and of the environment are in lower case; parameters need not be. What is
-    # spelled as the parameter is came from the host, and wins.
+def _state_values(tool: FunctionTool, values: Mapping[str, Any]) -> dict[str, Any]:
+    # Keys from files and the environment are in lower case. A key that is spelled exactly as the
+    # parameter came from the host, and wins.
     return {
         item.name: values[key]
         for item in tool.state
@@ -162,67 +168,71 @@ def _own(tool: FunctionTool, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _fitting(
+def _bind_tool(
     tool: ToolContribution,
     model: Any,
     contract: HostContract | None,
     config: Configuration | None,
     before: BoundTool | None,
 ) -> BoundTool:
-    made = tool.tool
-    has_state = bool(_fields(tool)) and config is not None
-    invalid = tuple(n for n in _fields(tool) if config and n.lower() in config.invalid)
-    values = _own(made, config.values) if isinstance(made, FunctionTool) and config else {}
+    fields = _state_fields(tool)
+    has_state = bool(fields) and config is not None
+    invalid = tuple(name for name in fields if config and name.lower() in config.invalid)
+    values = (
+        _state_values(tool.tool, config.values)
+        if isinstance(tool.tool, FunctionTool) and config
+        else {}
+    )
     if (
         before is not None
-        and before.raw is tool
+        and before.tool is tool
         and before.model is model
-        and before.held_to is contract
+        and before.contract is contract
         and before.invalid == invalid
-        and _same(before.values, values)
-        # What goes on with an older value may do so only while the reason for that lasts.
-        and not (before.problem and before.served)
+        and _is_equal(before.values, values)
+        # A tool that keeps an older value is bound again each time: the reason may be gone.
+        and not (before.diagnostic and before.served)
     ):
         return before
-    # As with code, what worked goes on while a later edit is broken.
-    is_same = before is not None and before.raw is tool and before.model is model
-    last_good = before.served if before and is_same and before.held_to is contract else None
+    # As with code, the last good version serves while a later edit is broken.
+    is_same = before is not None and before.tool is tool and before.model is model
+    last_good = before.served if before and is_same and before.contract is contract else None
     try:
         _require_allowed(invalid, config)
-        served = _fitted(tool, values, model, has_state=has_state)
+        served = _with_values(tool, values, model, has_state=has_state)
     except MissingStateError as problem:
-        # Who takes a value away means it; but in a file that cannot be read it may still be.
+        # Removing a value is deliberate. An unreadable file may still contain it.
         if config is None or not config.is_unreadable:
             last_good = None
-        told = _missing(tool, problem, config, last_good)
+        diagnostic = _missing_value(tool, problem, config, last_good)
     except DefinitionError as problem:
-        told = _unfit(tool, problem, config, last_good)
+        diagnostic = _invalid_value(tool, problem, config, last_good)
     else:
-        return _held(
-            BoundTool(raw=tool, values=values, model=model, held_to=contract, served=served)
+        return _with_contract(
+            BoundTool(tool=tool, values=values, model=model, contract=contract, served=served)
         )
     return BoundTool(
-        raw=tool,
+        tool=tool,
         values=values,
         model=model,
-        held_to=contract,
+        contract=contract,
         served=last_good,
-        problem=told,
+        diagnostic=diagnostic,
         invalid=invalid,
     )
 
 
-def _held(fitting: BoundTool) -> BoundTool:
-    """Hold a tool that fits to the host's contract; one that does not fit that is left out."""
-    held_to, served = fitting.held_to, fitting.served
-    if held_to is None or served is None:
-        return fitting
+def _with_contract(bound: BoundTool) -> BoundTool:
+    """Bind a tool to the host's contract; a tool that does not fit it is left out."""
+    if bound.contract is None or bound.served is None:
+        return bound
+    contract, version = bound.contract.contract, bound.contract.version
     try:
-        held = contracted(served, held_to.contract)
-    except DefinitionError as problem:
-        told = contract_mismatch(held_to.contract, problem, served.path)
-        return replace(fitting, served=None, problem=told)
-    return replace(fitting, served=replace(held, version=f"{held.version}+{held_to.version}"))
+        served = contracted(bound.served, contract)
+    except DefinitionError as error:
+        diagnostic = contract_mismatch(contract, error, bound.served.path)
+        return replace(bound, served=None, diagnostic=diagnostic)
+    return replace(bound, served=replace(served, version=f"{served.version}+{version}"))
 
 
 def _require_allowed(invalid: tuple[str, ...], config: Configuration | None) -> None:
@@ -233,30 +243,29 @@ def _require_allowed(invalid: tuple[str, ...], config: Configuration | None) -> 
         raise DefinitionError(f"the configured value of {name!r} {fault}", fix=config.mend(name))
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Tell whether values are the same; what a host gave may refuse to be compared."""
+def _is_equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     try:
         return bool(one == other)
-    except Exception:
+    except Exception:  # Values of the host may refuse to be compared.
         return False
 
 
-def _fitted(
+def _with_values(
     tool: ToolContribution, values: Mapping[str, Any], model: Any, *, has_state: bool
 ) -> ToolContribution:
-    made, version = tool.tool, tool.version
-    if made is None:
+    bound, version = tool.tool, tool.version
+    if bound is None:
         return tool
-    if isinstance(made, FunctionTool) and has_state:
+    if isinstance(bound, FunctionTool) and has_state:
         version = f"{version}+{fingerprint(values)}"
-        made = bind_state(made, values)
+        bound = bind_state(bound, values)
     if model is not None:
-        made = set_extended_model(made, model)
+        bound = set_extended_model(bound, model)
         version = f"{version}+{model.__module__}.{model.__qualname__}.{id(model):x}"
-    return replace(tool, tool=made, version=version)
+    return replace(tool, tool=bound, version=version)
 
 
-def _missing(
+def _missing_value(
     tool: ToolContribution,
     problem: MissingStateError,
     config: Configuration | None,
@@ -265,12 +274,12 @@ def _missing(
     return make_diagnostic(
         "tool-state-missing",
         Where(config.path if config else tool.path),
-        f"tool {tool.name!r} {_became(last_good)}: {problem.field!r} has no value",
+        f"tool {tool.name!r} {_consequence(last_good)}: {problem.field!r} has no value",
         config.how_to_set(problem.field) if config else "",
     )
 
 
-def _unfit(
+def _invalid_value(
     tool: ToolContribution,
     problem: DefinitionError,
     config: Configuration | None,
@@ -279,10 +288,10 @@ def _unfit(
     return make_diagnostic(
         "tool-unfit",
         Where(config.path if config else tool.path),
-        f"tool {tool.name!r} {_became(last_good)}: {problem.message}",
+        f"tool {tool.name!r} {_consequence(last_good)}: {problem.message}",
         problem.fix or "correct the value, or the function",
     )
 
 
-def _became(last_good: ToolContribution | None) -> str:
-    return "goes on with what fitted last" if last_good else "is left out"
+def _consequence(last_good: ToolContribution | None) -> str:
+    return "keeps its last valid configuration" if last_good else "is left out"

@@ -1,4 +1,4 @@
-"""The contracts that the code of a plugin brings, each bound to its tool."""
+"""Bind the contracts of a plugin's code to its tools."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -16,48 +16,49 @@ from satchel.text import visible
 
 
 def with_contracts(
-    supply: PluginContribution,
+    contribution: PluginContribution,
     found: PluginFinding | None,
     modules: Mapping[str, Any],
-    more: Iterable[Any],
+    hook_contracts: Iterable[Any],
 ) -> PluginContribution:
-    """Bind tools to the contracts that a manifest names and to those `more` of the hooks.
+    """Bind tools to the contracts of the manifest and of the hooks.
 
-    A tool that does not fit its contract is left out. It runs foreign code, so it must be guarded.
+    A tool that does not fit its contract is left out. Runs plugin code: call it inside `guarded`.
     """
     contracts: dict[str, ToolContract] = {}
-    tools = {tool.name: tool for tool in supply.tools}
-    problems: list[Diagnostic] = []
-    is_lost = False
+    tools = {tool.name: tool for tool in contribution.tools}
+    diagnostics: list[Diagnostic] = []
+    has_unknown_tool = False
     try:
-        named = [item for chosen in _named(found) for item in _chosen(chosen, modules)]
-    except DefinitionError as problem:
-        told = make_diagnostic("contract-invalid", Where(supply.path), problem.message, problem.fix)
-        return failed_contribution(supply, told)
-    for item in {id(item): item for item in (*named, *more)}.values():
+        named = [item for ref in _references(found) for item in _referenced(ref, modules)]
+    except DefinitionError as error:
+        where = Where(contribution.path)
+        invalid = make_diagnostic("contract-invalid", where, error.message, error.fix)
+        return failed_contribution(contribution, invalid)
+    for item in {id(item): item for item in (*named, *hook_contracts)}.values():
         if item.name not in tools:
-            # A typo must not switch the rules of a tool off: its last good version goes on.
-            is_lost = True
-            problems.append(contract_without_tool(item.name, tools, supply.path))
+            # A typo must not disable the rules of a tool: the last good version keeps serving.
+            has_unknown_tool = True
+            diagnostics.append(contract_without_tool(item.name, tools, contribution.path))
         elif contracts.setdefault(item.name, item) is not item:
-            problems.append(_second(item, supply.path))
+            diagnostics.append(_duplicate(item, contribution.path))
     misfits = []
     for name, contract in contracts.items():
         try:
             tools[name] = contracted(tools[name], contract)
-        except DefinitionError as problem:
-            misfits.append(contract_mismatch(contract, problem, tools.pop(name).path))
-    problems += _unused(modules, tools.keys() - contracts.keys(), supply.path)
+        except DefinitionError as error:
+            misfits.append(contract_mismatch(contract, error, tools.pop(name).path))
+    diagnostics += _unused(modules, tools.keys() - contracts.keys(), contribution.path)
     return replace(
-        supply,
+        contribution,
         tools=tuple(tools.values()),
-        state=Status.DEGRADED if is_lost or misfits else supply.state,
-        diagnostics=(*supply.diagnostics, *problems, *misfits),
+        state=Status.DEGRADED if has_unknown_tool or misfits else contribution.state,
+        diagnostics=(*contribution.diagnostics, *diagnostics, *misfits),
     )
 
 
 def contracted(tool: ToolContribution, contract: ToolContract) -> ToolContribution:
-    """Return a tool that is bound to a contract. Raises `DefinitionError` if they do not fit."""
+    """Return a tool bound to a contract. Raises `DefinitionError` if they do not fit."""
     return replace(
         tool,
         tool=bind_contract(tool.tool, contract) if tool.tool is not None else None,
@@ -68,62 +69,64 @@ def contracted(tool: ToolContribution, contract: ToolContract) -> ToolContributi
 
 
 def contract_mismatch(contract: ToolContract, problem: DefinitionError, path: str) -> Diagnostic:
-    """Report a tool that is left out since it does not fit its contract."""
-    told = f"tool {contract.name!r} is left out: its contract does not fit; {problem.message}"
-    return make_diagnostic(
-        "contract-unfit", Where(path), told, problem.fix or "correct one of the two"
-    )
+    """Report a tool that is left out because it does not fit its contract."""
+    message = f"tool {contract.name!r} is left out: its contract does not fit; {problem.message}"
+    fix = problem.fix or "correct the tool or the contract"
+    return make_diagnostic("contract-unfit", Where(path), message, fix)
 
 
 def contract_without_tool(name: str, known: Iterable[str], path: str) -> Diagnostic:
-    """Report a contract of a tool that there is not."""
+    """Report a contract whose tool does not exist."""
     near = near_misses(name, known)
     return make_diagnostic(
         "contract-tool-unknown",
         Where(path),
-        f"there is a contract of the tool {name!r}, and no such tool",
+        f"there is a contract for the tool {name!r}, and no such tool",
         f"did you mean {', '.join(near)}?" if near else "define the tool, or remove the contract",
     )
 
 
 def _unused(modules: Mapping[str, Any], tools: Collection[str], path: str) -> Iterable[Diagnostic]:
-    """Report contracts in modules of a plugin for tools that are held to none."""
+    """Report unused contracts in the modules, if their tools have no contract."""
     for module, code in modules.items():
-        for name, thing in vars(code).items():
-            if isinstance(thing, ToolContract) and thing.name in tools:
+        for name, value in vars(code).items():
+            if isinstance(value, ToolContract) and value.name in tools:
                 yield make_diagnostic(
                     "contract-unused",
                     Where(path),
-                    f"{name} in {module} is a contract that nothing names, so it does not hold",
+                    f"{name} in {module} is a contract that nothing names, so it has no effect",
                     f"name it under 'contract:' in toolkit.yaml, as {module}:{name}",
                 )
 
 
-def _second(contract: ToolContract, path: str) -> Diagnostic:
+def _duplicate(contract: ToolContract, path: str) -> Diagnostic:
     return make_diagnostic(
         "contract-shadowed",
         Where(path),
-        f"there are two contracts of the tool {contract.name!r}; the first counts",
+        f"there are two contracts for the tool {contract.name!r}; the first one counts",
         "remove one of them",
     )
 
 
-def _named(found: PluginFinding | None) -> Iterable[ContractReference]:
+def _references(found: PluginFinding | None) -> Iterable[ContractReference]:
     return found.manifest.contracts if found and found.manifest else ()
 
 
-def _chosen(chosen: ContractReference, modules: Mapping[str, Any]) -> list[ToolContract]:
-    """Return the contracts that a manifest names, one or a list. Raises `DefinitionError`."""
-    named = f"'contract' names {chosen.module}:{chosen.name}"
-    thing = getattr(modules[chosen.module], chosen.name, None)
-    several = [thing] if isinstance(thing, ToolContract) else thing
-    if not isinstance(several, list | tuple) or not all(
-        isinstance(item, ToolContract) for item in several
+def _referenced(reference: ContractReference, modules: Mapping[str, Any]) -> list[ToolContract]:
+    """Return the contract, or list of contracts, that a manifest names.
+
+    Raises `DefinitionError`.
+    """
+    named = f"'contract' names {reference.module}:{reference.name}"
+    value = getattr(modules[reference.module], reference.name, None)
+    contracts = [value] if isinstance(value, ToolContract) else value
+    if not isinstance(contracts, list | tuple) or not all(
+        isinstance(item, ToolContract) for item in contracts
     ):
-        raise DefinitionError(f"{named}, which is no ToolContract", fix="correct the name")
-    if chosen.tool and any(item.name != chosen.tool for item in several):
+        raise DefinitionError(f"{named}, which is not a ToolContract", fix="correct the name")
+    if reference.tool and any(item.name != reference.tool for item in contracts):
         raise DefinitionError(
-            f"{named} for the tool {chosen.tool!r}, and it is of another tool",
-            fix="give the tool and its contract one name",
+            f"{named} for the tool {reference.tool!r}, but it is for another tool",
+            fix="give the tool and its contract the same name",
         )
-    return list(several)
+    return list(contracts)

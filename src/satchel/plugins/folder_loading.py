@@ -1,11 +1,15 @@
-"""From a plugin folder to its part of the catalog: reading it, or importing it as well."""
+"""Turn a plugin folder into a contribution, with or without importing its code."""
 
 from dataclasses import replace
 from typing import Any
 
 from satchel.catalog import PluginContribution, Status
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.plugins.code_contribution import contributed_by_modules, with_answers, with_offered
+from satchel.plugins.code_contribution import (
+    tools_of_modules,
+    with_code_tools,
+    with_hook_answers,
+)
 from satchel.plugins.contract_attachment import with_contracts
 from satchel.plugins.hook_host import call_hooks
 from satchel.plugins.lifecycle import fingerprint
@@ -34,13 +38,13 @@ from satchel.sources import (
 Rank = tuple[Any, ...]
 
 
-_HOOKS = (b"hookimpl", b"def satchel_")
+_HOOK_MARKS = (b"hookimpl", b"def satchel_")
 
 
 def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
-    """Tell what a plugin folder brings without running its code."""
+    """Return the contribution that a plugin folder declares, without running its code."""
     manifest = found.manifest
-    supply = PluginContribution(
+    contribution = PluginContribution(
         name=manifest.name if manifest else found.folder_name,
         source=found.place.source,
         scope=found.place.scope,
@@ -50,115 +54,120 @@ def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
         digest=found.digest,
         policy=found.policy,
     )
-    return with_manifest(supply, found)
+    return with_manifest(contribution, found)
 
 
 def load_folder(
     found: PluginFinding, rank: Rank, limits: Limits, *, alone: bool = True
 ) -> PluginContribution:
-    """Import a plugin folder's code and tell what it brings; whatever it does is a diagnostic."""
-    supply = read_folder(found, rank)
+    """Import a plugin folder's code and return its contribution; errors become diagnostics."""
+    contribution = read_folder(found, rank)
     file = code_path(found)
-    if supply.state is not Status.OK or not file:
-        return supply
+    if contribution.state is not Status.OK or not file:
+        return contribution
     if is_isolated(found):
-        return not_isolated(supply, found, "this is another's")
+        return not_isolated(contribution, found, "this process is not its own")
     try:
         first, *others = found.modules
         more = (*others, *found.contract_modules)
         code = import_folder(
             found.code_path, found.sources, first, limits.plugin_import, more=more, alone=alone
         )
-    except PluginCodeError as problem:
-        return failed_contribution(supply, import_failed(problem, file))
-    # Reading costs nothing, and most folders have no hooks.
-    has_hooks = any(word in text for text in found.sources.values() for word in _HOOKS)
+    except PluginCodeError as error:
+        return failed_contribution(contribution, import_failed(error, file))
+    # Searching the text is cheap, and most folders have no hooks.
+    has_hooks = any(mark in text for text in found.sources.values() for mark in _HOOK_MARKS)
 
-    # Modules of contracts alone bring neither tools nor hooks.
+    # Modules that only hold contracts have neither tools nor hooks.
     modules = {name: code.modules[name] for name in found.modules}
 
-    def answered() -> PluginContribution:
-        offer = contributed_by_modules(found, modules)
+    def call() -> PluginContribution:
+        tools = tools_of_modules(found, modules)
         if not has_hooks:
-            return with_contracts(with_offered(supply, offer), found, code.modules, ())
+            return with_contracts(with_code_tools(contribution, tools), found, code.modules, ())
         answers = call_hooks(*modules.values())
-        answered = with_answers(supply, found.manifest, offer, answers, limits)
-        return with_contracts(answered, found, code.modules, answers.contracts)
+        hooked = with_hook_answers(contribution, found.manifest, tools, answers, limits)
+        return with_contracts(hooked, found, code.modules, answers.contracts)
 
     try:
-        served, changed = guarded(answered, limits.hook, "hook", alone=alone)
-    except PluginCodeError as problem:
+        served, changed = guarded(call, limits.hook, "hook", alone=alone)
+    except PluginCodeError as error:
         code.undo()
-        trouble = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
-        return failed_contribution(supply, code_problem(trouble, problem, file))
+        reason = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
+        return failed_contribution(contribution, code_problem(reason, error, file))
     return with_code(served, code, changed)
 
 
 def with_code(
-    supply: PluginContribution, code: ImportedCode, changed: tuple[str, ...] = ()
+    contribution: PluginContribution, code: ImportedCode, changed: tuple[str, ...] = ()
 ) -> PluginContribution:
-    """Keep the handle to the imported version, and say what looks wrong with what it brought.
+    """Attach the imported code, and report unknown tools in groups and changes of the process.
 
-    `changed` is what its hooks changed in the process, beside what its import did.
+    `changed` names what the hooks changed in the process; the import's changes are in `code`.
     """
-    problems = list(process_changed(supply, dict.fromkeys((*code.meddled, *changed))))
-    names = {tool.name for tool in supply.tools}
-    for group in supply.groups:
-        problems += [
+    diagnostics = list(process_changed(contribution, dict.fromkeys((*code.meddled, *changed))))
+    names = {tool.name for tool in contribution.tools}
+    for group in contribution.groups:
+        diagnostics += [
             make_diagnostic(
                 "plugin-group-unknown",
-                Where(supply.path),
-                f"group {group.name!r} lists the tool {name!r}, which the plugin does not bring",
+                Where(contribution.path),
+                f"group {group.name!r} lists the tool {name!r}, which the plugin does not have",
                 "correct the name, or define the tool",
             )
             for name in group.tools
             if name not in names
         ]
-    return replace(supply, code=code, diagnostics=(*supply.diagnostics, *problems))
+    return replace(contribution, code=code, diagnostics=(*contribution.diagnostics, *diagnostics))
 
 
 def started(
-    supply: PluginContribution, config: Configuration, *, alone: bool = True
+    contribution: PluginContribution, config: Configuration, *, alone: bool = True
 ) -> PluginContribution:
-    """Run the startup of a version that was just imported; one that fails is not served.
+    """Run the startup of a new version; a version whose startup fails is not served.
 
-    With a value that is missing or not allowed it is not started: then it has no tools, and the
-    rest serves. Only where the value is not allowed, an older version goes on.
+    If a configured value is missing or invalid, the startup does not run and the version has no
+    tools; the rest of it is served. An older version keeps serving only if the value is invalid.
     """
-    life = supply.life
-    if life is None or supply.state is Status.FAILED:
-        return supply
-    supply = replace(supply, started_with=fingerprint(config.values) if life.has_startup else "")
-    if life.has_startup and (problem := _not_ready(config)):
-        supply.code.undo()  # A version that goes on keeps its own modules.
+    life = contribution.life
+    if life is None or contribution.state is Status.FAILED:
+        return contribution
+    contribution = replace(
+        contribution, started_with=fingerprint(config.values) if life.has_startup else ""
+    )
+    if life.has_startup and (problem := _config_fault(config)):
+        contribution.code.undo()  # An older version that keeps serving has its own modules.
         return replace(
-            supply,
+            contribution,
             tools=(),
             layers=(),
             commands=(),
             life=None,
             code=None,
             state=Status.HELD if config.missing else Status.DEGRADED,
-            diagnostics=(*supply.diagnostics, problem),
+            diagnostics=(*contribution.diagnostics, problem),
         )
-    supply.code.claim()
+    contribution.code.claim()
     try:
         changed = life.begin(config.values, alone=alone)
-    except PluginCodeError as fault:
-        supply.code.undo()
-        told = code_problem("plugin-startup-failed", fault, supply.path, config.values)
-        return failed_contribution(supply, told)
-    supply.code.at_end(life.end)
-    return replace(supply, diagnostics=(*supply.diagnostics, *process_changed(supply, changed)))
+    except PluginCodeError as error:
+        contribution.code.undo()
+        problem = code_problem("plugin-startup-failed", error, contribution.path, config.values)
+        return failed_contribution(contribution, problem)
+    contribution.code.at_end(life.end)
+    return replace(
+        contribution,
+        diagnostics=(*contribution.diagnostics, *process_changed(contribution, changed)),
+    )
 
 
-def _not_ready(config: Configuration) -> Diagnostic | None:
-    """Say which value the startup waits for."""
+def _config_fault(config: Configuration) -> Diagnostic | None:
+    """Report the first value that the startup needs and that is missing or invalid."""
     if config.missing:
         name, fault, fix = config.missing[0].name, "has no value", config.how_to_set
     elif config.invalid:
         (name, fault), fix = next(iter(config.invalid.items())), config.mend
     else:
         return None
-    message = f"this version is not started, and brings no tools: {name!r} {fault}"
+    message = f"this version is not started and has no tools: {name!r} {fault}"
     return make_diagnostic("plugin-startup-failed", Where(config.path), message, fix(name))

@@ -1,4 +1,4 @@
-"""The typed host: asks a plugin what it brings, through pluggy and nothing else."""
+"""Call the hooks of a plugin through pluggy, and check their answers."""
 
 import inspect
 import os
@@ -20,21 +20,21 @@ from satchel.runtime import ScopedMiddleware
 from satchel.settings import KIB, Limits
 from satchel.tools import McpPrompt, McpResource
 
-_MOST_ITEMS = 10_000
-_MOST_TEXT = 256 * KIB
+_MAX_ITEMS = 10_000
+_MAX_TEXT = 256 * KIB
 
 
 class HookError(Exception):
-    """A plugin's hooks are unknown, or answer with something else than they should."""
+    """A plugin has an unknown hook, or a hook returned an invalid answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookAnswers:
-    """What a plugin's hooks returned, checked, and its hooks."""
+    """The checked answers of a plugin's hooks, and the hooks themselves."""
 
     hooks: pluggy.HookRelay = field(repr=False, compare=False)
     tools: tuple[Any, ...]
-    """`Tool`s and functions, as they came: one that is no tool costs no other."""
+    """`Tool`s and functions, not checked yet: an invalid one must not affect the others."""
     contracts: tuple[ToolContract, ...]
     groups: tuple[Group, ...]
     skill_folders: tuple[str, ...]
@@ -46,18 +46,15 @@ class HookAnswers:
 
 
 def merge_answers(
-    supply: PluginContribution, answers: HookAnswers, limits: Limits
+    contribution: PluginContribution, answers: HookAnswers, limits: Limits
 ) -> PluginContribution:
-    """Add what the hooks of a plugin tell to what is known of it without them.
-
-    What its manifest says of a field counts.
-    """
-    known = {item.key for item in supply.config}
-    life = Lifecycle(supply.name, answers.hooks, limits.hook)
+    """Add the hooks' answers to a contribution; config fields of the manifest take precedence."""
+    keys = {item.key for item in contribution.config}
+    life = Lifecycle(contribution.name, answers.hooks, limits.hook)
     return replace(
-        supply,
-        skills=tuple(dict.fromkeys((*supply.skills, *answers.skill_folders))),
-        config=(*supply.config, *(item for item in answers.config if item.key not in known)),
+        contribution,
+        skills=tuple(dict.fromkeys((*contribution.skills, *answers.skill_folders))),
+        config=(*contribution.config, *(item for item in answers.config if item.key not in keys)),
         layers=answers.layers,
         sections=answers.sections,
         commands=answers.commands,
@@ -67,11 +64,10 @@ def merge_answers(
 
 
 def call_hooks(*modules: Any) -> HookAnswers:
-    """Call every hook of one plugin that tells what it brings.
+    """Call the hooks of one plugin that return its parts.
 
-    Raises what the plugin raises, and `HookError`. Each plugin has a manager of its own: an old
-    version that nobody uses any more is then held by nothing, and one plugin's fault is never
-    another's.
+    Raises `HookError`, and whatever the plugin raises. Each plugin has its own manager: an old
+    version can be freed, and an error of one plugin does not affect another.
     """
     manager = _Manager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
@@ -90,7 +86,7 @@ def call_hooks(*modules: Any) -> HookAnswers:
         groups=tuple(map(_group, _all(hook.satchel_groups, (Group,)))),
         skill_folders=tuple(map(_folder, _all(hook.satchel_skill_folders, (str, os.PathLike)))),
         config=_fields(_all(hook.satchel_config_fields, (ConfigField,))),
-        layers=tuple(map(_layer, _all(hook.satchel_middleware, (ScopedMiddleware, Callable)))),
+        layers=tuple(map(_middleware, _all(hook.satchel_middleware, (ScopedMiddleware, Callable)))),
         sections=tuple(map(_section, _all(hook.satchel_prompt_sections, (str,)))),
         commands=tuple(map(_command, _all(hook.satchel_commands))),
         offers=tuple(_all(hook.satchel_mcp, (McpPrompt, McpResource))),
@@ -98,25 +94,25 @@ def call_hooks(*modules: Any) -> HookAnswers:
 
 
 class _Manager(pluggy.PluginManager):
-    """Knows a function once, in however many modules of a plugin it stands."""
+    """Registers a function once, even if several modules of a plugin contain it."""
 
     def __init__(self, project: str) -> None:
         super().__init__(project)
         self._functions: list[object] = []
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> pluggy.HookimplOpts | None:
-        """Return how a function implements a hook, `None` if it does not."""
+        """Return the hook options of a function, or `None` if it implements no hook."""
         options = super().parse_hookimpl_opts(plugin, name)
         if options is not None:
             function = getattr(plugin, name)
-            if any(function is known for known in self._functions):
+            if any(function is other for other in self._functions):
                 return None
             self._functions.append(function)
         return options
 
 
 def _require_marked(module: Any) -> None:
-    """Refuse a function with the name of a hook that nobody would call."""
+    """Refuse a function with the name of a hook that lacks the marker: it would not be called."""
     for name in vars(hookspecs):
         function = vars(module).get(name) if name.startswith("satchel_") else None
         if inspect.isfunction(function) and not hasattr(function, f"{hookspecs.PROJECT}_impl"):
@@ -126,27 +122,29 @@ def _require_marked(module: Any) -> None:
 def _folder(given: str | os.PathLike[str]) -> str:
     folder = os.fspath(given)
     if not isinstance(folder, str) or not os.path.isabs(folder):
-        raise HookError(f"satchel_skill_folders returned no absolute path: {folder!r}")
+        raise HookError(f"satchel_skill_folders returned a path that is not absolute: {folder!r}")
     return folder
 
 
 def _group(group: Group) -> Group:
-    """Return a group whose fields are what they should be; a dataclass does not check."""
+    """Check the fields of a group: its dataclass does not."""
     lists = (group.tools, group.skills, group.requires)
     if any(isinstance(items, str) for items in lists):
-        raise HookError(f"satchel_groups returned text where names are listed: {group!r}")
+        raise HookError(f"satchel_groups returned a string instead of a list of names: {group!r}")
     tools, skills, requires = map(tuple, lists)
     texts = (group.name, group.description, group.notes, *tools, *skills, *requires)
     if not all(isinstance(text, str) for text in texts):
-        raise HookError(f"satchel_groups returned a group with a field that is no text: {group!r}")
+        raise HookError(
+            f"satchel_groups returned a group with a field that is not a string: {group!r}"
+        )
     if fault := plugin_name_fault(group.name):
         raise HookError(f"satchel_groups returned the name {group.name!r}, which {fault}")
-    active = bool(group.active)
+    # A plain `Group`: a subclass could change its fields later.
     return Group(
         name=group.name,
         description=group.description,
         notes=group.notes,
-        active=active,
+        active=bool(group.active),
         tools=tools,
         skills=skills,
         requires=requires,
@@ -163,7 +161,7 @@ def _fields(fields: Iterable[ConfigField]) -> tuple[ConfigField, ...]:
     return tuple(first.values())
 
 
-def _layer(given: Any) -> ScopedMiddleware:
+def _middleware(given: Any) -> ScopedMiddleware:
     try:
         return given if isinstance(given, ScopedMiddleware) else ScopedMiddleware(given)
     except DefinitionError as problem:
@@ -171,7 +169,7 @@ def _layer(given: Any) -> ScopedMiddleware:
 
 
 def _section(text: str) -> str:
-    if len(text) > _MOST_TEXT:
+    if len(text) > _MAX_TEXT:
         raise HookError(f"satchel_prompt_sections returned a text of {len(text):,} characters")
     return text
 
@@ -181,23 +179,25 @@ def _command(given: Any) -> Any:
     import click
 
     if not isinstance(given, click.Command) or not isinstance(given.name, str) or not given.name:
-        raise HookError("satchel_commands returned what is no click command with a name")
+        raise HookError(
+            "satchel_commands returned an object that is not a click command with a name"
+        )
     return given
 
 
 def _all(hook: pluggy.HookCaller, kinds: tuple[Any, ...] = (object,)) -> list[Any]:
-    """Call a hook, and flatten the lists that its implementations return."""
-    found: list[Any] = []
+    """Call a hook, and join the lists that its implementations return."""
+    items: list[Any] = []
     for answer in hook():
         if inspect.iscoroutine(answer):
             answer.close()
             raise HookError(f"{hook.name} must not be a coroutine function")
         if isinstance(answer, str) or not isinstance(answer, Iterable):
             raise HookError(f"{hook.name} must return a list, not {type(answer).__name__}")
-        found += islice(answer, _MOST_ITEMS - len(found) + 1)
-    if len(found) > _MOST_ITEMS:
-        raise HookError(f"{hook.name} returned more than {_MOST_ITEMS:,} items")
-    for item in found:
+        items += islice(answer, _MAX_ITEMS - len(items) + 1)
+    if len(items) > _MAX_ITEMS:
+        raise HookError(f"{hook.name} returned more than {_MAX_ITEMS:,} items")
+    for item in items:
         if not isinstance(item, kinds):
             raise HookError(f"{hook.name} returned {type(item).__name__} among its items")
-    return found
+    return items

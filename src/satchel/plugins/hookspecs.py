@@ -1,9 +1,9 @@
 """Every hook that a plugin can implement, on one page.
 
-A package names a module or an object as its entry point in the group `satchel.plugins`; of a plugin
-folder the modules that hold its tools count. Their functions that are marked with
-`satchel.hookimpl` are called when the plugin is enabled, within the limit `hook`, and take only
-those of the arguments that they name.
+A package names a module or an object as its entry point in the group `satchel.plugins`. In a plugin
+folder, the modules with its tools are searched for hooks. A hook is a function marked with
+`satchel.hookimpl`. It is called when the plugin is enabled, within the limit `hook`, and receives
+only the arguments that it names.
 """
 
 import os
@@ -28,42 +28,42 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 """Marks a function of a plugin as the implementation of a hook."""
 
 
-# ---- what it brings: asked once for each version ------------------------------------------
+# ---- parts of the plugin: called once a version ------------------------------------------
 
 
 @hookspec
 def satchel_tools() -> Iterable[Tool | Callable[..., Any]]:  # type: ignore[empty-body]
-    """Return the tools that the plugin brings: `Tool`s, or functions with `@tool` or without."""
+    """Return the plugin's tools: `Tool`s, or functions with or without `@tool`."""
 
 
 @hookspec
 def satchel_contracts() -> Iterable[ToolContract]:  # type: ignore[empty-body]
-    """Return what the calls of the plugin's tools are held to, by the tools' names."""
+    """Return the contracts of the plugin's tools; they are matched by the tools' names."""
 
 
 @hookspec
 def satchel_groups() -> Iterable[Group]:  # type: ignore[empty-body]
-    """Return the tool groups that the plugin describes; without any, one bears its name."""
+    """Return the plugin's tool groups; without any, it has one group of its own name."""
 
 
 @hookspec
 def satchel_skill_folders() -> Iterable[str | os.PathLike[str]]:  # type: ignore[empty-body]
-    """Return absolute paths of folders to search for the skills that the plugin brings."""
+    """Return absolute paths of folders to search for the plugin's skills."""
 
 
 @hookspec
 def satchel_config_fields() -> Iterable[ConfigField]:  # type: ignore[empty-body]
-    """Return fields of the configuration beside those of the manifest, whose names are taken."""
+    """Return configuration fields; those that the manifest declares take precedence."""
 
 
 @hookspec
 def satchel_middleware() -> Iterable[Middleware | ScopedMiddleware]:  # type: ignore[empty-body]
-    """Return middleware for all tools; a `ScopedMiddleware` is for one group or tool."""
+    """Return middleware for all tools, or `ScopedMiddleware` for one group or tool."""
 
 
 @hookspec
 def satchel_prompt_sections() -> Iterable[str]:  # type: ignore[empty-body]
-    """Return texts that end the system prompt, whichever groups are active."""
+    """Return sections for the end of the system prompt, whichever groups are active."""
 
 
 @hookspec
@@ -73,26 +73,26 @@ def satchel_commands() -> Iterable["click.Command"]:  # type: ignore[empty-body]
 
 @hookspec
 def satchel_mcp() -> Iterable[McpPrompt | McpResource]:  # type: ignore[empty-body]
-    """Return prompts and resources for MCP clients, there while a group of the plugin is active."""
+    """Return prompts and resources for MCP clients, for while a group of the plugin is active."""
 
 
-# ---- its life: each may be a coroutine function -------------------------------------------
+# ---- lifecycle: each may be a coroutine function -------------------------------------------
 
 
 @hookspec
 def satchel_startup(config: Mapping[str, Any]) -> Awaitable[None] | None:
     """Open what this version needs, before any of its tools is called.
 
-    `config` are its values by field. What raises fails the plugin. Coroutines run on an event
-    loop of their version's own, which goes on until the shutdown.
+    `config` holds the values by field. If it raises, the plugin fails. Coroutines run on an event
+    loop of this version, which runs until the shutdown.
     """
 
 
 @hookspec
 def satchel_shutdown() -> Awaitable[None] | None:
-    """Close what the startup opened, after the last call that began on this version."""
+    """Close what the startup opened, after the last call on this version has ended."""
 
 
 @hookspec
 def satchel_catalog_built(catalog: Catalog) -> None:
-    """Look at a generation that was just published and that serves this version."""
+    """Receive a new catalog that serves this version, right after it was published."""

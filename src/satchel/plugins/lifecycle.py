@@ -1,4 +1,4 @@
-"""The life of one version of a plugin: its startup, what it is told meanwhile, its shutdown."""
+"""The lifecycle of one version of a plugin: startup, catalog notifications, shutdown."""
 
 import inspect
 import logging
@@ -19,83 +19,83 @@ from satchel.sources.code_guard import describe_error
 _log = logging.getLogger("satchel")
 
 _LINGER = 1.0
-"""Seconds that the end waits for tasks that do not end when they are cancelled."""
+"""Seconds that the shutdown waits for tasks that ignore their cancellation."""
 
 
 class Lifecycle:
-    """Runs the hooks of one version that are not asked but told: each within a time limit.
+    """Runs the lifecycle hooks of one version, each within a time limit.
 
-    Nothing of it happens twice: a version starts once and ends once.
+    A version starts once and ends once.
     """
 
     def __init__(self, name: str, hooks: pluggy.HookRelay, limit: float) -> None:
         self._name, self._hooks, self._limit = name, hooks, limit
         self._loop: EventLoopThread | None = None
-        self._has_begun = self._is_deaf = False
+        self._has_begun = self._is_muted = False
         self._values: Mapping[str, Any] = {}
         self._lock = threading.Lock()
 
     @property
     def has_startup(self) -> bool:
-        """Tell whether it has a startup, so that another configuration means another life."""
+        """Whether it has a startup; then a new configuration needs a new version."""
         return bool(self._hooks.satchel_startup.get_hookimpls())
 
     @property
-    def is_told_of_catalogs(self) -> bool:
-        """Tell whether it wants to see each generation."""
+    def wants_catalogs(self) -> bool:
+        """Whether it implements `satchel_catalog_built`."""
         return bool(self._hooks.satchel_catalog_built.get_hookimpls())
 
     @property
     def is_needed(self) -> bool:
-        """Tell whether there is anything to run."""
-        told = self.has_startup or self.is_told_of_catalogs
-        return told or bool(self._hooks.satchel_shutdown.get_hookimpls())
+        """Whether it implements any lifecycle hook."""
+        has_shutdown = bool(self._hooks.satchel_shutdown.get_hookimpls())
+        return has_shutdown or self.has_startup or self.wants_catalogs
 
     def begin(self, config: Mapping[str, Any], *, alone: bool) -> tuple[str, ...]:
-        """Run the startup, and return what it changed in the process that was put back.
+        """Run the startup; return the names of reverted changes to the process.
 
-        Raises `PluginCodeError` whatever the code does.
+        Raises `PluginCodeError` for every error of the code.
         """
         hook, self._values = self._hooks.satchel_startup, dict(config)
         try:
-            _, meddled = guarded(
+            _, changed = guarded(
                 lambda: self._finish(hook(config=dict(config))), self._limit, "hook", alone=alone
             )
         except PluginCodeError:
             self._stop_loop()
             raise
         self._has_begun = True
-        return meddled
+        return changed
 
-    def show(self, catalog: Catalog) -> None:
-        """Let the plugin look at a generation; what it raises is logged.
+    def notify(self, catalog: Catalog) -> None:
+        """Call `satchel_catalog_built`; errors are logged.
 
-        One that once took too long is shown nothing more: whoever publishes waits for it.
+        Publishing waits for this call, so after one timeout it is not made again.
         """
         hook = self._hooks.satchel_catalog_built
-        if not self._is_deaf:
-            self._tell(lambda: self._finish(hook(catalog=catalog)), "satchel_catalog_built")
+        if not self._is_muted:
+            self._call(lambda: self._finish(hook(catalog=catalog)), "satchel_catalog_built")
 
     def end(self) -> None:
-        """Run the shutdown, unless there was no startup; faults are logged.
+        """Run the shutdown if the version was started; errors are logged.
 
-        Whoever comes second waits until it is done.
+        A second caller waits until the first one is done.
         """
         with self._lock:
             had_begun, self._has_begun = self._has_begun, False
             if had_begun:
                 hook = self._hooks.satchel_shutdown
-                self._tell(lambda: self._finish(hook()), "satchel_shutdown")
+                self._call(lambda: self._finish(hook()), "satchel_shutdown")
                 self._stop_loop()
 
-    def _tell(self, work: Callable[[], None], hook: str) -> None:
+    def _call(self, work: Callable[[], None], hook: str) -> None:
         try:
             if threading.main_thread().is_alive():
                 guarded(work, self._limit, "hook", alone=False)
-            else:  # The interpreter ends, and starts no more threads.
+            else:  # The interpreter is shutting down and cannot start threads.
                 _in_time(work, self._limit)
         except PluginTimeoutError as problem:
-            self._is_deaf = True
+            self._is_muted = True
             self._log(hook, problem)
         except PluginCodeError as problem:
             self._log(hook, problem)
@@ -103,8 +103,8 @@ class Lifecycle:
             self._log(hook, describe_error(problem))
 
     def _log(self, hook: str, problem: PluginCodeError) -> None:
-        told = without_secrets(problem, self._values)
-        _log.error("%s of plugin %s failed: %s", hook, self._name, told)
+        message = without_secrets(problem, self._values)
+        _log.error("%s of plugin %s failed: %s", hook, self._name, message)
 
     def _finish(self, answers: Iterable[Any]) -> None:
         """Wait for the coroutines among what the implementations of a hook returned."""
@@ -122,17 +122,17 @@ class Lifecycle:
 
 
 def notify_catalog_built(catalog: Catalog) -> None:
-    """Let the plugins that a generation serves look at it.
+    """Call `satchel_catalog_built` of the served plugins.
 
-    What they keep of it must not keep old versions alive, their own among them.
+    They receive a copy without handles: a plugin that keeps it must not keep old versions alive.
     """
     lives = [entry.supply.life for entry in catalog.plugins.values() if entry.supply.life]
-    listeners = [life for life in lives if life.is_told_of_catalogs]
+    listeners = [life for life in lives if life.wants_catalogs]
     if listeners:
         plugins = tuple(_without_handles(entry) for entry in catalog.all_plugins)
-        shown = replace(catalog, all_plugins=plugins)
+        copied = replace(catalog, all_plugins=plugins)
         for life in listeners:
-            life.show(shown)
+            life.notify(copied)
 
 
 def _without_handles(entry: PluginEntry) -> PluginEntry:
@@ -141,7 +141,7 @@ def _without_handles(entry: PluginEntry) -> PluginEntry:
 
 
 def _in_time(work: Callable[[], None], limit: float) -> None:
-    """Run something in the main thread for so long at most, where the system can interrupt it."""
+    """Run `work` with a time limit, if this is the main thread and the system has timers."""
 
     def stop(*_: object) -> None:
         raise PluginTimeoutError(f"took longer than {limit:g} seconds (limit hook)")
@@ -160,23 +160,22 @@ def _in_time(work: Callable[[], None], limit: float) -> None:
 
 
 def fingerprint(values: Mapping[str, Any]) -> str:
-    """Return what differs when one of the values does.
+    """Return a hash that changes with any value.
 
-    Salted by Python for each process: it gives no secret away.
+    Python salts it for each process, so it reveals no secret.
     """
     return f"{hash(tuple(map(_text, sorted(values.items())))):x}"
 
 
 def _text(item: tuple[str, Any]) -> str:
-    """Return what differs when a value does; not every value can be written."""
     try:
         return repr(item)
     except Exception:
-        return f"{item[0]} {id(item[1]):x}"
+        return f"{item[0]} {id(item[1]):x}"  # A value may have no working repr.
 
 
 async def _outcome(answer: Any) -> BaseException | None:
-    """Return what a coroutine raised: an exit that it asks for must not end the loop."""
+    """Return the exception of a coroutine; `SystemExit` must not end the loop."""
     try:
         await answer
     except BaseException as problem:

@@ -1,4 +1,4 @@
-"""What a plugin declares, before any of its code is run."""
+"""What a plugin declares, before any of its code runs."""
 
 import os
 from collections.abc import Iterable
@@ -11,30 +11,30 @@ from satchel.sources import MANIFEST_FILE, PluginFinding
 from satchel.text import one_line, shorten
 
 
-def with_manifest(supply: PluginContribution, found: PluginFinding) -> PluginContribution:
-    """Add to a plugin what its manifest and its code declare."""
+def with_manifest(contribution: PluginContribution, found: PluginFinding) -> PluginContribution:
+    """Add what the manifest and the unexecuted code declare."""
     manifest = found.manifest
-    supply = replace(
-        supply,
+    contribution = replace(
+        contribution,
         diagnostics=(*found.diagnostics, *found.folder.diagnostics),
         state=_state_of(found),
     )
     if manifest is None:
-        return supply
-    supply = replace(
-        supply,
+        return contribution
+    contribution = replace(
+        contribution,
         version=manifest.version,
         description=manifest.description,
-        # Without a part that is written for us there are no tools to switch.
+        # Without code, or with a broken `dev.satchel` extension, there are no tools to group.
         groups=manifest_groups(manifest) if found.code and not found.is_flawed else (),
         skills=found.skills,
         servers=found.servers,
-        diagnostics=(*supply.diagnostics, *_not_started(found)),
+        diagnostics=(*contribution.diagnostics, *_servers_not_started(found)),
         config=manifest.config,
     )
     path = code_path(found)
     return with_tools(
-        supply,
+        contribution,
         [
             ToolContribution(
                 name=tool.name,
@@ -54,29 +54,34 @@ def _state_of(found: PluginFinding) -> Status:
     return Status.DEGRADED if found.is_flawed else Status.OK
 
 
-def with_tools(supply: PluginContribution, tools: Iterable[ToolContribution]) -> PluginContribution:
-    """Let a plugin bring its tools; of two of one name the first counts."""
+def with_tools(
+    contribution: PluginContribution, tools: Iterable[ToolContribution]
+) -> PluginContribution:
+    """Set a plugin's tools; if two share a name, the first one counts."""
     first: dict[str, ToolContribution] = {}
-    problems = [
+    duplicates = [
         make_diagnostic(
             "tool-shadowed",
             Where(tool.path),
-            f"the plugin brings two tools named {tool.name!r}; the first of them counts",
+            f"the plugin has two tools named {tool.name!r}; the first one counts",
             "rename one of them",
         )
         for tool in tools
         if first.setdefault(tool.name, tool) is not tool
     ]
-    # Reading the code may have found the same two before it was imported.
-    found = tuple(dict.fromkeys((*supply.diagnostics, *problems)))
-    return replace(supply, tools=tuple(first.values()), diagnostics=found)
+    # The same duplicates may have been reported when the code was read.
+    diagnostics = tuple(dict.fromkeys((*contribution.diagnostics, *duplicates)))
+    return replace(contribution, tools=tuple(first.values()), diagnostics=diagnostics)
 
 
-def manifest_groups(manifest: PluginManifest, more: tuple[Group, ...] = ()) -> tuple[Group, ...]:
-    """Return a plugin's groups; its own comes first, where tools go that no other group claims.
+def manifest_groups(
+    manifest: PluginManifest, code_groups: tuple[Group, ...] = ()
+) -> tuple[Group, ...]:
+    """Return a plugin's groups; the default group comes first and takes tools without a group.
 
-    It has one of its own unless groups are described and it says nothing for itself. Of two of one
-    name the manifest's counts, and not that of `more`, which its code describes.
+    The default group has the plugin's name. It is left out if other groups are described and the
+    manifest sets neither `notes` nor `active` at the top. If the manifest and the code describe
+    the same group, the manifest counts.
     """
     declared = tuple(
         Group(
@@ -90,51 +95,52 @@ def manifest_groups(manifest: PluginManifest, more: tuple[Group, ...] = ()) -> t
         )
         for group in manifest.groups
     )
-    own = Group(
+    default = Group(
         name=manifest.name,
         description=manifest.description,
         notes=manifest.notes,
         active=manifest.active,
     )
-    speaks = bool(manifest.notes) or manifest.active
-    is_enough = bool(declared or more) and not speaks
-    if not is_enough and all(group.name != own.name for group in declared):
-        declared = (own, *declared)
-    known = {group.name for group in declared}
-    return (*declared, *(group for group in more if group.name not in known))
+    needs_default = bool(manifest.notes) or manifest.active or not (declared or code_groups)
+    if needs_default and all(group.name != default.name for group in declared):
+        declared = (default, *declared)
+    names = {group.name for group in declared}
+    return (*declared, *(group for group in code_groups if group.name not in names))
 
 
 def is_isolated(found: PluginFinding | None) -> bool:
-    """Tell whether a plugin must not run in the process of the host."""
+    """Return whether a plugin must run in a process of its own."""
     return (
         found is not None and found.manifest is not None and found.manifest.isolation == "process"
     )
 
 
 def code_path(found: PluginFinding) -> str:
-    """Return the file that holds a plugin's tools, or `""` if it brings none."""
+    """Return the file with a plugin's tools, or `""` if it has none."""
     if found.manifest is None:
         return ""
     file = found.file_of(found.modules[0])
     return os.path.join(found.code_path, *file.split("/")) if file else ""
 
 
-def _not_started(found: PluginFinding) -> Iterable[Diagnostic]:
+def _servers_not_started(found: PluginFinding) -> Iterable[Diagnostic]:
     if found.servers:
         names = ", ".join(one_line(server.name) for server in found.servers)
         yield make_diagnostic(
             "mcp-not-started",
             Where(found.path),
-            f"brings MCP servers that are known and not started: {shorten(names, 200)}",
+            f"declares MCP servers that are not started: {shorten(names, 200)}",
         )
 
 
-def not_isolated(supply: PluginContribution, found: PluginFinding, why: str) -> PluginContribution:
-    """Leave the tools out rather than run what asks for a process of its own in this one."""
-    told = make_diagnostic(
+def not_isolated(
+    contribution: PluginContribution, found: PluginFinding, why: str
+) -> PluginContribution:
+    """Leave out the tools of an isolated plugin instead of running its code in this process."""
+    problem = make_diagnostic(
         "plugin-not-isolated",
         Where(os.path.join(found.code_path, MANIFEST_FILE)),
         f"says 'isolation: process', and {why}; its tools are left out",
         "remove the line if its code may run in the process of the host",
     )
-    return replace(supply, tools=(), diagnostics=(*supply.diagnostics, told))
+    return replace(contribution, tools=(), diagnostics=(*contribution.diagnostics, problem))

@@ -1,4 +1,4 @@
-"""From an installed package to its part of the catalog: its manifest first, its code if needed."""
+"""Turn an installed package into a contribution, importing its code only if needed."""
 
 from dataclasses import replace
 
@@ -6,10 +6,10 @@ from satchel.catalog import PluginContribution, Status
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.names import plugin_name_fault
 from satchel.plugins.code_contribution import (
-    Offer,
-    contributed_by_modules,
-    with_answers,
-    with_offered,
+    ToolsFound,
+    tools_of_modules,
+    with_code_tools,
+    with_hook_answers,
 )
 from satchel.plugins.contract_attachment import with_contracts
 from satchel.plugins.folder_loading import Rank, with_code
@@ -29,9 +29,9 @@ from satchel.sources import (
 
 
 def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
-    """Tell what is known of an installed plugin without importing it."""
+    """Return the contribution that an installed plugin declares, without importing it."""
     installed = found.installed
-    supply = PluginContribution(
+    contribution = PluginContribution(
         name=installed.name,
         source=installed.distribution,
         scope=Precedence.PLUGIN,
@@ -43,11 +43,11 @@ def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
         description=installed.summary,
     )
     if found.part is not None:
-        supply = with_manifest(supply, _completed(found.part, found))
-    supply = replace(supply, skills=found.skills)
+        contribution = with_manifest(contribution, _with_metadata(found.part, found))
+    contribution = replace(contribution, skills=found.skills)
     if found.code is not None:
-        told = tuple(dict.fromkeys((*supply.diagnostics, *found.code.diagnostics)))
-        supply = replace(supply, diagnostics=told)
+        unique = dict.fromkeys((*contribution.diagnostics, *found.code.diagnostics))
+        contribution = replace(contribution, diagnostics=tuple(unique))
     if fault := plugin_name_fault(installed.name):
         problem = make_diagnostic(
             "plugin-name-shape",
@@ -55,22 +55,22 @@ def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
             f"the entry point's name {installed.name!r} {fault}",
             "rename the entry point",
         )
-        return failed_contribution(supply, problem)
-    return supply
+        return failed_contribution(contribution, problem)
+    return contribution
 
 
 def load_package(
     found: PackageFinding, rank: Rank, limits: Limits, *, alone: bool = True
 ) -> PluginContribution:
-    """Import what an installed plugin needs, and tell what it brings."""
-    supply = read_package(found, rank)
-    if supply.state is Status.FAILED:
-        return supply
+    """Import what an installed plugin needs, and return its contribution."""
+    contribution = read_package(found, rank)
+    if contribution.state is Status.FAILED:
+        return contribution
     if found.part is not None and is_isolated(found.part):
-        return not_isolated(supply, found.part, "this is another's")
+        return not_isolated(contribution, found.part, "this process is not its own")
     modules, has_entry = found.modules, found.may_have_hooks(limits)
     if not (modules or has_entry):
-        return supply
+        return contribution
     try:
         code = import_distribution(
             found.installed_with_code,
@@ -80,23 +80,24 @@ def load_package(
             edited=found.edited,
             alone=alone,
         )
-    except PluginCodeError as problem:
-        return failed_contribution(supply, import_failed(problem, supply.path))
+    except PluginCodeError as error:
+        return failed_contribution(contribution, import_failed(error, contribution.path))
     try:
-        answered, _ = guarded(
-            lambda: _answered(supply, found, code, limits, has_entry=has_entry),
+        contribution, _ = guarded(
+            lambda: _with_code_parts(contribution, found, code, limits, has_entry=has_entry),
             limits.hook,
             "hook",
             alone=alone,
         )
-    except PluginCodeError as problem:
+    except PluginCodeError as error:
         code.undo()
-        return failed_contribution(supply, code_problem("plugin-hook-failed", problem, supply.path))
-    return with_code(answered, code)
+        problem = code_problem("plugin-hook-failed", error, contribution.path)
+        return failed_contribution(contribution, problem)
+    return with_code(contribution, code)
 
 
-def _completed(part: PluginFinding, found: PackageFinding) -> PluginFinding:
-    """Return a manifest that says what the metadata says, where it is silent itself."""
+def _with_metadata(part: PluginFinding, found: PackageFinding) -> PluginFinding:
+    """Fill the version and description of a manifest from the package metadata."""
     manifest, installed = part.manifest, found.installed
     if manifest is None:
         return part
@@ -105,25 +106,27 @@ def _completed(part: PluginFinding, found: PackageFinding) -> PluginFinding:
     return replace(part, manifest=replace(manifest, version=version, description=description))
 
 
-def _answered(
-    supply: PluginContribution,
+def _with_code_parts(
+    contribution: PluginContribution,
     found: PackageFinding,
     code: ImportedCode,
     limits: Limits,
     *,
     has_entry: bool,
 ) -> PluginContribution:
-    """Add what the code brings; it runs foreign code, so it must be guarded."""
+    """Add tools, hook answers and contracts. Runs plugin code: call it inside `guarded`."""
     modules = {name: code.modules[full] for name, full in found.modules.items()}
-    holders = {name: code.modules[full] for name, full in found.contract_modules.items()}
-    offer: Offer = (
-        contributed_by_modules(found.part, modules) if found.part and modules else ([], [])
+    contract_modules = {name: code.modules[full] for name, full in found.contract_modules.items()}
+    all_modules = modules | contract_modules
+    tools: ToolsFound = (
+        tools_of_modules(found.part, modules) if found.part and modules else ([], [])
     )
     hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in found.hooked())]
     if not hooked:
-        return with_contracts(with_offered(supply, offer), found.part, modules | holders, ())
-    part = found.part and _completed(found.part, found)
+        return with_contracts(with_code_tools(contribution, tools), found.part, all_modules, ())
+    part = found.part and _with_metadata(found.part, found)
     # The entry point may be one of the modules.
     answers = call_hooks(*{id(module): module for module in hooked}.values())
-    answered = with_answers(supply, part.manifest if part else None, offer, answers, limits)
-    return with_contracts(answered, found.part, modules | holders, answers.contracts)
+    manifest = part.manifest if part else None
+    contribution = with_hook_answers(contribution, manifest, tools, answers, limits)
+    return with_contracts(contribution, found.part, all_modules, answers.contracts)

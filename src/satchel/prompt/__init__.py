@@ -1,4 +1,4 @@
-"""The words for the model: the skill prompt, the notes, a loaded skill, what changed; budgets."""
+"""Text for the model: skill listing, notes, loaded skills, tool guide and changes."""
 
 from satchel.prompt.change_summary import render_changes
 from satchel.prompt.group_notes import render_notes, render_sections

@@ -1,4 +1,4 @@
-"""The notes of the active groups, and what plugins end the prompt with."""
+"""The notes of the active groups, and the sections that plugins add to the prompt."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from satchel.text import one_line, visible
 
 
 def render_notes(groups: Iterable[tuple[str, str]]) -> str:
-    """Return the notes of (name, notes) pairs, each under its heading, or `""` if none has any."""
+    """Return the notes of `(name, notes)` pairs, each under its heading; `""` without notes."""
     return "\n\n".join(
         f"## About Tool Group '{one_line(name)}'\n\n{visible(notes).strip()}"
         for name, notes in groups
@@ -15,5 +15,5 @@ def render_notes(groups: Iterable[tuple[str, str]]) -> str:
 
 
 def render_sections(texts: Iterable[str]) -> str:
-    """Return the texts one after the other, or `""` if they say nothing."""
+    """Return the texts as paragraphs, without the empty ones."""
     return "\n\n".join(text for text in (visible(text).strip() for text in texts) if text)

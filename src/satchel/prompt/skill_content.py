@@ -1,4 +1,4 @@
-"""What loading a skill answers with: its instructions, and where its files are.
+"""The text of a loaded skill: its instructions and the list of its files.
 
 Format: agentskills.io, "structured wrapping" in the guide for clients.
 """
@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from satchel.text import visible, xml, xml_path
 
-_OURS = re.compile(r"<(?=[\s/]*skill_(?:content|resources))", re.IGNORECASE)
+_MAX_FILES = 50
+# Instructions must not open or close the tags around them.
+_OUR_TAG = re.compile(r"<(?=[\s/]*skill_(?:content|resources))", re.IGNORECASE)
 
 
 def render_content(
@@ -17,38 +19,38 @@ def render_content(
     folder: str,
     files: Sequence[str],
     *,
-    more: Sequence[str] = (),
-    most: int = 50,
-    reader: bool = True,
+    remarks: Sequence[str] = (),
+    has_reader: bool = True,
     server: str = "",
 ) -> str:
-    """Return the instructions of a skill between tags that nothing in them can close or forge.
+    """Return the instructions of a skill in tags that the instructions cannot close or forge.
 
-    `files` are its other files, of which `most` are listed; `more` are sentences of ours;
-    `reader` tells whether the model can call `read_skill_file`; `server` is the remote server
-    that the skill is of, if it is not on this machine.
+    `files` are the other files of the skill; the first 50 are listed. `remarks` follow them.
+    `has_reader`: the model can call `read_skill_file`. `server` is the MCP server that the skill
+    comes from, `""` for a skill on this machine.
     """
-    instructions = _OURS.sub("&lt;", visible(body)).strip("\n")
-    parts = [instructions, _note(folder, reader, server), _resources(files, most), *map(xml, more)]
-    inside = "\n\n".join(part for part in parts if part)
-    return f'<skill_content name="{xml(name)}">\n{inside}\n</skill_content>'
+    instructions = _OUR_TAG.sub("&lt;", visible(body)).strip("\n")
+    location = _location(folder, has_reader, server)
+    parts = [instructions, location, _resources(files), *map(xml, remarks)]
+    content = "\n\n".join(part for part in parts if part)
+    return f'<skill_content name="{xml(name)}">\n{content}\n</skill_content>'
 
 
-def _note(folder: str, reader: bool, server: str) -> str:
-    how = " Read its files with read_skill_file." if reader else ""
+def _location(folder: str, has_reader: bool, server: str) -> str:
+    hint = " Read its files with read_skill_file." if has_reader else ""
     if server:
         return (
             f"Skill of the MCP server {xml(server)}, at {xml_path(folder)}\n"
-            f"Relative paths are relative to that; none of it is on this machine.{how}"
+            f"Relative paths are relative to that; the files are not on this machine.{hint}"
         )
-    return f"Skill folder: {xml_path(folder)}\nRelative paths are relative to it.{how}"
+    return f"Skill folder: {xml_path(folder)}\nRelative paths are relative to this folder.{hint}"
 
 
-def _resources(files: Sequence[str], most: int) -> str:
+def _resources(files: Sequence[str]) -> str:
     if not files:
         return ""
-    lines = [f"  <file>{xml_path(file)}</file>" for file in files[:most]]
-    left = len(files) - len(lines)
-    if left:
-        lines.append(f"  <!-- {left} more {'file is' if left == 1 else 'files are'} not listed -->")
+    lines = [f"  <file>{xml_path(file)}</file>" for file in files[:_MAX_FILES]]
+    rest = len(files) - len(lines)
+    if rest:
+        lines.append(f"  <!-- {rest} more {'file is' if rest == 1 else 'files are'} not listed -->")
     return "\n".join(["<skill_resources>", *lines, "</skill_resources>"])

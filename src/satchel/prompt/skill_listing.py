@@ -1,4 +1,4 @@
-"""The skill prompt: which skills there are, within a budget.
+"""The skill listing of the prompt, within a budget.
 
 Format of the default block: agentskills.io, `<available_skills>`.
 """
@@ -34,41 +34,42 @@ DEFAULT_TEMPLATE = """\
 
 SHORT_TEMPLATE = "  <skill><name>{name}</name><location>{dir}/SKILL.md</location></skill>"
 LOADER_SHORT_TEMPLATE = "  <skill><name>{name}</name></skill>"
-# Whoever loads a skill by its name needs no location: that leaves more for the descriptions.
+# A model with load_skill needs no location; the descriptions get that space.
 LOADER_TIGHT_TEMPLATE = (
     "  <skill><name>{name}</name><description>{description}</description></skill>"
 )
 
 _FIELDS = {"name", "description", "dir"}
-# A shorter beginning of a description does not tell what a skill is for.
-_SHORTEST = 20
-# So many names are tried at once, then twice as many, and so on.
+# A shorter start of a description does not say what the skill is for.
+_MIN_DESCRIPTION = 20
+# The number of names in the first try; each further try doubles it.
 _FIRST_NAMES = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillLine:
-    """What the prompt tells of one skill."""
+    """What the prompt says about one skill."""
 
     name: str
     description: str
     dir: str
     rank: int = 0
-    """How far it is from the user: when not all can be listed, the farthest go first."""
+    """The precedence of its source; over the budget, higher ranks are left out first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillPrompt:
-    """How the skill prompt is worded; every field is escaped for XML before it is filled in.
+    """Text and budget of the skill prompt. Every field is escaped for XML before it is filled in.
 
-    `template` may use `{name}`, `{description}` and `{dir}`, nothing else: anything else raises
-    `DefinitionError`; `short_template` is for one skill by its name only. An `instruction` or
-    `short_template` of `None` is chosen by whether the model can call `load_skill`; but a
-    `template` of your own is its own short form, without the description.
+    `template` may use `{name}`, `{description}` and `{dir}`; any other field raises
+    `DefinitionError`. `short_template` renders a skill without its description. If `instruction` or
+    `short_template` is `None`, the default depends on whether the model can call `load_skill`; a
+    custom `template` is also the default `short_template`, with an empty description.
 
-    `budget` bounds the skill prompt, not the notes, in units of `measure`, characters by default;
-    `None` is no bound. Over it, descriptions are shortened fairly, then left out, then skills
-    are, with a line that says how many. `measure` is called a few dozen times at most.
+    `budget` limits the skill prompt, but not the notes, in units of `measure`; the default measures
+    characters, and `None` means no limit. Over the budget, descriptions are first shortened to the
+    same length, then left out; then skills are left out, and a line says how many. `measure` is
+    called a few dozen times at most.
     """
 
     instruction: str | None = None
@@ -81,7 +82,7 @@ class SkillPrompt:
     measure: Callable[[str], int] = len
 
     def within(self, limits: Limits) -> "SkillPrompt":
-        """Return a style that shows no more of a description than the limits allow."""
+        """Return a copy that shows no more of a description than the limits allow."""
         length = min(self.description_length, limits.description_shown)
         return replace(self, description_length=length)
 
@@ -94,13 +95,13 @@ class SkillPrompt:
 
 @dataclass(frozen=True, slots=True)
 class RenderedListing:
-    """The skill prompt, and what the budget kept out of it."""
+    """The text of the skill prompt, and what the budget left out."""
 
     text: str = ""
     left_out: int = 0
     """How many skills are not listed."""
     names_only: bool = False
-    """Whether the budget left no room for descriptions."""
+    """Whether descriptions are left out."""
 
 
 def render_skills(
@@ -112,65 +113,67 @@ def render_skills(
 ) -> RenderedListing:
     """List the skills as far as the budget allows; without skills the text is `""`.
 
-    `loader` and `search` tell whether the model can call `load_skill` and `search_skills`.
+    `loader` and `search`: whether the model can call `load_skill` and `search_skills`.
     """
     if not skills:
         return RenderedListing()
-    page = _Page(prompt, loader, search)
-    # Names come first: where not even those fit, no description needs to be looked at.
+    layout = _Layout(prompt, loader, search)
+    # Names first: if they do not fit, no description needs to be rendered.
     order = sorted(range(len(skills)), key=lambda at: (skills[at].rank, skills[at].name))
-    named: dict[int, _Named] = {}
+    escaped: dict[int, _EscapedSkill] = {}
     for count in _doubling(_FIRST_NAMES, len(skills)):
-        named |= {at: _Named.of(skills[at]) for at in order[len(named) : count]}
-        if not page.fits(page.of_names(_in_order(named, named))):
-            return _some(named, order, page)
-    return _described(skills, _in_order(named, named), page)
+        escaped |= {at: _EscapedSkill.of(skills[at]) for at in order[len(escaped) : count]}
+        if not layout.fits(layout.with_names(_in_order(escaped, escaped))):
+            return _list_some_names(escaped, order, layout)
+    return _list_with_descriptions(skills, _in_order(escaped, escaped), layout)
 
 
-def _described(
-    skills: Sequence[SkillLine], named: Sequence["_Named"], page: "_Page"
+def _list_with_descriptions(
+    skills: Sequence[SkillLine], escaped: Sequence["_EscapedSkill"], layout: "_Layout"
 ) -> RenderedListing:
     """List all skills, with as much of the descriptions as fits."""
-    prompt = page.prompt
-    is_told = "description" in _fields(prompt.template)
-    texts = [one_line(skill.description) if is_told else "" for skill in skills]
+    prompt = layout.prompt
+    has_description = "description" in _fields(prompt.template)
+    texts = [one_line(skill.description) if has_description else "" for skill in skills]
     longest = min(prompt.description_length, max(map(len, texts)))
-    escaped: dict[str, str] = {}
+    escaped_texts: dict[str, str] = {}
 
-    def with_descriptions(length: int, template: str) -> str:
+    def render(length: int, template: str) -> str:
         cut = [shorten(text, length) for text in texts]
-        escaped.update((text, xml(text)) for text in cut if text not in escaped)
-        return page.of_descriptions(named, [escaped[text] for text in cut], template)
+        escaped_texts.update((text, xml(text)) for text in cut if text not in escaped_texts)
+        return layout.with_descriptions(escaped, [escaped_texts[text] for text in cut], template)
 
-    # Escaping makes no text shorter, so the sum alone can tell.
+    # Escaping makes no text shorter. If the plain texts are too long, the prompt is, too.
     characters = sum(min(len(text), longest) for text in texts)
-    is_hopeless = prompt.measure is len and prompt.budget is not None and characters > prompt.budget
-    if not is_hopeless and page.fits(text := with_descriptions(longest, prompt.template)):
+    is_too_long = prompt.measure is len and prompt.budget is not None and characters > prompt.budget
+    if not is_too_long and layout.fits(text := render(longest, prompt.template)):
         return RenderedListing(text)
-    tight = page.tight_template
-    # Fair: the same length for all, so only the long descriptions pay.
-    most = longest if tight != prompt.template else longest - 1
-    length = _largest(_SHORTEST, most, lambda n: page.fits(with_descriptions(n, tight)))
+    tight = layout.tight_template
+    # The same maximum length for all: only long descriptions are cut.
+    maximum = longest if tight != prompt.template else longest - 1
+    length = _largest(_MIN_DESCRIPTION, maximum, lambda n: layout.fits(render(n, tight)))
     if length is None:
-        return RenderedListing(page.of_names(named), names_only=True)
-    return RenderedListing(with_descriptions(length, tight))
+        return RenderedListing(layout.with_names(escaped), names_only=True)
+    return RenderedListing(render(length, tight))
 
 
-def _some(named: Mapping[int, "_Named"], order: Sequence[int], page: "_Page") -> RenderedListing:
-    """List as many names as fit: those that are first in `order`, and how many are not there."""
+def _list_some_names(
+    escaped: Mapping[int, "_EscapedSkill"], order: Sequence[int], layout: "_Layout"
+) -> RenderedListing:
+    """List as many names as fit, the first in `order`, and the number of the others."""
 
-    def with_names(count: int) -> str:
-        return page.of_names(_in_order(named, order[:count]), len(order) - count)
+    def render(count: int) -> str:
+        return layout.with_names(_in_order(escaped, order[:count]), len(order) - count)
 
-    most = min(len(named), len(order) - 1)
-    # A budget too small even for the line that says so is the one case where it is passed.
-    count = _largest(0, most, lambda count: page.fits(with_names(count))) or 0
-    return RenderedListing(with_names(count), left_out=len(order) - count, names_only=True)
+    maximum = min(len(escaped), len(order) - 1)
+    # The text exceeds the budget only if the line about the others alone does not fit.
+    count = _largest(0, maximum, lambda count: layout.fits(render(count))) or 0
+    return RenderedListing(render(count), left_out=len(order) - count, names_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
-    """A skill without its description, escaped."""
+class _EscapedSkill:
+    """Name and folder of a skill, escaped for XML."""
 
     name: str
     dir: str
@@ -184,33 +187,33 @@ class _Named:
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
-    """The wording of one session: what it does not choose itself follows from its tools."""
+class _Layout:
+    """The templates and the budget of one session."""
 
     prompt: SkillPrompt
     loader: bool
     search: bool
 
-    def of_names(self, skills: Iterable[_Named], left_out: int = 0) -> str:
+    def with_names(self, skills: Iterable[_EscapedSkill], left_out: int = 0) -> str:
         template = self._short_template
         lines = [skill.fill(template) for skill in skills]
-        return self._around([*lines, _left_out(left_out, self.search)])
+        return self._frame([*lines, _left_out_line(left_out, self.search)])
 
-    def of_descriptions(
-        self, skills: Sequence[_Named], descriptions: Sequence[str], template: str
+    def with_descriptions(
+        self, skills: Sequence[_EscapedSkill], descriptions: Sequence[str], template: str
     ) -> str:
         pairs = zip(skills, descriptions, strict=True)
-        return self._around([skill.fill(template, description) for skill, description in pairs])
+        return self._frame([skill.fill(template, description) for skill, description in pairs])
 
-    def fits(self, page: str) -> bool:
+    def fits(self, text: str) -> bool:
         budget = self.prompt.budget
-        return budget is None or self.prompt.measure(page) <= budget
+        return budget is None or self.prompt.measure(text) <= budget
 
     @property
     def tight_template(self) -> str:
-        """What takes the template's place where not everything fits."""
-        is_ours = self.prompt.template == DEFAULT_TEMPLATE and self.prompt.short_template is None
-        return LOADER_TIGHT_TEMPLATE if self.loader and is_ours else self.prompt.template
+        """The template for descriptions that do not all fit in full."""
+        is_default = self.prompt.template == DEFAULT_TEMPLATE and self.prompt.short_template is None
+        return LOADER_TIGHT_TEMPLATE if self.loader and is_default else self.prompt.template
 
     @property
     def _short_template(self) -> str:
@@ -220,8 +223,7 @@ class _Page:
             return self.prompt.template
         return LOADER_SHORT_TEMPLATE if self.loader else SHORT_TEMPLATE
 
-    def _around(self, lines: Sequence[str]) -> str:
-        """Put rendered skills between the instruction and the end of the block."""
+    def _frame(self, lines: Sequence[str]) -> str:
         instruction = self.prompt.instruction
         if instruction is None:
             instruction = LOADER_INSTRUCTION if self.loader else DEFAULT_INSTRUCTION
@@ -231,52 +233,53 @@ class _Page:
 
 
 def _doubling(first: int, last: int) -> Iterator[int]:
-    """Yield ever larger numbers up to `last`, so that no try is much larger than one that fits."""
+    """Yield doubled numbers up to `last`: no try is much larger than the one that fits."""
     while first < last:
         yield first
         first *= 2
     yield last
 
 
-def _largest(least: int, most: int, fits: Callable[[int], bool]) -> int | None:
-    """Return the largest number from `least` to `most` that fits; `None` if not even `least` does.
+def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
+    """Return the largest number from `low` to `high` that fits, or `None` if none does.
 
-    By doubling, then by halving.
+    It doubles the number, then bisects.
     """
-    if most < least or not fits(least):
+    if high < low or not fits(low):
         return None
-    low, high = least, most
     while low < high:
         middle = min((low + high + 1) // 2, max(2 * low, 1))
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
 
 
-def _in_order(named: Mapping[int, "_Named"], positions: Iterable[int]) -> list["_Named"]:
-    """Return the skills of these positions in the order in which they were given."""
-    return [named[at] for at in sorted(positions)]
+def _in_order(
+    skills: Mapping[int, "_EscapedSkill"], positions: Iterable[int]
+) -> list["_EscapedSkill"]:
+    """Return the skills at these positions, in the order of the catalog."""
+    return [skills[at] for at in sorted(positions)]
 
 
 def _fields(template: str) -> set[str]:
-    """Return the fields of a template, and raise `DefinitionError` for any that there is not."""
+    """Return the fields of a template. Raises `DefinitionError` for an unknown field."""
     try:
         fields = list(string.Formatter().parse(template))
     except ValueError as problem:
         raise DefinitionError(
-            f"the skill template cannot be read: {problem}", fix="write {{ and }} for braces"
+            f"the skill template is invalid: {problem}", fix="write {{ and }} for braces"
         ) from None
     for _, name, spec, conversion in fields:
         if name is not None and (name not in _FIELDS or spec or conversion):
             raise DefinitionError(
-                f"the skill template has the field {{{name}}}",
+                f"the skill template has an unknown field {{{name}}}",
                 fix="use {name}, {description} and {dir}; write {{ and }} for braces",
             )
     return {name for _, name, _, _ in fields if name is not None}
 
 
-def _left_out(count: int, search: bool) -> str:
+def _left_out_line(count: int, search: bool) -> str:
     if not count:
         return ""
-    more, them = ("1 more skill is", "it") if count == 1 else (f"{count} more skills are", "them")
-    how = f"call search_skills to find {them}" if search else "ask the user for one by its topic"
-    return f"  <!-- {more} not listed here; {how} -->"
+    rest, them = ("1 more skill is", "it") if count == 1 else (f"{count} more skills are", "them")
+    hint = f"call search_skills to find {them}" if search else "ask the user for a skill by topic"
+    return f"  <!-- {rest} not listed here; {hint} -->"

@@ -1,17 +1,17 @@
-"""How many tokens a text takes, about."""
+"""Estimate how many tokens a text takes."""
 
-# What tokenizers join into words: all else is often a token by itself.
+# Tokenizers join these characters into words; any other is often a token by itself.
 _WORDS = b"abcdefghijklmnopqrstuvwxyz \t\n"
 
 
 def about_tokens(text: str) -> int:
-    """Estimate the tokens of a text, rather too many than too few, without a tokenizer.
+    """Estimate the tokens of a text without a tokenizer, rather too many than too few.
 
-    The rule: one for four small Latin letters and blanks, one for each other ASCII character
-    (a capital begins a word, a mark stands alone), and two for three bytes of UTF-8 of all other
-    letters, so two for a Chinese one. English, Chinese, XML and code mostly come out at 1.2 to 2
-    times what a tokenizer counts. Keys and hashes, rows of single letters, emoji, and languages
-    with long words or many accents may come out too small.
+    The rule: one token for four lowercase ASCII letters, spaces, tabs or newlines; one for each
+    other ASCII character; two for three UTF-8 bytes of other characters, so two for a Chinese
+    character. For English, Chinese, XML and code the result is mostly 1.2 to 2 times the real
+    number. It may be too low for keys, hashes, single letters, emoji, and languages with long words
+    or many accents.
     """
     ascii_only = text.encode("ascii", "ignore")
     marks = len(ascii_only.translate(None, _WORDS))

@@ -1,4 +1,4 @@
-"""Running a call: from the model's wish to a result, whatever the tool does."""
+"""Run a call: from the request of the model to a result, whatever the tool does."""
 
 from satchel.runtime.background_tasks import BackgroundTasks, task_tools
 from satchel.runtime.call_pipeline import begin, run_call

@@ -1,4 +1,4 @@
-"""Answers from memory: equal calls run once, also when they come at the same time."""
+"""Answers from memory: equal calls run once, also when they arrive at the same time."""
 
 import json
 import time
@@ -23,22 +23,22 @@ KEPT = 256
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Answer:
-    """The answer to a call, or the run that will give it."""
+    """The answer to a call, or the run that will produce it."""
 
-    place: Hashable
-    tool: Tool  # held, so that its identity in the place stays its own
+    key: Hashable
+    tool: Tool  # held, so that its id in `key` is not used again
     state: object
-    """The state of the session, which says whose it is."""
+    """The state of the session, which identifies the session."""
     outcome: "asyncio.Future[ToolResult | None]"
-    """What those who wait get; `None` sends them on to run themselves."""
+    """The result for calls that wait; with `None` they run themselves."""
     result: ToolResult | None = None
     until: float = 0
     is_fresh: bool = True
-    """Whether it may be kept: nothing was changed since it began."""
+    """Whether it may be kept: nothing was forgotten since it began."""
 
 
 class AnswerMemory:
-    """A bounded memory of answers, in which equal calls at once share one run."""
+    """A bounded memory of answers; equal calls at the same time share one run."""
 
     def __init__(
         self,
@@ -51,37 +51,37 @@ class AnswerMemory:
         self._joinable: dict[Hashable, Answer] = {}
         self._kept: OrderedDict[Hashable, Answer] = OrderedDict()
 
-    def find(self, place: Hashable) -> Answer | None:
-        """Return what answers, or will answer, calls at this place."""
+    def find(self, key: Hashable) -> Answer | None:
+        """Return the answer to the calls with this key, or the run that will produce it."""
         import asyncio
 
-        answer = self._kept.get(place) or self._joinable.get(place)
+        answer = self._kept.get(key) or self._joinable.get(key)
         if answer is None:
             return None
         if answer.result is None:
-            # What another event loop runs cannot be waited for; that loop may stand still.
+            # A run in another event loop cannot be awaited; that loop may be stopped.
             is_here = answer.outcome.get_loop() is asyncio.get_running_loop()
             return answer if is_here else None
         if answer.until <= self._clock():
             self._drop(answer)
             return None
-        self._kept.move_to_end(place)
+        self._kept.move_to_end(key)
         return answer
 
-    def begin(self, place: Hashable, call: ToolCall, tool: Tool) -> Answer:
-        """Note a run that others may wait for."""
+    def begin(self, key: Hashable, call: ToolCall, tool: Tool) -> Answer:
+        """Record a run, for which equal calls may wait."""
         import asyncio
 
         outcome = asyncio.get_running_loop().create_future()
-        answer = Answer(place=place, tool=tool, state=call.context.state, outcome=outcome)
+        answer = Answer(key=key, tool=tool, state=call.context.state, outcome=outcome)
         self._running.add(answer)
-        self._joinable[place] = answer
+        self._joinable[key] = answer
         return answer
 
     def note(self, answer: Answer, item: Item) -> None:
-        """Take an item of a run to its end, or let go of those who wait.
+        """Record an item of a run: keep a result, or release the calls that wait.
 
-        After a chunk nobody waits: the reader of the chunks says when the run goes on.
+        After a chunk no call waits: the reader of the chunks decides when the run continues.
         """
         if not isinstance(item, ToolResult):
             self._settle(answer, None)
@@ -89,49 +89,49 @@ class AnswerMemory:
         result = _copied(item)
         if answer.is_fresh and not (result.is_error or result.is_interrupted):
             answer.result, answer.until = result, self._clock() + self._seconds
-            self._kept[answer.place] = answer
-            self._kept.move_to_end(answer.place)
+            self._kept[answer.key] = answer
+            self._kept.move_to_end(answer.key)
             while len(self._kept) > self._size:
                 self._kept.popitem(last=False)
         self._settle(answer, None if item.is_interrupted else result)
 
     def end(self, answer: Answer) -> None:
-        """Note that a run is over, whatever became of it."""
+        """Record that a run is over, with or without a result."""
         self._running.discard(answer)
         self._settle(answer, None)
 
-    def forget(self, which: Callable[[Answer], bool]) -> None:
-        """Forget answers, also those that are on their way."""
+    def forget(self, matches: Callable[[Answer], bool]) -> None:
+        """Forget answers, also those of calls that still run."""
         for answer in [*self._running, *self._kept.values()]:
-            if which(answer):
+            if matches(answer):
                 answer.is_fresh = False
                 self._drop(answer)
 
     def _drop(self, answer: Answer) -> None:
         for table in (self._joinable, self._kept):
-            if table.get(answer.place) is answer:
-                del table[answer.place]
+            if table.get(answer.key) is answer:
+                del table[answer.key]
 
     def _settle(self, answer: Answer, result: ToolResult | None) -> None:
         if not answer.outcome.done():
             answer.outcome.set_result(result)
-        if self._joinable.get(answer.place) is answer:
-            del self._joinable[answer.place]
+        if self._joinable.get(answer.key) is answer:
+            del self._joinable[answer.key]
 
 
 def remembered(
-    memory: AnswerMemory, place: Hashable, tool: Tool, inner: Handler, call: ToolCall
+    memory: AnswerMemory, key: Hashable, tool: Tool, inner: Handler, call: ToolCall
 ) -> AsyncIterator[Item]:
-    """Answer a call from memory, or run it for itself and for equal ones."""
-    return _remembered(memory, (id(tool), place), tool, inner, call)
+    """Answer a call from memory, or run it for itself and for equal calls."""
+    return _remembered(memory, (id(tool), key), tool, inner, call)
 
 
 async def _remembered(
-    memory: AnswerMemory, place: Hashable, tool: Tool, inner: Handler, call: ToolCall
+    memory: AnswerMemory, key: Hashable, tool: Tool, inner: Handler, call: ToolCall
 ) -> AsyncIterator[Item]:
     import asyncio
 
-    while (answer := memory.find(place)) is not None:
+    while (answer := memory.find(key)) is not None:
         result = answer.result
         if result is None:
             result = await asyncio.shield(answer.outcome)  # a caller that waits may be cancelled
@@ -139,7 +139,7 @@ async def _remembered(
             metadata = {**result.metadata, "cached": True}
             yield replace(_copied(result), call_id=call.id or None, metadata=metadata)
             return
-    answer = memory.begin(place, call, tool)
+    answer = memory.begin(key, call, tool)
     try:
         async with opened(inner, call) as items:
             async for item in items:
@@ -150,13 +150,13 @@ async def _remembered(
 
 
 def answer_from(memory: AnswerMemory) -> Middleware:
-    """Make the middleware of idempotent tools: a repeated call gets the first answer again."""
+    """Return the middleware of idempotent tools: a repeated call gets the first answer again."""
 
     def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-        place = _canonical(call.arguments)
-        if call.tool is None or place is None:
+        key = _canonical(call.arguments)
+        if call.tool is None or key is None:
             return inner(call)
-        return remembered(memory, place, call.tool, inner, call)
+        return remembered(memory, key, call.tool, inner, call)
 
     return layer
 
@@ -167,7 +167,7 @@ def forget_turn(memory: AnswerMemory) -> None:
 
 
 def _canonical(arguments: Any) -> str | None:
-    """Write arguments as JSON that is the same for equal ones; `None` if JSON cannot carry them."""
+    """Return arguments as JSON, the same for equal ones; `None` if JSON cannot express them."""
     try:
         return json.dumps(json.loads(to_json(arguments)), sort_keys=True)
     except Exception:
@@ -175,5 +175,5 @@ def _canonical(arguments: Any) -> str | None:
 
 
 def _copied(result: ToolResult) -> ToolResult:
-    """Return a result that its reader may change without changing what is remembered."""
+    """Return a copy that its reader may change."""
     return replace(result, structured=deepcopy(result.structured), metadata=dict(result.metadata))

@@ -1,4 +1,4 @@
-"""Background tools: a call answers at once with the id of a task, which goes on by itself."""
+"""Background tools: a call answers at once with the id of a task, which continues by itself."""
 
 import itertools
 from collections.abc import AsyncIterator
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from satchel.runtime.call_task import CallTask
 
 KEPT = 100
-"""How many finished tasks are kept for whoever asks later."""
+"""How many finished tasks are kept."""
 
 LONGEST_WAIT = 3600.0
 
 
 class BackgroundTask:
-    """One call that goes on while the conversation does."""
+    """One call that runs while the conversation continues."""
 
     def __init__(self, id: str, run: "CallTask") -> None:  # noqa: A002 - it is one
         import asyncio
 
         self.id, self.tool = id, run.call.name
-        # Let go of at the end: what it holds may be much, and its result says everything.
+        # Released at the end: it may hold much, and the result has everything.
         self.run: CallTask | None = run
         self.result: ToolResult | None = None
         self.work = asyncio.create_task(self._work(), name=f"satchel {id}")
@@ -37,12 +37,12 @@ class BackgroundTask:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, or will never go on because its event loop has."""
+        """Whether it has ended, or its event loop is closed."""
         return self.work.done() or self.work.get_loop().is_closed()
 
     @property
     def status(self) -> str:
-        """One word for where it stands."""
+        """`running`, `done`, `failed` or `cancelled`."""
         if not self.is_over:
             return "running"
         if self.result is None or self.result.is_interrupted:
@@ -50,24 +50,24 @@ class BackgroundTask:
         return "failed" if self.result.is_error else "done"
 
     async def wait(self, seconds: float | None) -> None:
-        """Wait until it is over, but not for longer than some seconds."""
+        """Wait until it is over, for at most some seconds."""
         import asyncio
 
-        # What another loop runs cannot be waited for from here, only looked at.
+        # A task of another event loop cannot be awaited here.
         if not self.is_over and self.work.get_loop() is asyncio.get_running_loop():
             await asyncio.wait([self.work], timeout=seconds)
 
     def view(self) -> ToolResult:
-        """Return where it stands and what it has told so far; of an ended one, its result."""
-        told = self.result or (self.run.so_far if self.run else ToolResult())
+        """Return its status and its output so far, or its result."""
+        output = self.result or (self.run.so_far if self.run else ToolResult())
         head = Text(f"task {self.id} ({self.tool}): {self.status}")
         return ToolResult(
-            content=(head, *told.content),
-            structured=told.structured,
-            is_error=told.is_error,
-            is_interrupted=told.is_interrupted,
-            error_code=told.error_code,
-            metadata={**told.metadata, "task_id": self.id, "status": self.status},
+            content=(head, *output.content),
+            structured=output.structured,
+            is_error=output.is_error,
+            is_interrupted=output.is_interrupted,
+            error_code=output.error_code,
+            metadata={**output.metadata, "task_id": self.id, "status": self.status},
         )
 
 
@@ -85,15 +85,15 @@ class BackgroundTasks:
         return task_id in self._tasks
 
     async def start(self, run: "CallTask") -> AsyncIterator[Item]:
-        """Let a run go on by itself, and answer with its id."""
+        """Start a task for a call, and yield a result with the id of the task."""
         task = BackgroundTask(f"task_{next(self._numbers)}", run)
         self._tasks[task.id] = task
         self._forget_old()
         yield ToolResult(
             content=(
                 Text(
-                    f"{run.call.name} goes on in the background as {task.id}. Ask for it with "
-                    "view_task, wait_task or cancel_task."
+                    f"{run.call.name} continues in the background as {task.id}. Use "
+                    "view_task, wait_task or cancel_task with this id."
                 ),
             ),
             structured={"task_id": task.id},
@@ -105,13 +105,13 @@ class BackgroundTasks:
         """Return a task. Raises `ToolError` with the near misses."""
         if task_id not in self._tasks:
             near = near_misses(task_id, self._tasks) or list(self._tasks)[-3:]
-            told = f" There are: {', '.join(near)}." if near else " There are none."
-            raise ToolError(f"there is no task {task_id!r}.{told}")
+            tasks = f" There are: {', '.join(near)}." if near else " There are none."
+            raise ToolError(f"there is no task {task_id!r}.{tasks}")
         return self._tasks[task_id]
 
     def running(self) -> list["CallTask"]:
-        """Return what goes on."""
-        # A copy: somebody may ask from another thread.
+        """Return the calls that still run."""
+        # A copy: another thread may call this.
         running = (task.run for task in tuple(self._tasks.values()) if not task.is_over)
         return [run for run in running if run]
 
@@ -122,18 +122,18 @@ class BackgroundTasks:
 
 
 async def view_task(book: BackgroundTasks, task_id: str) -> ToolResult:
-    """See where a background task stands, and what it has told so far."""
+    """Show the status of a background task and its output so far."""
     return book.get(task_id).view()
 
 
 async def wait_task(
     book: BackgroundTasks,
     task_id: str,
-    timeout: float = 10,  # noqa: ASYNC109 - the model's word
+    timeout: float = 10,  # noqa: ASYNC109 - the model sets it
 ) -> ToolResult:
     """Wait for at most `timeout` seconds until a background task has ended; return its result.
 
-    If it still runs by then, the answer says where it stands.
+    If it still runs then, the answer has its status.
     """
     task = book.get(task_id)
     await task.wait(max(0.0, min(timeout, LONGEST_WAIT)))
@@ -141,7 +141,7 @@ async def wait_task(
 
 
 async def cancel_task(book: BackgroundTasks, task_id: str) -> ToolResult:
-    """End a background task; the answer has what it told until then."""
+    """End a background task; the answer has its output until then."""
     task = book.get(task_id)
     if task.run:
         task.run.interrupt()
@@ -151,7 +151,7 @@ async def cancel_task(book: BackgroundTasks, task_id: str) -> ToolResult:
 
 @cache
 def task_tools() -> tuple[FunctionTool, ...]:
-    """Return the tools with which the model looks after tasks; each lacks the session's `book`."""
+    """Return the tools with which the model manages tasks; the session injects its `book`."""
     hidden: Any = {"book": None}
     return (
         FunctionTool(view_task, presets=hidden, annotations={"readOnlyHint": True}),

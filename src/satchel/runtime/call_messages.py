@@ -1,4 +1,4 @@
-"""The sentences that the model reads when a call does not go well."""
+"""The messages that the model reads when a call fails."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ _TAKES_LENGTH = 400
 def wrong_arguments(
     tool: str, faults: tuple[ArgumentFault, ...], parameters: Mapping[str, Any]
 ) -> str:
-    """Say which arguments do not fit, what was expected, and what the tool takes."""
+    """Return the message for invalid arguments: what is wrong, and what the tool takes."""
     shown = [shorten(one_line(str(fault)), _FAULT_LENGTH) for fault in faults[:_FAULTS_SHOWN]]
     if len(faults) > _FAULTS_SHOWN:
         shown.append(f"and {len(faults) - _FAULTS_SHOWN} more")
@@ -25,14 +25,15 @@ def wrong_arguments(
 
 
 def too_slow(tool: str, seconds: float, limit: str) -> str:
-    """Say that a call was given up, and which limit it hit."""
-    return f"{tool} gave no answer within {seconds:g} s ({limit}); ask for less, or go on without"
+    """Return the message for a call that hit a time limit."""
+    limit_text = f"{tool} gave no answer within {seconds:g} s ({limit})"
+    return f"{limit_text}. Ask for less, or continue without it."
 
 
 def interruption(tool: str, call_id: str | None) -> ToolResult:
-    """Make the result of a call that somebody ended."""
-    told = f"[{tool} was interrupted by the user; what stands above, if anything, is incomplete]"
-    return replace(failure("interrupted", told, call_id), is_interrupted=True)
+    """Return the result of a call that was interrupted."""
+    message = f"[{tool} was interrupted by the user; the result above, if any, is incomplete]"
+    return replace(failure("interrupted", message, call_id), is_interrupted=True)
 
 
 def _takes(parameters: Mapping[str, Any]) -> str:

@@ -1,10 +1,10 @@
-"""The way of one call: the middleware around it, and the function at the bottom."""
+"""The pipeline of one call: its middleware, and the function inside it."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from satchel.runtime.answer_memory import AnswerMemory, answer_from
 from satchel.runtime.background_tasks import BackgroundTasks
@@ -13,7 +13,6 @@ from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.middleware_chain import (
     AROUND,
     Find,
-    Handler,
     Middleware,
     MiddlewareFrame,
     nowhere,
@@ -22,17 +21,27 @@ from satchel.runtime.middleware_chain import (
 )
 from satchel.runtime.postprocess import postprocess
 from satchel.runtime.result_limits import limit_result
-from satchel.runtime.tool_run import FunctionRun, checked
+from satchel.runtime.tool_run import FunctionRun, validated
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure, to_result
 
-LayersOf = Callable[[str, Collection[str]], Sequence[Middleware]]
-"""Tells what stands around a tool, by its name and groups."""
+MiddlewareFor = Callable[[str, Collection[str]], Sequence[Middleware]]
+"""Returns the middleware of a tool, by its name and groups."""
 
 
-def no_layers(_tool: str, _groups: Collection[str]) -> Sequence[Middleware]:
-    """Put nothing around any tool."""
+def no_middleware(_tool: str, _groups: Collection[str]) -> Sequence[Middleware]:
+    """Return no middleware for any tool."""
     return ()
+
+
+class CallScope(NamedTuple):
+    """What a call of a session has around it."""
+
+    layers: Sequence[Middleware]
+    layers_of: MiddlewareFor
+    find: Find
+    answers: AnswerMemory | None
+    tasks: BackgroundTasks | None
 
 
 def begin(
@@ -41,63 +50,34 @@ def begin(
     limits: Limits,
     *,
     layers: Sequence[Middleware] = (),
-    layers_of: LayersOf = no_layers,
+    layers_of: MiddlewareFor = no_middleware,
     find: Find = nowhere,
     answers: AnswerMemory | None = None,
     tasks: BackgroundTasks | None = None,
 ) -> CallTask:
     """Return a call that is ready to run.
 
-    `layers` stand around it; `layers_of` are those of a tool that one of them sends it to.
+    `layers` are the middleware of its tool; `layers_of` returns that of another tool, to which
+    they may send the call.
     """
     if call.tool is None:
         call = replace(call, tool=tool)
-    starts = tool.background and tasks is not None
-    if not (layers or starts or _layers_of(tool, answers)):
+    needs_middleware = (
+        layers
+        or tool.postprocess
+        or (tool.idempotent and answers is not None)
+        or (tool.background and tasks is not None)
+    )
+    if not needs_middleware:  # as for most calls
         return CallTask(call, tool, limits, lambda owner: FunctionRun(owner, call, tool))
-
-    def inside(bottom: Handler, call: ToolCall) -> AsyncIterator[Item]:
-        # A layer may have sent the call to another tool, which has its own ways.
-        call = redirected(call, find)
-        if call.tool is None:
-            return bottom(call)
-        others: tuple[Middleware, ...] = ()
-        if call.name != tool.name:
-            # Nobody gets around the layers of one tool by way of another.
-            others = tuple(m for m in layers_of(call.name, call.groups) if m not in layers)
-        if call.tool.background and tasks is not None:
-            run = partial(begin, tool=call.tool, limits=limits, find=find, answers=answers)
-            return wrap(lambda call: _in_background(tasks, call, run), others)(call)
-        return wrap(bottom, (*others, *_layers_of(call.tool, answers)))(call)
-
-    def source(owner: CallTask) -> MiddlewareRun:
-        return MiddlewareRun(owner, lambda bottom: wrap(partial(inside, bottom), layers), find)
-
+    scope = CallScope(layers, layers_of, find, answers, tasks)
+    source = partial(MiddlewareRun, scope)
     return CallTask(call, tool, limits, source, has_middleware=True)
 
 
 async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
-    """Run a tool once, with nothing around it."""
+    """Run a tool once, without middleware."""
     return await begin(call, tool, limits).result()
-
-
-async def _in_background(
-    tasks: BackgroundTasks, call: ToolCall, run: Callable[[ToolCall], CallTask]
-) -> AsyncIterator[Item]:
-    assert call.tool is not None
-    checked(call, call.tool)  # said now, and not when somebody asks for the task
-    async for item in tasks.start(run(call)):
-        yield item
-
-
-def _layers_of(tool: Tool, answers: AnswerMemory | None) -> tuple[Middleware, ...]:
-    """Return what a tool itself asks to stand around it."""
-    layers: tuple[Middleware, ...] = ()
-    if tool.idempotent and answers is not None:
-        layers += (answer_from(answers),)
-    if tool.postprocess is not None:
-        layers += (postprocess(tool.postprocess),)
-    return layers
 
 
 class MiddlewareRun:
@@ -105,70 +85,101 @@ class MiddlewareRun:
 
     so_far: ChunkAccumulator | None = None
     _result: ToolResult | None = None
+    _function_result: ToolResult | None = None
     _has_been_interrupted = False
+    _items: AsyncIterator[Item] | None = None
 
-    def __init__(self, owner: CallTask, layered: Callable[[Handler], Handler], find: Find) -> None:
-        self._owner, self._handler, self._find = owner, layered(self._open_bottom), find
-        self._around = MiddlewareFrame(find, [])
-        self._items: AsyncIterator[Item] | None = None
+    def __init__(self, scope: CallScope, owner: CallTask) -> None:
+        self._scope, self._owner = scope, owner
+        self._around = MiddlewareFrame(scope.find, [])
 
     async def next(self) -> Item:
         """Return the next chunk, or the result."""
         owner = self._owner
         if self._items is None:
-            # Middleware sees what the function gets.
-            owner.call = checked(owner.call, owner.tool)
+            # Middleware sees the arguments that the function gets.
+            owner.call = validated(owner.call, owner.tool)
             AROUND.set(self._around)
-            self.so_far = ChunkAccumulator(owner.limits)
-            self._items = self._handler(owner.call)
-        so_far = self.so_far or ChunkAccumulator(owner.limits)
+            self._items = wrap(self._run_tool, self._scope.layers)(owner.call)
         async for item in self._items:
             if isinstance(item, ToolChunk):
-                return replace(so_far.add(item), call_id=owner.call_id)
-            # Not returned yet: what a layer does after its last item is still to be done.
-            self._result = to_result(item, owner.call_id)
-        if self._result is not None:
-            return limit_result(self._marked(self._result), owner.limits)
-        if not so_far.count:
+                self.so_far = self.so_far or ChunkAccumulator(owner.limits)
+                return replace(self.so_far.add(item), call_id=owner.call_id)
+            # Not returned yet: a layer may do something after its last item.
+            self._result = item
+        if (result := self._result) is not None:
+            if result is not self._function_result:
+                result = to_result(result, owner.call_id)
+            return limit_result(self._marked(result), owner.limits)
+        if self.so_far is None:
             raise TypeError("the middleware yielded nothing")
-        return self._marked(so_far.result(owner.call_id))
+        return self._marked(self.so_far.result(owner.call_id))
 
     async def close(self) -> None:
         """Close what the middleware opened, the outermost first."""
         opened: list[Any] = self._around.opened
         self._around.find, self._around.opened = nowhere, []
         for items in opened:
+            if getattr(items, "ag_frame", items) is None:
+                continue  # a generator that has ended
             if aclose := getattr(items, "aclose", None):
-                with suppress(Exception):  # it was asked to end; how it does is its affair
+                with suppress(Exception):  # how a middleware ends does not matter here
                     await aclose()
-            elif hasattr(items, "send"):  # a coroutine, of a layer that is no generator
+            elif hasattr(items, "send"):  # a coroutine: the middleware is no generator
                 items.close()
 
-    def _open_bottom(self, call: ToolCall) -> AsyncIterator[Item]:
-        items = self._bottom(call)
+    def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
+        """Run the tool that a call names, inside the middleware that belongs to that tool."""
+        call = redirected(call, self._scope.find)
+        tool = call.tool
+        if tool is None:
+            return self._open(self._run_function(call))
+        layers: list[Middleware] = []
+        if tool.name != self._owner.tool.name:
+            # Sending a call to a tool never avoids the middleware of that tool.
+            others = self._scope.layers_of(call.name, call.groups)
+            layers += [layer for layer in others if layer not in self._scope.layers]
+        if tool.background and self._scope.tasks is not None:
+            return wrap(self._start_in_background, layers)(call)
+        if tool.idempotent and self._scope.answers is not None:
+            layers.append(answer_from(self._scope.answers))
+        if tool.postprocess is not None:
+            layers.append(postprocess(tool.postprocess))
+        return wrap(lambda call: self._open(self._run_function(call)), layers)(call)
+
+    async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
+        tool, tasks, limits = call.tool, self._scope.tasks, self._owner.limits
+        assert tool is not None
+        assert tasks is not None
+        validated(call, tool)  # reported now, and not when somebody asks for the task
+        run = begin(call, tool, limits, find=self._scope.find, answers=self._scope.answers)
+        async for item in tasks.start(run):
+            yield item
+
+    def _open(self, items: AsyncIterator[Item]) -> AsyncIterator[Item]:
         self._around.opened.append(items)
         return items
 
-    async def _bottom(self, call: ToolCall) -> AsyncIterator[Item]:
-        """Run the function itself."""
-        owner, call = self._owner, redirected(call, self._find)
+    async def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
+        owner, call = self._owner, redirected(call, self._scope.find)
         if call.tool is None:
             yield failure("tool_not_found", f"there is no tool {call.name!r}", owner.call_id)
             return
         owner.answered_by = call.name
-        # What middleware changed is checked like what a model sends.
-        is_checked = call.arguments is owner.call.arguments and call.tool is owner.tool
-        run = FunctionRun(owner, call, call.tool, is_checked=is_checked)
+        # Arguments that middleware changed are validated like those of a model.
+        is_validated = call.arguments is owner.call.arguments and call.tool is owner.tool
+        run = FunctionRun(owner, call, call.tool, is_validated=is_validated)
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
         finally:
             await run.close()
         self._has_been_interrupted |= item.is_interrupted and owner.reason is not None
+        self._function_result = item
         yield item
 
     def _marked(self, result: ToolResult) -> ToolResult:
-        """Say that the tool was interrupted, whatever the middleware made of its result."""
+        """Return a result that says the tool was interrupted, whatever middleware made of it."""
         if not self._has_been_interrupted or result.is_interrupted:
             return result
         ended = self._owner.ended(EndReason.INTERRUPTED)

@@ -1,20 +1,20 @@
 """The life of one call: a task of its own, its chunks, and how it ends.
 
 1. `result()`, or the first `next()`, starts the task. From Python 3.12 on it starts eagerly, so a
-   tool that waits for nothing has ended when that returns.
-2. In the task, a source gives the items: a `FunctionRun`, or the middleware around it.
-3. A chunk is handed over, and the task waits until the next is asked for. The last item is the
-   result; whatever goes wrong inside becomes one.
-4. A time limit or `interrupt()` cancels the function, so that middleware sees how it ended; or, if
-   no function is running, the middleware itself. A reader that leaves cancels the whole task.
-5. A task that has not ended after a grace time is left behind: the reader gets the result, the log
-   says so, and the coroutine gets no further step.
+   tool that does not wait has ended when the task is made.
+2. In the task, a source yields the items: a `FunctionRun`, or a `MiddlewareRun` around it.
+3. Each chunk goes to the reader, and the task waits until the reader asks for the next one. The
+   last item is the result; every failure becomes a result.
+4. A time limit or `interrupt()` cancels the function, so that middleware sees how it ended. If no
+   function is running, it cancels the middleware. A reader that leaves cancels the whole task.
+5. A task that does not end within the grace time is left behind: the reader gets a result, the log
+   says so, and the coroutine takes no further step.
 
 `asyncio` is imported where it is used: it takes longer to import than the whole package.
 """
 
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
 
 
 class EndReason(StrEnum):
-    """Why a call was ended before it had its answer."""
+    """Why a call was ended before it had a result."""
 
     TIMEOUT = "timeout"
     INTERRUPTED = "interrupted"
 
 
 class LeftBehind(BaseException):
-    """Thrown into a coroutine that did not end after its cancellation, before it is dropped."""
+    """Thrown into a coroutine that ignores its cancellation, before it is dropped."""
 
 
 class Stoppable(Protocol):
-    """A function that is running now, and can be told to end."""
+    """A function that is running now and can be cancelled."""
 
     def end(self, reason: EndReason) -> None:
-        """Cancel it, unless that was done already."""
+        """Cancel it, unless it is cancelled already."""
 
     def start_clock(self) -> None:
-        """Begin to count its time."""
+        """Start the clock of its time limit."""
 
 
 class ItemSource(Protocol):
-    """Gives the items of a call, inside its task."""
+    """Yields the items of a call, inside its task."""
 
     so_far: ChunkAccumulator | None
 
@@ -61,32 +61,31 @@ class ItemSource(Protocol):
         """Return the next chunk, or the result."""
 
     async def close(self) -> None:
-        """Close what is still open; raises nothing that the tool raises."""
+        """Close what is still open; do not raise what the tool raises."""
 
 
 class CallTask:
-    """One call of a tool, which runs once; the last of its items is its result."""
+    """One call of a tool. It runs once, and its last item is the result."""
 
-    # Most calls end before any of this is needed, so it is not set for each.
+    # Class attributes: most calls never need to set these.
     reason: EndReason | None = None
-    """`INTERRUPTED` once somebody asked for that."""
+    """`INTERRUPTED` after `interrupt()`."""
     is_starting = False
-    """Whether its first step is being taken, and may be all that it takes."""
+    """Whether the task takes its first step now, which may be its only one."""
     is_leaving = False
-    """Whether its reader has gone, and waits for no result."""
+    """Whether the reader has left and waits for no result."""
     left_behind = False
-    sent_to: Sequence[str] = ()
-    """The other tools that middleware sent the call to."""
     answered_by = ""
-    """The name of the tool whose result it is: that of the call, unless middleware sent it on."""
+    """The tool that ran; another than the call names if middleware redirected the call."""
     _loop: "asyncio.AbstractEventLoop | None" = None
     _task: "asyncio.Task[None] | None" = None
     _waiter: "asyncio.Future[None] | None" = None  # the reader waits for an item
     _wanted: "asyncio.Future[None] | None" = None  # the task waits for its reader
-    _patience: "asyncio.TimerHandle | None" = None
+    _grace_timer: "asyncio.TimerHandle | None" = None
     _item: Item | None = None
+    _chunks: ChunkAccumulator | None = None  # of a call that has ended
     _reads_chunks = False
-    _is_over = _is_told_to_end = _is_cancelled = False
+    _is_over = _is_ending = _is_cancelled = False
 
     def __init__(
         self,
@@ -100,25 +99,27 @@ class CallTask:
         self.call, self.tool, self.limits = call, tool, limits
         self._has_middleware = has_middleware
         self.running: set[Stoppable] = set()
-        """The functions that take a step now; middleware may run several side by side."""
-        self._source = source(self)
+        """The functions that run now; middleware may run several at once."""
+        self._source: ItemSource | None = source(self)
 
     # ---- for the reader -------------------------------------------------------------------
 
     async def result(self) -> ToolResult:
-        """Run to the end and return the result."""
+        """Run the call to its end and return the result."""
         self._reads_chunks = False
-        while not isinstance(item := await self._next(), ToolResult):
-            pass
+        if self._task is None:
+            self._start()
+        while not isinstance(item := self._item, ToolResult):
+            await self._next()
         return item
 
     async def next(self) -> Item:
-        """Return the next chunk, or the result. Raises only the caller's own cancellation."""
+        """Return the next chunk, or the result. Only the caller's own cancellation is raised."""
         self._reads_chunks = True
         return await self._next()
 
     async def items(self) -> AsyncIterator[Item]:
-        """Run, and yield every chunk and last of all the result; closing it ends what runs."""
+        """Yield every chunk, and last the result; closing the iterator ends the call."""
         try:
             while not isinstance(item := await self.next(), ToolResult):
                 yield item
@@ -127,18 +128,18 @@ class CallTask:
             await self.close()
 
     async def close(self) -> None:
-        """End what still runs, and wait for that."""
+        """End the call, and wait until it has ended."""
         import asyncio
 
-        if self._task is not None and not self._task.done() and await self._left():
+        if self._task is not None and not self._task.done() and await self._leave_and_wait():
             raise asyncio.CancelledError
 
     def interrupt(self) -> None:
-        """End it; its result keeps the chunks so far. May be called from any thread."""
-        # First set, then look at the loop; the start does it the other way round.
+        """End the call; its result keeps the chunks so far. Thread-safe."""
+        # Set before the loop is read; `_start` does it in the other order.
         self.reason = EndReason.INTERRUPTED
         if (loop := self._loop) is not None:
-            with suppress(RuntimeError):  # it is closed, and nothing runs any more
+            with suppress(RuntimeError):  # the loop is closed: nothing runs any more
                 loop.call_soon_threadsafe(self._end)
 
     @property
@@ -148,9 +149,9 @@ class CallTask:
 
     @property
     def so_far(self) -> ToolResult:
-        """What was handed over until now."""
-        so_far = self._source.so_far
-        return so_far.result(self.call_id) if so_far else ToolResult()
+        """The chunks so far, as a result."""
+        chunks = self._source.so_far if self._source else self._chunks
+        return chunks.result(self.call_id) if chunks else ToolResult()
 
     async def _next(self) -> Item:
         if self._task is None:
@@ -163,14 +164,16 @@ class CallTask:
             try:
                 await self._waiter
             except GeneratorExit:
-                self._leave()  # nothing may be waited for any more
+                self._leave()  # nothing can be awaited any more
                 raise
             except BaseException:
-                # Any: the host's cancellation. It is raised whatever the tool makes of it.
-                await self._left()
+                # Any: the cancellation by the host. It is raised whatever the tool does with it.
+                await self._leave_and_wait()
                 raise
-        item, self._item = self._item, None
+        item = self._item
         assert item is not None
+        if not isinstance(item, ToolResult):
+            self._item = None
         return item
 
     def _start(self) -> None:
@@ -193,8 +196,10 @@ class CallTask:
     # ---- inside the task ------------------------------------------------------------------
 
     async def _main(self) -> None:
+        source = self._source
+        assert source is not None
         try:
-            while not isinstance(item := await self._source.next(), ToolResult):
+            while not isinstance(item := await source.next(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
         except LeftBehind:
@@ -202,31 +207,28 @@ class CallTask:
         except BaseException as problem:
             # Any: a tool that exits or cancels itself must not end the host.
             if self._loop is None or self._loop.is_closed():
-                raise  # nothing may be waited for any more
+                raise  # nothing can be awaited any more
             item = self._end_of(problem)
         if self._is_cancelled:  # whatever the middleware made of that
             item = self._after_chunks(self.ended(EndReason.INTERRUPTED))
-        await self._source.close()
+        await source.close()
         self._finish(item)
 
     def _end_of(self, problem: BaseException) -> ToolResult:
-        import asyncio
-
-        # A loop that closes cancels each task, also this one.
-        is_cancelled = isinstance(problem, asyncio.CancelledError)
-        if is_cancelled or self.is_leaving or self.reason is not None:
+        # A loop that closes cancels every task, also that of the reader, which waits. Any other
+        # cancellation came from the tool, which has failed.
+        futures = (self._waiter, self._wanted)
+        is_closing = any(future is not None and future.cancelled() for future in futures)
+        if is_closing or self.is_leaving or self.reason is not None:
             return self._after_chunks(self.ended(EndReason.INTERRUPTED))
         return self._after_chunks(self.explained(problem))
 
     async def _hand_over(self, chunk: ToolChunk) -> None:
         assert self._loop is not None
         self._wanted = self._loop.create_future()
-        self._tell(chunk)
-        await self._wanted
-
-    def _tell(self, item: Item) -> None:
-        self._item = item
+        self._item = chunk
         self._wake()
+        await self._wanted
 
     def _wake(self, _task: object = None) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -234,18 +236,22 @@ class CallTask:
 
     def _finish(self, item: Item) -> None:
         if self._is_over:
-            return  # it was left behind, and ended all the same
+            return  # it was left behind before
         self._is_over = True
-        self.be_calm()
-        self._tell(item)
+        if self._source is not None:
+            self._chunks = self._source.so_far
+            self._source = None  # breaks the cycle, so that no garbage collection is needed
+        self.stop_grace()
+        self._item = item
+        self._wake()
 
     def explained(self, problem: BaseException) -> ToolResult:
-        """Return what the model may know of an exception."""
+        """Return the result for an exception, with what the model may know of it."""
         result = error_result(self.tool, self.call.arguments, problem, self.call_id)
         return limit_result(result, self.limits)
 
     def ended(self, reason: EndReason) -> ToolResult:
-        """Return the result of a call that was ended."""
+        """Return the result of a call that was ended for a reason."""
         tool = self.tool
         if reason is EndReason.INTERRUPTED:
             return interruption(tool.name, self.call_id)
@@ -255,48 +261,48 @@ class CallTask:
         return failure("timeout", too_slow(tool.name, seconds, limit), self.call_id)
 
     def _after_chunks(self, last: ToolResult) -> ToolResult:
-        so_far = self._source.so_far
-        return so_far.followed_by(last) if so_far else last
+        chunks = self._source.so_far if self._source else self._chunks
+        return chunks.followed_by(last) if chunks else last
 
     # ---- ending it, as callbacks of the loop ------------------------------------------------
 
     def _end(self) -> None:
-        if self._is_over or self._is_told_to_end or self._task is None:
+        if self._is_over or self._is_ending or self._task is None:
             return
-        self._is_told_to_end = True
+        self._is_ending = True
         if not self.running:
             self._cancel()
             return
         for function in tuple(self.running):
             function.end(EndReason.INTERRUPTED)
-        if self._has_middleware:  # what that makes of it may take its time, but not for ever
-            self.be_patient(self._cancel)
+        if self._has_middleware:  # it may still do something, for as long as the grace time
+            self.start_grace(self._cancel)
 
     def _cancel(self) -> None:
-        """Cancel all of it: either no function runs, or middleware goes on after its end."""
+        """Cancel the whole task: no function runs, or middleware continues after its end."""
         self._is_cancelled = True
         self._cancel_task()
 
     def _leave(self) -> None:
-        """Cancel it for a reader that waits for no result."""
+        """Cancel the task for a reader that waits for no result."""
         if not self._is_over and not self.is_leaving:
             self.is_leaving = True
             self._cancel_task()
 
     def _cancel_task(self) -> None:
         assert self._task is not None
-        with suppress(RuntimeError):  # the loop is closed, and nothing runs any more
+        with suppress(RuntimeError):  # the loop is closed: nothing runs any more
             self._task.cancel()
-            # One that never took a step finishes nothing.
-            self._task.add_done_callback(self._finish_unbegun)
-            self.be_patient(self.leave_behind)
+            # A task that never took a step does not call `_finish` itself.
+            self._task.add_done_callback(self._finish_unstarted)
+            self.start_grace(self.leave_behind)
 
-    def _finish_unbegun(self, _task: object) -> None:
+    def _finish_unstarted(self, _task: object) -> None:
         self._finish(self._after_chunks(self.ended(EndReason.INTERRUPTED)))
         self._wake()
 
-    async def _left(self) -> bool:
-        """Cancel it and wait until it has ended; return whether the waiting was cancelled."""
+    async def _leave_and_wait(self) -> bool:
+        """Cancel the task, wait for its end, and return whether the reader was cancelled."""
         import asyncio
 
         self._leave()
@@ -307,26 +313,26 @@ class CallTask:
             try:
                 await self._waiter
             except asyncio.CancelledError:
-                # Not handed on: a tool that cleans up is not disturbed.
+                # Not passed on: it would disturb a tool that cleans up.
                 is_cancelled = True
         return is_cancelled
 
-    def be_patient(self, then: Callable[[], object]) -> None:
-        """Wait for the end for as long as the grace lasts, and `then` do something about it."""
-        self.be_calm()
+    def start_grace(self, then: Callable[[], object]) -> None:
+        """Call `then` if the call does not end within the grace time."""
+        self.stop_grace()
         assert self._loop is not None
-        # What is inside middleware may need all of its own time to end.
+        # The function may need all of its own grace time; then the middleware needs some.
         grace = self.limits.cancel_grace * (2 if self._has_middleware else 1)
-        self._patience = self._loop.call_later(grace, then)
+        self._grace_timer = self._loop.call_later(grace, then)
 
-    def be_calm(self) -> None:
-        """Stop waiting for the end."""
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    def stop_grace(self) -> None:
+        """Stop the timer of the grace time."""
+        if self._grace_timer is not None:
+            self._grace_timer.cancel()
+            self._grace_timer = None
 
     def leave_behind(self, reason: EndReason = EndReason.INTERRUPTED) -> None:
-        """Give up a task that goes on after its cancellation."""
+        """Abandon a task that continues after its cancellation."""
         self.left_behind = True
         self.log_leak()
         self._work.drop()
@@ -336,17 +342,17 @@ class CallTask:
         self._finish(last)
 
     def log_leak(self) -> None:
-        """Write to the log that something goes on that was told to end."""
+        """Log that the tool continues after its cancellation."""
         import logging
 
         log = logging.getLogger("satchel.runtime")
-        log.warning("tool %s leaked: it was told to end, and did not", self.tool.name)
+        log.warning("tool %s leaked: it was cancelled and did not end", self.tool.name)
 
 
 class Droppable(Coroutine[Any, Any, None]):
-    """A coroutine that can be dropped: it then ends at its next step, whatever is inside it.
+    """A coroutine that can be dropped: it then ends at its next step, whatever it awaits.
 
-    Otherwise the event loop would wait for the task when it closes.
+    Otherwise the event loop would wait for the task when the loop closes.
     """
 
     def __init__(self, work: Coroutine[Any, Any, None]) -> None:
@@ -361,9 +367,9 @@ class Droppable(Coroutine[Any, Any, None]):
         return self._end() if self._is_dropped else self._work.throw(*problem)
 
     def close(self) -> None:
-        """Drop it at once: it was never begun, or its loop has gone."""
+        """Drop it at once: it was never started, or its loop is closed."""
         self.drop()
-        self._throw_out()
+        self._discard()
 
     def drop(self) -> None:
         """Let it take no further step."""
@@ -375,9 +381,9 @@ class Droppable(Coroutine[Any, Any, None]):
     def _end(self) -> NoReturn:
         import asyncio
 
-        self._throw_out()
+        self._discard()
         raise asyncio.CancelledError
 
-    def _throw_out(self) -> None:
-        with suppress(BaseException):  # also the StopIteration of one that returns now
+    def _discard(self) -> None:
+        with suppress(BaseException):  # also StopIteration, if it returns
             self._work.throw(LeftBehind())

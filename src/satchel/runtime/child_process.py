@@ -1,6 +1,6 @@
-"""Running one program to its end: in bounded time, with bounded output, leaving nothing behind.
+"""Run one program to its end, with limited time and output, and leave no process behind.
 
-The program leads a process group of its own, and the group ends with it.
+The program leads a process group of its own, which ends with it.
 """
 
 import codecs
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 STREAM_LIMIT = 30 * 1024
 """Bytes that are kept of each output stream, unless the caller says otherwise."""
 
-_GRACE = 0.5  # and all that follows is done within the time that a call has to end
-"""Seconds from asking a program to end to ending it."""
+_GRACE = 0.5  # with all that follows, less than the grace time of a call
+"""Seconds from TERM to KILL."""
 _DRAIN = 0.2
 """Seconds to wait for the rest of the output after the end."""
 _CHUNK = 64 * 1024
@@ -38,7 +38,7 @@ _ENVIRONMENT = frozenset(
         *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE"),
     }
 )
-"""The environment variables that reach a program, beside LC_*; a host's secrets are in others."""
+"""The environment variables that a program gets, beside LC_*; others may hold secrets."""
 
 
 async def run_program(
@@ -49,10 +49,10 @@ async def run_program(
     environment: Mapping[str, str] | None = None,
     limit: int = STREAM_LIMIT,
 ) -> dict[str, Any]:
-    """Run a program, and end it with all that it started: after its exit, in time, or cancelled.
+    """Run a program, and end its whole process group: after its exit, a timeout or a cancellation.
 
-    `environment` is all that it gets; without one it gets what is harmless of the host's. Of each
-    output stream `limit` bytes are kept. Raises `ToolError` if it cannot be started.
+    `environment` is its whole environment; without one it gets harmless variables of the host.
+    `limit` bytes of each output stream are kept. Raises `ToolError` if it cannot be started.
     """
     child = _Child(arguments, folder, _environment() if environment is None else environment, limit)
     timed_out = False
@@ -71,7 +71,7 @@ async def run_program(
 
 
 class _Head:
-    """The beginning of a stream of bytes, however long that gets."""
+    """The beginning of a byte stream of any length."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -86,19 +86,19 @@ class _Head:
     def text(self) -> str:
         if self._size <= self._limit:
             return self._kept.decode("utf-8", "replace")
-        # Such a decoder holds back a letter that is cut in two.
+        # An incremental decoder holds back a character that is cut in two.
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         head = decoder.decode(bytes(self._kept))
-        gone = self._size - self._limit + len(decoder.getstate()[0])
-        return f"{head}\n[cut: {gone} more bytes]"
+        cut = self._size - self._limit + len(decoder.getstate()[0])
+        return f"{head}\n[cut: {cut} more bytes]"
 
 
 class _Child:
-    """A program that runs, and what is heard of it.
+    """A running program and its output.
 
-    Not by `asyncio.create_subprocess_exec`: cancelled while it starts a program, that loses it;
-    until Python 3.12 it can lose return codes; and it waits for whoever holds the output open.
-    Here a program is known from the moment it runs, and one thread waits for its exit.
+    Not `asyncio.create_subprocess_exec`: cancelled while it starts a program, it loses the program;
+    until Python 3.12 it can lose return codes; and it waits until all holders of the output close
+    it. Here the program is known as soon as it runs, and one thread waits for its exit.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class _Child:
         self._loop = asyncio.get_running_loop()
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()
-        """Nobody has its output open any more."""
+        """Set when no process has the output open any more."""
         self.stdout, self.stderr = _Head(limit), _Head(limit)
         self.process = _started(arguments, folder, environment)
         Thread(target=self._reap, name="satchel-reaper", daemon=True).start()
@@ -117,18 +117,18 @@ class _Child:
         self._listen(self.process.stdout, self.stdout)
         self._listen(self.process.stderr, self.stderr)
 
-    def let_go(self) -> None:
-        """Stop listening, whoever still has the output open."""
+    def stop_reading(self) -> None:
+        """Stop reading, also if a process still has the output open."""
         for stream in tuple(self._open):
             self._ended(stream)
 
     def _reap(self) -> None:
         self.process.wait()
-        with suppress(RuntimeError):  # the loop was closed meanwhile; nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: nothing waits any more
             self._loop.call_soon_threadsafe(self.exited.set)
 
     def _listen(self, stream: IO[bytes] | None, head: _Head) -> None:
-        assert stream is not None  # it was asked for
+        assert stream is not None  # it is a pipe
         self._open.add(stream)
         if _CAN_LISTEN:
             os.set_blocking(stream.fileno(), False)
@@ -152,7 +152,7 @@ class _Child:
 
     def _ended(self, stream: IO[bytes]) -> None:
         self._open.discard(stream)
-        if _CAN_LISTEN:  # otherwise a thread may be reading, and closes it when it can
+        if _CAN_LISTEN:  # else a thread reads it, and closes it
             self._loop.remove_reader(stream.fileno())
             stream.close()
         if not self._open:
@@ -165,7 +165,7 @@ def _started(
     from subprocess import DEVNULL, PIPE, Popen
 
     try:
-        return Popen(  # noqa: S603 - what the model writes is meant to run
+        return Popen(  # noqa: S603 - running a program is the purpose
             arguments,
             bufsize=0,
             stdin=DEVNULL,
@@ -181,16 +181,16 @@ def _started(
 
 
 async def _end(child: _Child) -> None:
-    """End the whole group, and let go of its output even if somebody outside it holds that."""
+    """End the whole group; stop reading even if a process outside it has the output open."""
     try:
         await ProcessGroup(child.process).end(_GRACE)
         await _happens(child.silent, _DRAIN)
     finally:
-        child.let_go()
+        child.stop_reading()
 
 
 async def _happens(event: "asyncio.Event", seconds: float) -> bool:
-    """Tell whether something happens in time."""
+    """Return whether an event happens in time."""
     import asyncio
 
     try:

@@ -1,4 +1,4 @@
-"""The chunks of a call, put together while they come."""
+"""The chunks of a call, joined while they arrive."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,10 +9,10 @@ from satchel.tools import Block, Text, ToolChunk, ToolResult
 
 
 class ChunkAccumulator:
-    """What a call has told so far, within the limits."""
+    """The chunks of a call so far, within the limits."""
 
     def __init__(self, limits: Limits) -> None:
-        self._room = TextBudget(limits)
+        self._budget = TextBudget(limits)
         self._content: list[Block] = []
         self._is_running_text = False
         self._structured: list[Any] = []
@@ -24,16 +24,16 @@ class ChunkAccumulator:
     def add(self, item: ToolChunk | ToolResult, *, is_whole: bool = False) -> ToolChunk:
         """Add one item, and return the part of it that fits.
 
-        The blocks of one that is a whole result stay apart.
+        The blocks of a whole result (`is_whole`) are not joined with others.
         """
         self.count += 1
-        kept = tuple(block for raw in item.content if (block := self._room.take(raw)))
-        # Pieces of running text join; the words of structured values stay apart.
-        runs_on = item.structured is None and not is_whole
-        for block in kept:
+        content = tuple(block for raw in item.content if (block := self._budget.take(raw)))
+        # Pieces of running text are joined; the text of structured values is not.
+        is_running_text = item.structured is None and not is_whole
+        for block in content:
             last = self._content[-1] if self._content else None
             if (
-                runs_on
+                is_running_text
                 and self._is_running_text
                 and isinstance(block, Text)
                 and isinstance(last, Text)
@@ -41,22 +41,27 @@ class ChunkAccumulator:
                 self._content[-1] = Text(last.text + block.text)
             else:
                 self._content.append(block)
-                self._is_running_text = runs_on
+                self._is_running_text = is_running_text
         if item.structured is not None:
             self._structured.append(item.structured)
         self._metadata |= item.metadata
         if isinstance(item, ToolResult) and item.is_error:
             self._is_error, self._error_code = True, item.error_code
         return ToolChunk(
-            content=kept, structured=item.structured, metadata=item.metadata, call_id=item.call_id
+            content=content,
+            structured=item.structured,
+            metadata=item.metadata,
+            call_id=item.call_id,
         )
 
     def result(self, call_id: str | None = None) -> ToolResult:
-        """Return all of it: of structured values the one, or the list of several."""
-        several = len(self._structured) > 1
+        """Return everything so far; several structured values become a list."""
+        has_several = len(self._structured) > 1
         return ToolResult(
-            content=(*self._content, *self._room.marker()),
-            structured=list(self._structured) if several else next(iter(self._structured), None),
+            content=(*self._content, *self._budget.marker()),
+            structured=list(self._structured)
+            if has_several
+            else next(iter(self._structured), None),
             is_error=self._is_error,
             error_code=self._error_code,
             call_id=call_id,
@@ -64,7 +69,7 @@ class ChunkAccumulator:
         )
 
     def followed_by(self, last: ToolResult) -> ToolResult:
-        """Return a result that says how the call ended, after what it told before that."""
+        """Return the last result of the call, with the chunks before it."""
         if not self.count:
             return last
         so_far = self.result(last.call_id)

@@ -1,4 +1,4 @@
-"""Middleware: layers around a call, each an async generator, the first listed outermost."""
+"""Middleware: async generators around a call; the first in a list is the outermost."""
 
 import inspect
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
@@ -9,21 +9,21 @@ from satchel.errors import DefinitionError
 from satchel.tools import Item, Tool, ToolCall
 
 Handler = Callable[[ToolCall], AsyncIterator[Item]]
-"""What runs a call: yields chunks, and last of all the result."""
+"""Runs a call: yields chunks, and last the result."""
 
 Middleware = Callable[[ToolCall, Handler], AsyncIterator[Item]]
-"""What stands around a handler: `async for item in next(call): yield item`, and what it adds."""
+"""Wraps a handler: `async for item in next(call): yield item`, and more around it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedMiddleware:
-    """Middleware, and whose calls it stands around."""
+    """Middleware, and the tools or the group that it is for."""
 
     middleware: Middleware
     group: str | None = None
-    """The one group, or `None` for any."""
+    """The group, or `None` for all groups."""
     tool: str | None = None
-    """The one tool, or `None` for any."""
+    """The tool, or `None` for all tools."""
 
     def __post_init__(self) -> None:
         if not callable(self.middleware) or inspect.iscoroutinefunction(self.middleware):
@@ -33,51 +33,51 @@ class ScopedMiddleware:
             )
 
     @property
-    def breadth(self) -> int:
-        """How much it stands around: 0 for everything, 1 for a group, 2 for a tool."""
+    def scope_rank(self) -> int:
+        """The sort key: 0 for all tools, 1 for a group, 2 for one tool."""
         return 2 if self.tool is not None else int(self.group is not None)
 
 
 def layers_for(
     layers: Iterable[ScopedMiddleware], tool: str, groups: Collection[str]
 ) -> tuple[Middleware, ...]:
-    """Choose the layers around one tool: the broadest outermost, else in the order they came."""
-    fitting = [
+    """Return the middleware of one tool: first of all tools, then of its group, then its own."""
+    matching = [
         layer
         for layer in layers
         if layer.tool in {None, tool} and (layer.group is None or layer.group in groups)
     ]
-    return tuple(layer.middleware for layer in sorted(fitting, key=lambda layer: layer.breadth))
+    return tuple(layer.middleware for layer in sorted(matching, key=lambda layer: layer.scope_rank))
 
 
 Find = Callable[[str], tuple[Tool, tuple[str, ...]] | None]
-"""Finds a tool that the model may call, and its groups, by the tool's name."""
+"""Returns a tool that the model may call, and its groups, by the name of the tool."""
 
 
 @dataclass(slots=True)
 class MiddlewareFrame:
-    """What middleware of a running call needs to know of it; emptied when the call has ended.
+    """What the middleware of a running call needs; emptied when the call has ended.
 
-    Contexts may live for long: a background task keeps the one it was started in.
+    It may live on in a context: a background task keeps the context it was started in.
     """
 
     find: Find
     opened: list[AsyncIterator[Item]]
-    """What each middleware opened, so that it is closed in the end; the outermost first."""
+    """The iterators that middleware opened, to be closed at the end; the outermost first."""
 
 
 def nowhere(_name: str) -> None:
-    """Find nothing: what stands alone knows no other tools."""
+    """Return no tool: the default where no session is."""
 
 
 AROUND: ContextVar[MiddlewareFrame] = ContextVar("satchel.runtime.around")
-"""Those of the call whose task this is."""
+"""The frame of the call that runs in this task."""
 
 
 def wrap(handler: Handler, layers: Iterable[Middleware]) -> Handler:
-    """Put layers around a handler.
+    """Return a handler inside middleware.
 
-    A layer may send a call to another tool; those inside it are told of that tool.
+    Middleware may send a call to another tool; the middleware inside it gets that tool.
     """
     for layer in reversed(tuple(layers)):
         handler = _around(layer, handler)
@@ -85,7 +85,7 @@ def wrap(handler: Handler, layers: Iterable[Middleware]) -> Handler:
 
 
 def redirected(call: ToolCall, find: Find) -> ToolCall:
-    """Return a call with the tool that it names."""
+    """Return a call with the tool that its name refers to."""
     if call.tool is not None and call.tool.name == call.name:
         return call
     tool, groups = find(call.name) or (None, ())
@@ -95,7 +95,7 @@ def redirected(call: ToolCall, find: Find) -> ToolCall:
 def _around(layer: Middleware, inner: Handler) -> Handler:
     def handler(call: ToolCall) -> AsyncIterator[Item]:
         around = AROUND.get(None)
-        if around is None:  # tried by itself, outside of any call
+        if around is None:  # used without a call, as in a test
             return layer(call, inner)
         items = layer(redirected(call, around.find), inner)
         around.opened.append(items)

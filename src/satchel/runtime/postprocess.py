@@ -1,4 +1,4 @@
-"""What its owner does with a tool's result before anybody sees it."""
+"""The `postprocess` function of a tool, as middleware."""
 
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -10,9 +10,9 @@ from satchel.tools.callables import called
 
 
 def postprocess(fn: Callable[..., Any]) -> Middleware:
-    """Make a layer that calls `fn(call, result)`; what that returns takes the result's place.
+    """Return middleware that calls `fn(call, result)` and yields what that returns instead.
 
-    `None` keeps the result.
+    If it returns `None`, the result stays.
     """
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
@@ -21,7 +21,7 @@ def postprocess(fn: Callable[..., Any]) -> Middleware:
                 if not isinstance(item, ToolResult):
                     yield item
                     continue
-                made = await called(fn, call, item)
-                yield item if made is None else to_result(made, item.call_id)
+                value = await called(fn, call, item)
+                yield item if value is None else to_result(value, item.call_id)
 
     return layer

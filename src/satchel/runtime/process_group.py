@@ -1,6 +1,6 @@
-"""A child process that leads a process group of its own, and the end of both.
+"""End a child process and the process group that it leads.
 
-What makes itself a new session (`setsid`) leaves the group and is not found again.
+A process that starts a new session (`setsid`) leaves the group and is not ended.
 """
 
 import os
@@ -9,17 +9,17 @@ from collections.abc import Callable
 from typing import Protocol
 
 _LEFTOVER_GRACE = 0.2
-"""Seconds from TERM to KILL for what a program that has exited left running."""
+"""Seconds from TERM to KILL for the processes that an exited program left running."""
 _REAP = 5.0
-"""Seconds that the system may take for ending a program; one that hangs in a driver never ends."""
+"""Seconds to wait for the system to end a program; one that hangs in a driver never ends."""
 _STEP = 0.01
 
-# Numbers, because `signal` has no SIGKILL on Windows; they are the same wherever there are groups.
+# Numbers, because `signal` has no SIGKILL on Windows; on all systems with groups they are equal.
 _NONE, _KILL, _TERM = 0, 9, 15
 
 
 class _Process(Protocol):
-    """A process that something else waits for, started with `start_new_session=True`."""
+    """A process that other code waits for, started with `start_new_session=True`."""
 
     @property
     def pid(self) -> int: ...
@@ -31,7 +31,7 @@ class _Process(Protocol):
 
 
 class ProcessGroup:
-    """A child process with all that it started."""
+    """A child process with all processes in its group."""
 
     def __init__(self, process: _Process) -> None:
         self._process = process
@@ -56,14 +56,14 @@ class ProcessGroup:
             raise
 
     async def has_exited(self, seconds: float) -> bool:
-        """Tell whether the process exits in time, whoever inherited its pipes."""
+        """Return whether the process exits in time, also if others have inherited its pipes."""
         return await _becomes_true(lambda: self._process.returncode is not None, seconds)
 
     async def _is_emptied(self, seconds: float) -> bool:
         return await _becomes_true(lambda: not self._signal(_NONE), seconds)
 
     def _signal(self, number: int) -> bool:
-        """Send a signal to the group, and tell whether any process got it."""
+        """Send a signal to the group; return whether any process got it."""
         if sys.platform == "win32":
             if number == _KILL and self._process.returncode is None:
                 self._process.kill()
@@ -76,7 +76,7 @@ class ProcessGroup:
 
 
 async def _becomes_true(condition: Callable[[], bool], seconds: float) -> bool:
-    """Poll, because the system reports neither event to a group's owner."""
+    """Poll: the system reports neither event to the owner of a group."""
     import asyncio
 
     loop = asyncio.get_running_loop()

@@ -1,6 +1,6 @@
-"""Turns: who may begin when, if only so many may begin in a second.
+"""Rate limits: when a call may start, if only some may start per second.
 
-`asyncio` is imported where it is used: it takes longer to import than all of this room.
+`asyncio` is imported where it is used: it takes longer to import than this whole package.
 """
 
 from collections import OrderedDict
@@ -23,11 +23,11 @@ async def pause(seconds: float) -> None:
 
 
 class RateLimiter:
-    """Hands out turns by name, `per_second` of each, and up to `burst` at once after a rest.
+    """Gives turns by name: `per_second` for each name, and up to `burst` at once after a pause.
 
-    The rates may be given by name; a name without one has that of `"*"`, or else no limit.
-    Whoever waits longest is next, within one event loop; several loops, also those of several
-    threads, share the turns.
+    Rates may be given by name; a name without one has the rate of `"*"`, or no limit. The caller
+    that waits longest is next, within one event loop. Several loops share the turns, also those
+    of several threads.
     """
 
     __slots__ = ("_burst", "_clock", "_guard", "_intervals", "_lines", "_sleep", "_spent_until")
@@ -43,22 +43,22 @@ class RateLimiter:
         rates = per_second if isinstance(per_second, Mapping) else {"*": per_second}
         for name, rate in rates.items():
             if not rate > 0:  # not "<= 0": that would let NaN pass
-                raise DefinitionError(f"a rate of {rate} per second would never let {name!r} go")
+                raise DefinitionError(f"a rate of {rate} per second would never let {name!r} start")
         if burst < 1:
-            raise DefinitionError(f"a burst of {burst} would never let anything go")
+            raise DefinitionError(f"a burst of {burst} would never let anything start")
         self._intervals = {name: 1 / rate for name, rate in rates.items()}
         self._burst, self._clock, self._sleep = burst, clock, sleep
         self._guard = Lock()
-        # Each turn moves the moment from which a whole burst may be had again by one interval.
+        # The time from which a whole burst is free again; each turn moves it by one interval.
         self._spent_until: OrderedDict[str, float] = OrderedDict()
-        # A line is there as long as somebody waits. Ordered, and no deque: one who stops waiting
+        # A line exists while a call waits. Ordered, and no deque: a call that stops waiting
         # leaves from the middle.
         self._lines: dict[
             tuple[asyncio.AbstractEventLoop, str], OrderedDict[asyncio.Future[None], None]
         ] = {}
 
     def take(self, name: str) -> bool:
-        """Take a turn if one can be had at once and nobody waits for it, and tell whether."""
+        """Take a turn if one is free now and no call waits for it; return whether it was."""
         import asyncio
 
         if (asyncio.get_running_loop(), name) in self._lines:
@@ -66,7 +66,7 @@ class RateLimiter:
         return not self._spend(name)
 
     async def wait(self, name: str) -> None:
-        """Wait for a turn, and take it; one who is cancelled meanwhile leaves no gap."""
+        """Wait for a turn, and take it; a call that is cancelled meanwhile loses no turn."""
         if self.take(name):
             return
         import asyncio
@@ -88,7 +88,7 @@ class RateLimiter:
                 first.set_result(None)
 
     def _spend(self, name: str) -> float:
-        """Take a turn and return 0, or return the seconds until there may be one."""
+        """Take a turn and return 0, or return the seconds until one may be free."""
         interval = self._intervals.get(name, self._intervals.get("*", 0.0))
         if not interval:
             return 0.0
@@ -104,6 +104,6 @@ class RateLimiter:
             return 0.0
 
     def _forget(self, now: float) -> None:
-        """Drop what has recovered, the longest unused first: a model may make up any name."""
+        """Drop names whose whole burst is free: a model may make up any number of names."""
         while self._spent_until and next(iter(self._spent_until.values())) <= now:
             self._spent_until.popitem(last=False)

@@ -1,4 +1,4 @@
-"""What must not stand in a log: values that hosts inject, what looks like a secret, and home."""
+"""Remove injected values, secrets and the home folder from text for a log."""
 
 import os
 import re
@@ -17,14 +17,14 @@ _ASSIGNED = re.compile(
 _IN_ADDRESS = re.compile(r"(://[^\s:/@]*:)[^\s/@]+(@)")
 _MARK = "[redacted]"
 _SHORTEST = 4
-"""Shorter values stand everywhere, and guessing them is easy."""
+"""Shorter values occur everywhere, and are easy to guess."""
 
 
 def redacted(text: str, injected: Mapping[str, Any]) -> str:
-    """Return a text without secrets, and with `~` and `.` for the folders of whoever runs this."""
+    """Return a text without secrets, with `~` for the home folder and `.` for the current one."""
     for value in sorted({*_texts(injected.values()), *_environment()}, key=len, reverse=True):
-        for written in (value, repr(value)[1:-1]):
-            text = text.replace(written, _MARK)
+        for spelling in (value, repr(value)[1:-1]):
+            text = text.replace(spelling, _MARK)
     text = _ASSIGNED.sub(rf"\1{_MARK}", text)
     text = _IN_ADDRESS.sub(rf"\1{_MARK}\2", text)
     for folder, short in ((_here(), "."), (os.path.expanduser("~"), "~")):

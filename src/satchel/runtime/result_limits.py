@@ -1,4 +1,4 @@
-"""Keeping what goes to the model within its limits."""
+"""Cut what goes to the model at its limits."""
 
 from dataclasses import replace
 
@@ -7,26 +7,19 @@ from satchel.tools import Block, Resource, ResourceLink, Text, ToolResult
 
 
 def limit_result(result: ToolResult, limits: Limits) -> ToolResult:
-    """Cut the text of a result at its limit, and say how much is gone; leave out huge files."""
-    if is_small(result.content, limits):
-        return result
-    room = TextBudget(limits)
-    content = tuple(block for item in result.content if (block := room.take(item)))
-    return replace(result, content=content + room.marker()) if room.is_cut else result
-
-
-def is_small(content: tuple[Block, ...], limits: Limits) -> bool:
-    """Tell quickly whether content is within the limits for certain; nearly all is."""
-    total = 0
-    for block in content:
-        if not isinstance(block, Text):
-            return False
-        total += len(block.text)
-    return total * 4 <= limits.result_text  # a letter takes four bytes at most
+    """Cut the text of a result at its limit, and say how much was cut; leave out huge files."""
+    content = result.content
+    if len(content) == 1 and type(block := content[0]) is Text:  # as nearly all are
+        is_small = len(block.text) * 4 <= limits.result_text  # a character takes at most 4 bytes
+        if is_small:
+            return result
+    budget = TextBudget(limits)
+    content = tuple(part for item in content if (part := budget.take(item)))
+    return replace(result, content=content + budget.marker()) if budget.is_cut else result
 
 
 class TextBudget:
-    """How much text one result may still take."""
+    """How much text may still be added to one result."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -36,7 +29,7 @@ class TextBudget:
         """Whether anything was left out."""
 
     def take(self, block: Block) -> Block | None:
-        """Return what fits of a block, or `None` if nothing does."""
+        """Return the part of a block that fits, or `None`."""
         match block:
             case Text():
                 return Text(text) if (text := self._fitting(block.text)) else None
@@ -52,7 +45,7 @@ class TextBudget:
         return Text(f"[left out: {kind} of {len(data)} bytes, limit resource]")
 
     def marker(self) -> tuple[Text, ...]:
-        """Return the line that says what is gone, if anything is."""
+        """Return the line that says how much was cut, or nothing."""
         if not self._gone:
             return ()
         total = self._gone + self._limits.result_text - self._left

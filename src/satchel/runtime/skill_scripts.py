@@ -1,4 +1,4 @@
-"""Starting the scripts of a skill: which files are some, and what runs them.
+"""Run the scripts of a skill: which files are scripts, and which interpreter runs them.
 
 This is no sandbox: a script has all the rights of the host's own user.
 """
@@ -18,8 +18,8 @@ MOST_ARGUMENTS = 100
 LONGEST_ARGUMENTS = 100 * 1024
 """Bytes of all arguments of a script together."""
 
-# A script may import its neighbours, so no -I. -u: what was printed before the time limit is kept,
-# -B: running a skill leaves nothing in its folder.
+# No -I: a script may import its neighbours. -u keeps what was printed before the time limit. -B
+# leaves no files in the folder of the skill.
 _PYTHON = (sys.executable, "-u", "-B", "-X", "utf8")
 _INTERPRETERS = {
     ".py": _PYTHON,
@@ -31,11 +31,11 @@ _INTERPRETERS = {
     ".pl": ("perl",),
 }
 _HEAD = 1024
-"""Bytes at the beginning of a file that tell what it is."""
+"""Bytes at the beginning of a file that show its type."""
 
 
 def scripts_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return which of a skill's files are scripts: what lies below `scripts/` and can be run."""
+    """Return the names of scripts: files below `scripts/` that can be run."""
     return tuple(name for name in names if _is_script(name))
 
 
@@ -46,7 +46,7 @@ async def run_script(
     seconds: float,
     limit: int = STREAM_LIMIT,
 ) -> dict[str, Any]:
-    """Run a script in the folder of its skill, and return what `processes.run` does.
+    """Run a script in the folder of its skill, and return what `run_program` does.
 
     Raises `ToolError` if it cannot be started.
     """
@@ -68,15 +68,15 @@ def _check(args: Sequence[str]) -> None:
         raise ToolError(f"A script takes at most {MOST_ARGUMENTS} arguments; give fewer.")
     if any("\0" in arg or not is_utf8(arg) for arg in args):
         raise ToolError(
-            "An argument holds a character that cannot be handed over; write it anew without it."
+            "An argument has a character that cannot be passed on; send it without that character."
         )
     if sum(len(arg.encode()) for arg in args) > LONGEST_ARGUMENTS:
         raise ToolError(f"The arguments are longer than {LONGEST_ARGUMENTS} bytes; shorten them.")
 
 
 def _command(path: str) -> list[str]:
-    """Return what starts a script: its interpreter and itself. Raises `ToolError`."""
-    path = os.path.realpath(path)  # whatever its name is, it begins like no option
+    """Return the command of a script: interpreter and path. Raises `ToolError`."""
+    path = os.path.realpath(path)  # absolute, so that it never looks like an option
     shown = repr(shorten(os.path.basename(path), 200))
     try:
         head, _ = read_regular(path, _HEAD)
@@ -84,25 +84,25 @@ def _command(path: str) -> list[str]:
         raise ToolError(f"{shown} cannot be started: {problem}.") from None
     if interpreter := _INTERPRETERS.get(_suffix(path)):
         program, *options = _shell(head) if interpreter == _INTERPRETERS[".sh"] else interpreter
-        return [_found(program, shown), *options, path]
+        return [_path_of(program, shown), *options, path]
     if not os.access(path, os.X_OK):
         reason = "it is not executable"
-    # Of other text, only a shell could guess what is meant.
+    # For other text, only a shell could guess the interpreter.
     elif not (head.startswith(b"#!") or b"\0" in head):
-        reason = "nothing in it says what runs it"
+        reason = "it does not name its interpreter"
     else:
         return [path]
-    known = ", ".join(_INTERPRETERS)
-    raise ToolError(f"{shown} cannot be started: {reason}; use a script that ends in {known}.")
+    suffixes = ", ".join(_INTERPRETERS)
+    raise ToolError(f"{shown} cannot be started: {reason}; use a script that ends in {suffixes}.")
 
 
 def _shell(head: bytes) -> tuple[str, ...]:
-    """Return the shell of a `.sh`: many ask for bash in their first line, and need it."""
+    """Return the shell of a `.sh` file: bash if its first line asks for it, as many do."""
     first, _, _ = head.partition(b"\n")
     return ("bash",) if first.startswith(b"#!") and b"bash" in first else ("/bin/sh",)
 
 
-def _found(program: str, shown: str) -> str:
+def _path_of(program: str, shown: str) -> str:
     from shutil import which
 
     path = which(program)

@@ -1,4 +1,4 @@
-"""Opening what lies inside a layer, so that it is closed whatever happens."""
+"""Open the handler inside a middleware, so that it is closed whatever happens."""
 
 import sys
 from collections.abc import AsyncIterator, Awaitable
@@ -9,9 +9,9 @@ from satchel.tools import Item, ToolCall
 
 
 class opened:  # noqa: N801 - used like the context managers of contextlib
-    """Call a handler, and close what it gives when the block is left.
+    """Call a handler, and close its iterator when the block is left.
 
-    A bare `async for` that is broken off leaves a generator suspended until it is collected.
+    After `break`, a bare `async for` leaves a generator suspended until it is collected.
     """
 
     __slots__ = ("_items",)
@@ -27,16 +27,16 @@ class opened:  # noqa: N801 - used like the context managers of contextlib
 
 
 async def close(items: AsyncIterator[Any]) -> None:
-    """Close what a handler gave, if it can be closed."""
+    """Close the iterator of a handler, if it can be closed."""
     if aclose := getattr(items, "aclose", None):
         await aclose()
 
 
 def first_of(items: AsyncIterator[Any]) -> Awaitable[Any]:
-    """Ask a generator for its first item without the event loop knowing of it.
+    """Ask a generator for its first item without registering it with the event loop.
 
-    A loop closes what generators are left when it ends, and waits for that, so one that goes on
-    for ever would hold it up. Whoever asks here closes the generator.
+    A loop that ends closes its registered generators and waits for them, so an endless one would
+    block it. The caller closes the generator.
     """
     hooks = sys.get_asyncgen_hooks()
     sys.set_asyncgen_hooks(None, None)

@@ -1,4 +1,4 @@
-"""One run of a function, as the last step of a call: checked, within its time, in its limits."""
+"""One run of a function, the last step of a call: validation, time limit, result limits."""
 
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import asyncio
 
 
-def checked(call: ToolCall, tool: Tool) -> ToolCall:
-    """Return a call with arguments as its function gets them. Raises `ArgumentError`."""
+def validated(call: ToolCall, tool: Tool) -> ToolCall:
+    """Return a call with validated arguments. Raises `ArgumentError`."""
     return call.changed(arguments=tool.check(read_arguments(tool.name, call.arguments)))
 
 
@@ -27,67 +27,67 @@ class FunctionRun:
     so_far: ChunkAccumulator | None = None
     _reason: EndReason | None = None
     _stream: AsyncIterator[Any] | None = None
-    _task: "asyncio.Task[Any] | None" = None  # in which a step is being taken
+    _task: "asyncio.Task[Any] | None" = None  # set while the function runs
     _timer: "asyncio.TimerHandle | None" = None
     _begun: float | None = None
-    _is_told_to_end = _is_left_running = False
+    _is_ending = _is_left_running = False
 
     def __init__(
-        self, owner: CallTask, call: ToolCall, tool: Tool, *, is_checked: bool = False
+        self, owner: CallTask, call: ToolCall, tool: Tool, *, is_validated: bool = False
     ) -> None:
-        self._owner, self._call, self._tool, self._is_checked = owner, call, tool, is_checked
-        # Background tools are there for long work.
+        self._owner, self._call, self._tool, self._is_validated = owner, call, tool, is_validated
+        # A background tool may run for as long as it needs.
         self._seconds = tool.timeout
         if self._seconds is None and not tool.background:
             self._seconds = owner.limits.tool_call
 
     async def next(self) -> Item:
-        """Return the next chunk, or the result; raise only what was meant for the whole task."""
+        """Return the next chunk, or the result; raise only a cancellation of the whole task."""
         import asyncio
 
-        if self._owner.reason is not None:  # also if middleware tries again
+        if self._owner.reason is not None:  # also when middleware retries
             return await self._last(self._owner.ended(EndReason.INTERRUPTED))
         task = asyncio.current_task()
         assert task is not None
-        cancels, failed = task.cancelling(), None
+        cancels, problem = task.cancelling(), None
         self._enter(task)
         try:
             item = await self._step()
-        except BaseException as problem:
+        except BaseException as raised:
             # Any: a tool that exits, interrupts or cancels itself must not end the host.
-            failed = problem
+            problem = raised
         finally:
             self._exit()
-        if failed is not None and (isinstance(failed, LeftBehind) or task.get_loop().is_closed()):
-            raise failed  # nothing may be waited for any more
+        if problem is not None and (isinstance(problem, LeftBehind) or task.get_loop().is_closed()):
+            raise problem  # nothing can be awaited any more
         if (reason := self._reason or self._owner.reason) is not None:
             return await self._ended(reason, task)
-        if failed is None:
+        if problem is None:
             return item
-        is_cancelled = isinstance(failed, asyncio.CancelledError) and task.cancelling() > cancels
+        is_cancelled = isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancels
         if is_cancelled or self._owner.is_leaving:
             if self._is_left_running:
                 self._owner.log_leak()
-            raise failed
-        return await self._last(self._owner.explained(failed))
+            raise problem
+        return await self._last(self._owner.explained(problem))
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close the stream of the function, if one is open."""
         stream, self._stream = self._stream, None
         if aclose := getattr(stream, "aclose", None):
             try:
                 await aclose()
             except LeftBehind:
                 raise
-            except BaseException:  # noqa: S110 - it was asked to end; how it does is its affair
+            except BaseException:  # noqa: S110 - how a tool ends does not matter here
                 pass
 
     async def _step(self) -> Item:
         if self._stream is not None:
             return await self._chunk(self._stream, None)
         call, tool, owner = self._call, self._tool, self._owner
-        if not self._is_checked:
-            call = checked(call, tool)
+        if not self._is_validated:
+            call = validated(call, tool)
         runner = tool.runner
         self._is_left_running = not runner.ends_when_cancelled
         outcome = await runner.run(call)
@@ -102,24 +102,24 @@ class FunctionRun:
 
     async def _chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
         call_id = self._owner.call_id
-        so_far = self.so_far or ChunkAccumulator(self._owner.limits)
+        chunks = self.so_far or ChunkAccumulator(self._owner.limits)
         while True:
             try:
                 value = await (first or stream.__anext__())
             except StopAsyncIteration:
-                return so_far.result(call_id)
+                return chunks.result(call_id)
             if isinstance(value, FinalResult):
                 await self.close()
                 return value.with_id(call_id)
             first, item = None, to_result(value)
             if item.error_code == "invalid_result":
                 return await self._last(replace(item, call_id=call_id))
-            chunk = so_far.add(item, is_whole=isinstance(value, ToolResult))
+            chunk = chunks.add(item, is_whole=isinstance(value, ToolResult))
             if chunk.content or chunk.structured is not None or chunk.metadata:
                 return replace(chunk, call_id=call_id)
 
     async def _ended(self, reason: EndReason, task: "asyncio.Task[Any]") -> ToolResult:
-        if self._is_told_to_end:
+        if self._is_ending:
             task.uncancel()
         result = self._owner.ended(reason)
         if self._is_left_running:
@@ -127,7 +127,7 @@ class FunctionRun:
             result = replace(result, metadata={"leaked": True})
         result = await self._last(result)
         if reason is EndReason.TIMEOUT:
-            self._owner.be_calm()  # middleware goes on, as after any other failure
+            self._owner.stop_grace()  # middleware continues, as after any failure
         return result
 
     async def _last(self, last: ToolResult) -> ToolResult:
@@ -143,7 +143,7 @@ class FunctionRun:
             self.start_clock()
 
     def start_clock(self) -> None:
-        """Begin to count: only what is inside the function counts, not what its reader does."""
+        """Start the clock; it runs only inside the function, not while its reader is busy."""
         if self._task is not None and self._seconds is not None:
             loop = self._task.get_loop()
             self._begun = loop.time()
@@ -154,14 +154,14 @@ class FunctionRun:
         if self._timer is not None and self._task is not None and self._begun is not None:
             self._timer.cancel()
             self._timer = None
-            passed = self._task.get_loop().time() - self._begun
-            self._seconds = max(0.0, (self._seconds or 0.0) - passed)
+            elapsed = self._task.get_loop().time() - self._begun
+            self._seconds = max(0.0, (self._seconds or 0.0) - elapsed)
         self._task = None
 
     def end(self, reason: EndReason) -> None:
-        """Cancel the step that is being taken."""
+        """Cancel the function, if it runs now."""
         self._reason = self._reason or reason
-        if self._task is not None and not self._is_told_to_end:
-            self._is_told_to_end = True
+        if self._task is not None and not self._is_ending:
+            self._is_ending = True
             self._task.cancel()
-            self._owner.be_patient(lambda: self._owner.leave_behind(reason))
+            self._owner.start_grace(lambda: self._owner.leave_behind(reason))

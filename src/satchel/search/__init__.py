@@ -1,4 +1,4 @@
-"""Full-text search: the tools and skills of a catalog, found by what they are said to do."""
+"""Full-text search over the tools and skills of a catalog."""
 
 from satchel.search.search_documents import documents_of
 from satchel.search.search_index import SearchDocument, SearchHit, SearchIndex

@@ -1,4 +1,4 @@
-"""The documents of a catalog: what its tools and skills are found by."""
+"""The searchable text of the tools and skills of a catalog."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,45 +13,46 @@ _KEYWORDS = ("keywords", "tags")
 
 
 def documents_of(catalog: Catalog) -> Iterator[SearchDocument]:
-    """Yield a document for every tool and every skill that is served."""
+    """Yield a document for each served tool and skill."""
     for tool in catalog.tools.values():
-        more = " ".join((*_of_groups(tool, catalog), *_of_parameters(tool.tool)))
+        more = " ".join((*_group_texts(tool, catalog), *_parameter_texts(tool.tool)))
         yield SearchDocument(kind="tool", name=tool.name, description=tool.description, more=more)
     for skill in catalog.skills.values():
-        more = " ".join((*_of_groups(skill, catalog), *_of_metadata(skill)))
+        more = " ".join((*_group_texts(skill, catalog), *_keywords(skill)))
         yield SearchDocument(
             kind="skill", name=skill.name, description=skill.description, more=more
         )
 
 
-def _of_groups(entry: ToolEntry | SkillEntry, catalog: Catalog) -> Iterator[str]:
+def _group_texts(entry: ToolEntry | SkillEntry, catalog: Catalog) -> Iterator[str]:
     for name in entry.groups:
-        if name == BASIC_GROUP:  # which says nothing of its tools
+        if name == BASIC_GROUP:  # its name says nothing about its tools
             continue
         yield from name_terms(name)
         if group := catalog.groups.get(name):
             yield group.description
 
 
-def _of_parameters(tool: Tool | None) -> list[str]:
-    """Return what a tool says of its parameters; of one whose class fails at that, nothing."""
+def _parameter_texts(tool: Tool | None) -> list[str]:
     if tool is None:
         return []
     try:
         properties = tool.parameters.get("properties", {})
-        return [text for name, said in properties.items() for text in _of_property(name, said)]
-    except Exception:  # a stranger's class may raise anything, and its schema may be anything
+        return [
+            text for name, schema in properties.items() for text in _property_texts(name, schema)
+        ]
+    except Exception:  # the tool's class may raise anything, and its schema may be anything
         return []
 
 
-def _of_property(name: str, said: Any) -> Iterator[str]:
+def _property_texts(name: str, schema: Any) -> Iterator[str]:
     yield from name_terms(name)
-    if isinstance(said, Mapping) and isinstance(said.get("description"), str):
-        yield said["description"]
+    if isinstance(schema, Mapping) and isinstance(schema.get("description"), str):
+        yield schema["description"]
 
 
-def _of_metadata(skill: SkillEntry) -> Iterator[str]:
-    """Yield the keywords of a skill; many authors write them beside `metadata`, not below it."""
+def _keywords(skill: SkillEntry) -> Iterator[str]:
+    """Yield the keywords of a skill, from `metadata` or, as many authors write, beside it."""
     if skill.manifest is None:
         return
     for fields in (skill.manifest.metadata, skill.manifest.fields):

@@ -1,4 +1,4 @@
-"""The index: documents in, and for some words the documents that tell of them."""
+"""The search index: full-text search by SQLite, or by plain scanning without it."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from satchel.names import near_misses
 from satchel.search.search_terms import name_terms, normalize_text, query_terms, split_camel_case
 
 _NAME_WEIGHT, _DESCRIPTION_WEIGHT, _MORE_WEIGHT = 10.0, 3.0, 1.0
-_MOST_MISTYPED = 5
+_MAX_CORRECTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDocument:
-    """A tool or skill as it is searched."""
+    """The searchable text of a tool or skill."""
 
     kind: str
     name: str
     description: str
     more: str = ""
-    """Further words, which count least."""
+    """Further text, with the lowest weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A document that was found; a higher score is better, within one search."""
+    """A match; scores compare within one search, and a higher one is better."""
 
     kind: str
     name: str
@@ -32,93 +32,92 @@ class SearchHit:
 
 
 class SearchIndex:
-    """Holds documents by kind and name, and finds them by their words. Any thread may use it."""
+    """An index of documents by kind and name. Any thread may use it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._held: dict[int, SearchDocument] = {}
+        self._documents: dict[int, SearchDocument] = {}
         self._table: _FullText | _Scan | None = None
 
     def bring_up_to_date(self, documents: Iterable[SearchDocument]) -> int:
-        """Hold these documents and no others; only what differs is written.
+        """Replace the contents by these documents, and write only the differences.
 
-        Returns how many were written or removed.
+        Returns how many documents were written or removed.
         """
         wanted = set({(item.kind, item.name): item for item in documents}.values())
         with self._lock:
-            gone = {row: item for row, item in self._held.items() if item not in wanted}
-            fresh = wanted.difference(self._held.values())
-            if not gone and not fresh:
+            removed = {row: item for row, item in self._documents.items() if item not in wanted}
+            new = wanted.difference(self._documents.values())
+            if not removed and not new:
                 return 0
-            come = dict(enumerate(fresh, max(self._held, default=0) + 1))
-            self._table = self._table or _open()
-            self._table.write(gone, come)
-            kept = {row: item for row, item in self._held.items() if row not in gone}
-            self._held = kept | come
-        return len({(item.kind, item.name) for item in (*gone.values(), *fresh)})
+            added = dict(enumerate(new, max(self._documents, default=0) + 1))
+            self._table = self._table or _open_table()
+            self._table.write(removed, added)
+            kept = {row: item for row, item in self._documents.items() if row not in removed}
+            self._documents = kept | added
+        return len({(item.kind, item.name) for item in (*removed.values(), *new)})
 
     def search(self, words: str, kind: str | None = None, limit: int = 10) -> list[SearchHit]:
-        """Return what tells of any of the words, best first, if need be as if mistyped.
+        """Return the documents that contain any of the words, best first.
 
-        Words are text and nothing else: there are no operators.
+        If none does, camelCase words are split, then typing errors corrected. There are no
+        operators: all of `words` is plain text.
         """
         terms = query_terms(words)
         if not terms:
             return []
-        found = (
-            self._matching(terms, kind)
-            or self._matching(query_terms(split_camel_case(words)), kind)
-            or self._matching(self._alike(terms, kind), kind)
+        matches = (
+            self._match(terms, kind)
+            or self._match(query_terms(split_camel_case(words)), kind)
+            or self._match(self._similar_names(terms, kind), kind)
         )
-        # Whoever knows the name gets what has it, however often others mention it.
-        name = words.strip().casefold()
-        best = max((score for score, _ in found), default=0.0)
+        # An exact name comes first, however often other documents mention it.
+        exact = words.strip().casefold()
+        best = max((score for score, _ in matches), default=0.0)
         ranked = sorted(
-            (-score - best * (item.name.casefold() == name), item.name, item.kind)
-            for score, item in found
+            (-score - best * (item.name.casefold() == exact), item.name, item.kind)
+            for score, item in matches
         )
-        return [
-            SearchHit(its_kind, name, -score) for score, name, its_kind in ranked[: max(limit, 0)]
-        ]
+        return [SearchHit(kind_, name, -score) for score, name, kind_ in ranked[: max(limit, 0)]]
 
     def close(self) -> None:
-        """Let go of everything; what is then brought up to date begins anew."""
+        """Remove all documents and close the database; `bring_up_to_date` opens a new one."""
         with self._lock:
-            table, self._table, self._held = self._table, None, {}
+            table, self._table, self._documents = self._table, None, {}
             if table is not None:
                 table.close()
 
     def __del__(self) -> None:
         self.close()
 
-    def _matching(
+    def _match(
         self, terms: Collection[str], kind: str | None
     ) -> list[tuple[float, SearchDocument]]:
         with self._lock:
             if self._table is None or not terms:
                 return []
-            found = [(score, self._held[row]) for row, score in self._table.scores(terms)]
-        return [pair for pair in found if kind in (None, pair[1].kind)]
+            scored = [(score, self._documents[row]) for row, score in self._table.scores(terms)]
+        return [(score, item) for score, item in scored if kind in (None, item.kind)]
 
-    def _alike(self, terms: Collection[str], kind: str | None) -> list[str]:
-        """Return the words of names that look like what was asked for."""
+    def _similar_names(self, terms: Collection[str], kind: str | None) -> list[str]:
+        """Return words of names that are spelled like one of the terms."""
         with self._lock:
-            items = list(self._held.values())
-        known = {
+            items = list(self._documents.values())
+        words = {
             word for item in items if kind in (None, item.kind) for word in name_terms(item.name)
         }
-        mistyped = list(terms)[:_MOST_MISTYPED]
-        return [word for term in mistyped for word in near_misses(term, known)]
+        checked = list(terms)[:_MAX_CORRECTED]
+        return [word for term in checked for word in near_misses(term, words)]
 
 
 class _FullText:
-    """The table in which SQLite finds words; it is in memory."""
+    """An FTS5 table of SQLite in memory."""
 
     def __init__(self) -> None:
-        # Lazy: most hosts never search, and some Pythons come without it.
+        # Lazy: most hosts never search, and some Pythons have no sqlite3.
         import sqlite3
 
-        # Two threads never use it at once: the index has a lock.
+        # Two threads never use it at once: the index holds a lock.
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         try:
             self._connection.execute(
@@ -129,20 +128,20 @@ class _FullText:
             self._connection.close()
             raise
 
-    def write(self, gone: Iterable[int], come: Mapping[int, SearchDocument]) -> None:
-        rows = ((row, *_columns(item)) for row, item in come.items())
+    def write(self, removed: Iterable[int], added: Mapping[int, SearchDocument]) -> None:
+        rows = ((row, *_columns(item)) for row, item in added.items())
         with self._connection:
             self._connection.executemany(
-                "DELETE FROM documents WHERE rowid = ?", ((row,) for row in gone)
+                "DELETE FROM documents WHERE rowid = ?", ((row,) for row in removed)
             )
             self._connection.executemany(
                 "INSERT INTO documents (rowid, name, description, more) VALUES (?, ?, ?, ?)", rows
             )
 
     def scores(self, terms: Collection[str]) -> list[tuple[int, float]]:
-        # A term holds letters and digits only, so that nothing ends its quotes.
+        # A term has only letters and digits, so it cannot end its quotes.
         phrases = [f'"{term}"' for term in terms]
-        # A whole word counts twice, being also a prefix. One letter begins too many words.
+        # A whole word counts twice, because it is also a prefix. One letter begins too many words.
         phrases += [f'"{term}"*' for term in terms if len(term) > 1 or len(terms) == 1]
         return self._connection.execute(
             "SELECT rowid, -bm25(documents, ?, ?, ?) FROM documents WHERE documents MATCH ?",
@@ -154,35 +153,34 @@ class _FullText:
 
 
 class _Scan:
-    """What stands in where SQLite is missing: it looks into every text."""
+    """The replacement without SQLite: it searches every text."""
 
     def __init__(self) -> None:
         self._texts: dict[int, tuple[str, ...]] = {}
 
-    def write(self, gone: Iterable[int], come: Mapping[int, SearchDocument]) -> None:
-        for row in gone:
+    def write(self, removed: Iterable[int], added: Mapping[int, SearchDocument]) -> None:
+        for row in removed:
             del self._texts[row]
-        self._texts.update((row, _columns(item)) for row, item in come.items())
+        self._texts.update((row, _columns(item)) for row, item in added.items())
 
     def scores(self, terms: Collection[str]) -> list[tuple[int, float]]:
-        weights = (_NAME_WEIGHT, _DESCRIPTION_WEIGHT, _MORE_WEIGHT)
-        scores = (
-            (
-                row,
-                sum(w for w, text in zip(weights, texts, strict=True) for t in terms if t in text),
-            )
-            for row, texts in self._texts.items()
-        )
+        scores = ((row, self._score(texts, terms)) for row, texts in self._texts.items())
         return [(row, score) for row, score in scores if score]
+
+    @staticmethod
+    def _score(texts: tuple[str, ...], terms: Collection[str]) -> float:
+        weights = (_NAME_WEIGHT, _DESCRIPTION_WEIGHT, _MORE_WEIGHT)
+        pairs = zip(weights, texts, strict=True)
+        return sum(weight for weight, text in pairs for term in terms if term in text)
 
     def close(self) -> None:
         self._texts.clear()
 
 
-def _open() -> _FullText | _Scan:
+def _open_table() -> _FullText | _Scan:
     try:
         return _FullText()
-    except Exception:  # an ImportError, or an error of a SQLite that was built without FTS5
+    except Exception:  # ImportError, or an error of a SQLite without FTS5
         return _Scan()
 
 

@@ -1,4 +1,4 @@
-"""What a text is found by, and what a query looks for."""
+"""Split texts and queries into search terms."""
 
 import re
 import unicodedata
@@ -7,12 +7,12 @@ from itertools import pairwise
 from satchel.text import visible
 
 MOST_TERMS = 32
-"""Of a longer query only the beginning counts."""
+"""The number of terms of a query that are searched; the rest is ignored."""
 
 _LONGEST_TEXT = 10_000
 _LONGEST_QUERY = 2_000
 
-# Scripts that put no blanks between words: Han, kana and bopomofo.
+# Scripts without spaces between words: Han, kana and bopomofo.
 _CJK = (
     "\u3005-\u3007\u3040-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff"
@@ -21,8 +21,8 @@ _CJK_LETTER = re.compile(f"[{_CJK}]")
 _WORD = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
-# They say nothing of what is wanted, and in a small catalog they are as rare as what does.
-_SMALL_WORDS = frozenset(
+# Stop words. In a small catalog they may be as rare as the words that matter.
+_STOP_WORDS = frozenset(
     {
         *("a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from"),
         *("have", "how", "i", "in", "is", "it", "its", "me", "my", "of", "on", "or"),
@@ -33,36 +33,36 @@ _SMALL_WORDS = frozenset(
 
 
 def normalize_text(text: str) -> str:
-    """Return a text for the index: folded, with a blank around each letter of a CJK script."""
+    """Return a text for the index: case-folded, with spaces around each CJK character."""
     folded = _folded(text[:_LONGEST_TEXT])
     return folded if folded.isascii() else _CJK_LETTER.sub(r" \g<0> ", folded)
 
 
 def split_camel_case(text: str) -> str:
-    """Put a blank before each hump of camelCase."""
+    """Insert spaces between the words of camelCase names."""
     return _HUMP.sub(" ", text)
 
 
 def name_terms(name: str) -> tuple[str, ...]:
-    """Return the words of a name: its parts however they are joined, and all of it as one."""
-    humps = split_camel_case(name)
-    parts = _words(humps)
-    plain = _words(name) if humps != name else ()
+    """Return the words of a name in any style, and the whole name as one word."""
+    spaced = split_camel_case(name)
+    parts = _words(spaced)
+    plain = _words(name) if spaced != name else ()
     return tuple(dict.fromkeys((*parts, *plain, "".join(parts))))
 
 
 def query_terms(query: str) -> tuple[str, ...]:
-    """Return what a query looks for: its words and, of what has no blanks, pairs of letters.
+    """Return the terms of a query: its words, and pairs of characters of CJK text.
 
-    Small words count only where there are no others. All words as one find `file-system` for
-    "filesystem" and the other way round.
+    Stop words count only if there are no other words. The first term is all words joined: it finds
+    `file-system` for "filesystem" and the other way round.
     """
     words = _words(query.strip()[:_LONGEST_QUERY])
-    telling = [word for word in words if word not in _SMALL_WORDS] or words
+    significant = [word for word in words if word not in _STOP_WORDS] or words
     terms = ["".join(words)] if words else []
-    for word in telling:
+    for word in significant:
         if len(word) > 1 and _CJK_LETTER.match(word):
-            terms += [f"{one} {two}" for one, two in pairwise(word)]
+            terms += [f"{first} {second}" for first, second in pairwise(word)]
         else:
             terms.append(word)
     return tuple(dict.fromkeys(terms))[:MOST_TERMS]
@@ -73,6 +73,6 @@ def _words(text: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    if text.isascii():  # Most texts are, and need no look at each letter.
+    if text.isascii():  # fast path: most texts
         return text.casefold()
     return unicodedata.normalize("NFKC", visible(text)).casefold()

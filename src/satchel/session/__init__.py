@@ -1,4 +1,4 @@
-"""Sessions: one conversation each, with its groups, its skills, its steps and its calls."""
+"""Sessions: the active groups, loaded skills, steps and calls of one conversation each."""
 
 from satchel.session.session import Session
 from satchel.session.session_options import SessionOptions

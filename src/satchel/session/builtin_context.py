@@ -1,4 +1,4 @@
-"""The desk: what a session's own tools work with."""
+"""What the session's own tools, such as `load_skill`, work with."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -15,58 +15,55 @@ from satchel.tools import FunctionTool
 META_TOOL = "reset_equipped_tools"
 
 SAME_CONVERSATION = MappingProxyType({"readOnlyHint": True, "idempotentHint": False})
-"""Said of what changes nothing outside the conversation, but does not answer alike twice."""
+"""Annotations of tools that change nothing outside the conversation."""
 
-HIDDEN = "_desk"
-"""The parameter by which such a tool gets its desk; no group can have that name."""
+HIDDEN = "_context"
+"""The parameter that receives the `BuiltinContext`; no group can have this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltinContext:
-    """One conversation, and what its model was shown when it made the call."""
+    """One conversation, and the view that its model saw when it made the call."""
 
     conversation: SessionState
-    scene: SharedView
+    shared_view: SharedView
 
     @property
     def catalog(self) -> Catalog:
-        """Return the generation that the model was shown."""
-        return self.scene.catalog
+        """Return the catalog that the model saw."""
+        return self.shared_view.catalog
 
     @property
     def view(self) -> View:
-        """Return what the model was shown of it."""
-        return self.scene.view
+        """Return the part of the catalog that the model saw."""
+        return self.shared_view.view
 
     def how_to_use(self, groups: tuple[str, ...]) -> str:
-        """Say how what belongs to some groups, none of them active, comes within reach."""
-        known = [self.catalog.groups[name] for name in groups if name in self.catalog.groups]
-        if any(map(self.conversation.activation.covers, known)):
+        """Return what the model must do to use an entry of these groups, none of them active."""
+        entries = [self.catalog.groups[name] for name in groups if name in self.catalog.groups]
+        if any(map(self.conversation.activation.covers, entries)):
             return "which is active from the next step on. Try again then."
-        usable = [group for group in known if group.is_available]
-        if known and not usable:
-            return f"which is unavailable: {unavailable_reason(known[0])}. Tell the user."
+        usable = [group for group in entries if group.is_available]
+        if entries and not usable:
+            return f"which is unavailable: {unavailable_reason(entries[0])}. Tell the user."
         if not self.conversation.options.meta_tool:
             return "which is not active. Ask the user to activate it."
-        group = (usable or known)[0].name if known else groups[0]
-        return (
-            f"which is not active. Call {META_TOOL} with {group!r} true, and with true for each "
-            "group to keep."
-        )
+        group = usable[0].name if usable else groups[0]
+        hint = f"Call {META_TOOL} with {group!r} and every group to keep set to true."
+        return f"which is not active. {hint}"
 
     def group_of(self, entry: ToolEntry | SkillEntry) -> str:
-        """Return the group by which to get at something: an available one, if there is one."""
+        """Return the group to activate for an entry: the first available one, if any."""
         groups = self.catalog.groups
         usable = (name for name in entry.groups if name in groups and groups[name].is_available)
         return next(usable, entry.groups[0])
 
 
 def describe_parameters(tool: FunctionTool, properties: Mapping[str, Any]) -> FunctionTool:
-    """Return a copy that shows more about some of its parameters.
-
-    What is checked stays the same: the tool itself answers what does not fit.
-    """
-    made = copy(tool)
-    shown = {**tool.parameters["properties"], **properties}
-    made.parameters = {**tool.parameters, "properties": shown}
-    return made
+    """Return a copy of a tool with other schemas for some parameters; validation is unchanged."""
+    described = copy(tool)
+    described.parameters = {
+        **tool.parameters,
+        "properties": {**tool.parameters["properties"], **properties},
+    }
+    return described

@@ -1,4 +1,4 @@
-"""What sessions and steps have in common: the calls that can be made of both."""
+"""The calls that both sessions and steps offer."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -14,7 +14,7 @@ from satchel.tools import Item, ToolCall, ToolContext, ToolResult
 
 
 class CallApi(ABC):
-    """Makes calls, each with what a scene shows."""
+    """Runs calls, each with the tools that a shared view shows."""
 
     __slots__ = ("_calls",)
 
@@ -23,7 +23,7 @@ class CallApi(ABC):
 
     @abstractmethod
     def _scene(self) -> SharedView:
-        """Return the scene for a call that begins now."""
+        """Return the shared view for a call that starts now."""
 
     async def call(
         self,
@@ -33,10 +33,10 @@ class CallApi(ABC):
         call_id: str = "",
         context: ToolContext | None = None,
     ) -> ToolResult:
-        """Run a tool of an active group; whatever goes wrong is told in the result.
+        """Run a tool of an active group; every failure becomes a result.
 
-        `arguments` may be the JSON text that models produce. `context` is what the host tells
-        the tool beside them.
+        `arguments` may be the JSON text that models produce. `context` is what the host passes
+        to the tool beside them.
         """
         return await self._calls.call(self._scene(), call_of(name, arguments, call_id, context))
 
@@ -48,7 +48,7 @@ class CallApi(ABC):
         call_id: str = "",
         context: ToolContext | None = None,
     ) -> AsyncIterator[Item]:
-        """Run a tool and yield each `ToolChunk` as it comes, last of all the `ToolResult`.
+        """Run a tool; yield each `ToolChunk` as it comes, and last the `ToolResult`.
 
         Leaving the loop early ends the tool; with `contextlib.aclosing`, at once.
         """
@@ -56,25 +56,25 @@ class CallApi(ABC):
 
     @property
     def contracts(self) -> Contracts:
-        """Return the contracts of the tools that can be called now."""
+        """The contracts of the tools that can be called now."""
         entries = self._scene().view.tools
         return Contracts(entry.contract for entry in entries if entry.tool and entry.contract)
 
     def tool_guide(self) -> str:
         """Return a block for a planner: the tools of the active groups, and the rules they keep."""
-        scene = self._scene()
-        return scene.once(
+        shared_view = self._scene()
+        return shared_view.once(
             "guide",
-            lambda: render_guide(_guided(entry) for entry in scene.view.tools if entry.tool),
+            lambda: render_guide(_guided(entry) for entry in shared_view.view.tools if entry.tool),
         )
 
     def validate(
         self, plan: Iterable[ToolCall], *, config: Mapping[str, Any] | None = None
     ) -> Validation:
-        """Hold a plan to its tools, their contracts and the policy; nothing is run.
+        """Validate a plan by its tools, their contracts and the policy; run nothing.
 
-        Returns what is to be run, and what would be corrected, pruned and rejected. `config` is
-        that of every call; without it each call's own context has it.
+        Returns the calls that would run, and those that would be corrected, pruned and rejected.
+        `config` is for every call; without it, each call's own context has it.
         """
         return self._calls.validate(self._scene(), plan, config)
 
@@ -87,9 +87,9 @@ class CallApi(ABC):
     ) -> list[ToolResult]:
         """Run several calls and return their results in the order of the calls.
 
-        Ten run at once unless an `executor` says otherwise. One that fails disturbs no other.
-        Calls of tools with contracts are one plan: what is pruned or rejected of it is answered
-        and not run, and what the others write goes into the state in the order of the calls.
+        Ten run at once, unless an `executor` orders them differently. A failure does not affect
+        other calls. The calls are one plan: contracts may prune or reject calls, which are then
+        answered without running; effects go into the state in the order of the calls.
         """
         return await self._calls.execute(self._scene, calls, executor, context)
 
@@ -102,7 +102,7 @@ class CallApi(ABC):
     ) -> AsyncIterator[tuple[int, ToolResult]]:
         """Run several calls and yield `(index, result)` as each completes.
 
-        Leaving the loop early ends what still runs.
+        Leaving the loop early ends the calls that still run.
         """
         return self._calls.execute_streaming(self._scene, calls, executor, context)
 

@@ -1,4 +1,4 @@
-"""`reset_equipped_tools`: the model chooses its tool groups."""
+"""`reset_equipped_tools`: the tool by which the model chooses its tool groups."""
 
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -15,23 +15,23 @@ from satchel.tools import ArgumentError, ArgumentFault, Tool, ToolContext
 
 _BUDGET = 16_000
 """Characters for the descriptions of all groups."""
-_MOST = 256
-"""Groups that are described at all; the others can be named all the same."""
+_MAX_DESCRIBED = 256
+"""Groups in the schema; the others can be activated, too."""
 _LONGEST_NAME = 80
 
 _DESCRIPTION = (
-    "Choose the tool groups that you need now. Each argument switches one group on (true) or off "
-    "(false, or left out): every call sets the final state of all groups at once. The answer "
-    "names the groups that are then active and says how to use them well; follow it."
+    "Choose the tool groups that you need now. Each argument activates one group (true) or "
+    "deactivates it (false or left out): every call sets the final state of all groups at once. "
+    "The answer names the active groups and explains how to use them; follow it."
 )
-_WORDS = {"true": True, "false": False}
+_BOOLEANS = {"true": True, "false": False}
 
 
 class GroupTool(Tool):
-    """The tool as it is for the groups of one catalog; it works once it is at a desk."""
+    """The tool for the groups of one catalog; `with_context` makes it callable."""
 
     name = META_TOOL
-    _desk: BuiltinContext
+    _context: BuiltinContext
 
     def __init__(self, catalog: Catalog) -> None:
         self.annotations = SAME_CONVERSATION
@@ -39,97 +39,97 @@ class GroupTool(Tool):
         usable = [group for group in groups if group.is_available]
         missing = [group for group in groups if not group.is_available]
         self.description = "\n\n".join([_DESCRIPTION, *_remarks(usable, missing)])
-        length = _BUDGET // max(1, min(len(usable), _MOST))
+        length = _BUDGET // max(1, min(len(usable), _MAX_DESCRIBED))
         properties = {
-            group.name: {"type": "boolean", "description": shorten(_said_of(group), length)}
-            for group in usable[:_MOST]
+            group.name: {"type": "boolean", "description": shorten(_describe(group), length)}
+            for group in usable[:_MAX_DESCRIBED]
         }
         self.parameters = {
             "type": "object",
             "properties": properties,
-            "additionalProperties": {"type": "boolean"} if len(usable) > _MOST else False,
+            "additionalProperties": {"type": "boolean"} if len(usable) > _MAX_DESCRIBED else False,
         }
 
-    def at(self, desk: BuiltinContext) -> "GroupTool":
-        """Return a copy that works for one conversation."""
-        made = copy(self)
-        made._desk = desk  # noqa: SLF001
-        return made
+    def with_context(self, context: BuiltinContext) -> "GroupTool":
+        """Return a copy for one conversation."""
+        tool = copy(self)
+        tool._context = context  # noqa: SLF001
+        return tool
 
     @property
     def wants_context(self) -> bool:
-        """Whether it is to be told the context of its call: it has no use for it."""
+        """Return `False`: the tool does not use the context of its call."""
         return False
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is to be switched on and off. Raises `ArgumentError` or `ToolError`."""
-        wanted = {name: _switch(value) for name, value in arguments.items() if value is not None}
-        odd = [name for name, value in wanted.items() if value is None]
-        if odd:
-            raise ArgumentError(self.name, [ArgumentFault(n, "must be true or false") for n in odd])
-        groups = self._desk.catalog.groups
-        faults = (_fault(name, bool(value), groups) for name, value in wanted.items())
-        if told := [fault for fault in faults if fault]:
-            raise ToolError(" ".join([*told, "Nothing was changed."]))
-        return wanted
+        """Return for each group whether to activate it. Raises `ArgumentError` or `ToolError`."""
+        states = {name: _boolean(value) for name, value in arguments.items() if value is not None}
+        if invalid := [name for name, state in states.items() if state is None]:
+            faults = [ArgumentFault(name, "must be true or false") for name in invalid]
+            raise ArgumentError(self.name, faults)
+        groups = self._context.catalog.groups
+        errors = [_error(name, bool(state), groups) for name, state in states.items()]
+        if any(errors):
+            raise ToolError(" ".join([*filter(None, errors), "Nothing was changed."]))
+        return states
 
     def bind(self, arguments: Mapping[str, Any], _context: ToolContext) -> Callable[[], Any]:
-        """Return what switches the groups, after everything was checked."""
+        """Return a function that activates the groups; `arguments` come from `check`."""
         return partial(self.execute, **arguments)
 
     async def execute(self, /, **groups: bool) -> str:
-        """Make the groups that are true the only active ones, and tell which are active now."""
-        conversation, catalog = self._desk.conversation, self._desk.catalog
-        chosen = [name for name, wanted in groups.items() if wanted]
+        """Activate exactly the groups that are true, and return the answer for the model."""
+        conversation, catalog = self._context.conversation, self._context.catalog
+        chosen = [name for name, state in groups.items() if state]
         conversation.activation = conversation.activation.only(chosen, catalog.groups)
         active = conversation.active_in(catalog)
         if not active:
-            return "No tool group is active; only the tools that are always there are."
-        told = f"Active tool groups: {', '.join(group.name for group in active)}."
+            return "No tool group is active; only the tools that are always available are left."
+        answer = f"Active tool groups: {', '.join(group.name for group in active)}."
         notes = conversation.notes_in_answer(active, catalog)
-        return f"{told}\n\n{notes}" if notes else told
+        return f"{answer}\n\n{notes}" if notes else answer
 
 
 def group_tool(catalog: Catalog) -> GroupTool | None:
-    """Return the tool for the groups of a catalog; `None` if there is nothing to choose."""
+    """Return the tool for the groups of a catalog; `None` if it has only the basic group."""
     return GroupTool(catalog) if len(catalog.groups) > 1 else None
 
 
 def _remarks(usable: list[GroupEntry], missing: list[GroupEntry]) -> list[str]:
     remarks = []
-    if (left := len(usable) - _MOST) > 0:
-        remarks.append(f"{left} more groups can be named, too, but are not described here.")
+    if (rest := len(usable) - _MAX_DESCRIBED) > 0:
+        remarks.append(f"{rest} more groups can be activated by name but are not described here.")
     if missing:
-        told = ", ".join(f"{group.name} ({unavailable_reason(group)})" for group in missing)
-        remarks.append(shorten(f"Unavailable: {told}.", _BUDGET // 4))
+        names = ", ".join(f"{group.name} ({unavailable_reason(group)})" for group in missing)
+        remarks.append(shorten(f"Unavailable: {names}.", _BUDGET // 4))
     return remarks
 
 
-def _said_of(group: GroupEntry) -> str:
-    if said := one_line(group.description):
-        return said
+def _describe(group: GroupEntry) -> str:
+    if description := one_line(group.description):
+        return description
     if group.tools:
         return f"Tools: {', '.join(group.tools)}."
     return f"Skills: {', '.join(group.skills)}." if group.skills else f"Tool group {group.name}."
 
 
-def _switch(value: Any) -> bool | None:
-    """Read a switch as models write it; `None` if it is none."""
+def _boolean(value: Any) -> bool | None:
+    """Return a boolean as models write it, also as text; `None` for anything else."""
     if isinstance(value, str):
-        return _WORDS.get(value.strip().lower())
+        return _BOOLEANS.get(value.strip().lower())
     return value if isinstance(value, bool) else None
 
 
-def _fault(name: str, wanted: bool, groups: Mapping[str, GroupEntry]) -> str:
-    """Say why a group cannot be switched so, or `""` if it can."""
+def _error(name: str, state: bool, groups: Mapping[str, GroupEntry]) -> str:
+    """Return why a group cannot have this state, or `""` if it can."""
     group = groups.get(name)
     if group is None:
         name = shorten(one_line(name), _LONGEST_NAME)
         near = near_misses(name, groups)
-        meant = f" Did you mean {', '.join(near)}?" if near else ""
-        return f"There is no tool group {name!r}.{meant}"
-    if name == BASIC_GROUP and not wanted:
+        hint = f" Did you mean {', '.join(near)}?" if near else ""
+        return f"There is no tool group {name!r}.{hint}"
+    if name == BASIC_GROUP and not state:
         return f"Tool group {BASIC_GROUP!r} is always active."
-    if wanted and not group.is_available:
+    if state and not group.is_available:
         return f"Tool group {name!r} is unavailable: {unavailable_reason(group)}."
     return ""

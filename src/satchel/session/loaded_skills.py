@@ -1,4 +1,4 @@
-"""Which skills a conversation loaded, and which of their files it read."""
+"""The skills that a session loaded, and the files of them that it read."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,28 +13,28 @@ _AROUND = 4 * KIB
 
 
 def page_length(limits: Limits) -> int:
-    """Return how many characters of a file go into one answer, with what is said around them."""
+    """Return how many characters of a file fit into one answer, beside the text around them."""
     return max(limits.result_text // 4 - _AROUND, limits.result_text // 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedSkill:
-    """A skill as it was when it was loaded. It holds words only, and keeps no generation alive."""
+    """A skill as it was when it was loaded. It holds no reference to the catalog."""
 
     name: str
     digest: str
-    """Names the content that was served."""
+    """The version of the content that was served."""
     root: str
-    """The folder that the user named, in which all of the skill's files lie."""
+    """The search root; all files of the skill are inside it."""
     folder: str
     files: tuple[str, ...]
-    """The files that may be read from now on."""
+    """The files that the model may read."""
     allowed_tools: tuple[str, ...]
-    """What the skill asks to be approved beforehand."""
+    """The tools that the skill asks to approve in advance."""
     is_cut: bool = False
     """Whether its instructions may be longer than one answer."""
     server: str = ""
-    """The remote server that it is of."""
+    """The MCP server that it comes from, or `""`."""
     read: dict[str, str] = field(default_factory=dict)
     """The digests of the files that were read, by name."""
 
@@ -42,7 +42,7 @@ class LoadedSkill:
     def of(
         cls, name: str, entry: SkillEntry, manifest: SkillManifest, limits: Limits
     ) -> "LoadedSkill":
-        """Return a skill of the catalog as it is now, under the name that it was asked for by."""
+        """Return the record of a skill of the catalog, under the name that was used to load it."""
         return cls(
             name=name,
             digest=entry.version,
@@ -50,31 +50,31 @@ class LoadedSkill:
             folder=entry.path,
             files=tuple(file.name for file in entry.files),
             allowed_tools=manifest.allowed_tools,
-            is_cut=_length_of(entry, manifest)
-            > limits.result_text // 8,  # there may be much around them
+            # An eighth: the answer may have much other text.
+            is_cut=_length_of(entry, manifest) > limits.result_text // 8,
             server=entry.server,
         )
 
     @property
     def resources(self) -> list[str]:
-        """Return the files beside the instructions."""
+        """Return the files other than the instructions."""
         return [name for name in self.files if name != SKILL_FILE]
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """Return the files that can be run; of a remote server nothing ever is."""
+        """Return the files that can be run; files of an MCP server never can."""
         return () if self.server else scripts_of(self.files)
 
 
 def _length_of(entry: SkillEntry, manifest: SkillManifest) -> int:
-    """Return how long instructions are, or at most are while they are still at a server."""
+    """Return the length of the instructions; for those at a server, an upper bound."""
     if not entry.server:
         return len(manifest.body)
     return sum(file.size for file in entry.files if file.name == SKILL_FILE)
 
 
 class LoadedSkills:
-    """The skills that one conversation loaded, by name."""
+    """The loaded skills of one session, by name."""
 
     __slots__ = ("_by_name", "has_files", "has_scripts")
 
@@ -85,15 +85,15 @@ class LoadedSkills:
         return iter(self._by_name.values())
 
     def get(self, name: str) -> LoadedSkill | None:
-        """Return a skill that was loaded."""
+        """Return a loaded skill, or `None`."""
         return self._by_name.get(name)
 
     def add(self, skill: LoadedSkill) -> None:
-        """Note that a skill was loaded, or loaded anew."""
+        """Add a skill, or replace the one of that name."""
         self.replace_all({**self._by_name, skill.name: skill})
 
     def replace_all(self, skills: Mapping[str, LoadedSkill]) -> None:
-        """Forget all, and note others."""
+        """Replace all skills."""
         self._by_name = dict(skills)
         self.has_files = any(skill.resources or skill.is_cut for skill in self)
         self.has_scripts = any(skill.scripts for skill in self)

@@ -1,4 +1,4 @@
-"""Plans: what contracts, and after them the host's policy, make of the calls of one step."""
+"""Plans: the calls to run, the answers to the others, and the effects in the calls' order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -24,47 +24,47 @@ REFUSED = "plan_refused"
 
 @dataclass(frozen=True, slots=True)
 class PlannedCalls:
-    """What is to be run of a plan, and the answers to the rest of it."""
+    """The calls of a plan that run, and the answers to its other calls."""
 
     calls: tuple[ToolCall, ...]
     places: tuple[int, ...]
-    """Where each of the calls stood."""
+    """The index of each of the calls in the plan."""
     answers: Mapping[int, ToolResult]
-    """By where the call stood."""
+    """By the index of the call in the plan."""
 
 
-def planned(found: Validation) -> PlannedCalls:
-    """Sort a plan that was validated into what is run and what is answered at once."""
-    verdicts = (*found.pruned, *found.rejected)
+def planned(validation: Validation) -> PlannedCalls:
+    """Split a validated plan into the calls that run and the answers to the others."""
+    verdicts = (*validation.pruned, *validation.rejected)
     answers = {item.index: _answer(item) for item in verdicts}
-    places = (at for at in range(len(found.plan) + len(answers)) if at not in answers)
-    return PlannedCalls(found.plan, tuple(places), answers)
+    places = (at for at in range(len(validation.plan) + len(answers)) if at not in answers)
+    return PlannedCalls(validation.plan, tuple(places), answers)
 
 
 def with_policy(
-    found: Validation, policy: PlanPolicy | None, state: Mapping[str, Any]
+    validation: Validation, policy: PlanPolicy | None, state: Mapping[str, Any]
 ) -> Validation:
-    """Ask the policy about what contracts left of a plan; it accepts or refuses the whole."""
-    if policy is None or not found.plan:
-        return found
+    """Ask the policy about the calls that contracts accept; it accepts or refuses all of them."""
+    if policy is None or not validation.plan:
+        return validation
     try:
-        told = require_sync(policy(_copies(found.plan), MappingProxyType(state)))
-        if not isinstance(told, str | None):
-            raise TypeError(f"it returned {type(told).__name__}, not None or a text")  # noqa: TRY301 - as what it raises
+        reason = require_sync(policy(_copies(validation.plan), MappingProxyType(state)))
+        if not isinstance(reason, str | None):
+            raise TypeError(f"it returned {type(reason).__name__}, not None or a text")  # noqa: TRY301 - as what it raises
     except (Exception, SystemExit) as problem:
         _log().warning("the plan policy failed", exc_info=problem)
-        told = "whether it is acceptable could not be told"
-    # A policy that joins complaints has none where it returns "".
-    return _refused(found, f"The plan was refused: {told}") if told else found
+        reason = "the policy failed"
+    # A policy that joins reasons returns "" if there are none.
+    return _refused(validation, f"The plan was refused: {reason}") if reason else validation
 
 
 def _copies(plan: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    """Return calls that a policy may spoil: it judges them, and changes none."""
+    """Return copies, so that a policy cannot change the calls."""
     return tuple(replace(call, arguments=deepcopy(call.arguments)) for call in plan)
 
 
 def require_policy(policy: PlanPolicy | None) -> PlanPolicy | None:
-    """Return what may judge plans. Raises `DefinitionError` for what cannot be called."""
+    """Return the policy. Raises `DefinitionError` if it cannot be called."""
     if policy is None or callable(policy):
         return policy
     raise DefinitionError(
@@ -73,52 +73,52 @@ def require_policy(policy: PlanPolicy | None) -> PlanPolicy | None:
     )
 
 
-def log_corrections(found: Validation) -> None:
-    """Log what was corrected, which no model is told, and what checks and correctors raised."""
-    for item in found.corrected:
+def log_corrections(validation: Validation) -> None:
+    """Log corrections, which the model does not see, and errors of checks and correctors."""
+    for item in validation.corrected:
         _log().info("%s was corrected by %s", item.sent.name, ", ".join(item.ids))
-    for item in found.rejected:
+    for item in validation.rejected:
         if item.problem:
             _log().warning("%s (%s)", item.message, item.problem)
 
 
 def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, Any]) -> ToolResult:
-    """Write what a call brought into the state; if that cannot be, the result says so."""
+    """Write the effects of a call into the state; if that fails, return why instead."""
     try:
         state.update(effects_of(contract, result, state))
     except ContractError as problem:
         why = problem.message
-    except Exception as problem:  # what a tool gives beside its answer may be anything
-        _log().warning("what %s brought cannot be written", contract.name, exc_info=problem)
-        why = f"{contract.name}: what it brought cannot be written"
+    except Exception as problem:  # a tool may return anything
+        _log().warning("the effects of %s cannot be written", contract.name, exc_info=problem)
+        why = f"{contract.name}: its effects cannot be written"
     else:
         return result
-    told = f"the tool ran, but nothing of it was kept; {why}; do not retry"
-    return failure("effect_failed", told, result.call_id)
+    message = f"the tool ran, but its effects were not kept; {why}; do not retry"
+    return failure("effect_failed", message, result.call_id)
 
 
 class EffectWriter:
-    """Writes what the calls of a plan bring into the state, in the order of the calls."""
+    """Writes the effects of the calls of a plan into the state, in the order of the calls."""
 
     def __init__(self, contracts: Sequence[ToolContract | None], state: dict[str, Any]) -> None:
         self._contracts, self._state = contracts, state
         self._ended: dict[int, tuple[ToolResult, ToolContract | None]] = {}
-        """What waits for calls ahead of it, with the contract by which it is written, if any."""
+        """Results that wait for earlier calls, with the contract of their effects, if any."""
         self._arrived: dict[int, ToolResult] = {}
         self._failed: dict[int, ToolResult] = {}
         self._next = 0
-        """The first call that has not ended; what those behind it bring has to wait."""
+        """The first call that has not ended; the effects of later calls wait for it."""
 
     def end(self, index: int, result: ToolResult, contract: ToolContract | None) -> None:
-        """Note the result of a call; what it brings is there for the calls that begin now."""
+        """Record the result of a call; calls that start after this see its effects."""
         if index >= self._next:
-            brings = contract is not None and contract.state_effects and not result.is_error
-            self._ended.setdefault(index, (result, contract if brings else None))
+            has_effects = contract is not None and contract.state_effects and not result.is_error
+            self._ended.setdefault(index, (result, contract if has_effects else None))
         while self._next in self._ended:
             self._write(self._next)
 
     def close(self) -> None:
-        """Write what ended behind calls that never will: the plan was given up."""
+        """Write the effects that still wait: the plan was cancelled."""
         for at in sorted(self._ended):
             self._write(at)
 
@@ -130,7 +130,7 @@ class EffectWriter:
         self._next = at + 1
 
     def arrive(self, index: int, result: ToolResult) -> Iterator[tuple[int, ToolResult]]:
-        """Take a result from the executor, and yield those that nothing can change any more."""
+        """Take a result from the executor, and yield the results that are final."""
         self.end(index, result, self._contracts[index])
         self._arrived[index] = result
         for at in sorted(self._arrived):
@@ -145,20 +145,20 @@ def _answer(verdict: Verdict) -> ToolResult:
     if not verdict.code:
         text = (Text(verdict.message),)
         return ToolResult(content=text, call_id=call_id, metadata={"pruned": verdict.ids})
-    told = failure(verdict.code, verdict.message, call_id)
-    return replace(told, metadata={"rejected": verdict.ids}) if verdict.ids else told
+    result = failure(verdict.code, verdict.message, call_id)
+    return replace(result, metadata={"rejected": verdict.ids}) if verdict.ids else result
 
 
-def _refused(found: Validation, message: str) -> Validation:
-    """Reject all that is left of a plan."""
-    sent = {item.index: item.sent for item in found.corrected}
-    left = planned(found)
+def _refused(validation: Validation, message: str) -> Validation:
+    """Reject all calls that contracts accepted."""
+    sent = {item.index: item.sent for item in validation.corrected}
+    accepted = planned(validation)
     refused = [
         Verdict(index=at, sent=sent.get(at, call), call=None, ids=(), message=message, code=REFUSED)
-        for at, call in zip(left.places, left.calls, strict=True)
+        for at, call in zip(accepted.places, accepted.calls, strict=True)
     ]
-    rejected = sorted((*found.rejected, *refused), key=lambda item: item.index)
-    return Validation((), (), found.pruned, tuple(rejected))
+    rejected = sorted((*validation.rejected, *refused), key=lambda item: item.index)
+    return Validation((), (), validation.pruned, tuple(rejected))
 
 
 def _log() -> Any:

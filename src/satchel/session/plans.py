@@ -1,4 +1,4 @@
-"""Plans: the calls of one step, held to the contracts of their tools and then to the policy."""
+"""Judge plans: the calls of one step, by the contracts of their tools, then by the policy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,30 +18,41 @@ from satchel.shared import SharedView
 from satchel.tools import ToolCall, ToolResult
 
 Configs = dict[int, Mapping[str, Any]]
-"""The configuration of each call of a plan, settled once."""
+"""The configuration of each call of a plan, resolved once."""
 
 
 class PlanJudge:
-    """Judges the plans of one conversation, and keeps what its calls bring."""
+    """Judges the plans of one session, and writes the effects of its calls."""
 
-    __slots__ = ("_conversation", "_toolbox")
+    __slots__ = ("_conversation", "_resolver")
 
-    def __init__(self, conversation: SessionState, toolbox: ToolResolver) -> None:
-        self._conversation, self._toolbox = conversation, toolbox
+    def __init__(self, conversation: SessionState, resolver: ToolResolver) -> None:
+        self._conversation, self._resolver = conversation, resolver
 
     @property
     def state(self) -> dict[str, Any]:
-        """Return what effects are written into."""
+        """The state of the session, which effects are written into."""
         return self._conversation.state
 
-    def judged(
-        self, scene: SharedView, calls: Sequence[ToolCall], policy: PlanPolicy | None
+    def judged_with_policy(
+        self, shared_view: SharedView, calls: Sequence[ToolCall]
     ) -> PlannedCalls:
-        """Return what is to be run of a plan; its calls know their configuration."""
+        """Judge a plan by the contracts of its tools, and then by the policy."""
+        policy = self._conversation.plan_policy
+        if any(must_judge(shared_view, call.name, policy) for call in calls):
+            return self.judged(shared_view, calls, policy)
+        # Each is a call of its own, also where a host sends the same one twice.
+        own_calls = tuple(call.changed() for call in calls)
+        return PlannedCalls(own_calls, tuple(range(len(own_calls))), {})
+
+    def judged(
+        self, shared_view: SharedView, calls: Sequence[ToolCall], policy: PlanPolicy | None
+    ) -> PlannedCalls:
+        """Judge a plan; return the calls to run, with their configuration, and other answers."""
         configs: Configs = {}
-        found = self._validated(scene, calls, configs)
-        log_corrections(found)
-        plan = planned(with_policy(found, policy, self.state))
+        validation = self._validated(shared_view, calls, configs)
+        log_corrections(validation)
+        plan = planned(with_policy(validation, policy, self.state))
         # Each is a call of its own, also where a host sends the same one twice.
         ready = (
             call.changed(context=replace(call.context, config=configs.get(at, call.context.config)))
@@ -49,33 +60,35 @@ class PlanJudge:
         )
         return replace(plan, calls=tuple(ready))
 
-    def validate(self, scene: SharedView, calls: Sequence[ToolCall]) -> Validation:
-        """Return what would become of a plan."""
+    def validate(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> Validation:
+        """Return the validation of a plan; nothing is run."""
         return with_policy(
-            self._validated(scene, calls, {}), self._conversation.plan_policy, self.state
+            self._validated(shared_view, calls, {}), self._conversation.plan_policy, self.state
         )
 
-    def written(self, scene: SharedView, name: str, result: ToolResult) -> ToolResult:
-        """Write what a call brought into the state; if that cannot be, the result says so."""
-        contract = self.writing(scene, name, result)
+    def written(self, shared_view: SharedView, name: str, result: ToolResult) -> ToolResult:
+        """Write the effects of a call into the state; if that fails, return why instead."""
+        contract = self.writing(shared_view, name, result)
         return result if contract is None else write_effects(contract, result, self.state)
 
-    def writing(self, scene: SharedView, name: str, result: ToolResult) -> ToolContract | None:
-        """Return the contract by which a result is written into the state, if it is."""
-        contract = contract_of(scene, name)
+    def writing(
+        self, shared_view: SharedView, name: str, result: ToolResult
+    ) -> ToolContract | None:
+        """Return the contract whose effects a result has, or `None`."""
+        contract = contract_of(shared_view, name)
         if contract is None or "pruned" in result.metadata:
             return None
-        # What goes on in the background brings it later.
-        tool = scene.view.by_name[name].tool
-        goes_on = tool is not None and tool.background and "task_id" in result.metadata
-        return None if goes_on else contract
+        # A background task has its effects when it ends.
+        tool = shared_view.view.by_name[name].tool
+        is_running = tool is not None and tool.background and "task_id" in result.metadata
+        return None if is_running else contract
 
     def _validated(
-        self, scene: SharedView, calls: Sequence[ToolCall], configs: Configs
+        self, shared_view: SharedView, calls: Sequence[ToolCall], configs: Configs
     ) -> Validation:
         contracts: dict[str, ToolContract] = {}
         for call in calls:
-            if (contract := contract_of(scene, call.name)) is not None:
+            if (contract := contract_of(shared_view, call.name)) is not None:
                 contracts[call.name] = contract
 
         def config_of(at: int, call: ToolCall) -> Mapping[str, Any]:
@@ -83,11 +96,16 @@ class PlanJudge:
             return configs[at]
 
         def misfit(call: ToolCall) -> tuple[str, str] | None:
-            return self._toolbox.misfit(call, scene)
+            return self._resolver.misfit(call, shared_view)
 
         return validate(calls, contracts, self.state, config_of, misfit)
 
 
-def concerns(scene: SharedView, name: str) -> bool:
-    """Tell whether calls of a tool are judged: what is no name must not reach an executor."""
-    return not isinstance(name, str) or contract_of(scene, name) is not None
+def must_judge(shared_view: SharedView, name: str, policy: PlanPolicy | None) -> bool:
+    """Return whether a call of a tool must be judged before it runs."""
+    # A name that is no text must not reach an executor.
+    return (
+        policy is not None
+        or not isinstance(name, str)
+        or contract_of(shared_view, name) is not None
+    )

@@ -1,4 +1,4 @@
-"""A showing: all that a model is shown of one generation, worked out once for many sessions."""
+"""All that a model sees of one catalog, rendered once for many sessions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,115 +20,115 @@ from satchel.shared import PackedValue, SharedView
 from satchel.tools import FunctionTool
 from satchel.tools.dialects import DIALECTS
 
-_MANY = 30
-"""From how many tools or skills in groups on a model is helped to search them."""
-
+_MIN_SEARCHABLE = 30
+"""The number of tools or skills in groups from which on the model can search them."""
 
 OwnTool = GroupTool | FunctionTool
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RenderedStep:
-    """The prompt, the notes and the tools that belong together."""
+    """The prompt, the notes and the tools of one view."""
 
     view: View
     own_tools: Mapping[str, OwnTool]
-    """The session's own tools, not yet bound to a session."""
+    """The session's own tools, without their context."""
     names: tuple[str, ...]
-    """The names of all tools, in their first order."""
+    """The names of all tools, in the order of the catalog."""
     skill_prompt: str
     notes: str
     sections: str
-    """What plugins end the prompt with."""
+    """The text that plugins add to the end of the prompt."""
     variables: tuple[str, ...]
-    """The variables that notes and sections have places for."""
-    sight: ViewDigest
+    """The prompt variables in notes and sections."""
+    digest: ViewDigest
 
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """What a conversation began, and needs tools for even when it is out of sight."""
+    """What a session began: it needs the tools for that, even if they are otherwise hidden."""
 
     tasks: bool
-    """Whether anything was ever begun in the background."""
+    """Whether a background task was ever started."""
     files: bool
-    """Whether a skill with further files was loaded."""
+    """Whether a skill with other files was loaded."""
     scripts: bool
     """Whether a skill with scripts was loaded."""
 
 
-def render_step(scene: SharedView, conversation: SessionState, has_tasks: bool) -> RenderedStep:
-    """Return what a conversation is shown of a scene; those that are alike share it."""
+def render_step(
+    shared_view: SharedView, conversation: SessionState, has_tasks: bool
+) -> RenderedStep:
+    """Return what the model of a session sees; sessions with equal options share it."""
     options, style, loaded = conversation.options, conversation.skill_style, conversation.loaded
-    begun = OpenWork(has_tasks, loaded.has_files, loaded.has_scripts)
-    return scene.once((options, style, begun), lambda: _shown(scene, options, style, begun))
+    open_work = OpenWork(has_tasks, loaded.has_files, loaded.has_scripts)
+    return shared_view.once(
+        (options, style, open_work), lambda: _render(shared_view, options, style, open_work)
+    )
 
 
 def schemas(
-    scene: SharedView, showing: RenderedStep, dialect: str, names: tuple[str, ...]
+    shared_view: SharedView, rendered: RenderedStep, dialect: str, names: tuple[str, ...]
 ) -> list[dict[str, Any]]:
-    """Return the schemas of the tools of those names, in that order, as a copy for the caller.
+    """Return a copy of the schemas of the tools with these names, in this order.
 
     Raises `NotFoundError` for an unknown dialect.
     """
     if dialect not in DIALECTS:
         raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))
-    generation, by_name = scene.generation, showing.view.by_name
+    generation, by_name = shared_view.generation, rendered.view.by_name
 
     def schema(name: str) -> Any:
-        """Return the schema of one tool; one of the catalog wins over the session's own."""
+        # A tool of the catalog takes precedence over the session's own.
         entry = by_name.get(name)
         if entry and entry.tool:
             return generation.schema(entry.tool, dialect)
-        return showing.own_tools[name].to_schema(dialect)
+        return rendered.own_tools[name].to_schema(dialect)
 
     packed = generation.once(
-        (showing, dialect, names), lambda: PackedValue([schema(name) for name in names])
+        (rendered, dialect, names), lambda: PackedValue([schema(name) for name in names])
     )
-    found: list[dict[str, Any]] = packed.unpacked()
-    return found
+    unpacked: list[dict[str, Any]] = packed.unpacked()
+    return unpacked
 
 
-def _shown(
-    scene: SharedView, options: SessionOptions, style: SkillPrompt, begun: OpenWork
+def _render(
+    shared_view: SharedView, options: SessionOptions, style: SkillPrompt, open_work: OpenWork
 ) -> RenderedStep:
-    listing, own = _alike(scene, options, style, begun)
-    taken = scene.view.by_name
-    entries = [entry.name for entry in scene.view.tools if entry.tool]
-    names = (*entries, *(name for name in own if name not in taken))
-    groups = ((group.name, group.notes) for group in scene.view.groups)
-    sight = digest_view(scene.catalog, scene.view, own, scene.generation.traits)
-    notes, sections = render_notes(groups), scene.generation.sections
-    variables = variables_in(notes + sections)
+    view, generation = shared_view.view, shared_view.generation
+    listing, own_tools = _listing_and_tools(shared_view, options, style, open_work)
+    names = [entry.name for entry in view.tools if entry.tool]
+    names += [name for name in own_tools if name not in view.by_name]
+    notes = render_notes((group.name, group.notes) for group in view.groups)
     return RenderedStep(
-        view=scene.view,
-        own_tools=own,
-        names=names,
+        view=view,
+        own_tools=own_tools,
+        names=tuple(names),
         skill_prompt=listing.text,
         notes=notes,
-        sections=sections,
-        variables=variables,
-        sight=sight,
+        sections=generation.sections,
+        variables=variables_in(notes + generation.sections),
+        digest=digest_view(shared_view.catalog, view, own_tools, generation.traits),
     )
 
 
-def _alike(
-    scene: SharedView, options: SessionOptions, style: SkillPrompt, begun: OpenWork
+def _listing_and_tools(
+    shared_view: SharedView, options: SessionOptions, style: SkillPrompt, open_work: OpenWork
 ) -> tuple[RenderedListing, Mapping[str, OwnTool]]:
-    """Return what does not change with most groups: the listing, and the session's own tools."""
-    view, catalog = scene.view, scene.catalog
+    """Return the skill listing and the session's own tools: most groups do not change them."""
+    view, catalog = shared_view.view, shared_view.catalog
     active = frozenset(group.name for group in view.groups)
-    has_tasks = begun.tasks or any(entry.tool and entry.tool.background for entry in view.tools)
-    begun = replace(begun, tasks=has_tasks)
+    has_tasks = open_work.tasks or any(entry.tool and entry.tool.background for entry in view.tools)
+    open_work = replace(open_work, tasks=has_tasks)
 
-    def made() -> tuple[RenderedListing, Mapping[str, OwnTool]]:
+    def render() -> tuple[RenderedListing, Mapping[str, OwnTool]]:
         listing = _listing(view, options, style)
-        tools = _own_tools(catalog, view, options, listing, begun)
+        tools = _own_tools(catalog, view, options, listing, open_work)
         return listing, {tool.name: tool for tool in tools}
 
-    # Few groups hold skills, so most scenes list the same ones.
-    key = ("alike", active & catalog.groups_of_skills, options, style, begun)
-    return scene.generation.once(key, made)
+    # Few groups have skills, so most views list the same ones.
+    key = ("listing", active & catalog.groups_of_skills, options, style, open_work)
+    return shared_view.generation.once(key, render)
 
 
 def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> RenderedListing:
@@ -137,7 +137,7 @@ def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> Rendere
             name=skill.name, description=skill.description, dir=skill.path, rank=int(skill.scope)
         )
         for skill in view.model_skills
-        # What is at a server no model can read but by the session's own tools.
+        # A model can read a skill of an MCP server only by the session's own tools.
         if options.skill_tools or not skill.server
     ]
     searchable = options.search is not False
@@ -145,34 +145,38 @@ def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> Rendere
 
 
 def _own_tools(
-    catalog: Catalog, view: View, options: SessionOptions, listing: RenderedListing, begun: OpenWork
+    catalog: Catalog,
+    view: View,
+    options: SessionOptions,
+    listing: RenderedListing,
+    open_work: OpenWork,
 ) -> list[OwnTool]:
-    """Return the tools that are there for what a session does."""
-    own: list[OwnTool | None] = []
+    """Return the session's own tools, such as `load_skill`."""
+    tools: list[OwnTool | None] = []
     if options.meta_tool:
-        own.append(group_tool(catalog))
+        tools.append(group_tool(catalog))
     if options.skill_tools:
-        own.append(loader_tool(view, is_whole=listing.left_out == 0))
-        own.append(reader_tool(view, is_needed=begun.files))
+        tools.append(loader_tool(view, is_complete=listing.left_out == 0))
+        tools.append(reader_tool(view, is_needed=open_work.files))
     if options.scripts:
-        own.append(script_tool(view, is_needed=begun.scripts))
-    # By what can be out of sight, not by what is: switching a group is to change little.
-    tools = sum(BASIC_GROUP not in entry.groups for entry in catalog.tools.values())
-    if tools and _wanted(options.search, tools >= _MANY):
-        own.append(search_tool("tool"))
-    skills = sum(_can_be_hidden(entry) for entry in catalog.skills.values())
-    is_much = listing.names_only or skills >= _MANY
-    if (skills or view.model_skills) and _wanted(options.search, is_much):
-        own.append(search_tool("skill"))
-    if begun.tasks:
-        own += task_tools()
-    return [tool for tool in own if tool is not None]
+        tools.append(script_tool(view, is_needed=open_work.scripts))
+    # Count what can be hidden, not what is: then activating a group does not change the tools.
+    hideable_tools = sum(BASIC_GROUP not in entry.groups for entry in catalog.tools.values())
+    if hideable_tools and _is_enabled(options.search, hideable_tools >= _MIN_SEARCHABLE):
+        tools.append(search_tool("tool"))
+    hideable_skills = sum(_can_be_hidden(entry) for entry in catalog.skills.values())
+    is_large = listing.names_only or hideable_skills >= _MIN_SEARCHABLE
+    if (hideable_skills or view.model_skills) and _is_enabled(options.search, is_large):
+        tools.append(search_tool("skill"))
+    if open_work.tasks:
+        tools += task_tools()
+    return [tool for tool in tools if tool is not None]
 
 
 def _can_be_hidden(skill: SkillEntry) -> bool:
-    """Tell whether a skill that the model may see goes out of sight with its groups."""
+    """Return whether the model sees a skill only while one of its groups is active."""
     return skill.is_for_model and bool(skill.groups) and BASIC_GROUP not in skill.groups
 
 
-def _wanted(choice: bool | None, needed: bool) -> bool:
-    return needed if choice is None else choice
+def _is_enabled(option: bool | None, default: bool) -> bool:
+    return default if option is None else option

@@ -1,4 +1,4 @@
-"""`search_tools` and `search_skills`: the model finds what it was not shown."""
+"""`search_tools` and `search_skills`: the tools by which the model finds what is not listed."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -8,81 +8,80 @@ from satchel.session.builtin_context import HIDDEN, SAME_CONVERSATION, BuiltinCo
 from satchel.text import one_line, shorten
 from satchel.tools import FunctionTool
 
-_MOST = 10
-"""How many a search names."""
-_LENGTH = 300
-"""Characters of each description."""
+_MAX_HITS = 10
+_MAX_DESCRIPTION = 300
+"""In characters."""
 
 
-def search_tools(_desk: BuiltinContext, words: str) -> str:
-    """Find tools by what they do, also those of tool groups that are not active.
+def search_tools(_context: BuiltinContext, words: str) -> str:
+    """Find tools by what they do, also in tool groups that are not active.
 
-    The answer says how to get at each.
+    The answer says how to use each one.
 
     Args:
-        words: What the tool is to do, in a few words.
+        words: What the tool should do, in a few words.
     """
-    return _answer("tool", words, list(_tools(_desk, words)))
+    return _answer("tool", words, list(_tools(_context, words)))
 
 
-def search_skills(_desk: BuiltinContext, words: str) -> str:
-    """Find skills, which are instructions for particular tasks, by what they are about.
+def search_skills(_context: BuiltinContext, words: str) -> str:
+    """Find skills, which are instructions for particular tasks, by their subject.
 
-    The answer says how to get at each.
+    The answer says how to use each one.
 
     Args:
         words: What the task is about, in a few words.
     """
-    return _answer("skill", words, list(_skills(_desk, words)))
+    return _answer("skill", words, list(_skills(_context, words)))
 
 
 @cache
 def search_tool(kind: str) -> FunctionTool:
-    """Return the tool that searches for a kind of things: `tool` or `skill`."""
+    """Return the tool that searches for entries of a kind, `tool` or `skill`."""
     search = search_tools if kind == "tool" else search_skills
     return FunctionTool(search, presets={HIDDEN: None}, annotations=SAME_CONVERSATION)
 
 
-def _tools(desk: BuiltinContext, words: str) -> Iterator[str]:
-    # So many more as are not for this conversation.
-    hidden = len(desk.conversation.shared.catalog.tools) - len(desk.catalog.tools)
-    for hit in desk.conversation.shared.search(words, "tool", _MOST + max(hidden, 0)):
-        entry = desk.catalog.tools.get(hit.name)
-        if entry is None:  # it is not in the generation that the model was shown
+def _tools(context: BuiltinContext, words: str) -> Iterator[str]:
+    # The index also has tools that this session does not see.
+    hidden = len(context.conversation.shared.catalog.tools) - len(context.catalog.tools)
+    for hit in context.conversation.shared.search(words, "tool", _MAX_HITS + max(hidden, 0)):
+        entry = context.catalog.tools.get(hit.name)
+        if entry is None:  # not in the catalog that the model saw
             continue
-        if entry.name in desk.view.by_name:
-            how = "active: call it."
+        if entry.name in context.view.by_name:
+            hint = "active: call it."
         else:
-            how = f"in tool group {desk.group_of(entry)!r}, {desk.how_to_use(entry.groups)}"
-        yield f"{entry.name}: {_short(entry.description)} ({how})"
+            hint = f"in tool group {context.group_of(entry)!r}, {context.how_to_use(entry.groups)}"
+        yield f"{entry.name}: {_short(entry.description)} ({hint})"
 
 
-def _skills(desk: BuiltinContext, words: str) -> Iterator[str]:
-    shown = {skill.name for skill in desk.view.model_skills}
-    # So many more as are not for the model.
-    hidden = sum(not entry.is_for_model for entry in desk.catalog.skills.values())
-    for hit in desk.conversation.shared.search(words, "skill", _MOST + hidden):
-        entry = desk.catalog.skills.get(hit.name)
+def _skills(context: BuiltinContext, words: str) -> Iterator[str]:
+    shown = {skill.name for skill in context.view.model_skills}
+    # The index also has skills that are hidden from the model.
+    hidden = sum(not entry.is_for_model for entry in context.catalog.skills.values())
+    for hit in context.conversation.shared.search(words, "skill", _MAX_HITS + hidden):
+        entry = context.catalog.skills.get(hit.name)
         if entry is None or not entry.is_for_model:
             continue
-        if entry.server and not desk.conversation.options.skill_tools:
+        if entry.server and not context.conversation.options.skill_tools:
             continue
         if entry.name not in shown:
-            how = f"in tool group {desk.group_of(entry)!r}, {desk.how_to_use(entry.groups)}"
-        elif desk.conversation.options.skill_tools:
-            how = f"call load_skill with name {entry.name!r}."
+            hint = f"in tool group {context.group_of(entry)!r}, {context.how_to_use(entry.groups)}"
+        elif context.conversation.options.skill_tools:
+            hint = f"call load_skill with name {entry.name!r}."
         else:
-            how = f"read {entry.path}/SKILL.md."
-        yield f"{entry.name}: {_short(entry.description)} ({how})"
+            hint = f"read {entry.path}/SKILL.md."
+        yield f"{entry.name}: {_short(entry.description)} ({hint})"
 
 
-def _answer(kind: str, words: str, found: list[str]) -> str:
+def _answer(kind: str, words: str, lines: list[str]) -> str:
     if not words.strip():
         raise ToolError(f"Say in a few words what the {kind} is for.")
-    if not found:
-        return f"No {kind} was found. Try other words, or go on without."
-    return "\n".join(f"- {line}" for line in found[:_MOST])
+    if not lines:
+        return f"No {kind} was found. Try other words, or continue without one."
+    return "\n".join(f"- {line}" for line in lines[:_MAX_HITS])
 
 
 def _short(description: str) -> str:
-    return shorten(one_line(description), _LENGTH)
+    return shorten(one_line(description), _MAX_DESCRIPTION)

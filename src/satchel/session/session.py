@@ -1,4 +1,4 @@
-"""A session: one conversation's view of the catalog."""
+"""A session: the state of one conversation."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +16,10 @@ from satchel.session.session_options import SessionOptions
 from satchel.session.session_state import (
     SessionState,
     SkillContent,
+    find_skill,
     require_usable_skill,
-    skill_called,
 )
-from satchel.session.skill_fetching import fetch_skill_async
+from satchel.session.skill_fetching import fetch_skill_blocking
 from satchel.session.step import Step, StepChanges
 from satchel.session.step_history import StepContent, StepHistory
 from satchel.shared import SharedState, SharedView
@@ -27,29 +27,29 @@ from satchel.tools import ToolResult
 
 
 class Session(CallApi):
-    """One conversation: which groups are active, and what the model sees because of it.
+    """One conversation: its active groups, and what the model sees.
 
-    Made by `Satchel.session()`. What is asked of it directly comes from the newest generation;
-    `step()` gives a view that stays as it is for one turn of the model.
+    `Satchel.session()` returns it. Its own methods use the newest catalog; `step()` returns a view
+    that stays the same for one model request.
     """
 
-    __slots__ = ("__weakref__", "_conversation", "_past")
+    __slots__ = ("__weakref__", "_conversation", "_history")
 
     def __init__(
         self, shared: SharedState, options: SessionOptions, plan_policy: PlanPolicy | None = None
     ) -> None:
         self._conversation = SessionState(shared, options, require_policy(plan_policy))
         super().__init__(CallDispatcher(self._conversation))
-        self._past = StepHistory()
+        self._history = StepHistory()
 
     @property
     def state(self) -> dict[str, Any]:
-        """Return what tools keep from call to call; they get it with their `ToolContext`."""
+        """Return the values that tools keep between calls; `ToolContext.state` is the same."""
         return self._conversation.state
 
     @property
     def skill_style(self) -> SkillPrompt:
-        """Return how the skill prompt is worded here; it may be set."""
+        """Return the style of the skill prompt; you may set it."""
         return self._conversation.skill_style
 
     @skill_style.setter
@@ -58,10 +58,10 @@ class Session(CallApi):
 
     @property
     def plan_policy(self) -> PlanPolicy | None:
-        """Return what judges each plan as a whole, after the contracts; it may be set.
+        """Return the function that accepts or refuses whole plans; you may set it.
 
-        `policy(plan, state)` returns why a plan is not acceptable, or `None`. Raises
-        `DefinitionError` for what cannot be called.
+        `policy(plan, state)` runs after the contracts. It returns why the plan is refused, or
+        `None`. Setting something that is not callable raises `DefinitionError`.
         """
         return self._conversation.plan_policy
 
@@ -76,25 +76,25 @@ class Session(CallApi):
 
     @property
     def loaded_skills(self) -> tuple[str, ...]:
-        """Return the names of the skills that were loaded."""
+        """Return the names of the loaded skills."""
         return tuple(skill.name for skill in self._conversation.loaded)
 
     # ---- what the model sees --------------------------------------------------------------
 
     def step(self) -> Step:
-        """Begin a turn of the model: the newest generation, frozen for all that the turn needs."""
-        scene = self._scene()
-        handout, before = self._begun(scene)
-        return Step(self._conversation, self._calls, scene, handout, before)
+        """Begin a model request: return a frozen view of the newest catalog."""
+        shared_view = self._scene()
+        content, before = self._begin_step(shared_view)
+        return Step(self._conversation, self._calls, shared_view, content, before)
 
     def changes(self) -> StepChanges:
-        """Return what a new step would show that the last one did not, and the other way round.
+        """Return the differences between the last step and the newest catalog.
 
-        A step begins with `step()`, and whenever the session itself is asked for its prompt,
-        notes or schemas. Before the first there is nothing to compare.
+        `step()` begins a step; so do the session's own methods for prompt, notes and schemas.
+        Before the first step there are no changes.
         """
-        showing = self._showing(self._scene())
-        return StepChanges(changes_between(self._past.sight, showing.sight))
+        rendered = self._rendered(self._scene())
+        return StepChanges(changes_between(self._history.digest, rendered.digest))
 
     def prompt(self) -> str:
         """Return the skill prompt, the notes of the active groups and the plugins' sections."""
@@ -109,13 +109,13 @@ class Session(CallApi):
         return self.step().activated_notes()
 
     def prompt_sections(self) -> str:
-        """Return what plugins end the prompt with, or `""`."""
+        """Return the sections that plugins add to the end of the prompt, or `""`."""
         return self.step().prompt_sections()
 
     def fill(self, template: str) -> Filled:
-        """Put what tools keep in the state into a prompt of the host's, at `{{VARIABLE}}`.
+        """Fill the places `{{VARIABLE}}` of a host's prompt with values of the state, as JSON.
 
-        Values are JSON. A variable that no contract fills is left empty, with a diagnostic.
+        A variable that no contract declares is replaced by nothing, with a diagnostic.
         """
         catalog, names = self._conversation.shared.catalog, variables_in(template)
         values = self._conversation.values_of(names, catalog)
@@ -123,25 +123,25 @@ class Session(CallApi):
         return Filled(fill_variables(template, values), tuple(unknown))
 
     def prompt_variables(self) -> dict[str, str]:
-        """Return every prompt variable with what stands for it now, `""` for nothing yet."""
+        """Return every prompt variable with its current value, `""` if it has none."""
         catalog = self._conversation.shared.catalog
         return self._conversation.values_of(catalog.contracts.prompt_variables, catalog)
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
-        """Return the tools of the active groups, and the session's own, as a provider wants them.
+        """Return the schemas of the tools of the active groups and of the session's own tools.
 
-        Dialects are `openai`, `openai-strict`, `anthropic`, `gemini` and `mcp`; raises
-        `NotFoundError` for any other. Tools that are new to the session come last, so that what
-        a provider cached stays valid.
+        Dialects are `openai`, `openai-strict`, `anthropic`, `gemini` and `mcp`; any other raises
+        `NotFoundError`. Tools that are new to the session come last, so that the provider's prompt
+        cache stays valid.
         """
-        scene = self._scene()
-        handout, _ = self._begun(scene)
-        return schemas(scene, handout.showing, dialect, handout.names)
+        shared_view = self._scene()
+        content, _ = self._begin_step(shared_view)
+        return schemas(shared_view, content.rendered, dialect, content.names)
 
     # ---- what host and model choose -------------------------------------------------------
 
     def activate(self, *groups: str) -> None:
-        """Switch groups on, all or none.
+        """Activate groups, all or none.
 
         Raises `NotFoundError` with the near misses, and `ConflictError` for a group that is
         unavailable.
@@ -149,70 +149,70 @@ class Session(CallApi):
         self._conversation.switch(groups, Activation.activate)
 
     def deactivate(self, *groups: str) -> None:
-        """Switch groups off, all or none. Raises `NotFoundError`; `ConflictError` for `basic`."""
+        """Deactivate groups, all or none. Raises `NotFoundError`; `ConflictError` for `basic`."""
         self._conversation.switch(groups, Activation.deactivate)
 
     def new_turn(self) -> None:
         """Begin a turn of the user.
 
-        What tools wrote goes, unless it is to be preserved, and so do the remembered answers of
-        idempotent tools, unless they are remembered for the session.
+        Clears the state keys that contracts do not preserve, and the remembered answers of
+        idempotent tools, except those that last for the session.
         """
         self._calls.new_turn()
         for key in self._conversation.shared.catalog.contracts.cleared:
             self._conversation.state.pop(key, None)
 
     def load_skill(self, name: str) -> SkillContent:
-        """Load a skill for the host, such as for a slash command: also one hidden from the model.
+        """Load a skill for the host, such as for a slash command, even if it is hidden from models.
 
-        Its text is for the conversation. Groups that it names are switched on. `name` may be
-        `source:name`. Raises `NotFoundError` with the near misses, and `ConflictError` for one
-        that the user switched off.
+        Add its text to the conversation. Loading activates the groups that the skill names. `name`
+        may be `source:name`. Raises `NotFoundError` with the near misses, and `ConflictError` for a
+        disabled skill.
 
-        One of a remote server is fetched meanwhile: where an event loop must go on, write
-        `await asyncio.to_thread(session.load_skill, name)`. It raises `ToolError` if the server
-        does not give what it listed.
+        A skill of an MCP server is fetched, and this blocks: in an event loop, write
+        `await asyncio.to_thread(session.load_skill, name)`. Raises `ToolError` if the server does
+        not return the file that it listed.
         """
-        scene = self._scene()
-        entry, own_name = skill_called(name, scene)
+        shared_view = self._scene()
+        entry, own_name = find_skill(name, shared_view)
         require_usable_skill(entry)
-        entry = fetch_skill_async(entry, self._conversation.shared.limits)
-        return self._conversation.load(entry, scene.catalog, own_name)
+        entry = fetch_skill_blocking(entry, self._conversation.shared.limits)
+        return self._conversation.load(entry, shared_view.catalog, own_name)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what the session remembers, as JSON: groups, loaded skills, tools' state.
+        """Return the session as JSON: groups, loaded skills, order of tools, and state.
 
-        Raises `DefinitionError` for something in `state` that is no JSON.
+        Raises `DefinitionError` for a value in `state` that is not JSON.
         """
-        return dump_state(self._conversation, self._past.seen)
+        return dump_state(self._conversation, self._history.seen)
 
     def load_state_dict(
         self, state: Mapping[str, Any], *, strict: bool = False
     ) -> tuple[Diagnostic, ...]:
-        """Take up what `state_dict` returned, in place of what is remembered now.
+        """Restore what `state_dict` returned, in place of the current state.
 
         Returns a diagnostic for each group and skill that no longer exists; if `strict`, raises
-        `ConflictError` instead. Raises `DefinitionError` for what is no such state. If it raises,
+        `ConflictError` instead. Raises `DefinitionError` for an invalid state. If it raises,
         nothing has changed.
         """
         problems, seen = restore_state(self._conversation, state, strict=strict)
-        self._past = StepHistory(seen=seen)
+        self._history = StepHistory(seen=seen)
         return problems
 
     # ---- calls ----------------------------------------------------------------------------
 
     async def finished(self, result: ToolResult) -> ToolResult:
-        """Wait for the background task that a result tells of; return what came of it.
+        """Wait for the background task of a result, and return the task's result.
 
         Any other result is returned as it is.
         """
         return await self._calls.finished(result)
 
     def interrupt(self, call_id: str | None = None) -> int:
-        """End the calls of that id, or all of this session; return how many there were.
+        """End the calls with that id, or all calls; return how many there were.
 
-        Each ends with a result that is marked interrupted and keeps what was told so far. May
-        be called from any thread.
+        Each ends with a result that is marked interrupted and has the output until then. Any
+        thread may call this.
         """
         return self._calls.interrupt(call_id)
 
@@ -220,12 +220,12 @@ class Session(CallApi):
         conversation = self._conversation
         return conversation.shared.scene(conversation.activation, conversation.options.tools)
 
-    def _begun(self, scene: SharedView) -> tuple[StepContent, ViewDigest | None]:
-        """Begin a step: return what it hands out, and what the one before showed."""
-        before = self._past
-        # One assignment, so that threads that share a session do not mix two steps.
-        self._past, handout = before.step(self._showing(scene))
-        return handout, before.sight
+    def _begin_step(self, shared_view: SharedView) -> tuple[StepContent, ViewDigest | None]:
+        """Begin a step; return its content, and the digest of the step before."""
+        before = self._history
+        # One assignment, so that two threads of one session do not mix their steps.
+        self._history, content = before.step(self._rendered(shared_view))
+        return content, before.digest
 
-    def _showing(self, scene: SharedView) -> RenderedStep:
-        return render_step(scene, self._conversation, self._calls.has_tasks)
+    def _rendered(self, shared_view: SharedView) -> RenderedStep:
+        return render_step(shared_view, self._conversation, self._calls.has_tasks)

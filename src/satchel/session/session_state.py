@@ -1,4 +1,4 @@
-"""What one conversation remembers, and what can be done to it by the host and the model alike."""
+"""The state of one session, and what both the host and the model can do with it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,20 +23,20 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillContent:
-    """A skill that was loaded: what the model is to read."""
+    """A loaded skill: the text for the model, and what loading changed."""
 
     name: str
     text: str
     files: tuple[str, ...]
-    """The files beside the instructions, which can be read from now on."""
+    """The other files of the skill, which the model may read."""
     activated: tuple[str, ...]
-    """The tool groups that loading it switched on."""
+    """The tool groups that loading it activated."""
     allowed_tools: tuple[str, ...]
-    """What the skill asks to be approved beforehand; a host need not heed it."""
+    """The tools that the skill asks to approve in advance; a host may ignore it."""
 
 
 class SessionState:
-    """One conversation's memory."""
+    """Activation, loaded skills, options and tool state of one session."""
 
     __slots__ = (
         "activation",
@@ -58,73 +58,73 @@ class SessionState:
         self.loaded = LoadedSkills()
         self.state: dict[str, Any] = {}
 
-    def switch(self, groups: Iterable[str], step: Callable[[Activation, str], Activation]) -> None:
-        """Switch groups on or off, all or none."""
+    def switch(
+        self, groups: Iterable[str], change: Callable[[Activation, str], Activation]
+    ) -> None:
+        """Activate or deactivate groups, all or none."""
         catalog, activation = self.shared.catalog, self.activation
         for name in groups:
             group = catalog.group(name)
-            activation = step(activation, group.name)
+            activation = change(activation, group.name)
             if group.name in activation.on:
                 _require_usable(group)
         self.activation = activation
 
     def values_of(self, names: Iterable[str], catalog: Catalog) -> dict[str, str]:
-        """Return what stands for prompt variables now."""
+        """Return the current values of prompt variables."""
         keys = catalog.contracts.prompt_variables
-        # A letter takes four bytes at most.
+        # A character takes four bytes at most.
         return values_of(names, keys, self.state, self.shared.limits.result_text // 4)
 
     def notes_in_answer(self, groups: Iterable[GroupEntry], catalog: Catalog) -> str:
-        """Return the notes of groups that were just switched on, if they go into answers."""
+        """Return the notes of groups, if the options put notes into answers."""
         if not self.options.notes_in_answer:
             return ""
         notes = render_notes((group.name, group.notes) for group in groups)
         return fill_variables(notes, self.values_of(variables_in(notes), catalog))
 
     def active_in(self, catalog: Catalog) -> tuple[GroupEntry, ...]:
-        """Return the groups that are active now, but for `basic`."""
+        """Return the active groups without `basic`."""
         groups = catalog.groups.values()
         return tuple(g for g in groups if self.activation.covers(g) and g.name != BASIC_GROUP)
 
     def load(
         self, entry: SkillEntry, catalog: Catalog, name: str, *, for_model: bool = False
     ) -> SkillContent:
-        """Note that a skill was loaded by a name, switch its groups on, and return what to read.
+        """Load a skill under a name, activate its groups, and return its content.
 
-        One of a remote server comes with what was fetched of it.
+        `for_model` limits the text to one answer; the model reads the rest by `read_skill_file`.
 
-        What is `for_model` is an answer, and so has its limit: the rest is read page by page.
-
-        Raises `NotFoundError` for one that never could be read, and `ConflictError` for one that
-        the user switched off.
+        Raises `NotFoundError` for a skill that could never be read, and `ConflictError` for a
+        disabled one.
         """
         manifest = require_usable_skill(entry)
         skill = LoadedSkill.of(name, entry, manifest, self.shared.limits)
         self.loaded.add(skill)
-        activated, remarks = self._switched_on(manifest.groups, catalog)
+        activated, remarks = self._activate(manifest.groups, catalog)
         notes = self._notes_of(activated, catalog)
         body = visible(manifest.body)
 
-        def text(body: str, *more: str) -> str:
+        def render(body: str, *hint: str) -> str:
             content = render_content(
                 name,
                 body,
                 entry.path,
                 skill.resources,
-                more=[*more, *remarks],
-                reader=self.options.skill_tools and bool(skill.resources),
+                remarks=[*hint, *remarks],
+                has_reader=self.options.skill_tools and bool(skill.resources),
                 server=skill.server,
             )
             return "\n\n".join(filter(None, (content, notes)))
 
-        whole = text(body)
-        room = self.shared.limits.result_text // 4  # a letter takes four bytes at most
-        if for_model and len(whole) > room:
-            length = max(room - len(text("", _how_to_go_on(len(body), len(body)))), 0)
-            whole = text(body[:length], _how_to_go_on(len(body) - length, length))
+        text = render(body)
+        maximum = self.shared.limits.result_text // 4  # a character takes four bytes at most
+        if for_model and len(text) > maximum:
+            length = max(maximum - len(render("", _how_to_continue(len(body), len(body)))), 0)
+            text = render(body[:length], _how_to_continue(len(body) - length, length))
         return SkillContent(
             name=name,
-            text=whole,
+            text=text,
             files=tuple(skill.resources),
             activated=activated,
             allowed_tools=manifest.allowed_tools,
@@ -132,63 +132,67 @@ class SessionState:
 
     @property
     def preapproved(self) -> tuple[str, ...]:
-        """Return what the loaded skills ask to be approved beforehand, each once."""
-        asked: dict[str, None] = {}
+        """Return the tools that the loaded skills ask to approve in advance, each once."""
+        tools: dict[str, None] = {}
         for skill in self.loaded:
             entry = self.entry_of(skill) if skill.allowed_tools else None
             if entry is not None and entry.manifest is not None:
-                # What it no longer asks for, it no longer gets.
-                still = entry.manifest.allowed_tools
-                asked |= dict.fromkeys(tool for tool in skill.allowed_tools if tool in still)
-        return tuple(asked)
+                # The skill must still ask for it.
+                current = entry.manifest.allowed_tools
+                tools |= dict.fromkeys(tool for tool in skill.allowed_tools if tool in current)
+        return tuple(tools)
 
     def entry_of(self, skill: LoadedSkill) -> SkillEntry | None:
-        """Return what became of a skill that was loaded; `None` if it went or was switched off."""
+        """Return the current entry of a loaded skill; `None` if it was removed or disabled."""
         entry = self.shared.catalog.skills_by_folder.get(skill.folder)
         if entry is None or skill.name not in {entry.name, *entry.addresses}:
             return None
         return entry
 
-    def switch_on_for(self, entry: SkillEntry, catalog: Catalog) -> str:
-        """Switch on what a skill names, and return what there is to say of it, or `""`."""
+    def activate_for(self, entry: SkillEntry, catalog: Catalog) -> str:
+        """Activate the groups that a skill names; return remarks and notes for the model."""
         names = entry.manifest.groups if entry.manifest else ()
-        activated, remarks = self._switched_on(names, catalog)
+        activated, remarks = self._activate(names, catalog)
         notes = self._notes_of(activated, catalog)
         return "\n\n".join(filter(None, (*map(one_line, remarks), notes)))
 
     def _notes_of(self, groups: tuple[str, ...], catalog: Catalog) -> str:
         return self.notes_in_answer((catalog.groups[name] for name in groups), catalog)
 
-    def _switched_on(
+    def _activate(
         self, names: Iterable[str], catalog: Catalog
     ) -> tuple[tuple[str, ...], list[str]]:
-        """Switch on the groups that are named, themselves or by a tool; return them and remarks."""
-        before = {group.name for group in self.active_in(catalog)}
+        """Activate the named groups and the groups of named tools; return new ones and remarks."""
+        before = {BASIC_GROUP, *(group.name for group in self.active_in(catalog))}
         remarks: list[str] = []
-        wanted: dict[str, GroupEntry] = {}
+        activated: dict[str, None] = {}
         unknown: list[str] = []
         for name in names:
             group = self._group_of(name, catalog)
             if group is None:
-                unknown.append(name)
-            elif group.is_available:
-                wanted[group.name] = group
-            else:
-                told = unavailable_reason(group)
-                remarks.append(f"Tool group {group.name!r} is unavailable: {told}.")
+                unknown.append(repr(shorten(name, _LONGEST_NAME)))
+            elif not group.is_available:
+                reason = unavailable_reason(group)
+                remarks.append(f"Tool group {group.name!r} is unavailable: {reason}.")
+            elif group.name not in before:
+                activated[group.name] = None
         if unknown:
-            told = ", ".join(repr(shorten(name, _LONGEST_NAME)) for name in unknown[:_FEW])
-            more = f" and {len(unknown) - _FEW} more" if len(unknown) > _FEW else ""
-            remarks.append(f"It asks for what is no tool group and no tool here: {told}{more}.")
-        news = [group for name, group in wanted.items() if name not in before | {BASIC_GROUP}]
-        for group in news:
-            self.activation = self.activation.activate(group.name)
-        if news:
-            remarks.append(f"Now active: {join_group_names(group.name for group in news)}.")
-        return tuple(group.name for group in news), remarks
+            rest = f" and {len(unknown) - _FEW} more" if len(unknown) > _FEW else ""
+            remarks.append(
+                "The skill names tool groups or tools that do not exist here: "
+                f"{', '.join(unknown[:_FEW])}{rest}."
+            )
+        for name in activated:
+            self.activation = self.activation.activate(name)
+        if activated:
+            remarks.append(f"Now active: {join_group_names(activated)}.")
+        return tuple(activated), remarks
 
     def _group_of(self, name: str, catalog: Catalog) -> GroupEntry | None:
-        """Return the group of that name, or one of the tool of that name: an active one if any."""
+        """Return the group with a name, or a group of the tool with that name, active ones first.
+
+        Returns `None` if there is neither.
+        """
         if name in catalog.groups:
             return catalog.groups[name]
         tool = catalog.tools.get(name)
@@ -200,15 +204,15 @@ class SessionState:
 
 
 def is_disabled(entry: SkillEntry) -> bool:
-    """Tell whether a skill is there, but not to be used by anybody."""
+    """Return whether a skill exists but is disabled or held."""
     return entry.state in {Status.DISABLED, Status.HELD}
 
 
 def require_usable_skill(entry: SkillEntry) -> SkillManifest:
-    """Return what a skill says of itself.
+    """Return the manifest of a skill.
 
-    Raises `NotFoundError` for one that never could be read, and `ConflictError` for one that
-    the user switched off.
+    Raises `NotFoundError` for a skill that could never be read, and `ConflictError` for a
+    disabled one.
     """
     if is_disabled(entry):
         fix = "; ".join(problem.fix for problem in entry.diagnostics)
@@ -218,41 +222,43 @@ def require_usable_skill(entry: SkillEntry) -> SkillManifest:
     return entry.manifest
 
 
-def _how_to_go_on(left: int, offset: int) -> str:
-    how = f"go on with read_skill_file, path {SKILL_FILE!r}, offset={offset}"
-    return f"The instructions have {left} more characters; {how}."
+def _how_to_continue(rest: int, offset: int) -> str:
+    return (
+        f"The instructions have {rest} more characters. To continue, call read_skill_file with "
+        f"path {SKILL_FILE!r} and offset={offset}."
+    )
 
 
-def skill_called(name: str, scene: SharedView) -> tuple[SkillEntry, str]:
-    """Return the skill that a host means by a name, and the name that is its own.
+def find_skill(name: str, shared_view: SharedView) -> tuple[SkillEntry, str]:
+    """Return the skill with a name or address, and its unique name.
 
-    Of two of one name the one that is shown is meant. Raises `NotFoundError`.
+    If two skills have the name, the visible one is returned. Raises `NotFoundError`.
     """
-    for entry in scene.view.skills:
+    for entry in shared_view.view.skills:
         if entry.name == name:
             return entry, name
-    entry = scene.catalog.skill(name)
-    # One that another shadows has only its long name for itself.
+    entry = shared_view.catalog.skill(name)
+    # Only the address of a shadowed skill is unique.
     return entry, entry.name if entry.is_served else entry.address
 
 
 def join_group_names(groups: Iterable[str]) -> str:
-    """Name tool groups in a sentence."""
+    """Return the names of tool groups as text, such as `tool groups 'a', 'b'`."""
     names = list(groups)
     return f"tool group{'s' if len(names) > 1 else ''} " + ", ".join(map(repr, names))
 
 
 def unavailable_reason(group: GroupEntry) -> str:
-    """Say what a group is missing."""
+    """Return which configuration a group lacks, as a clause."""
     return f"it requires {', '.join(group.missing)} to be configured"
 
 
 def _require_usable(group: GroupEntry) -> None:
-    """Raise `ConflictError` for a group that is unavailable or switched off."""
+    """Raise `ConflictError` for a group that is unavailable or disabled."""
     if not group.is_available:
         raise ConflictError(
             f"group {group.name!r} is unavailable: {unavailable_reason(group)}",
-            fix="the diagnostic 'group-unavailable' says where to put it",
+            fix="see the diagnostic 'group-unavailable' for where to configure it",
         )
     if not group.is_served:
         fix = "; ".join(problem.fix for problem in group.diagnostics)

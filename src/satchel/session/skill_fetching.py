@@ -1,4 +1,4 @@
-"""The instructions of a skill, wherever they are."""
+"""Fetch the instructions of a skill from its MCP server."""
 
 from dataclasses import replace
 
@@ -10,21 +10,23 @@ from satchel.sources.skill_scan import SKILL_FILE
 
 
 async def fetch_skill(entry: SkillEntry, limits: Limits) -> SkillEntry:
-    """Return a skill with its instructions; those at a server are fetched. Raises `ToolError`."""
+    """Return a skill with its instructions, fetched if it is at a server. Raises `ToolError`."""
     if entry.manifest is None or not entry.server:
         return entry
-    return _with(entry.manifest, await entry.reader.fetch(SKILL_FILE, limits), entry, limits)
+    file = await entry.reader.fetch(SKILL_FILE, limits)
+    return _with_instructions(entry, entry.manifest, file, limits)
 
 
-def fetch_skill_async(entry: SkillEntry, limits: Limits) -> SkillEntry:
-    """Return the same, for those who may wait. Raises `ToolError`."""
+def fetch_skill_blocking(entry: SkillEntry, limits: Limits) -> SkillEntry:
+    """Return the same as `fetch_skill`; blocks until it is fetched. Raises `ToolError`."""
     if entry.manifest is None or not entry.server:
         return entry
-    return _with(entry.manifest, entry.reader.read(SKILL_FILE, limits), entry, limits)
+    file = entry.reader.read(SKILL_FILE, limits)
+    return _with_instructions(entry, entry.manifest, file, limits)
 
 
-def _with(
-    manifest: SkillManifest, file: ServedFile, entry: SkillEntry, limits: Limits
+def _with_instructions(
+    entry: SkillEntry, manifest: SkillManifest, file: ServedFile, limits: Limits
 ) -> SkillEntry:
     front = split_front_matter(file.data, entry.path, limits).value
     return replace(entry, manifest=replace(manifest, body=front.body if front else ""))

@@ -1,4 +1,4 @@
-"""`load_skill`, `read_skill_file` and `run_skill_script`: the model uses skills."""
+"""`load_skill`, `read_skill_file` and `run_skill_script`, which the model calls to use skills."""
 
 from functools import cache
 from typing import Any
@@ -28,128 +28,127 @@ _FEW = 5
 _LONGEST_RUN = 86_400.0
 
 
-async def load_skill(_desk: BuiltinContext, name: str, again: bool = False) -> str:
-    """Load a skill: instructions for a particular task, to follow from then on.
+async def load_skill(_context: BuiltinContext, name: str, again: bool = False) -> str:
+    """Load the instructions of a skill, to follow them for a particular task.
 
     Args:
         name: The name of the skill.
-        again: True if it was loaded before, and its text is no longer to be seen.
+        again: True if the skill was loaded before and you can no longer see its text.
     """
-    entry = _found(_desk, name)
-    conversation, catalog = _desk.conversation, _desk.catalog
-    known = conversation.loaded.get(entry.name)
-    is_same = known and (known.digest, known.folder) == (entry.version, entry.path)
+    entry = _find(_context, name)
+    conversation, catalog = _context.conversation, _context.catalog
+    loaded = conversation.loaded.get(entry.name)
+    is_same = loaded and (loaded.digest, loaded.folder) == (entry.version, entry.path)
     if again or not is_same:
         entry = await fetch_skill(entry, conversation.shared.limits)
         return conversation.load(entry, catalog, entry.name, for_model=True).text
-    told = (
+    answer = (
         f"Skill {entry.name!r} was loaded before and has not changed; follow its text above. "
-        "With again=true it is shown once more."
+        "If you cannot see the text, call again with again=true."
     )
-    return "\n\n".join(filter(None, (told, conversation.switch_on_for(entry, catalog))))
+    return "\n\n".join(filter(None, (answer, conversation.activate_for(entry, catalog))))
 
 
 async def read_skill_file(
-    _desk: BuiltinContext, skill: str, path: str, again: bool = False, offset: int = 0
+    _context: BuiltinContext, skill: str, path: str, again: bool = False, offset: int = 0
 ) -> Text | Image:
     """Read one of the files that a loaded skill lists.
 
     Args:
         skill: The name of the skill.
         path: The file, as the skill lists it, such as references/guide.md.
-        again: True if it was read before, and its text is no longer to be seen.
-        offset: Characters to skip, to go on with a long file.
+        again: True if the file was read before and you can no longer see its text.
+        offset: Number of characters to skip, to continue reading a long file.
     """
-    loaded, entry = _loaded(_desk, skill)
-    name = _listed(path, loaded, loaded.files, "file")
-    limits = _desk.conversation.shared.limits
+    loaded, entry = _find_loaded(_context, skill)
+    name = _resolve_file(path, loaded, loaded.files, "file")
+    limits = _context.conversation.shared.limits
     file = await entry.reader.fetch(name, limits)
     if loaded.read.get(name) == file.digest and not (again or offset):
         return Text(
             f"{name} was read before and has not changed; its text is above. "
-            "With again=true it is shown once more."
+            "If you cannot see the text, call again with again=true."
         )
     if not offset:
         loaded.read[name] = file.digest
-    # In a thread: a text may be long.
-    told: Text | Image = await in_thread(lambda: _told(file, limits, max(offset, 0)))
-    return told
+    # In a thread: the text may be long.
+    answer: Text | Image = await in_thread(lambda: _answer(file, limits, max(offset, 0)))
+    return answer
 
 
-def _told(file: ServedFile, limits: Limits, offset: int) -> Text | Image:
-    """Return what the model is told of a file."""
+def _answer(file: ServedFile, limits: Limits, offset: int) -> Text | Image:
     if (text := file_text(file, limits.resource)) is not None:
-        empty = "There is nothing after that." if offset else "It is empty."
+        empty = "There is no text after this offset." if offset else "The file is empty."
         return Text(_page(visible(text), offset, page_length(limits)) or empty)
     kind = media_type_of(file.name, file.data)
     if kind.startswith("image/"):
         return Image(file.data, kind)
     size = len(file.data)
-    return Text(f"{file.name} is no text that could be shown ({kind}, {size:,} bytes).")
+    return Text(f"{file.name} cannot be shown as text ({kind}, {size:,} bytes).")
 
 
 async def run_skill_script(
-    _desk: BuiltinContext, skill: str, script: str, args: list[str] | None = None
+    _context: BuiltinContext, skill: str, script: str, args: list[str] | None = None
 ) -> dict[str, Any]:
     """Run a script of a loaded skill; return returncode, stdout, stderr and timed_out.
 
     Args:
         skill: The name of the skill.
-        script: The file below scripts/, as the skill lists it, such as scripts/convert.py.
+        script: The file in scripts/, as the skill lists it, such as scripts/convert.py.
         args: The arguments of the script.
     """
-    loaded, entry = _loaded(_desk, skill)
+    loaded, entry = _find_loaded(_context, skill)
     if entry.server:
         raise ToolError(
-            f"Skill {skill!r} is of the MCP server {entry.server!r}, and no script of a server is "
-            "run. Read it with read_skill_file."
+            f"Skill {skill!r} is on the MCP server {entry.server!r}; scripts of a server cannot be "
+            "run. Read the script with read_skill_file."
         )
-    name = _listed(script, loaded, loaded.scripts, "script")
+    name = _resolve_file(script, loaded, loaded.scripts, "script")
     locate_skill_file(loaded.root, loaded.folder, name)
-    # A link may lead elsewhere in the user's folder, but what it leads to is no script there.
+    # A symbolic link must not lead out of the scripts folder.
     scripts = f"{loaded.folder}/{SCRIPTS_FOLDER}"
     path = locate_skill_file(scripts, scripts, name.removeprefix(f"{SCRIPTS_FOLDER}/"))
-    seconds = _desk.conversation.shared.limits.tool_call
+    seconds = _context.conversation.shared.limits.tool_call
     result = await run_script(path, loaded.folder, args or (), seconds)
     return {key: visible(v) if isinstance(v, str) else v for key, v in result.items()}
 
 
 def _page(text: str, offset: int, length: int) -> str:
-    """Return a part of a text, and say how to go on."""
+    """Return a part of a text, with a hint how to continue."""
     end = offset + length
     if len(text) <= end:
         return text[offset:]
-    return f"{text[offset:end]}\n\n[{len(text) - end} more characters; go on with offset={end}]"
+    return f"{text[offset:end]}\n\n[{len(text) - end} more characters; continue with offset={end}]"
 
 
-def loader_tool(view: View, *, is_whole: bool) -> FunctionTool | None:
+def loader_tool(view: View, *, is_complete: bool) -> FunctionTool | None:
     """Return `load_skill` for the skills of a view; `None` if there are none.
 
-    With `is_whole` the prompt lists all of them, and so does the schema.
+    `is_complete`: the prompt lists all skills, so the schema lists their names, too.
     """
     names = [skill.name for skill in view.model_skills]
     if not names:
         return None
     tool = _loader()
-    if not is_whole:
+    if not is_complete:
         return tool
-    shown = {**tool.parameters["properties"]["name"], "enum": names}
-    return describe_parameters(tool, {"name": shown})
+    schema = {**tool.parameters["properties"]["name"], "enum": names}
+    return describe_parameters(tool, {"name": schema})
 
 
 def reader_tool(view: View, *, is_needed: bool) -> FunctionTool | None:
-    """Return `read_skill_file`; `None` if no skill of the view has further files.
+    """Return `read_skill_file`; `None` if no visible skill has other files than SKILL.md.
 
-    With `is_needed` one that was loaded has some, be it hidden or out of sight by now.
+    `is_needed`: a loaded skill has some, even if it is no longer visible.
     """
     is_useful = is_needed or any(len(skill.files) > 1 for skill in view.model_skills)
     return _reader() if is_useful else None
 
 
 def script_tool(view: View, *, is_needed: bool) -> FunctionTool | None:
-    """Return `run_skill_script`; `None` if no skill of the view has scripts.
+    """Return `run_skill_script`; `None` if no visible skill has scripts.
 
-    With `is_needed` one that was loaded has some, be it hidden or out of sight by now.
+    `is_needed`: a loaded skill has some, even if it is no longer visible.
     """
     is_useful = is_needed or any(
         scripts_of(file.name for file in skill.files)
@@ -171,54 +170,54 @@ def _reader() -> FunctionTool:
 
 @cache
 def _runner() -> FunctionTool:
-    # The script has the limit of a call; ending it takes a little longer than that.
+    # run_script ends the script after the time limit of a call; this must take longer.
     return FunctionTool(run_skill_script, presets={HIDDEN: None}, timeout=_LONGEST_RUN)
 
 
-def _found(desk: BuiltinContext, name: str) -> SkillEntry:
+def _find(context: BuiltinContext, name: str) -> SkillEntry:
     """Return a skill that the model may load. Raises `ToolError`."""
     name = name.strip()
-    shown = {skill.name: skill for skill in desk.view.model_skills}
-    if name in shown:
-        return shown[name]
-    hidden = desk.catalog.skills.get(name)
+    visible_skills = {skill.name: skill for skill in context.view.model_skills}
+    if name in visible_skills:
+        return visible_skills[name]
+    hidden = context.catalog.skills.get(name)
     if hidden is not None and hidden.is_for_model and hidden.groups:
-        told = desk.how_to_use(hidden.groups)
-        raise ToolError(f"Skill {name!r} is in tool group {desk.group_of(hidden)!r}, {told}")
-    raise ToolError(_unknown("skill", name, list(shown)))
+        hint = context.how_to_use(hidden.groups)
+        raise ToolError(f"Skill {name!r} is in tool group {context.group_of(hidden)!r}, {hint}")
+    raise ToolError(_unknown("skill", name, list(visible_skills)))
 
 
-def _loaded(desk: BuiltinContext, name: str) -> tuple[LoadedSkill, SkillEntry]:
-    """Return a skill that was loaded, and what became of it. Raises `ToolError`."""
+def _find_loaded(context: BuiltinContext, name: str) -> tuple[LoadedSkill, SkillEntry]:
+    """Return a loaded skill and its current entry. Raises `ToolError`."""
     name = name.strip()
-    loaded = desk.conversation.loaded.get(name)
+    loaded = context.conversation.loaded.get(name)
     if loaded is None:
-        _found(desk, name)  # which says so if there is none
+        _find(context, name)  # raises if there is no such skill
         raise ToolError(f"Skill {name!r} is not loaded. Call load_skill with name {name!r} first.")
-    if (entry := desk.conversation.entry_of(loaded)) is None:
-        raise ToolError(f"Skill {name!r} is not there any more. Go on without it.")
+    if (entry := context.conversation.entry_of(loaded)) is None:
+        raise ToolError(f"Skill {name!r} is no longer available. Continue without it.")
     return loaded, entry
 
 
-def _listed(path: str, skill: LoadedSkill, names: tuple[str, ...], what: str) -> str:
-    """Return a file by the name that its skill lists it under. Raises `ToolError`."""
+def _resolve_file(path: str, skill: LoadedSkill, names: tuple[str, ...], kind: str) -> str:
+    """Return the name under which the skill lists a file. Raises `ToolError`."""
     if path in names:
         return path
     name = path.strip().replace("\\", "/")
-    # Models write the way to a file in more than one manner.
-    for start in ("./", f"{skill.folder}/", f"{skill.name}/"):
+    # Models write paths in several ways.
+    for prefix in ("./", f"{skill.folder}/", f"{skill.name}/"):
         if name not in names:
-            name = name.removeprefix(start)
+            name = name.removeprefix(prefix)
     if name in names:
         return name
-    others = [known for known in names if known != SKILL_FILE]
-    raise ToolError(_unknown(what, name, others, f" in skill {skill.name!r}"))
+    others = [other for other in names if other != SKILL_FILE]
+    raise ToolError(_unknown(kind, name, others, f" in skill {skill.name!r}"))
 
 
-def _unknown(what: str, name: str, known: list[str], where: str = "") -> str:
+def _unknown(kind: str, name: str, names: list[str], where: str = "") -> str:
     shown = shorten(one_line(name), _LONGEST_NAME)
-    near = near_misses(shown, known) or known[:_FEW]
-    # Names of files are written by strangers, too.
-    told = ", ".join(shorten(one_line(other), _LONGEST_NAME) for other in near)
-    hint = f" There is: {told}." if near else ""
-    return f"There is no {what} {shown!r}{where}.{hint}"
+    near = near_misses(shown, names)
+    # Shortened to one line each: names of files are untrusted text.
+    listed = ", ".join(shorten(one_line(n), _LONGEST_NAME) for n in near or names[:_FEW])
+    hint = f" Did you mean {listed}?" if near else f" Available: {listed}." if listed else ""
+    return f"There is no {kind} {shown!r}{where}.{hint}"

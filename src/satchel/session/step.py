@@ -1,4 +1,4 @@
-"""A step: one turn of the model, from its prompt to its last call, on one consistent view."""
+"""A step: one model request and its calls, on one frozen view of the catalog."""
 
 from typing import Any
 
@@ -15,68 +15,65 @@ from satchel.tools import Tool
 
 
 class StepChanges(tuple[Change, ...]):
-    """What came, went and changed, in the order of kinds and names."""
+    """What was added, removed and changed, ordered by kind and name."""
 
     __slots__ = ()
 
     @property
     def text(self) -> str:
-        """Return a short text about it for the model, or `""`."""
+        """Return one sentence about the changes for the model, or `""`."""
         return render_changes(self)
 
 
 class Step(CallApi):
-    """A frozen view: its prompt, notes, schemas and calls agree, whatever is loaded meanwhile.
+    """A frozen view: its prompt, notes, schemas and calls agree, even if the catalog changes.
 
-    Made by `Session.step()`. Groups that are switched meanwhile count from the next step on.
+    `Session.step()` returns it. Groups that are activated later count from the next step on.
     """
 
-    __slots__ = ("_before", "_conversation", "_handout", "_shown", "_values")
+    __slots__ = ("_before", "_content", "_conversation", "_shown", "_values")
 
     def __init__(
         self,
         conversation: SessionState,
         calls: CallDispatcher,
-        scene: SharedView,
-        handout: StepContent,
+        shared_view: SharedView,
+        content: StepContent,
         before: ViewDigest | None,
     ) -> None:
         super().__init__(calls)
         self._conversation = conversation
-        self._shown, self._handout = scene, handout
+        self._shown, self._content = shared_view, content
         self._before = before
-        # As the state is now: what the calls of this step write is for the next one.
-        self._values = conversation.values_of(handout.showing.variables, scene.catalog)
+        # The current state: what the calls of this step write counts from the next step on.
+        self._values = conversation.values_of(content.rendered.variables, shared_view.catalog)
 
     @property
     def generation(self) -> int:
-        """Return the number of the generation that is shown."""
+        """Return the number of the catalog snapshot."""
         return self._shown.catalog.generation
 
     @property
     def view(self) -> View:
-        """Return what is seen of the catalog."""
+        """Return the visible part of the catalog."""
         return self._shown.view
 
     @property
     def own_tools(self) -> tuple[Tool, ...]:
-        """Return the session's own tools that are shown beside those of the view.
-
-        They work by `call` only.
-        """
-        showing = self._handout.showing
-        taken = showing.view.by_name
-        return tuple(tool for name, tool in showing.own_tools.items() if name not in taken)
+        """Return the session's own tools, such as `load_skill`. They work by `call` only."""
+        rendered = self._content.rendered
+        by_name = rendered.view.by_name
+        return tuple(tool for name, tool in rendered.own_tools.items() if name not in by_name)
 
     @property
     def active_groups(self) -> tuple[str, ...]:
-        """Return the names of the groups that are active in this step."""
+        """Return the names of the active groups of this step."""
         return tuple(group.name for group in self._shown.view.groups)
 
     @property
     def changes(self) -> StepChanges:
-        """Return what this step shows that the one before did not, and the other way round."""
-        return StepChanges(changes_between(self._before, self._handout.showing.sight))
+        """Return the differences between the last step and this one."""
+        return StepChanges(changes_between(self._before, self._content.rendered.digest))
 
     def prompt(self) -> str:
         """Return the skill prompt, the notes of the active groups and the plugins' sections."""
@@ -86,23 +83,23 @@ class Step(CallApi):
 
     def skill_prompt(self) -> str:
         """Return the listing of the skills, or `""` if there are none."""
-        return self._handout.showing.skill_prompt
+        return self._content.rendered.skill_prompt
 
     def activated_notes(self) -> str:
         """Return the notes of the active groups, each under its heading, or `""`."""
-        return fill_variables(self._handout.showing.notes, self._values)
+        return fill_variables(self._content.rendered.notes, self._values)
 
     def prompt_sections(self) -> str:
-        """Return what plugins end the prompt with, or `""`."""
-        return fill_variables(self._handout.showing.sections, self._values)
+        """Return the sections that plugins add to the end of the prompt, or `""`."""
+        return fill_variables(self._content.rendered.sections, self._values)
 
     def schemas(self, dialect: str = "openai") -> list[dict[str, Any]]:
-        """Return the tools as `Session.schemas` does, each time the same list.
+        """Return the schemas of the tools, as `Session.schemas` does, but always the same list.
 
-        The next step gives that list again if nothing changed and this step is still held, so
-        what you change in it stays; copy it if that is not what you want.
+        If nothing changed and this step still exists, the next step returns that list, too: copy it
+        before you change it.
         """
-        return self._handout.schemas(self._shown, dialect)
+        return self._content.schemas(self._shown, dialect)
 
     def _scene(self) -> SharedView:
         return self._shown

@@ -1,4 +1,4 @@
-"""What a session remembers of its steps: little, and nothing that keeps a generation alive."""
+"""What a session remembers of its steps. It keeps no catalog alive."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,56 +10,55 @@ from satchel.shared import SharedView
 
 
 class StepContent:
-    """What the model is handed: a showing, and its tools in the order of the conversation."""
+    """A rendered step, with its tools in the order of the session."""
 
-    __slots__ = ("__weakref__", "_schemas", "names", "showing")
+    __slots__ = ("__weakref__", "_schemas", "names", "rendered")
 
-    def __init__(self, showing: RenderedStep, names: tuple[str, ...]) -> None:
-        self.showing, self.names = showing, names
+    def __init__(self, rendered: RenderedStep, names: tuple[str, ...]) -> None:
+        self.rendered, self.names = rendered, names
         self._schemas: dict[str, list[dict[str, Any]]] = {}
 
-    def schemas(self, scene: SharedView, dialect: str) -> list[dict[str, Any]]:
-        """Return the schemas of the tools, each time the same list: copying takes long."""
-        if (made := self._schemas.get(dialect)) is None:
-            fresh = schemas(scene, self.showing, dialect, self.names)
-            # The first counts: threads that ask at once get the same.
-            made = self._schemas.setdefault(dialect, fresh)
-        return made
+    def schemas(self, shared_view: SharedView, dialect: str) -> list[dict[str, Any]]:
+        """Return the schemas of the tools: always the same list, because copying is slow."""
+        if dialect not in self._schemas:
+            new = schemas(shared_view, self.rendered, dialect, self.names)
+            self._schemas.setdefault(dialect, new)  # two threads get the same list
+        return self._schemas[dialect]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepHistory:
-    """The steps until now."""
+    """What is known about the steps until now."""
 
     seen: tuple[str, ...] = ()
-    """The names of all tools that were ever shown, in the order in which they came."""
-    sight: ViewDigest | None = None
-    """What the last step showed."""
+    """The names of all tools of all steps, in the order of their first use."""
+    digest: ViewDigest | None = None
+    """The digest of the last step."""
     last: "ref[StepContent] | None" = None
-    """What it handed out, if that is still held."""
+    """The content of the last step, if it is still in use."""
     names: tuple[str, ...] = ()
-    """The names of the last showing, in its own order."""
+    """The tool names of the last step, in the order of the catalog."""
     order: tuple[str, ...] = ()
-    """The same names in the order of the conversation."""
+    """The same names in the order of the session."""
 
-    def step(self, showing: RenderedStep) -> tuple["StepHistory", StepContent]:
-        """Return the past after one more step, and what that step hands out."""
+    def step(self, rendered: RenderedStep) -> tuple["StepHistory", StepContent]:
+        """Return the history with one more step, and the content of that step."""
         seen, order = self.seen, self.order
-        if showing.names is not self.names:
-            order = stable_order(showing.names, seen)
-            seen = _joined(seen, order)
-        handout = self.last() if self.last else None
-        if handout is None or handout.showing is not showing or handout.names is not order:
-            handout = StepContent(showing, order)
+        if rendered.names is not self.names:
+            order = stable_order(rendered.names, seen)
+            seen = _append_new(seen, order)
+        content = self.last() if self.last else None
+        if content is None or content.rendered is not rendered or content.names is not order:
+            content = StepContent(rendered, order)
         return StepHistory(
-            seen=seen, sight=showing.sight, last=ref(handout), names=showing.names, order=order
-        ), handout
+            seen=seen, digest=rendered.digest, last=ref(content), names=rendered.names, order=order
+        ), content
 
 
-def _joined(seen: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
-    """Return all names that were ever shown; the same tuple if none of them is new."""
+def _append_new(seen: tuple[str, ...], order: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `seen` with the new names of `order`; the same tuple if there are none."""
     if not seen:
         return order
-    known = set(seen)
-    news = tuple(name for name in order if name not in known)
-    return (*seen, *news) if news else seen
+    old = set(seen)
+    new = tuple(name for name in order if name not in old)
+    return (*seen, *new) if new else seen

@@ -1,4 +1,4 @@
-"""The toolbox: finds the tools that a conversation may call in a scene, ready to be called."""
+"""Find the tools that a session may call."""
 
 from satchel.contracts import ToolContract
 from satchel.names import BASIC_GROUP, near_misses
@@ -13,11 +13,11 @@ from satchel.text import one_line, shorten
 from satchel.tools import Tool, ToolCall
 from satchel.tools.argument_reading import read_arguments
 
-_NAME_SHOWN = 80
+_LONGEST_NAME = 80
 
 
 class ToolResolver:
-    """Finds the tools of one conversation."""
+    """Finds the tools of one session."""
 
     __slots__ = ("_conversation", "_tasks")
 
@@ -27,31 +27,31 @@ class ToolResolver:
 
     @property
     def tasks(self) -> BackgroundTasks | None:
-        """Return the book of the tasks in the background, if there ever was one."""
+        """Return the background tasks, or `None` if there never was one."""
         return self._tasks
 
     @property
     def book(self) -> BackgroundTasks:
-        """Return the book of the tasks in the background."""
+        """Return the registry of background tasks."""
         if self._tasks is None:
             self._tasks = BackgroundTasks()
         return self._tasks
 
-    def find(self, name: str, scene: SharedView) -> tuple[Tool, tuple[str, ...]] | None:
-        """Return a tool that may be called, and its groups."""
-        entry = scene.view.by_name.get(name)
+    def find(self, name: str, shared_view: SharedView) -> tuple[Tool, tuple[str, ...]] | None:
+        """Return a tool that may be called and its groups, or `None`."""
+        entry = shared_view.view.by_name.get(name)
         if entry is not None and entry.tool is not None:
             return entry.tool, entry.groups
-        own = self._showing(scene).own_tools.get(name)
+        own = self._rendered(shared_view).own_tools.get(name)
         if own is None:
             return None
-        return self._bound(own, scene), (BASIC_GROUP,)
+        return self._with_context(own, shared_view), (BASIC_GROUP,)
 
-    def misfit(self, call: ToolCall, scene: SharedView) -> tuple[str, str] | None:
-        """Return the code and the words for a call that cannot be run as it is."""
-        found = self.find(call.name, scene) if isinstance(call.name, str) else None
+    def misfit(self, call: ToolCall, shared_view: SharedView) -> tuple[str, str] | None:
+        """Return the error code and message of a call that cannot run; `None` if it can."""
+        found = self.find(call.name, shared_view) if isinstance(call.name, str) else None
         if found is None:
-            return "tool_not_found", self.unavailable(call.name, scene)
+            return "tool_not_found", self.unavailable(call.name, shared_view)
         tool, _ = found
         try:
             tool.check(read_arguments(call.name, call.arguments))
@@ -60,42 +60,45 @@ class ToolResolver:
             return result.error_code or "", result.text
         return None
 
-    def unavailable(self, name: str, scene: SharedView) -> str:
-        """Tell the model why there is no such tool, and what to do."""
+    def unavailable(self, name: str, shared_view: SharedView) -> str:
+        """Return a message for the model: why there is no such tool, and what to do."""
         if not isinstance(name, str):
-            return "The name of a tool must be text."
-        showing, desk, catalog = self._showing(scene), self._desk(scene), scene.catalog
+            return "The name of a tool must be a string."
+        rendered, context, catalog = (
+            self._rendered(shared_view),
+            self._context(shared_view),
+            shared_view.catalog,
+        )
         hidden = catalog.tools.get(name)
-        if hidden is not None and name not in showing.names and hidden.tool is not None:
-            return f"Tool {name!r} is in group {desk.group_of(hidden)!r}, " + desk.how_to_use(
-                hidden.groups
-            )
-        name = shorten(one_line(name), _NAME_SHOWN)
-        callable_ones = [other for other, entry in catalog.tools.items() if entry.tool is not None]
-        near = near_misses(name, {*showing.names, *callable_ones})
-        meant = [
-            other if other in showing.names else f"{other} (in a tool group that is not active)"
+        if hidden is not None and name not in rendered.names and hidden.tool is not None:
+            hint = context.how_to_use(hidden.groups)
+            return f"Tool {name!r} is in tool group {context.group_of(hidden)!r}, {hint}"
+        name = shorten(one_line(name), _LONGEST_NAME)
+        callable_names = [other for other, entry in catalog.tools.items() if entry.tool is not None]
+        near = near_misses(name, {*rendered.names, *callable_names})
+        guesses = [
+            other if other in rendered.names else f"{other} (in a tool group that is not active)"
             for other in near
         ]
-        guess = f" Did you mean {', '.join(meant)}?" if meant else ""
-        return f"There is no tool {name!r}.{guess}"
+        hint = f" Did you mean {', '.join(guesses)}?" if guesses else ""
+        return f"There is no tool {name!r}.{hint}"
 
-    def _bound(self, own: OwnTool, scene: SharedView) -> Tool:
-        """Return a tool of the session's own that works for this one."""
-        if isinstance(own, GroupTool):
-            return own.at(self._desk(scene))
-        if HIDDEN in own.hidden:
-            return own.with_injected({HIDDEN: self._desk(scene)})
-        return own.with_injected({"book": self.book})
+    def _with_context(self, tool: OwnTool, shared_view: SharedView) -> Tool:
+        """Return one of the session's own tools, ready to be called."""
+        if isinstance(tool, GroupTool):
+            return tool.with_context(self._context(shared_view))
+        if HIDDEN in tool.hidden:
+            return tool.with_injected({HIDDEN: self._context(shared_view)})
+        return tool.with_injected({"book": self.book})
 
-    def _showing(self, scene: SharedView) -> RenderedStep:
-        return render_step(scene, self._conversation, self._tasks is not None)
+    def _rendered(self, shared_view: SharedView) -> RenderedStep:
+        return render_step(shared_view, self._conversation, self._tasks is not None)
 
-    def _desk(self, scene: SharedView) -> BuiltinContext:
-        return BuiltinContext(self._conversation, scene)
+    def _context(self, shared_view: SharedView) -> BuiltinContext:
+        return BuiltinContext(self._conversation, shared_view)
 
 
-def contract_of(scene: SharedView, name: str) -> ToolContract | None:
-    """Return what calls of a tool are held to in a scene."""
-    entry = scene.view.by_name.get(name) if isinstance(name, str) else None
+def contract_of(shared_view: SharedView, name: str) -> ToolContract | None:
+    """Return the contract of a tool in a view, or `None`."""
+    entry = shared_view.view.by_name.get(name) if isinstance(name, str) else None
     return entry.contract if entry is not None else None

@@ -1,4 +1,4 @@
-"""Installing plugins: their folders and packages, and the code that an author runs then."""
+"""Install plugins: place folders, run pip, download files, and run the plugin's setup."""
 
 from satchel.setup.setup_context import Person, SetupContext
 

@@ -1,7 +1,7 @@
-"""Extract untrusted archives: nothing leaves the folder, and no partial result stays.
+"""Extract untrusted archives: nothing is written outside the folder, and no partial result stays.
 
-tarfile and zipfile write the files. Each member is checked first, so links, devices, odd names and
-too many bytes never reach them.
+tarfile and zipfile write the files. Each member is checked first, so they never see links, devices,
+dangerous names or too many bytes.
 """
 
 import os
@@ -20,7 +20,7 @@ MOST_FILES = 100_000
 MOST_BYTES = 16 * 1024 * MIB
 _CHUNK = MIB
 _MOST_PARTS = 100
-# The names and records that stand between the files of a tar.
+# The size of a name or another record between the files of a tar.
 _LARGEST_RECORD = 16 * MIB
 _END_OF_TAR = b"\0" * 512
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -30,7 +30,7 @@ _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """One archive to extract into the folder `target`, which it replaces when all went well."""
+    """One archive to extract; its files replace the folder `target` after everything succeeded."""
 
     archive: str
     target: str
@@ -38,10 +38,10 @@ class Extraction:
     most_bytes: int = MOST_BYTES
 
     def run(self) -> None:
-        """Extract it. Raises `SatchelError`, and has then changed nothing."""
+        """Extract the archive. Raises `SatchelError`; the target is then unchanged."""
         if is_inside(os.path.realpath(self.archive), os.path.realpath(self.target)):
-            fault = "lies where it would be extracted, which replaces what is there"
-            raise SatchelError(fault, where=self.archive, fix="give to= another folder")
+            message = "is in the folder that the extraction would replace"
+            raise SatchelError(message, where=self.archive, fix="give to= another folder")
         staged = hidden_beside(self.target)
         try:
             os.makedirs(staged)
@@ -49,19 +49,19 @@ class Extraction:
                 extract = self._unzip if file.read(4) in _ZIP_STARTS else self._untar
                 file.seek(0)
                 extract(file, _Members(staged, self.most_files, self.most_bytes))
-            with Placement(staged, self.target) as placing:
-                placing.keep()
+            with Placement(staged, self.target) as placement:
+                placement.keep()
         except SatchelError as problem:
             raise SatchelError(problem.message, where=self.archive, fix=problem.fix) from None
         except Exception as problem:
-            # What a broken archive makes the libraries raise is listed nowhere.
+            # The libraries do not document what they raise for a broken archive.
             reason = shorten(one_line(reason_of(problem)), 200) or type(problem).__name__
-            raise SatchelError(f"cannot be extracted: {reason}", where=self.archive) from None
+            raise SatchelError(f"cannot extract: {reason}", where=self.archive) from None
         finally:
             removed(staged)
 
     def _unzip(self, file: IO[bytes], members: "_Members") -> None:
-        import zipfile  # lazy: most plugins bring no archives
+        import zipfile  # lazy: most plugins extract no archives
 
         with zipfile.ZipFile(file) as archive:
             for info in archive.infolist():
@@ -71,16 +71,16 @@ class Extraction:
                 path = members.add(info.filename, info.file_size, info.is_dir(), is_plain)
                 archive.extract(info, members.root)  # reads at most `file_size` bytes
                 if not info.is_dir() and os.path.getsize(path) != info.file_size:
-                    raise _refused(info.filename, "is cut off")
+                    raise _refused(info.filename, "is truncated")
                 _keep_executable(path, info.is_dir(), mode)
 
     def _untar(self, file: IO[bytes], members: "_Members") -> None:
-        import tarfile  # lazy: most plugins bring no archives
+        import tarfile  # lazy: most plugins extract no archives
 
-        # Python 3.11.0 to 3.11.3 have no filter. What it refuses is refused before as well.
+        # Python 3.11.0 to 3.11.3 have no filter; the check of members is at least as strict.
         has_filter = hasattr(tarfile, "data_filter")
         options: dict[str, Any] = {"filter": "data"} if has_filter else {}
-        # Records of names may be about as large again as small files are.
+        # For many small files, the records of names may be about as large as the files.
         bounded: Any = _LimitedFile(_decompressed(file), 2 * self.most_bytes + _LARGEST_RECORD)
         with tarfile.open(fileobj=bounded, mode="r:", errorlevel=2) as archive:
             for info in archive:
@@ -113,34 +113,34 @@ class _Members:
         self._files += 1
         self._bytes += size
         if self._files > self._most_files:
-            raise SatchelError(f"holds more than {self._most_files} files (most_files)")
+            raise SatchelError(f"contains more than {self._most_files} files (most_files)")
         if self._bytes > self._most_bytes:
-            raise SatchelError(f"holds more than {self._most_bytes} bytes (most_bytes)")
+            raise SatchelError(f"contains more than {self._most_bytes} bytes (most_bytes)")
         path = os.path.join(self.root, *_checked(name))
         if not is_plain:
             raise _refused(name, "is neither a file nor a folder; links are not extracted")
-        # By the disk, which knows whether two spellings are one name.
+        # Ask the disk: it knows whether two spellings are the same name.
         if not is_folder and os.path.lexists(path):
-            raise _refused(name, "is in it twice")
+            raise _refused(name, "is in the archive twice")
         return path
 
 
 def _checked(name: str) -> list[str]:
-    """Return the parts of a name that stays inside; none for the folder itself."""
+    """Return the parts of a member's name. Raises `SatchelError` if it leaves the folder."""
     parts = [part for part in name.split("/") if part not in {"", "."}]
     if "\\" in name or "\0" in name or not is_utf8(name):
-        raise _refused(name, "has a name that not every system reads alike")
+        raise _refused(name, "has a name that systems read differently")
     if name.startswith("/") or _DRIVE.match(name) or ".." in parts:
-        raise _refused(name, "leads out of the folder")
+        raise _refused(name, "is outside the folder")
     if len(parts) > _MOST_PARTS:
-        raise _refused(name, f"lies more than {_MOST_PARTS} folders deep")
+        raise _refused(name, f"is more than {_MOST_PARTS} folders deep")
     return parts
 
 
 def _keep_executable(path: str, is_folder: bool, mode: int) -> None:
     if not is_folder and mode & stat.S_IXUSR:
-        usual = stat.S_IMODE(os.stat(path).st_mode)
-        os.chmod(path, usual | (usual & 0o444) >> 2)  # executable for those who may read it
+        default = stat.S_IMODE(os.stat(path).st_mode)
+        os.chmod(path, default | (default & 0o444) >> 2)  # executable for all who can read it
 
 
 def _refused(name: str, fault: str) -> SatchelError:
@@ -148,7 +148,7 @@ def _refused(name: str, fault: str) -> SatchelError:
 
 
 def _decompressed(file: IO[bytes]) -> Any:
-    # Not the streams of tarfile, which do not compare checksums.
+    # Not the streams of tarfile: they do not verify checksums.
     import bz2
     import gzip
     import lzma
@@ -165,7 +165,7 @@ def _decompressed(file: IO[bytes]) -> Any:
 
 
 class _LimitedFile:
-    """A file of which only so much is read, and no record that would fill the memory."""
+    """A file with a limit for the bytes that are read, and for the size of one read."""
 
     def __init__(self, file: Any, left: int) -> None:
         self._file, self._left = file, left
@@ -174,13 +174,13 @@ class _LimitedFile:
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes."""
         if not 0 <= size <= _LARGEST_RECORD:
-            raise SatchelError("has a record that is too large; nothing was extracted")
+            raise SatchelError("contains a record that is too large; nothing was extracted")
         self._last = self._file.read(size)
         self._spend(len(self._last))
         return self._last
 
     def seek(self, at: int) -> None:
-        """Go to a position; going forward in what is compressed is reading, too."""
+        """Go to a position; in a compressed file, going forward counts as reading."""
         self._spend(max(at - self.tell(), 0))
         self._file.seek(at)
 
@@ -192,15 +192,15 @@ class _LimitedFile:
     def _spend(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            raise SatchelError("holds more bytes than are allowed (most_bytes)")
+            raise SatchelError("contains more bytes than allowed (most_bytes)")
 
     def require_end(self) -> None:
-        """Read the rest, for the checksums of packers. Raises `SatchelError`.
+        """Read the rest, so that checksums are verified. Raises `SatchelError` for damage.
 
-        `tarfile` takes any block that it cannot read for the end; only one of zeros is it.
+        `tarfile` stops at any block that it cannot read; the real end is a block of zeros.
         """
         if self._last != _END_OF_TAR:
-            raise SatchelError("is damaged or cut off; nothing was extracted")
+            raise SatchelError("is damaged or truncated; nothing was extracted")
         while data := self.read(_CHUNK):
             if data.strip(b"\0"):
                 raise SatchelError("is damaged in the middle; nothing was extracted")

@@ -1,4 +1,4 @@
-"""Download one file with pooch: checked before it gets its name, and bounded in size."""
+"""Download one file with pooch; its size is limited, and it is checked before it is used."""
 
 import os
 import re
@@ -26,9 +26,9 @@ _LONGEST_REASON = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """One file to fetch: `target` is its path, `sha256` its digest if it is known.
+    """One file to download to the path `target`; `sha256` is its digest, if known.
 
-    `progress` receives the number of bytes that arrived and the total, `None` if it is unknown.
+    `progress` receives the number of bytes so far, and the total or `None`.
     """
 
     url: str
@@ -39,19 +39,19 @@ class Download:
     tries: int = 5
 
     def run(self) -> None:
-        """Fetch the file. Raises `SatchelError`, and has then changed nothing."""
+        """Download the file. Raises `SatchelError`; the target is then unchanged."""
         if self.sha256 and not _SHA256.fullmatch(self.sha256):
-            raise DefinitionError("sha256= is no SHA-256", fix="give 64 hexadecimal digits")
+            raise DefinitionError("sha256= is not a SHA-256", fix="give 64 hexadecimal digits")
         _require_web(self.url)
         # Lazy: most plugins download nothing.
         import pooch
 
-        # Its messages are for the terminal, and show the address with its secrets.
+        # Its messages go to the terminal, and contain the address with its secrets.
         pooch.get_logger().setLevel("WARNING")
         try:
             if self.sha256 and os.path.isfile(self.target) and not self._wrong_digest(self.target):
                 return
-            # A new name, because pooch does not fetch a file again that is there.
+            # A new name, because pooch does not download a file that exists.
             staged = hidden_beside(self.target)
             folder, name = os.path.split(staged)
             pooch.create(
@@ -66,11 +66,11 @@ class Download:
             raise SatchelError(str(problem), where=shown_url(self.url)) from None
         except OSError as problem:
             reason = problem.strerror or str(problem)
-            raise SatchelError(f"cannot be written: {reason}", where=self.target) from None
+            raise SatchelError(f"cannot write: {reason}", where=self.target) from None
 
     def _fetch(self, _url: str, path: Any, _pooch: object) -> None:
-        """Fetch the file once, as a downloader of pooch, which retries after `ValueError`."""
-        os.unlink(path)  # pooch made it private; created again, it gets the user's usual mode
+        """Download the file once; pooch calls this, and retries after a `ValueError`."""
+        os.unlink(path)  # pooch creates it private; a new file has the user's default mode
         with (
             _readable_errors(self.url),
             _session(self.url) as session,
@@ -79,8 +79,8 @@ class Download:
             _require_success(response, self.url)
             self._write(response, path)
         if digest := self._wrong_digest(path):
-            fault = f"has the sha256 {digest}, not {self.sha256.lower()}; it was thrown away"
-            raise SatchelError(fault, where=shown_url(self.url))
+            message = f"has the sha256 {digest}, not {self.sha256.lower()}; it was deleted"
+            raise SatchelError(message, where=shown_url(self.url))
 
     def _write(self, response: "requests.Response", path: str) -> None:
         length = response.headers.get("Content-Length", "")
@@ -88,7 +88,7 @@ class Download:
         self._require_size(total or 0)
         done = 0
         with open(path, "xb") as file:
-            # Raw: a checksum is that of the file as it lies on the server.
+            # Raw: the checksum is of the file as it is on the server.
             while chunk := response.raw.read(_CHUNK, decode_content=False):
                 done += len(chunk)
                 self._require_size(done)
@@ -101,11 +101,11 @@ class Download:
 
     def _require_size(self, size: int) -> None:
         if size > self.most_bytes:
-            fault = f"is larger than {self.most_bytes} bytes (most_bytes)"
-            raise SatchelError(fault, where=shown_url(self.url))
+            message = f"is larger than {self.most_bytes} bytes (most_bytes)"
+            raise SatchelError(message, where=shown_url(self.url))
 
     def _wrong_digest(self, path: str) -> str:
-        """Return the SHA-256 of a file if it is not the expected one, else `""`."""
+        """Return the SHA-256 of a file if it is wrong, else `""`."""
         import pooch
 
         digest: str = pooch.file_hash(path) if self.sha256 else ""
@@ -113,17 +113,17 @@ class Download:
 
 
 class _TransientError(ValueError):
-    """A failure after which another try may succeed; pooch retries after a `ValueError`."""
+    """A failure that may not repeat; a `ValueError`, so that pooch retries."""
 
 
 def shown_url(url: str) -> str:
-    """Return an address for a message: without user, password, query and fragment."""
+    """Return an address without user, password, query and fragment, for messages."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def last_part(url: str) -> str:
-    """Return the last part of an address. Raises `DefinitionError` for one that is refused."""
+    """Return the last part of an address. Raises `DefinitionError` if it is not allowed."""
     _require_web(url)
     return unquote(urlsplit(url).path).rpartition("/")[2]
 
@@ -134,23 +134,23 @@ def _require_web(url: str) -> None:
 
 
 def _fault_of(url: str) -> str:
-    """Return why an address is refused, without quoting it; `""` if it is allowed."""
+    """Return why an address is not allowed, without quoting it; `""` if it is allowed."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
         host.encode("idna")
-        is_fine = parts.scheme in {"http", "https"} and host != "" and parts.port != 0
+        is_valid = parts.scheme in {"http", "https"} and host != "" and parts.port != 0
     except ValueError:
-        is_fine = False
-    if not is_fine or not url.isascii() or any(letter <= " " for letter in url):
-        return "only http:// and https:// addresses are downloaded; write other letters as %XX"
+        is_valid = False
+    if not is_valid or not url.isascii() or any(letter <= " " for letter in url):
+        return "an address must begin with http:// or https://, with special characters as %XX"
     if "@" in parts.netloc:
-        return "an address with a user's name or password in it is not downloaded; take them out"
+        return "an address must not contain a user name or password; remove them"
     return ""
 
 
 def _session(url: str) -> "requests.Session":
-    """Return a session that refuses redirects to anything but the web, and from https to http."""
+    """Return a session that refuses redirects from https to http, and to other protocols."""
     import requests
     from requests.adapters import HTTPAdapter
 
@@ -159,10 +159,10 @@ def _session(url: str) -> "requests.Session":
 
         def send(self, request: Any, *args: Any, **kwargs: Any) -> requests.Response:
             if fault := _fault_of(request.url):
-                raise SatchelError(f"redirects elsewhere: {fault}", where=shown_url(url))
+                raise SatchelError(f"redirects to another address: {fault}", where=shown_url(url))
             scheme = urlsplit(request.url).scheme
             if (self.scheme, scheme) == ("https", "http"):
-                fault = "redirects to http://, which is not followed from https://"
+                fault = "redirects from https:// to http://, which is not allowed"
                 raise SatchelError(fault, where=shown_url(url))
             self.scheme = scheme
             return super().send(request, *args, **kwargs)
@@ -179,17 +179,17 @@ def _require_success(response: "requests.Response", url: str) -> None:
 
     if response.ok:
         return
-    # Not the server's own reason: with some servers it is an address, and so maybe a secret.
+    # Not the reason that the server sends: it may contain an address with a secret.
     phrase = http.client.responses.get(response.status_code, "")
-    fault = f"the server answers {response.status_code} {phrase}".rstrip()
+    message = f"the server returned {response.status_code} {phrase}".rstrip()
     if response.status_code in _TRANSIENT:
-        raise _TransientError(fault)
-    raise SatchelError(fault, where=shown_url(url))
+        raise _TransientError(message)
+    raise SatchelError(message, where=shown_url(url))
 
 
 @contextmanager
 def _readable_errors(url: str) -> Iterator[None]:
-    """Replace the errors of requests, whose messages hold the whole address."""
+    """Replace the errors of requests: their messages contain the whole address."""
     import ssl
 
     import requests
@@ -202,17 +202,17 @@ def _readable_errors(url: str) -> Iterator[None]:
         raise
     except requests.TooManyRedirects:
         raise SatchelError("redirects in a circle", where=where) from None
-    except ValueError:  # its message may hold a secret of a proxy's address
-        fault = "is not a valid address, redirects to an invalid one, or the proxy's is invalid"
-        raise SatchelError(fault, where=where) from None
+    except ValueError:  # its message may contain a secret from the proxy's address
+        message = "is not a valid address, redirects to an invalid one, or the proxy's is invalid"
+        raise SatchelError(message, where=where) from None
     except (requests.RequestException, urllib3.exceptions.HTTPError) as problem:
         cause = _first_cause(problem)
         if isinstance(cause, ssl.SSLCertVerificationError):
-            fault = f"the certificate is not trusted: {cause.verify_message}"
-            raise SatchelError(fault, where=where) from None
-        # Only what the system says: the messages of the libraries hold addresses.
-        is_plain = isinstance(cause, OSError) and not isinstance(cause, requests.RequestException)
-        reason = str(cause) if is_plain else "the connection broke off"
+            message = f"the certificate is not trusted: {cause.verify_message}"
+            raise SatchelError(message, where=where) from None
+        # Only messages of the operating system: those of the libraries contain addresses.
+        is_system = isinstance(cause, OSError) and not isinstance(cause, requests.RequestException)
+        reason = str(cause) if is_system else "the connection was closed"
         reason = shorten(one_line(reason), _LONGEST_REASON)
         raise _TransientError(f"cannot be reached: {reason}") from None
 

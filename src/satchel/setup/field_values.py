@@ -1,4 +1,4 @@
-"""Values for a plugin's fields, checked and made the text that its file holds."""
+"""Check values of a plugin's configuration fields, and convert them to text."""
 
 import os
 from collections.abc import Iterable
@@ -11,37 +11,36 @@ from satchel.sources.configuration import convert_value
 
 
 def field_of(fields: Iterable[ConfigField], key: str) -> ConfigField | None:
-    """Return the field that is declared for a key; capitals do not count."""
+    """Return the declared field of a key, ignoring case."""
     return next((item for item in fields if item.key == key.lower()), None)
 
 
 def as_text(fields: tuple[ConfigField, ...], key: str, value: Any) -> str:
-    """Return a value as a plugin's file holds it; a path is made absolute.
+    """Return a value as text for the plugin's file; paths become absolute.
 
-    Raises `DefinitionError`, which never quotes the value: for one that is not allowed, and for a
-    key that is none of the declared ones, if there are any.
+    Raises `DefinitionError` for an invalid value, and for an undeclared key if the plugin declares
+    fields. The message never contains the value.
     """
     item = field_of(fields, key)
     if item is None and fields:
-        near = near_misses(key.lower(), [known.key for known in fields])
-        raise DefinitionError(
-            f"no field {key!r} is declared",
-            fix=f"did you mean {', '.join(near)}?" if near else _names(fields),
-        )
+        near = near_misses(key.lower(), [declared.key for declared in fields])
+        names = ", ".join(declared.name for declared in fields)
+        fix = f"did you mean {', '.join(near)}?" if near else f"the fields are {names}"
+        raise DefinitionError(f"no field {key!r} is declared", fix=fix)
     if not FIELD_NAME.fullmatch(key):
-        raise DefinitionError(f"{key!r} is no key: letters, digits and '_' only")
+        raise DefinitionError(f"{key!r} is not a valid key: use only letters, digits and '_'")
     is_path = item is not None and item.type == "path"
     text = _plain(key, os.fspath(value) if isinstance(value, os.PathLike) else value)
     if not text:
-        raise DefinitionError(f"the value of {key!r} is empty, which counts as none")
+        raise DefinitionError(f"the value of {key!r} is empty, which counts as not set")
     if is_path and not text.startswith("~"):
         text = os.path.abspath(text)
     if item is not None:
         try:
             convert_value(item, text)
         except DefinitionError as problem:
-            told = f"the value of {item.name!r} {problem.message}"
-            raise DefinitionError(told, fix=problem.fix) from None
+            message = f"the value of {item.name!r} {problem.message}"
+            raise DefinitionError(message, fix=problem.fix) from None
     return text
 
 
@@ -51,10 +50,6 @@ def _plain(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, (str, int, float)):
-        fault = f"the value of {key!r} is a {type(value).__name__}, which a file cannot hold"
-        raise DefinitionError(fault, fix="give a text, a number, true or false, or a path")
+        message = f"the value of {key!r} is a {type(value).__name__}, which cannot be stored"
+        raise DefinitionError(message, fix="give a string, a number, true or false, or a path")
     return str(value)
-
-
-def _names(fields: Iterable[ConfigField]) -> str:
-    return f"the fields are {', '.join(item.name for item in fields)}"

@@ -1,7 +1,7 @@
-"""Putting a folder into its place at one stroke, and taking it out again.
+"""Replace or remove a folder atomically.
 
-What is under way has a hidden name beside its place, which no scan of plugins looks into. The
-name says what it is, so that whoever finds it later knows what to do with it.
+While this runs, the old and new folders have hidden names next to the target, which scans of
+plugins skip. The names tell a later process how to repair an interrupted change.
 """
 
 import os
@@ -22,33 +22,33 @@ _HIDDEN = re.compile(rf"\.(.+)\.({_NEW}|{_OLD}|{_GONE})-[0-9a-f]{{12}}", re.DOTA
 
 
 class Placement:
-    """Something new that takes a place while the block runs, and keeps it if it is told to.
+    """Replace `target` with `staged` while the block runs, and after it if `keep` was called.
 
-    Unless `keep` was called, what stood there before is back at the end. Both are on one disk.
-    Raises `SatchelError`.
+    Otherwise the old content is restored at the end. Both paths must be on the same disk. Raises
+    `SatchelError`.
     """
 
     def __init__(self, staged: str, target: str) -> None:
         self._staged, self._target = staged, target
-        self._aside = hidden_beside(target, _OLD)
-        self._ours: tuple[int, int] | None = None
+        self._backup = hidden_beside(target, _OLD)
+        self._placed: tuple[int, int] | None = None
         self._is_kept = False
 
     def __enter__(self) -> Self:
         try:
             if os.path.lexists(self._target):
-                os.rename(self._target, self._aside)
-            self._ours = _identity(self._staged)
+                os.rename(self._target, self._backup)
+            self._placed = _identity(self._staged)
             os.rename(self._staged, self._target)
         except BaseException as problem:
             self._undo()
             if isinstance(problem, OSError):
-                raise _unwritten(self._target, problem) from None
+                raise _cannot_change(self._target, problem) from None
             raise
         return self
 
     def keep(self) -> None:
-        """Let the new one stay."""
+        """Keep the new content."""
         self._is_kept = True
 
     def __exit__(
@@ -59,62 +59,62 @@ class Placement:
     ) -> None:
         if not self._is_kept:
             self._undo()
-        with suppress(SatchelError):  # it is hidden, and nobody needs it any more
-            removed(self._aside)
+        with suppress(SatchelError):  # a hidden leftover does no harm
+            removed(self._backup)
 
     def _undo(self) -> None:
-        gone = hidden_beside(self._target, _GONE)
+        discarded = hidden_beside(self._target, _GONE)
         try:
-            # What somebody else put there meanwhile is not ours to take away.
-            if self._ours and _identity(self._target) == self._ours:
-                os.rename(self._target, gone)
-            if os.path.lexists(self._aside) and not os.path.lexists(self._target):
-                os.rename(self._aside, self._target)
+            # Another process may have replaced the target: then leave it alone.
+            if self._placed and _identity(self._target) == self._placed:
+                os.rename(self._target, discarded)
+            if os.path.lexists(self._backup) and not os.path.lexists(self._target):
+                os.rename(self._backup, self._target)
         except OSError as problem:
-            raise _unwritten(self._target, problem) from None
+            raise _cannot_change(self._target, problem) from None
         with suppress(SatchelError):
-            removed(gone)
+            removed(discarded)
 
 
 def repair_placement(target: str) -> list[str]:
-    """Put in order what a change of this place left that was killed, and say what was done.
+    """Repair what a killed process left at a target, and return messages about it.
 
-    Only for whoever knows that no change is under way. Raises `SatchelError`.
+    The caller must hold the lock of the target. Raises `SatchelError`.
     """
     folder, name = os.path.split(target)
-    left: dict[str, list[str]] = {_OLD: [], _NEW: [], _GONE: []}
-    told = []
+    leftovers: dict[str, list[str]] = {_OLD: [], _NEW: [], _GONE: []}
+    messages = []
     try:
         for path in (os.path.join(folder, entry) for entry in os.listdir(folder)):
-            found = _HIDDEN.fullmatch(os.path.basename(path))
-            if found and found[1] == name:
-                left[found[2]].append(path)
-        for old in left[_OLD]:
+            match = _HIDDEN.fullmatch(os.path.basename(path))
+            if match and match[1] == name:
+                leftovers[match[2]].append(path)
+        for backup in leftovers[_OLD]:
             removed(target)
-            os.rename(old, target)
-            told = [f"a change of {name} was broken off; what was there before it is back"]
+            os.rename(backup, target)
+            messages = [f"a change of {name} was interrupted; the old version was restored"]
     except FileNotFoundError:
-        return told
+        return messages
     except OSError as problem:
-        raise _unwritten(target, problem) from None
-    for path in (*left[_NEW], *left[_GONE]):
+        raise _cannot_change(target, problem) from None
+    for path in (*leftovers[_NEW], *leftovers[_GONE]):
         removed(path)
-        told = told or [f"a change of {name} was broken off; what it left is removed"]
-    return told
+        messages = messages or [f"a change of {name} was interrupted; its files were removed"]
+    return messages
 
 
-def hidden_beside(path: str, what: str = _NEW) -> str:
-    """Return a path that nobody has, in the same folder, with a name that is hidden."""
+def hidden_beside(path: str, kind: str = _NEW) -> str:
+    """Return an unused path in the same folder, with a hidden name."""
     folder, name = os.path.split(path)
-    if found := _HIDDEN.fullmatch(name):
-        name = found[1]
-    return os.path.join(folder, f".{name}.{what}-{os.urandom(6).hex()}")
+    if match := _HIDDEN.fullmatch(name):
+        name = match[1]
+    return os.path.join(folder, f".{name}.{kind}-{os.urandom(6).hex()}")
 
 
 def removed(path: str) -> bool:
-    """Remove a folder, a file or a link, and tell whether it was there.
+    """Remove a folder, a file or a link, and return whether it existed.
 
-    A folder gets a hidden name first, so that nobody sees half of it. Raises `SatchelError`.
+    A folder is hidden first, so that a partly removed one is never seen. Raises `SatchelError`.
     """
     if not path or not os.path.lexists(path):
         return False
@@ -126,52 +126,52 @@ def removed(path: str) -> bool:
             os.rename(path, hidden)
             _remove_folder(hidden)
     except OSError as problem:
-        raise _unwritten(path, problem) from None
+        raise _cannot_change(path, problem) from None
     return True
 
 
 def _remove_folder(folder: str) -> None:
-    """Remove a folder; those in it come up to it first, so that none is too deep."""
+    """Remove a folder of any depth: nested folders are moved up first, so no path is too long."""
     folders = [folder]
-    _let_change(folder)
-    for here in folders:  # it grows meanwhile
-        for entry in _entries(here):
+    _make_writable(folder)
+    for current in folders:  # the list grows during the loop
+        for entry in _entries(current):
             if entry.is_dir(follow_symlinks=False):
-                _let_change(entry.path)
-                up = os.path.join(folder, os.urandom(12).hex())
-                os.rename(entry.path, up)
-                folders.append(up)
+                _make_writable(entry.path)
+                moved = os.path.join(folder, os.urandom(12).hex())
+                os.rename(entry.path, moved)
+                folders.append(moved)
             else:
                 os.unlink(entry.path)
-    for here in reversed(folders):
-        os.rmdir(here)
+    for current in reversed(folders):
+        os.rmdir(current)
 
 
-def _let_change(folder: str) -> None:
-    """Take back what owners forbid themselves, as tools do with folders that they fetched."""
-    with suppress(OSError):  # whoever does not own it may be allowed to all the same
+def _make_writable(folder: str) -> None:
+    # Tools such as git and Go create read-only folders.
+    with suppress(OSError):  # removing may work even if we are not the owner
         os.chmod(folder, stat.S_IRWXU)
 
 
 def staged_link(source: str, target: str) -> str:
-    """Make a link beside `target` that leads to a folder, and return its path."""
+    """Create a link to a folder next to `target`, and return the path of the link."""
     staged = hidden_beside(target)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.symlink(os.path.realpath(source), staged)
     except OSError as problem:
-        raise _unwritten(target, problem) from None
+        raise _cannot_change(target, problem) from None
     return staged
 
 
 def staged_copy(source: str, target: str) -> str:
-    """Copy a folder beside `target`, and return the path of the copy.
+    """Copy a folder next to `target`, and return the path of the copy.
 
-    What belongs to tools is left out. Raises `SatchelError` for links that leave the folder.
+    Folders such as `.git` are left out. Raises `SatchelError` for links that leave the folder.
     """
     root = os.path.realpath(source)
     if is_inside(os.path.realpath(os.path.dirname(target)), root):
-        raise SatchelError("holds the folder that plugins are installed into", where=source)
+        raise SatchelError("contains the folder of installed plugins", where=source)
     staged = hidden_beside(target)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -179,15 +179,15 @@ def staged_copy(source: str, target: str) -> str:
     except BaseException as problem:
         removed(staged)
         if isinstance(problem, OSError):
-            raise _unwritten(target, problem) from None
+            raise _cannot_change(target, problem) from None
         raise
     return staged
 
 
 def climbs_out(text: str, depth: int) -> bool:
-    """Tell whether a link's text leads out of a folder that lies `depth` folders above it.
+    """Return whether the text of a link leaves the folder that is `depth` levels above the link.
 
-    What it leads through is not looked at: another link on the way may still lead out.
+    Only the text is checked: another link in its path may still leave the folder.
     """
     for part in text.split("/"):
         depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
@@ -197,39 +197,40 @@ def climbs_out(text: str, depth: int) -> bool:
 
 
 def _copy(root: str, copy: str) -> None:
-    waiting = [(root, copy, 0)]
-    while waiting:
-        folder, made, depth = waiting.pop()
-        os.mkdir(made)
-        with _reading(folder):
+    folders = [(root, copy, 0)]
+    while folders:
+        folder, folder_copy, depth = folders.pop()
+        os.mkdir(folder_copy)
+        with _read_errors(folder):
             entries = _entries(folder)
         for entry in entries:
-            there = os.path.join(made, entry.name)
+            target = os.path.join(folder_copy, entry.name)
             if is_skipped(entry.name):
                 continue
             if entry.is_symlink():
                 text = os.readlink(entry.path)
-                # By its text, too: what leaves and comes back would lead to the original.
+                # Check the text, too: a link that leaves and returns would point to the original.
                 if climbs_out(text, depth) or not is_inside(os.path.realpath(entry.path), root):
-                    fault = "is a link that leaves the plugin's folder"
-                    raise SatchelError(fault, where=entry.path, fix="copy its target in")
-                os.symlink(text, there)
+                    message = "is a link that leaves the plugin's folder"
+                    fix = "replace the link with a copy of its target"
+                    raise SatchelError(message, where=entry.path, fix=fix)
+                os.symlink(text, target)
             elif entry.is_dir():
-                waiting.append((entry.path, there, depth + 1))
+                folders.append((entry.path, target, depth + 1))
             elif entry.is_file():
-                _copy_file(entry.path, there)
+                _copy_file(entry.path, target)
             else:
-                raise SatchelError("is no regular file", where=entry.path, fix="remove it")
+                raise SatchelError("is not a regular file", where=entry.path, fix="remove it")
 
 
-def _copy_file(path: str, there: str) -> None:
-    with _reading(path):
-        file = open(path, "rb")  # noqa: SIM115 - closed below; only this is a fault of the source
-    with file, open(there, "xb") as copy:
+def _copy_file(path: str, target: str) -> None:
+    with _read_errors(path):
+        file = open(path, "rb")  # noqa: SIM115 - closed below; later errors are not read errors
+    with file, open(target, "xb") as copy:
         while chunk := file.read(MIB):
             copy.write(chunk)
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-    os.chmod(there, mode & 0o777 | stat.S_IWUSR)
+    os.chmod(target, mode & 0o777 | stat.S_IWUSR)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -238,7 +239,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Name what has a path now, whoever gave it to it; `None` if nothing has."""
+    """Return the device and inode at a path, or `None` if nothing is there."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -247,12 +248,12 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _reading(path: str) -> Iterator[None]:
+def _read_errors(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise SatchelError(f"cannot be read: {reason_of(problem)}", where=path) from None
+        raise SatchelError(f"cannot read: {reason_of(problem)}", where=path) from None
 
 
-def _unwritten(path: str, problem: OSError) -> SatchelError:
-    return SatchelError(f"cannot be changed: {reason_of(problem)}", where=path)
+def _cannot_change(path: str, problem: OSError) -> SatchelError:
+    return SatchelError(f"cannot change: {reason_of(problem)}", where=path)

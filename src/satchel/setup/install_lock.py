@@ -1,4 +1,4 @@
-"""Changing the place of a plugin: one at a time, and to the end."""
+"""Lock the folder of a plugin while it is installed or removed."""
 
 import os
 import signal
@@ -19,24 +19,24 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextmanager
-def exclusive_change(target: str, tell: Callable[[str], object]) -> Iterator[None]:
-    """Let nobody else install or remove the plugin at `target` meanwhile.
+def exclusive_change(target: str, report: Callable[[str], object]) -> Iterator[None]:
+    """Hold the lock of the plugin at `target`. Raises `SatchelError` if another process has it.
 
-    What one that was killed left there is put in order first, and told. A signal that ends the
-    program interrupts the block. Raises `SatchelError` if somebody else is at it.
+    Repairs what a killed process left, and passes a message about it to `report`. SIGTERM and
+    SIGHUP interrupt the block.
     """
     with ending_in_order(), _locked(target):
         for line in repair_placement(target):
-            tell(line)
+            report(line)
         yield
 
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP interrupt the block as Ctrl-C does, so that it can put things back.
+    """Let SIGTERM and SIGHUP interrupt the block like Ctrl-C, so that it can undo its changes.
 
-    Only the first one does: those that follow would interrupt the putting back. What the program
-    handles itself or ignores stays so, and outside the main thread nothing can be done.
+    Only the first signal interrupts; a second one would interrupt the undo. Signals that the
+    program handles or ignores are left alone. Outside the main thread this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -50,13 +50,13 @@ def ending_in_order() -> Iterator[None]:
             raise KeyboardInterrupt
 
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ours = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    default = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
     try:
-        for number in ours:
+        for number in default:
             signal.signal(number, interrupt)
         yield
     finally:
-        for number in ours:
+        for number in default:
             signal.signal(number, signal.SIG_DFL)
 
 
@@ -71,12 +71,11 @@ def _locked(target: str) -> Iterator[None]:
         os.makedirs(folder, exist_ok=True)
         descriptor = _lock(path)
     except BlockingIOError:
-        fault = "is being installed or removed by somebody else"
-        raise SatchelError(
-            fault, where=target, fix="wait for their end, and say it again"
-        ) from None
+        message = "is being installed or removed by another process"
+        fix = "wait until it ends, then try again"
+        raise SatchelError(message, where=target, fix=fix) from None
     except OSError as problem:
-        raise SatchelError(f"cannot be changed: {reason_of(problem)}", where=target) from None
+        raise SatchelError(f"cannot change: {reason_of(problem)}", where=target) from None
     try:
         yield
     finally:
@@ -86,7 +85,7 @@ def _locked(target: str) -> Iterator[None]:
 
 
 def _lock(path: str) -> int:
-    """Return a descriptor that holds the lock. Raises `BlockingIOError` if somebody has it."""
+    """Return a descriptor that holds the lock. Raises `BlockingIOError` if it is taken."""
     while True:
         descriptor = os.open(path, _FLAGS, 0o600)
         try:
@@ -95,8 +94,8 @@ def _lock(path: str) -> int:
             os.close(descriptor)
             raise
         except OSError:
-            return descriptor  # a file system that knows no locks
+            return descriptor  # the file system does not support locks
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(descriptor), os.stat(path)):
                 return descriptor
-        os.close(descriptor)  # whoever had it took it away in between
+        os.close(descriptor)  # the former owner deleted the file in between

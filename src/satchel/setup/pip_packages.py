@@ -1,4 +1,4 @@
-"""Installing and removing packages by the Python that runs us, with pip or uv."""
+"""Install and remove packages with pip or uv, in the running Python environment."""
 
 import os
 import re
@@ -26,24 +26,24 @@ _FILES = (".whl", ".tar.gz", ".zip")
 
 @dataclass(frozen=True, slots=True)
 class PipPackage:
-    """What pip is asked for: a requirement, or the path of a project or of a file."""
+    """A package to install: a requirement, or the path of a project or a file."""
 
-    wanted: str
+    target: str
     distribution: str
-    """The name of its distribution, `""` if only installing it will tell."""
+    """The name of its distribution, `""` if it is unknown before the installation."""
     editable: bool = False
 
     def install(self) -> None:
         """Install it. Raises `SatchelError`."""
-        _run(["install", *(["--editable"] if self.editable else []), self.wanted])
+        _run(["install", *(["--editable"] if self.editable else []), self.target])
 
     def plugins(self, before: Iterable[DistributionFinding]) -> list[DistributionFinding]:
-        """Return the plugins that it offers; `before` is what was installed earlier."""
-        found, known = installed(), {(item.path, item.digest) for item in before}
+        """Return the installed plugins of the package, given the plugins before it."""
         if self.distribution:
             name = normalized(self.distribution)
-            return [item for item in found if normalized(item.distribution) == name]
-        return [item for item in found if (item.path, item.digest) not in known]
+            return [item for item in installed() if normalized(item.distribution) == name]
+        earlier = {(item.path, item.digest) for item in before}
+        return [item for item in installed() if (item.path, item.digest) not in earlier]
 
 
 def installed() -> tuple[DistributionFinding, ...]:
@@ -52,9 +52,9 @@ def installed() -> tuple[DistributionFinding, ...]:
 
 
 def project(path: str, *, editable: bool) -> PipPackage | None:
-    """Return the pip project in a folder, `None` if there is none.
+    """Return the pip project in a folder, or `None`.
 
-    Raises `SatchelError` for one that plainly offers no plugin.
+    Raises `SatchelError` for a project that cannot contain a plugin.
     """
     file = os.path.join(path, _PROJECT_FILE)
     if not os.path.isfile(file):
@@ -64,22 +64,22 @@ def project(path: str, *, editable: bool) -> PipPackage | None:
 
     try:
         data, _ = read_regular(file, MIB)
-        read = tomllib.loads(data.decode())
+        content = tomllib.loads(data.decode())
     except (UnreadableFileError, ValueError) as problem:
-        raise SatchelError(f"cannot be read: {problem}", where=file) from None
-    table = read.get("project")
-    if not isinstance(table, dict):  # another builder's own table has it all
+        raise SatchelError(f"cannot read: {problem}", where=file) from None
+    table = content.get("project")
+    if not isinstance(table, dict):  # the build tool has a table of its own
         return PipPackage(os.path.abspath(path), "", editable)
     points = table.get("entry-points")
-    offers = isinstance(points, dict) and ENTRY_POINT_GROUP in points
-    if not (offers or "entry-points" in table.get("dynamic", ()) or _ships_skills(path)):
-        fault = f"offers no plugin: it has no [project.entry-points.{ENTRY_POINT_GROUP!r}]"
-        raise SatchelError(fault, where=file)
+    has_plugin = isinstance(points, dict) and ENTRY_POINT_GROUP in points
+    if not (has_plugin or "entry-points" in table.get("dynamic", ()) or _ships_skills(path)):
+        message = f"contains no plugin: it has no [project.entry-points.{ENTRY_POINT_GROUP!r}]"
+        raise SatchelError(message, where=file)
     return PipPackage(os.path.abspath(path), str(table.get("name", "")), editable)
 
 
 def _ships_skills(path: str) -> bool:
-    """Tell whether a project has skills that its wheel may bring."""
+    """Return whether a project has skills that its wheel may contain."""
     bases = (path, os.path.join(path, "src"))
     folders = [os.path.join(base, name) for base in bases for name in _names_in(base)]
     return any(os.path.isdir(os.path.join(folder, *SHIPPED_SKILLS)) for folder in (path, *folders))
@@ -92,8 +92,8 @@ def _names_in(folder: str) -> list[str]:
         return []
 
 
-def file(path: str) -> PipPackage | None:
-    """Return the package in a file, such as a wheel; `None` if it is none by its name."""
+def package_file(path: str) -> PipPackage | None:
+    """Return the package in a file such as a wheel; `None` if the name is not a package's."""
     name = os.path.basename(path)
     if not name.endswith(_FILES):
         return None
@@ -102,9 +102,9 @@ def file(path: str) -> PipPackage | None:
 
 
 def requirement(text: str) -> PipPackage | None:
-    """Return what a requirement such as `acme-weather>=2` asks for; `None` if it is none."""
-    found = _REQUIREMENT.fullmatch(text)
-    return PipPackage(text, found[1]) if found else None
+    """Parse a requirement such as `acme-weather>=2`; `None` if the text is not one."""
+    match = _REQUIREMENT.fullmatch(text)
+    return PipPackage(text, match[1]) if match else None
 
 
 def uninstall(distribution: str) -> None:
@@ -112,12 +112,12 @@ def uninstall(distribution: str) -> None:
     _run(["uninstall", distribution])
 
 
-def _run(words: list[str]) -> None:
-    # Lazy: it is slow to import, and most plugins are folders.
+def _run(arguments: list[str]) -> None:
+    # Lazy: slow to import, and most plugins are folders.
     import shutil
     import subprocess
 
-    command, *rest = words
+    command, *rest = arguments
     if find_spec("pip"):
         quiet = {"install": ["--disable-pip-version-check", "--no-input"], "uninstall": ["--yes"]}
         line = [sys.executable, "-m", "pip", command, *quiet[command], *rest]
@@ -125,13 +125,13 @@ def _run(words: list[str]) -> None:
         line = [uv, "pip", command, "--python", sys.executable, *rest]
     else:
         raise SatchelError(
-            f"neither pip nor uv is there to {command} it",
-            fix=f"say: {sys.executable} -m ensurepip",
+            f"found neither pip nor uv to {command} the package",
+            fix=f"run: {sys.executable} -m ensurepip",
         )
     try:
-        # Stdout is for data; descriptor 2 is where talk goes, whatever `sys.stderr` is now.
-        done = subprocess.run(line, check=False, stdin=subprocess.DEVNULL, stdout=2)  # noqa: S603
+        # Stdout is for data. Descriptor 2, because `sys.stderr` may be replaced.
+        process = subprocess.run(line, check=False, stdin=subprocess.DEVNULL, stdout=2)  # noqa: S603
     except OSError as problem:
-        raise SatchelError(f"{line[0]} cannot be run: {problem.strerror}") from None
-    if done.returncode:
+        raise SatchelError(f"cannot run {line[0]}: {problem.strerror}") from None
+    if process.returncode:
         raise SatchelError(f"{os.path.basename(line[0])} could not {command} {rest[-1]!r}")

@@ -1,4 +1,4 @@
-"""What the `setup(ctx)` of a plugin is given: ways to ask, to configure, and to fetch."""
+"""The context of a plugin's `setup(ctx)`: ask, configure, download and extract."""
 
 import os
 from collections.abc import Sequence
@@ -23,50 +23,50 @@ _YES_OR_NO = {
 
 
 class Person(Protocol):
-    """Whoever installs a plugin, as far as a setup has to do with them."""
+    """The user who installs a plugin."""
 
     @property
     def is_there(self) -> bool:
-        """Tell whether they can be asked."""
+        """Whether questions can be asked."""
 
     def say(self, text: str) -> None:
-        """Tell them something."""
+        """Show a message."""
 
     def answer(self, question: str, *, secret: bool) -> str:
-        """Ask them, and return what they typed; a secret is not shown meanwhile."""
+        """Ask a question and return the answer; the input of a secret is hidden."""
 
     def progress(self, what: str, done: int, total: int | None) -> None:
-        """Tell them how many bytes of a download are there."""
+        """Show how many bytes of a download have arrived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupContext:
-    """What a plugin's `setup(ctx)` can ask, tell, configure and fetch while it is installed.
+    """The functions that a plugin's `setup(ctx)` can use while the plugin is installed.
 
-    `plugin` is its name and `folder` where it is installed. Whatever raises here ends the setup
-    with one clear message, unless the setup handles it: then nothing is installed.
+    `plugin` is its name, and `folder` is where it is installed. An error that the setup does not
+    handle cancels the installation.
     """
 
     plugin: str
     folder: Path
     person: Person = field(repr=False)
     fields: tuple[ConfigField, ...] = ()
-    """The fields of the configuration that the plugin declares."""
+    """The configuration fields that the plugin declares."""
 
     @property
     def interactive(self) -> bool:
-        """Tell whether somebody can be asked."""
+        """Whether the user can be asked."""
         return self.person.is_there
 
     @property
     def data(self) -> Path:
-        """Return the plugin's folder for what it fetches; it outlives upgrades."""
+        """Return the plugin's folder for downloads; upgrades keep it."""
         folder = Path(data_folder(self.plugin))
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
     def say(self, text: object) -> None:
-        """Tell the user something, on stderr."""
+        """Show a message to the user, on stderr."""
         self.person.say(str(text))
 
     def ask(
@@ -77,56 +77,56 @@ class SetupContext:
         secret: bool = False,
         choices: Sequence[str] = (),
     ) -> str:
-        """Ask the user, again until the answer is one of `choices`.
+        """Ask the user until the answer is one of `choices`, if any are given.
 
-        Where nobody can be asked the default is the answer. Raises `SatchelError` without one.
+        If the user cannot be asked, the answer is the default. Raises `SatchelError` without one.
         """
         if default is not None and choices and default not in choices:
-            raise DefinitionError(f"the default of {question!r} is none of its choices")
+            raise DefinitionError(f"the default of {question!r} is not one of its choices")
         if not self.interactive:
             if default is None:
-                raise _nobody(question)
+                raise _cannot_ask(question)
             return default
         options = f" ({', '.join(choices)})" if choices else ""
-        shown = f" [{default}]" if default and not secret else ""
+        hint = f" [{default}]" if default and not secret else ""
         while True:
-            given = self.person.answer(f"{question}{options}{shown}", secret=secret)
-            if not given and default is not None:
+            answer = self.person.answer(f"{question}{options}{hint}", secret=secret)
+            if not answer and default is not None:
                 return default
-            if given and (not choices or given in choices):
-                return given
-            if given:
-                self.say(f"one of {', '.join(choices)}, please")
+            if answer and (not choices or answer in choices):
+                return answer
+            if answer:
+                self.say(f"Please answer with one of: {', '.join(choices)}.")
 
     def confirm(self, question: str, *, default: bool | None = None) -> bool:
-        """Ask the user for yes or no; where nobody can be asked the default is the answer.
+        """Ask the user for yes or no.
 
-        Raises `SatchelError` without one.
+        If the user cannot be asked, the answer is the default. Raises `SatchelError` without one.
         """
         if not self.interactive:
             if default is None:
-                raise _nobody(question)
+                raise _cannot_ask(question)
             return default
         hint = {True: "Y/n", False: "y/N", None: "y/n"}[default]
         while True:
-            given = self.person.answer(f"{question} [{hint}]", secret=False).strip().lower()
-            if not given and default is not None:
+            answer = self.person.answer(f"{question} [{hint}]", secret=False).strip().lower()
+            if not answer and default is not None:
                 return default
-            if given in _YES_OR_NO:
-                return _YES_OR_NO[given]
-            self.say("yes or no, please")
+            if answer in _YES_OR_NO:
+                return _YES_OR_NO[answer]
+            self.say("Please answer yes or no.")
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return what a key of the configuration is set to, of the type that its field has."""
+        """Return the configured value of a key, converted to the type of its field."""
         item = field_of(self.fields, key)
         values = read_configuration(self.plugin, {}, fields=self.fields).values
         return values.get(item.key if item else key.lower(), default)
 
     def set(self, key: str, value: Any) -> None:
-        """Configure a key, as `satchel config set` does.
+        """Set the value of a key, like `satchel config set`.
 
-        Raises `DefinitionError` for a value that its field does not allow, and for a key that is
-        not declared, if the plugin declares any.
+        Raises `DefinitionError` for an invalid value, and for an undeclared key if the plugin
+        declares fields.
         """
         change_env(configuration_path(self.plugin), {key: as_text(self.fields, key, value)})
 
@@ -138,11 +138,11 @@ class SetupContext:
         sha256: str = "",
         most_bytes: int = MOST_BYTES,
     ) -> Path:
-        """Fetch a file, and return its path once it is whole.
+        """Download a file and return its path.
 
-        `to` is a path below `data` or `folder`, by default the last part of the address below
-        `data`. With `sha256` a file that is there already is not fetched again, and one with
-        another checksum never gets the name. Raises `SatchelError`.
+        `to` is a path inside `data` or `folder`; by default it is the last part of the address,
+        inside `data`. With `sha256`, an existing file with this checksum is not downloaded again,
+        and a download with another checksum is deleted. Raises `SatchelError`.
         """
         name = os.fspath(to) or last_part(url)
         target = self._own(name)
@@ -164,12 +164,12 @@ class SetupContext:
         most_files: int = MOST_FILES,
         most_bytes: int = MOST_BYTES,
     ) -> Path:
-        """Take a zip or tar archive apart, and return the folder that holds all of it.
+        """Extract a zip or tar archive, and return the folder of its files.
 
-        A path that is not absolute is one below `data`; what `to` names is below that or `folder`,
-        by default the archive's name without its ending, below `data`. A folder that is there
-        already is replaced once all is extracted. A damaged archive is refused, and one with
-        something that would lead out of the folder. Raises `SatchelError`.
+        Relative paths are relative to `data`. `to` is a folder inside `data` or `folder`; by
+        default it is the archive's name without its ending, inside `data`. An existing folder is
+        replaced after everything was extracted. Raises `SatchelError` for a damaged archive, and
+        for members outside the folder.
         """
         source = os.path.join(self.data, archive)
         target = self._own(os.fspath(to) or stem_of(source))
@@ -179,33 +179,33 @@ class SetupContext:
         return Path(target)
 
     def _own(self, name: str) -> str:
-        """Return a path below the data or the plugin's own folder; nothing else is written."""
+        """Return a path inside `data` or `folder`. Raises `DefinitionError` for any other path."""
         data, folder = os.path.realpath(self.data), os.path.realpath(self.folder)
-        # What it leads to may be replaced, so the last part is not resolved.
+        # The last part is not resolved: if it is a link, the link itself is replaced.
         above, last = os.path.split(os.path.normpath(os.path.join(data, name)))
         path = os.path.join(os.path.realpath(above), last)
         if any(is_inside(path, root) and path != root for root in (data, folder)):
             return path
         raise DefinitionError(
-            f"{name!r} is no path below the data of the plugin {self.plugin!r}",
+            f"{name!r} is not a path inside the data folder of the plugin {self.plugin!r}",
             fix="give to= a path such as 'model.bin'",
         )
 
 
 def data_folder(plugin: str) -> str:
-    """Return the folder for what a plugin fetches; `SATCHEL_DATA_DIR` moves that of all."""
+    """Return the folder for a plugin's downloads, in `SATCHEL_DATA_DIR` if that is set."""
     base = os.environ.get(_FOLDER_VARIABLE, "")
     if not base:
-        # Lazy: most plugins fetch nothing.
+        # Lazy: most plugins download nothing.
         from platformdirs import user_data_dir
 
         base = user_data_dir("satchel", appauthor=False)
     return os.path.join(os.path.abspath(os.path.expanduser(base)), "plugins", plugin)
 
 
-def _nobody(question: str) -> SatchelError:
+def _cannot_ask(question: str) -> SatchelError:
     return SatchelError(
-        f"nobody can be asked {question!r} here",
-        fix="run 'satchel install' on a terminal without --no-input, or give a field of the "
-        "plugin its value with --set KEY=VALUE",
+        f"cannot ask {question!r} without a terminal",
+        fix="run 'satchel install' on a terminal without --no-input, or set a field of the "
+        "plugin with --set KEY=VALUE",
     )

@@ -1,4 +1,4 @@
-"""Running the `setup(ctx)` of a plugin; whatever it does ends in one clear message."""
+"""Run the `setup(ctx)` of a plugin; any failure becomes one message without secrets."""
 
 import inspect
 import os
@@ -19,13 +19,13 @@ from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.process_state import PRIVATE_PREFIX, ProcessState
 
 _DEFAULT = "setup"
-# Authors know their modules by their own names.
+# Messages show modules by the names that their authors gave them.
 _PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+\.?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupHook:
-    """The module that holds a plugin's `setup`, with all of its sources as they were read."""
+    """The module with a plugin's `setup`, and the sources of the plugin."""
 
     folder: str
     sources: Mapping[str, bytes]
@@ -34,52 +34,52 @@ class SetupHook:
 
     @property
     def path(self) -> str:
-        """Return the file that holds it."""
+        """Return the path of the module."""
         return os.path.join(self.folder, *self.file.split("/"))
 
     @property
-    def is_one(self) -> bool:
-        """Tell whether it can be run: a `setup.py` may be what builds a package instead."""
+    def has_setup(self) -> bool:
+        """Whether the module defines `setup`; a `setup.py` may be a build script instead."""
         return defines_setup(self.sources[self.file])
 
     def run(
         self, plugin: str, fields: tuple[ConfigField, ...], person: Person, limit: float
     ) -> None:
-        """Import the module within `limit` seconds, and run its `setup` for as long as it takes.
+        """Import the module within `limit` seconds, and run its `setup` without a limit.
 
-        Raises `SatchelError`, whatever it does, and never with a secret of the plugin.
+        Raises `SatchelError` for any failure; the message contains no secret of the plugin.
         """
-        confidant = _RecordingPerson(person)
-        ctx = SetupContext(plugin=plugin, folder=Path(self.folder), person=confidant, fields=fields)
+        recorder = _SecretRecorder(person)
+        ctx = SetupContext(plugin=plugin, folder=Path(self.folder), person=recorder, fields=fields)
         before = ProcessState.now()
         try:
             code = import_folder(self.folder, self.sources, self.module, limit)
             try:
                 setup = getattr(code.thing, "setup", None)
                 if not callable(setup):
-                    raise SatchelError("its 'setup' is no function setup(ctx)")
-                _wait_for(setup(ctx))
+                    raise SatchelError("its 'setup' is not a function setup(ctx)")
+                _run_if_async(setup(ctx))
             finally:
                 code.purge()
                 before.put_back(self.folder)
         except KeyboardInterrupt:
             raise SatchelError("was interrupted", where=self.path) from None
         except BaseException as problem:
-            told = problem if isinstance(problem, PluginCodeError) else describe_error(problem)
-            secrets = {**_secrets(plugin, fields), "answers": confidant.secrets}
-            raise self._failed(told, secrets) from problem
+            error = problem if isinstance(problem, PluginCodeError) else describe_error(problem)
+            secrets = {**_secrets(plugin, fields), "answers": recorder.secrets}
+            raise self._without_secrets(error, secrets) from problem
 
-    def _failed(self, problem: PluginCodeError, secrets: Mapping[str, Any]) -> SatchelError:
-        place = f"{problem.path or self.path}:{problem.line}" if problem.line else self.path
-        cause = problem.__cause__
-        # What our own functions raise is a sentence already.
-        told = str(cause) if isinstance(cause, SatchelError) else problem.message
-        return SatchelError(redacted(_PRIVATE_NAME.sub("", told), secrets), where=place)
+    def _without_secrets(self, error: PluginCodeError, secrets: Mapping[str, Any]) -> SatchelError:
+        where = f"{error.path or self.path}:{error.line}" if error.line else self.path
+        cause = error.__cause__
+        # Errors of Satchel are readable without the name of the exception.
+        text = str(cause) if isinstance(cause, SatchelError) else error.message
+        return SatchelError(redacted(_PRIVATE_NAME.sub("", text), secrets), where=where)
 
 
 @dataclass(frozen=True, slots=True)
-class _RecordingPerson:
-    """Asks a person, and remembers the secrets that they told."""
+class _SecretRecorder:
+    """Forwards to a person, and records their secret answers."""
 
     person: Person
     secrets: list[str] = field(default_factory=list)
@@ -92,40 +92,37 @@ class _RecordingPerson:
         self.person.say(text)
 
     def answer(self, question: str, *, secret: bool) -> str:
-        given = self.person.answer(question, secret=secret)
+        answer = self.person.answer(question, secret=secret)
         if secret:
-            self.secrets.append(given)
-        return given
+            self.secrets.append(answer)
+        return answer
 
     def progress(self, what: str, done: int, total: int | None) -> None:
         self.person.progress(what, done, total)
 
 
 def _secrets(plugin: str, fields: tuple[ConfigField, ...]) -> dict[str, Any]:
-    """Return the values that must not be told; what nobody declared may be a secret, too."""
+    """Return the configured secrets; a value that is not declared may be one, too."""
     written = read_configuration(plugin, {}, fields=fields).written
-    is_open = {item.key for item in fields if not item.is_secret}
-    return {key: value for key, value in written.items() if key not in is_open}
+    public = {item.key for item in fields if not item.is_secret}
+    return {key: value for key, value in written.items() if key not in public}
 
 
-def find_setup_hook(found: PluginFinding) -> SetupHook | None:
-    """Return what is run when a plugin is installed, `None` if nothing is."""
-    module = found.manifest.setup if found.manifest else ""
-    file = found.file_of(module or _DEFAULT)
+def find_setup_hook(plugin: PluginFinding) -> SetupHook | None:
+    """Return the module that is run when the plugin is installed, or `None`."""
+    module = (plugin.manifest.setup if plugin.manifest else "") or _DEFAULT
+    file = plugin.file_of(module)
     if not file:
         return None
-    return SetupHook(
-        folder=found.code_path, sources=found.sources, module=module or _DEFAULT, file=file
-    )
+    return SetupHook(folder=plugin.code_path, sources=plugin.sources, module=module, file=file)
 
 
-def _wait_for(outcome: Any) -> None:
-    """Wait for the end of a setup that is a coroutine."""
-    if inspect.isawaitable(outcome):
+def _run_if_async(result: Any) -> None:
+    if inspect.isawaitable(result):
         # Lazy: most setups are plain functions.
         import asyncio
 
-        async def awaited() -> None:
-            await outcome
+        async def wait() -> None:
+            await result
 
-        asyncio.run(awaited())
+        asyncio.run(wait())

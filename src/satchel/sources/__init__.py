@@ -1,4 +1,4 @@
-"""Where skills, plugins and packages are found, imported and watched: the worldly room."""
+"""Find, read, import and watch skills, plugins and packages on disk."""
 
 from satchel.sources.code_guard import GuardedWork, PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.configuration import (
@@ -42,7 +42,7 @@ from satchel.sources.selection import (
 from satchel.sources.skill_scan import SKILL_FILE, SkillFinding, SkillScan, scan_skills
 from satchel.sources.watcher import (
     ChangeEvent,
-    Notifier,
+    EventNotifier,
     WatchTargets,
     change_events,
     native_notifier,
@@ -56,10 +56,10 @@ __all__ = [
     "Configuration",
     "DistributionFinding",
     "DistributionScan",
+    "EventNotifier",
     "FormatPolicy",
     "GuardedWork",
     "ImportedCode",
-    "Notifier",
     "PackageFinding",
     "PluginCodeError",
     "PluginFinding",

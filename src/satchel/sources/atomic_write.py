@@ -1,4 +1,4 @@
-"""Writing the user's own files: at one stroke, or not at all."""
+"""Write files of the user atomically, with locks."""
 
 import os
 from collections.abc import Iterator
@@ -11,18 +11,17 @@ _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
 
 @contextmanager
 def file_lock(path: str, *, private: bool = False) -> Iterator[None]:
-    """Let nobody else who asks for it change the file meanwhile; do not nest it.
+    """Hold the lock of a file; not reentrant. Raises `SatchelError`.
 
-    What is locked is the folder, which is made if it is not there: so nothing is left behind.
-    Raises `SatchelError`.
+    The folder is locked, so no lock file is left behind. A missing folder is created.
     """
     folder = os.path.dirname(os.path.realpath(path))
     try:
         _make_folder(folder, private=private)
-    except OSError as problem:
-        raise _unwritten(path, problem) from None
+    except OSError as error:
+        raise _unwritten(path, error) from None
     try:
-        # Lazy: not every system has it.
+        # Lazy: some systems have no `fcntl`.
         from fcntl import LOCK_EX, flock
 
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
@@ -30,7 +29,7 @@ def file_lock(path: str, *, private: bool = False) -> Iterator[None]:
         yield
         return
     try:
-        with suppress(OSError):  # a file system that knows no locks
+        with suppress(OSError):  # a file system without locks
             flock(descriptor, LOCK_EX)
         yield
     finally:
@@ -38,10 +37,9 @@ def file_lock(path: str, *, private: bool = False) -> Iterator[None]:
 
 
 def write_atomic(path: str, data: bytes, *, private: bool = False) -> None:
-    """Replace a file at one stroke; a link stays a link, and a mode what it was.
+    """Replace a file atomically; links and the file's mode are kept. Raises `SatchelError`.
 
-    What is `private` only its owner may read, whatever mode it had; so may a folder that is made
-    for it. Raises `SatchelError`.
+    A `private` file, and a folder created for it, can be read only by the owner.
     """
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
@@ -62,13 +60,13 @@ def write_atomic(path: str, data: bytes, *, private: bool = False) -> None:
             with suppress(OSError):
                 os.unlink(beside)
             raise
-    except OSError as problem:
-        raise _unwritten(path, problem) from None
+    except OSError as error:
+        raise _unwritten(path, error) from None
 
 
 def _make_folder(folder: str, *, private: bool) -> None:
     os.makedirs(folder, mode=_PRIVATE_FOLDER if private else 0o777, exist_ok=True)
 
 
-def _unwritten(path: str, problem: OSError) -> SatchelError:
-    return SatchelError(f"cannot be written: {problem.strerror or problem}", where=path)
+def _unwritten(path: str, error: OSError) -> SatchelError:
+    return SatchelError(f"cannot be written: {error.strerror or error}", where=path)

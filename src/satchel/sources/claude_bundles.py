@@ -1,4 +1,4 @@
-"""Claude bundles: folders with a `.claude-plugin/plugin.json`, of which we take what we know."""
+"""Read Claude bundles, folders with a `.claude-plugin/plugin.json`: their skills and servers."""
 
 import os
 from collections.abc import Iterable
@@ -21,8 +21,8 @@ from satchel.text import one_line, shorten
 
 CLAUDE_MCP_FILE = ".mcp.json"
 
-# Where Claude finds more, unless the manifest says so itself.
-_PARTS = {
+# Files and folders that only Claude uses, with the field of the manifest that replaces each.
+_IGNORED_PARTS = {
     "agents": "agents",
     "commands": "commands",
     "hooks": "hooks",
@@ -36,69 +36,68 @@ _PARTS = {
 
 
 def inside_path(text: str) -> str:
-    """Return a path of a manifest as a plain one inside the bundle, `""` if it leads out."""
+    """Return a normalized path inside the bundle, `""` if the path leaves it."""
     path = os.path.normpath(text).replace(os.sep, "/")
     leads_out = os.path.isabs(path) or path.split("/")[0] == ".."
     return "" if not text or leads_out or "\0" in text else path
 
 
-def read_claude_bundle(found: PluginFinding, limits: Limits) -> PluginFinding:
-    """Take skills and servers of a bundle, and say once what is left."""
-    file = found.folder.get(PluginFormat.CLAUDE)
+def read_claude_bundle(finding: PluginFinding, limits: Limits) -> PluginFinding:
+    """Read the skills and servers of a bundle; one diagnostic names everything that is ignored."""
+    file = finding.folder.get(PluginFormat.CLAUDE)
     if file is None or file.data is None:
-        return replace(found, diagnostics=(unreadable(found, PluginFormat.CLAUDE),))
-    path = os.path.join(found.path, *PluginFormat.CLAUDE.split("/"))
+        return replace(finding, diagnostics=(unreadable(finding, PluginFormat.CLAUDE),))
+    path = os.path.join(finding.path, *PluginFormat.CLAUDE.split("/"))
     reading = read_claude_plugin(file.data, path, limits)
     if (manifest := reading.value) is None:
-        return replace(found, diagnostics=reading.diagnostics)
+        return replace(finding, diagnostics=reading.diagnostics)
     files = _server_files(manifest)
-    servers, problems = _servers(found, files, limits)
-    # Claude lets a server of the manifest take the place of one of the same name.
-    named = {server.name: server for server in (*servers, *manifest.servers)}
-    skills = [os.path.normpath(os.path.join(found.path, name)) for name in _skills(manifest)]
+    servers, diagnostics = _servers(finding, files, limits)
+    # As in Claude, a server of the manifest replaces one of the same name.
+    by_name = {server.name: server for server in (*servers, *manifest.servers)}
+    skills = [os.path.normpath(os.path.join(finding.path, name)) for name in _skills(manifest)]
     return replace(
-        found,
+        finding,
         parts=CodeParts(frozenset({PluginFormat.CLAUDE, *files})),
         manifest=_as_plugin(manifest),
-        servers=tuple(named.values()),
+        servers=tuple(by_name.values()),
         skills=tuple(skills),
         diagnostics=(
             *reading.diagnostics,
-            *problems,
-            *_wrong_paths(found, manifest),
-            *_ignored(found, manifest),
+            *diagnostics,
+            *_wrong_paths(finding, manifest),
+            *_ignored(finding, manifest),
         ),
     )
 
 
 def _server_files(manifest: ClaudeManifest) -> tuple[str, ...]:
-    """Return the files with servers, by their path inside the bundle."""
-    named = (path for name in manifest.server_files if (path := inside_path(name)))
-    return tuple(dict.fromkeys((CLAUDE_MCP_FILE, *named)))
+    paths = (path for name in manifest.server_files if (path := inside_path(name)))
+    return tuple(dict.fromkeys((CLAUDE_MCP_FILE, *paths)))
 
 
 def _servers(
-    found: PluginFinding, files: tuple[str, ...], limits: Limits
+    finding: PluginFinding, files: tuple[str, ...], limits: Limits
 ) -> tuple[list[McpServerManifest], list[Diagnostic]]:
     servers: list[McpServerManifest] = []
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for name in files:
-        file = found.folder.get(name)
+        file = finding.folder.get(name)
         if file is not None and file.data is not None:
-            path = os.path.join(found.path, *name.split("/"))
+            path = os.path.join(finding.path, *name.split("/"))
             reading = read_claude_servers(file.data, path, limits)
             servers += reading.value or ()
-            problems += reading.diagnostics
-        elif name != CLAUDE_MCP_FILE or name in found.names:
-            problems.append(unreadable(found, name, "mcp-invalid"))
-    return servers, problems
+            diagnostics += reading.diagnostics
+        elif name != CLAUDE_MCP_FILE or name in finding.names:
+            diagnostics.append(unreadable(finding, name, "mcp-invalid"))
+    return servers, diagnostics
 
 
 def _skills(manifest: ClaudeManifest) -> list[str]:
-    """Return the folders with skills, without those that lie in another."""
-    named = {SKILLS_FOLDER, *(path for name in manifest.skills if (path := inside_path(name)))}
+    """Return the skill folders that are not inside another one."""
+    paths = {SKILLS_FOLDER, *(path for name in manifest.skills if (path := inside_path(name)))}
     return sorted(
-        name for name in named if not any(_is_below(name, other) for other in named - {name})
+        path for path in paths if not any(_is_below(path, other) for other in paths - {path})
     )
 
 
@@ -118,32 +117,31 @@ def _as_plugin(manifest: ClaudeManifest) -> PluginManifest:
     )
 
 
-def _wrong_paths(found: PluginFinding, manifest: ClaudeManifest) -> Iterable[Diagnostic]:
-    """Report what the manifest names and where nothing is read."""
-    path = os.path.join(found.path, *PluginFormat.CLAUDE.split("/"))
+def _wrong_paths(finding: PluginFinding, manifest: ClaudeManifest) -> Iterable[Diagnostic]:
+    """Report paths in the manifest that are not read."""
+    path = os.path.join(finding.path, *PluginFormat.CLAUDE.split("/"))
     for key, names in (("skills", manifest.skills), ("mcpServers", manifest.server_files)):
         where = Where(path, manifest.lines.get(key))
         for name in names:
             inside = inside_path(name)
             if not inside:
-                told = f"the path {quoted(name)} leaves the bundle; it is not followed"
+                message = f"the path {quoted(name)} leaves the bundle; it is not followed"
                 yield make_diagnostic(
-                    "source-link-outside", where, told, "name a path inside the bundle"
+                    "source-link-outside", where, message, "name a path inside the bundle"
                 )
-            elif key == "skills" and not os.path.isdir(os.path.join(found.path, inside)):
-                told = f"'skills' names a folder, but there is no {quoted(name)}"
+            elif key == "skills" and not os.path.isdir(os.path.join(finding.path, inside)):
+                message = f"'skills' names a folder, but there is no {quoted(name)}"
                 yield make_diagnostic(
-                    "source-missing", where, told, "create it, or remove it there"
+                    "source-missing", where, message, "create it, or remove it there"
                 )
 
 
-def _ignored(found: PluginFinding, manifest: ClaudeManifest) -> Iterable[Diagnostic]:
-    """Say once what of a bundle is not read."""
-    parts = {part for name, part in _PARTS.items() if name in found.names}
+def _ignored(finding: PluginFinding, manifest: ClaudeManifest) -> Iterable[Diagnostic]:
+    parts = {part for name, part in _IGNORED_PARTS.items() if name in finding.names}
     if names := ", ".join(one_line(name) for name in sorted(parts.union(manifest.ignored))):
         yield make_diagnostic(
             "plugin-parts-ignored",
-            Where(found.path),
+            Where(finding.path),
             "only skills and MCP servers of a Claude bundle are read, not its "
             + shorten(names, 200),
         )

@@ -1,4 +1,4 @@
-"""Running plugin code so that neither what it raises nor how long it takes reaches the host."""
+"""Run plugin code with a time limit, isolated from the host's errors and global state."""
 
 import threading
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _THREAD = "satchel-plugin"
 
 
 class PluginCodeError(Exception):
-    """Plugin code raised or hung; `path` and `line` say where, if that is known."""
+    """Plugin code raised or hung; `path` and `line` are the position, if known."""
 
     def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
         super().__init__(message)
@@ -20,35 +20,35 @@ class PluginCodeError(Exception):
 
 
 class PluginTimeoutError(PluginCodeError):
-    """Plugin code did not end in time; its thread is left behind."""
+    """Plugin code exceeded its time limit; its thread is abandoned."""
 
 
 class GuardedWork(Generic[R]):
-    """Work that goes on in a thread of its own; it may raise, and be waited for again and again."""
+    """Work that runs in its own thread; callers can wait for it repeatedly."""
 
     def __init__(self, work: Callable[[], R]) -> None:
         self._outcome: list[R] = []
-        self._problem: BaseException | None = None
+        self._error: BaseException | None = None
         self._done = threading.Event()
-        # The work is not kept: it may hold what the outcome is to take the place of.
+        # `work` is not stored: it may hold the version that its outcome replaces.
         threading.Thread(target=self._run, args=(work,), name="satchel-load", daemon=True).start()
 
     def _run(self, work: Callable[[], R]) -> None:
         try:
             self._outcome.append(work())
-        except BaseException as problem:
-            self._problem = problem
+        except BaseException as error:
+            self._error = error
         finally:
             self._done.set()
 
     def is_done_within(self, seconds: float | None) -> bool:
-        """Wait for the end, at most so long; without a limit for `None`."""
+        """Return whether the work ends within this time; `None` waits without a limit."""
         return self._done.wait(seconds)
 
     def result(self) -> R:
-        """Return or raise what the work did, which must be done."""
-        if self._problem is not None:
-            raise self._problem
+        """Return the result of finished work, or raise its error."""
+        if self._error is not None:
+            raise self._error
         return self._outcome[0]
 
 
@@ -60,62 +60,62 @@ def guarded(
     *,
     alone: bool = True,
 ) -> tuple[R, tuple[str, ...]]:
-    """Run plugin code in a thread of its own, so that neither exits nor hangs reach the host.
+    """Run plugin code in its own thread; return its result and the process state that was restored.
 
-    Returns its result, and what it changed in the process that was put back; `plugin_folder` and
-    `alone` are as in `ProcessState.put_back`. Raises `PluginCodeError` whatever the code raises,
-    and after `limit` seconds; `limit_name` is the setting to name then.
+    `plugin_folder` and `alone` are those of `ProcessState.put_back`. Raises `PluginCodeError` for
+    anything the code raises, and `PluginTimeoutError` after `limit` seconds, which names the
+    setting `limit_name`.
     """
     outcome: list[R] = []
-    problems: list[PluginCodeError] = []
+    errors: list[PluginCodeError] = []
 
     def run() -> None:
         try:
             outcome.append(work())
-        except BaseException as problem:  # SystemExit and CancelledError are the plugin's, not ours
-            # Described here, not by the caller: even the words of an error may hang.
-            problems.append(describe_error(problem))
+        except BaseException as error:  # SystemExit and CancelledError are the plugin's, not ours
+            # Described in this thread, because even the `__str__` of an error may hang.
+            errors.append(describe_error(error))
 
     thread = threading.Thread(target=run, name=_THREAD, daemon=True)
     alone = alone and _others(thread) == 0
     before = ProcessState.now()
     thread.start()
     thread.join(limit)
-    meddled = before.put_back(plugin_folder, alone=alone and _others(thread) == 0)
+    restored = before.put_back(plugin_folder, alone=alone and _others(thread) == 0)
     if thread.is_alive():
-        thread.name = f"{_THREAD}-left"  # Nobody waits for it any more, nor counts it.
-        named = f" (limit {limit_name})" if limit_name else ""
-        raise PluginTimeoutError(f"took longer than {limit:g} seconds{named}")
-    if problems:
-        raise problems[0]
-    return outcome[0], meddled
+        thread.name = f"{_THREAD}-left"  # Abandoned: `_others` no longer counts it.
+        setting = f" (limit {limit_name})" if limit_name else ""
+        raise PluginTimeoutError(f"took longer than {limit:g} seconds{setting}")
+    if errors:
+        raise errors[0]
+    return outcome[0], restored
 
 
 def _others(thread: threading.Thread) -> int:
-    """Count the other threads in which plugin code runs now, in this or another satchel."""
+    """Count the other threads that run plugin code now, of any `Satchel` in the process."""
     return sum(other.name == _THREAD and other is not thread for other in threading.enumerate())
 
 
-def describe_error(problem: BaseException) -> PluginCodeError:
-    """Describe what foreign code raised; even its `__str__` may raise."""
+def describe_error(error: BaseException) -> PluginCodeError:
+    """Return a description of what plugin code raised; even its `__str__` may raise."""
     try:
-        text = str(problem)
+        text = str(error)
     except BaseException:
         text = "(its message cannot be shown)"
-    # Not `type(problem).__name__`, which a metaclass may replace.
-    kind = type.__dict__["__name__"].__get__(type(problem))
-    path, line = _place(problem)
-    told = PluginCodeError(f"{kind}: {text}" if text else kind, path, line)
-    told.__cause__ = problem
-    return told
+    # Not `type(error).__name__`, which a metaclass may replace.
+    kind = type.__dict__["__name__"].__get__(type(error))
+    path, line = _position(error)
+    described = PluginCodeError(f"{kind}: {text}" if text else kind, path, line)
+    described.__cause__ = error
+    return described
 
 
-def _place(problem: BaseException) -> tuple[str | None, int | None]:
-    """Return the innermost line of plugin code that a traceback passes through."""
-    if isinstance(problem, SyntaxError) and problem.filename:
-        return problem.filename, problem.lineno
+def _position(error: BaseException) -> tuple[str | None, int | None]:
+    """Return the innermost line of plugin code in the traceback."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return error.filename, error.lineno
     path, line = None, None
-    trace = problem.__traceback__
+    trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if str(trace.tb_frame.f_globals.get("__name__")).startswith(PRIVATE_PREFIX):

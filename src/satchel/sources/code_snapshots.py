@@ -1,9 +1,8 @@
-"""Plugin code as it was read: served to the interpreter as a private package.
+"""Import plugin code from in-memory snapshots, each as a private package.
 
-A version of a folder plugin is a package with a name of its own, served from a snapshot of its
-bytes. So `wave.py` in a plugin never replaces the standard library's, two versions can live side
-by side while one is being replaced, and neither a stale `.pyc` nor a later edit can mix into a
-version that is running.
+Every version of a folder plugin is a package with its own name, imported from a snapshot of its
+sources. So `wave.py` in a plugin never replaces the standard library's, two versions can run at
+the same time, and neither a stale `.pyc` nor a later edit can get into a running version.
 """
 
 import builtins
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def serve_snapshot(package: str, folder: str, sources: Mapping[str, bytes]) -> None:
-    """Let `package` be imported from these sources, until it is withdrawn."""
+    """Make `package` importable from these sources, until `withdraw_snapshot`."""
     _finder.snapshots[package] = CodeSnapshot(
         package=package, folder=folder, sources=MappingProxyType(dict(sources))
     )
@@ -36,12 +35,12 @@ def serve_snapshot(package: str, folder: str, sources: Mapping[str, bytes]) -> N
 
 
 def is_served(package: str) -> bool:
-    """Tell whether a private package can be imported now."""
+    """Return whether a private package is importable now."""
     return package in _finder.snapshots
 
 
 def withdraw_snapshot(package: str) -> None:
-    """Let nobody import a private package any more."""
+    """Make a private package no longer importable."""
     snapshot = _finder.snapshots.pop(package, None)
     for path, entry in snapshot.lines.items() if snapshot else ():
         if linecache.cache.get(path) is entry:
@@ -49,16 +48,16 @@ def withdraw_snapshot(package: str) -> None:
 
 
 def show_lines(package: str) -> None:
-    """Let tracebacks and `inspect` show the lines of this version from now on.
+    """Make tracebacks and `inspect` show the source lines of this version.
 
-    They go by the name of the file, and what lies on disk may be a later, broken edit.
+    They look up lines by file name, and the file on disk may be a later, broken edit.
     """
     snapshot = _finder.snapshots[package]
     for file, source in snapshot.sources.items():
-        with suppress(SyntaxError, UnicodeDecodeError):  # Nothing can have imported it.
+        with suppress(SyntaxError, UnicodeDecodeError):  # It cannot have been imported.
             text = importlib.util.decode_source(source)
             path = snapshot.path_of(file)
-            # Without a time, it is never compared with the file.
+            # Without a modification time, linecache never compares it with the file.
             snapshot.lines[path] = (len(text), None, text.splitlines(keepends=True), path)
     linecache.cache.update(snapshot.lines)
 
@@ -71,21 +70,21 @@ class CodeSnapshot:
     folder: str
     sources: Mapping[str, bytes]
     lines: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What `linecache` was given."""
+    """The entries added to `linecache`."""
     builtins: dict[str, Any] = field(init=False, compare=False, repr=False)
-    """What its modules have in place of the built-in names: an `import` that knows them."""
+    """The built-ins of its modules, with an `__import__` that finds modules of the snapshot."""
 
     def __post_init__(self) -> None:
-        # One for all modules of a version: it is larger than most of them.
+        # Shared by all modules of a version, because it is larger than most of them.
         own = {**vars(builtins), "__import__": self.import_}
         object.__setattr__(self, "builtins", own)
 
     def path_of(self, file: str) -> str:
-        """Return where a file of the snapshot was read."""
+        """Return the path that a file of the snapshot was read from."""
         return os.path.join(self.folder, *file.split("/"))
 
     def find(self, fullname: str) -> tuple[str, bytes, bool] | None:
-        """Return (file, source, is it a package) of a module of this version."""
+        """Return (file, source, is_package) of a module in this snapshot."""
         stem = fullname.removeprefix(self.package).lstrip(".").replace(".", "/")
         initial = f"{stem}/__init__.py" if stem else "__init__.py"
         if initial in self.sources:
@@ -98,16 +97,16 @@ class CodeSnapshot:
         return None
 
     def is_bare_folder(self, stem: str) -> bool:
-        """Tell whether a path is a folder with modules but without `__init__.py`."""
+        """Return whether a path is a folder with modules but without `__init__.py`."""
         return f"{stem}/__init__.py" not in self.sources and any(
             name.startswith(stem + "/") for name in self.sources
         )
 
     def serves_sibling(self, name: str) -> bool:
-        """Tell whether `import name` in plugin code means a file beside it.
+        """Return whether `import name` in plugin code imports a file beside it.
 
-        The standard library wins: a plugin's `json.py` must not be what `import json` means. An
-        installed package wins over a bare folder, as it does everywhere in Python.
+        The standard library wins: `import json` never imports a plugin's `json.py`. An installed
+        package wins over a folder without `__init__.py`, as everywhere in Python.
         """
         top = name.partition(".")[0]
         if top in sys.stdlib_module_names or top == "satchel":
@@ -125,63 +124,63 @@ class CodeSnapshot:
         fromlist: Iterable[str] | None = (),
         level: int = 0,
     ) -> Any:
-        """Do what `__import__` does, but find modules beside the plugin's own files."""
+        """Import like `__import__`, but also find modules beside the plugin's files."""
         if level or not self.serves_sibling(name):
             return builtins.__import__(name, globals, locals, tuple(fromlist or ()), level)
         module = importlib.import_module(f"{self.package}.{name}")
         if not fromlist:
             return sys.modules[f"{self.package}.{name.partition('.')[0]}"]
-        wanted = getattr(module, "__all__", ()) if "*" in fromlist else fromlist
-        for item in wanted:
+        names = getattr(module, "__all__", ()) if "*" in fromlist else fromlist
+        for item in names:
             if not hasattr(module, item) and self.find(f"{module.__name__}.{item}") is not None:
                 importlib.import_module(f"{module.__name__}.{item}")
         return module
 
 
 class _SnapshotLoader(importlib.abc.InspectLoader):
-    """Compile a module from its snapshot, never from a cached `.pyc`."""
+    """Loads a module from its snapshot, never from a cached `.pyc`."""
 
     def __init__(self, snapshot: CodeSnapshot, file: str, source: bytes, *, package: bool) -> None:
         self._snapshot, self._source, self._package = snapshot, source, package
         self.path = snapshot.path_of(file)
 
     def is_package(self, fullname: str) -> bool:  # noqa: ARG002 - the loader's protocol
-        """Tell whether the module is a package."""
+        """Return whether the module is a package."""
         return self._package
 
     def get_filename(self, fullname: str) -> str:  # noqa: ARG002 - the loader's protocol
-        """Return the file that the snapshot was taken of."""
+        """Return the path of the original file."""
         return self.path
 
     def get_source(self, fullname: str) -> str:  # noqa: ARG002 - the loader's protocol
-        """Return the text of the snapshot, for tracebacks and `inspect`."""
+        """Return the source text, for tracebacks and `inspect`."""
         return importlib.util.decode_source(self._source)
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - the loader's protocol
-        """Compile the bytes of the snapshot."""
+        """Return the compiled source."""
         code: CodeType = compile(self._source, self.path, "exec", dont_inherit=True)
         return code
 
     def get_data(self, path: str) -> bytes:
-        """Read a file beside the code, for `pkgutil.get_data`; data is not part of the snapshot."""
+        """Return a data file from disk, for `pkgutil.get_data`; snapshots have no data files."""
         with open(path, "rb") as file:
             return file.read()
 
     def get_resource_reader(self, fullname: str) -> "TraversableResources | None":  # noqa: ARG002
-        """Let `importlib.resources` find the files of a package beside its code."""
+        """Return a reader for `importlib.resources`, for packages only."""
         # Lazy: few plugins read data, and the readers cost more to import than a plugin.
         from importlib.readers import FileReader
 
         return FileReader(self) if self._package else None  # type: ignore[arg-type] # it needs a path
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module with an `import` that knows the files beside it."""
+        """Run the module with the `__import__` of its snapshot."""
         module.__dict__["__builtins__"] = self._snapshot.builtins
         exec(self.get_code(module.__name__), module.__dict__)  # noqa: S102 - what importing is
 
 
 class _SnapshotFinder(importlib.abc.MetaPathFinder):
-    """Find the modules of the private packages that are alive."""
+    """Finds the modules of all served snapshots."""
 
     def __init__(self) -> None:
         self.snapshots: dict[str, CodeSnapshot] = {}
@@ -192,14 +191,17 @@ class _SnapshotFinder(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None = None,  # noqa: ARG002 - the finder's protocol
         target: ModuleType | None = None,  # noqa: ARG002 - the finder's protocol
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return the spec of a module of a snapshot; a private name is nobody else's."""
+        """Return the spec of a module in a snapshot.
+
+        Raises `ModuleNotFoundError` for other private names: no other finder has them.
+        """
         if not fullname.startswith(PRIVATE_PREFIX):
             return None
         snapshot = self.snapshots.get(fullname.partition(".")[0])
-        found = snapshot.find(fullname) if snapshot else None
-        if snapshot is None or found is None:
+        module = snapshot.find(fullname) if snapshot else None
+        if snapshot is None or module is None:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
-        file, source, package = found
+        file, source, package = module
         loader = _SnapshotLoader(snapshot, file, source, package=package)
         spec = importlib.machinery.ModuleSpec(
             fullname, loader, origin=loader.path, is_package=package

@@ -1,7 +1,7 @@
-"""Configuration: where the values of a plugin's state fields come from.
+"""Collect a plugin's configuration values.
 
-What the host gave in code wins, then the environment, then the plugin's file in the user's
-configuration folder, then the `satchel.toml` of a project, then the default of the manifest.
+Values given in code win, then the environment, then the plugin's file in the user's configuration
+folder, then the `satchel.toml` of the project, then the defaults of the manifest.
 """
 
 import os
@@ -16,15 +16,15 @@ from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
 from satchel.sources.env_file import read_env
 from satchel.sources.file_reader import StampedPath, stamped
+from satchel.sources.state_files import DATA_VARIABLE
 
 FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"
-DATA_VARIABLE = "SATCHEL_DATA_DIR"
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectLayer:
-    """What the `satchel.toml` of a project says of one plugin."""
+    """The values for one plugin in the `satchel.toml` of a project."""
 
     path: str = ""
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -32,29 +32,29 @@ class ProjectLayer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """The values that one plugin is configured with."""
+    """The configuration of one plugin."""
 
     plugin: str
     path: str
-    """The file, whether it exists or not."""
+    """The plugin's file in the configuration folder; it may not exist."""
     values: Mapping[str, Any] = field(repr=False)
     diagnostics: tuple[Diagnostic, ...] = ()
     is_unreadable: bool = False
-    """Whether there is a file that cannot be read, so that nobody knows what is in it."""
+    """Whether the file exists but cannot be read, so that its values are unknown."""
     fields: tuple[ConfigField, ...] = ()
     """The fields that the plugin declares."""
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The values as they were given, also those that are not allowed."""
+    """The values as given, with invalid ones."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where each value comes from: code, environment, file, project or default."""
     invalid: Mapping[str, str] = field(default_factory=dict)
-    """The keys whose values are not allowed, each with what is wrong with it."""
+    """The keys with invalid values, each with what is wrong."""
     stamps: tuple[StampedPath, ...] = ()
     """The stamps of the file, taken before it was read."""
 
     @property
     def missing(self) -> tuple[ConfigField, ...]:
-        """Return the required fields that nobody gave a value."""
+        """Return the required fields without a value."""
         return tuple(item for item in self.fields if item.required and item.key not in self.origins)
 
     def variable(self, key: str) -> str:
@@ -62,28 +62,28 @@ class Configuration:
         return f"{_prefix(self.plugin)}{key.upper()}"
 
     def how_to_set(self, key: str) -> str:
-        """Say where a value for a key can be put."""
-        put = f"put {key.upper()}=... into {self.path}, or set {self.variable(key)}"
-        # The command takes what can be a variable, and so what can be a parameter.
-        return f"{self.command(key)}, or {put}" if _WORD.fullmatch(key) else put
+        """Return a fix that names every way to set a key."""
+        by_hand = f"put {key.upper()}=... into {self.path}, or set {self.variable(key)}"
+        # The command accepts only keys that can be a variable.
+        return f"{self.command(key)}, or {by_hand}" if _VARIABLE_NAME.fullmatch(key) else by_hand
 
     def command(self, key: str) -> str:
-        """Return the command that sets a key; it asks for what may be a secret."""
+        """Return the command that sets a key; for secrets it asks for the value."""
         is_open = any(item.key == key.lower() and not item.is_secret for item in self.fields)
         return f"satchel config set {quote(self.plugin)} {key}{' VALUE' if is_open else ''}"
 
     def mend(self, key: str) -> str:
-        """Say how to mend a value that is not allowed, where it comes from."""
+        """Return a fix for an invalid value at its origin."""
         command, origin = self.command(key), self.origins.get(key.lower(), "")
-        told = {
+        fixes = {
             "code": "correct it in Satchel(config=...)",
-            "environment": f"correct {self.variable(key)}; or unset it, and say {command}",
-            "project": f"correct it in the project's satchel.toml; or say {command}",
+            "environment": f"correct {self.variable(key)}; or unset it, and run {command}",
+            "project": f"correct it in the project's satchel.toml; or run {command}",
         }
-        return told.get(origin, command)
+        return fixes.get(origin, command)
 
     def without_value(self, missing: ConfigField) -> Diagnostic:
-        """Report a required field that nobody gave a value."""
+        """Return the diagnostic of a required field without a value."""
         return make_diagnostic(
             "config-invalid",
             Where(self.path),
@@ -93,7 +93,7 @@ class Configuration:
 
 
 def configuration_path(plugin: str, folder: str = "") -> str:
-    """Return the file of a plugin's configuration, whether it exists or not."""
+    """Return the path of a plugin's configuration file, which may not exist."""
     return os.path.join(folder or config_folder(), "plugins", f"{plugin}.env")
 
 
@@ -104,23 +104,23 @@ def read_configuration(
     fields: Iterable[ConfigField] = (),
     project: ProjectLayer | None = None,
 ) -> Configuration:
-    """Gather a plugin's values; keys are in lower case, as parameters are.
+    """Return a plugin's configuration; keys are in lower case, like parameters.
 
-    Those of declared `fields` are of the type that the field has; what is no such value is left
-    out, with a diagnostic. The others are as they were given.
+    Values of declared `fields` are converted to the type of the field; invalid ones are left out,
+    with a diagnostic. Other values stay as given.
     """
     path = configuration_path(plugin, folder)
-    # Stamped first: what changes while it is read is read again.
+    # Stamped first: a file that changes while it is read is read again.
     stamps = stamped([path])
-    in_file, problems = read_env(path)
-    is_unreadable = any(not item.where.line for item in problems)
+    in_file, file_diagnostics = read_env(path)
+    is_unreadable = any(not item.where.line for item in file_diagnostics)
     fields, project = tuple(fields), project or ProjectLayer()
-    allowed, refused = _without_secrets(project, fields)
+    project_values, refused = _project_values(project, fields)
     layers: dict[str, Mapping[str, Any]] = {
-        "project": allowed,
+        "project": project_values,
         "file": in_file,
         "environment": _environment(plugin, fields),
-        "code": _of_code(given, fields),
+        "code": _code_values(given, fields),
     }
     written = {item.key: item.default for item in fields if item.default is not None}
     origins = dict.fromkeys(written, "default")
@@ -128,10 +128,10 @@ def read_configuration(
         written.update(values)
         origins.update(dict.fromkeys(values, origin))
     for item in fields:
-        # What is spelled as the field is came from the host, and wins.
+        # A key spelled exactly like the field was given by the host, and wins.
         if item.name != item.key and item.name in written:
             written[item.key], origins[item.key] = written.pop(item.name), origins.pop(item.name)
-    values, invalid = _checked(fields, written)
+    values, invalid = _converted(fields, written)
     config = Configuration(
         plugin=plugin,
         path=path,
@@ -144,23 +144,31 @@ def read_configuration(
         invalid=invalid,
         stamps=stamps,
     )
-    odd = (_invalid(config, item, project) for item in fields if item.key in invalid)
-    diagnostics = (*problems, *(_secret(config, item, project) for item in refused), *odd)
-    return replace(config, diagnostics=diagnostics)
+    return replace(
+        config,
+        diagnostics=(
+            *file_diagnostics,
+            *(_project_secret(config, item, project) for item in refused),
+            *(_invalid_value(config, item, project) for item in fields if item.key in invalid),
+        ),
+    )
 
 
 def convert_value(item: ConfigField, value: Any) -> Any:
-    """Return a value of the type that a field has. Raises `DefinitionError`, without the value."""
-    made = item.parsed(value)
+    """Return the value converted to the type of a field.
+
+    Raises `DefinitionError`, whose message never has the value.
+    """
+    parsed = item.parsed(value)
     if item.type != "path":
-        return made
-    made = os.path.expanduser(made)
-    if item.must_exist and not os.path.exists(made):
-        raise item.refused("is the path of nothing that exists")
-    return made
+        return parsed
+    path = os.path.expanduser(parsed)
+    if item.must_exist and not os.path.exists(path):
+        raise item.refused("is a path that does not exist")
+    return path
 
 
-def _checked(
+def _converted(
     fields: Iterable[ConfigField], written: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     values, invalid = dict(written), {}
@@ -169,82 +177,82 @@ def _checked(
             continue
         try:
             values[item.key] = convert_value(item, written[item.key])
-        except DefinitionError as problem:
+        except DefinitionError as error:
             del values[item.key]
-            invalid[item.key] = f"{problem.message}; {problem.fix}"
+            invalid[item.key] = f"{error.message}; {error.fix}"
     return values, invalid
 
 
-def _of_code(given: Mapping[str, Any], fields: Iterable[ConfigField]) -> dict[str, Any]:
-    """Return what a host gave; of a declared field `None` is no value, as from `os.environ.get`."""
+def _code_values(given: Mapping[str, Any], fields: Iterable[ConfigField]) -> dict[str, Any]:
+    """Return the host's values; `None` for a declared field, as of `os.environ.get`, is unset."""
     declared = {item.key for item in fields}
-    said = _said(given).items()
-    return {key: value for key, value in said if value is not None or key.lower() not in declared}
+    values = _without_empty(given).items()
+    return {key: value for key, value in values if value is not None or key.lower() not in declared}
 
 
 def _environment(plugin: str, fields: Iterable[ConfigField]) -> dict[str, str]:
-    """Return what the environment says of a plugin.
+    """Return a plugin's values in the environment.
 
-    Of one that declares fields only those count: `SATCHEL_ACME_MAPS_KEY` may be meant for another,
-    `acme-maps`.
+    If the plugin declares fields, other variables are ignored: `SATCHEL_ACME_MAPS_KEY` may belong
+    to the plugin `acme-maps` instead of `acme`.
     """
     prefix, declared = _prefix(plugin), {item.key for item in fields}
-    found = {
+    values = {
         name.removeprefix(prefix).lower(): value
         for name, value in os.environ.items()
-        # An empty value is how shells and files say that there is none.
+        # Shells and env files use an empty value for "unset".
         if name.startswith(prefix) and value and name not in {FOLDER_VARIABLE, DATA_VARIABLE}
     }
-    return {key: value for key, value in found.items() if not declared or key in declared}
+    return {key: value for key, value in values.items() if not declared or key in declared}
 
 
-def _without_secrets(
+def _project_values(
     project: ProjectLayer, fields: tuple[ConfigField, ...]
 ) -> tuple[dict[str, Any], list[ConfigField]]:
-    """Return what a project may say, and the secrets that it says all the same."""
-    said = {key.lower(): value for key, value in _said(project.values).items()}
-    refused = [item for item in fields if item.is_secret and item.key in said]
+    """Return the values of a project, and the secrets in it, which are refused."""
+    values = {key.lower(): value for key, value in _without_empty(project.values).items()}
+    refused = [item for item in fields if item.is_secret and item.key in values]
     for item in refused:
-        del said[item.key]
+        del values[item.key]
     for item in fields:
-        text = said.get(item.key)
+        text = values.get(item.key)
         if item.type == "path" and isinstance(text, str) and not text.startswith("~"):
-            # It is meant as it is seen from the file, wherever a program runs.
-            said[item.key] = os.path.join(os.path.dirname(project.path), text)
-    return said, refused
+            # Paths are relative to the file, not to the current folder.
+            values[item.key] = os.path.join(os.path.dirname(project.path), text)
+    return values, refused
 
 
-def _secret(config: Configuration, item: ConfigField, project: ProjectLayer) -> Diagnostic:
+def _project_secret(config: Configuration, item: ConfigField, project: ProjectLayer) -> Diagnostic:
     return make_diagnostic(
         "config-invalid",
         Where(project.path),
-        f"{item.name!r} of plugin {config.plugin!r} is a secret, which does not belong into a "
+        f"{item.name!r} of plugin {config.plugin!r} is a secret, which does not belong in a "
         "project; it is not used",
-        f"take it out, change it, and say {config.command(item.name)}",
+        f"remove it, change the secret, and run {config.command(item.name)}",
     )
 
 
-def _invalid(config: Configuration, item: ConfigField, project: ProjectLayer) -> Diagnostic:
-    """Report a value that is not allowed, without quoting it."""
+def _invalid_value(config: Configuration, item: ConfigField, project: ProjectLayer) -> Diagnostic:
+    # The message never quotes the value, which may be a secret.
     variable = config.variable(item.key)
-    place, by = {
+    where, origin = {
         "code": ("Satchel(config=...)", "code"),
         "environment": (variable, f"the environment ({variable})"),
         "project": (project.path, "the project"),
         "default": (config.path, "the manifest's default"),
     }.get(config.origins[item.key], (config.path, "the file"))
-    message = f"the value of {item.name!r}, from {by}, {config.invalid[item.key]}"
-    return make_diagnostic("config-invalid", Where(place), message, config.mend(item.name))
+    message = f"the value of {item.name!r}, from {origin}, {config.invalid[item.key]}"
+    return make_diagnostic("config-invalid", Where(where), message, config.mend(item.name))
 
 
 def fixed_folder(given: str) -> str:
-    """Return a folder as it is wherever the current folder goes, or `""` for the user's own."""
-    named = given or os.environ.get(FOLDER_VARIABLE, "")
-    return os.path.abspath(os.path.expanduser(named)) if named else ""
+    """Return the absolute path of the chosen folder, or `""` for the user's default folder."""
+    folder = given or os.environ.get(FOLDER_VARIABLE, "")
+    return os.path.abspath(os.path.expanduser(folder)) if folder else ""
 
 
 def config_folder() -> str:
-    """Return the user's configuration folder, which `SATCHEL_CONFIG_DIR` moves."""
+    """Return the user's configuration folder; `SATCHEL_CONFIG_DIR` changes it."""
     if folder := fixed_folder(""):
         return folder
     # Lazy: most hosts configure nothing.
@@ -253,8 +261,8 @@ def config_folder() -> str:
     return user_config_dir("satchel", appauthor=False)
 
 
-def _said(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out empty texts, which hosts pass on from an environment that says nothing."""
+def _without_empty(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop empty texts, which hosts pass on from unset environment variables."""
     return {key: value for key, value in given.items() if not (value == "" and type(value) is str)}
 
 

@@ -1,9 +1,9 @@
-"""Files inside one folder, and no way out of it: not by `..`, not by links, not by a swapped link.
+"""Open files inside one folder, and never outside: not by `..`, links, or links swapped meanwhile.
 
-A path is resolved first, links and all, and must then lie inside. It is opened folder by folder
-without following any link, so one that was put there in between is refused. Where the system
-cannot open relative to a folder (Windows), only the resolving protects. Hard links cannot be told
-from files. Error texts hold the path as the model wrote it, never one of the host.
+A path is resolved first, with all links, and must then be inside. It is opened folder by folder
+without following links, so a link that appears in between is refused. Where the system cannot
+open relative to a folder (Windows), only the first step protects. Hard links cannot be
+distinguished from files. Error messages show the path as the model wrote it, never the host's.
 """
 
 import errno
@@ -23,10 +23,10 @@ if sys.platform != "win32":
     import fcntl
 
 _CAN_WALK = os.open in os.supports_dir_fd
-# Resolving looks at every part of a path, so it must not be a megabyte of them.
+# The cost of resolving grows with the number of parts.
 _LONGEST_PATH = 4096
 
-# Names, because some systems lack some of them; see `_flags`.
+# Names of flags, because some systems lack some of them; see `_flags`.
 _FOLDER = ("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW")
 # O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
 _READ = ("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_NOFOLLOW", "O_BINARY")
@@ -48,29 +48,29 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainedFile:
-    """One path inside the base folder, and the open folder that holds it."""
+    """One path inside the base folder, and a descriptor of the folder that it is in."""
 
     written: str
     """The path as the model wrote it, quoted."""
     name: str
-    """The last part of the path; all of it where `folder` is `None`."""
+    """The last part of the path; the whole path if `folder` is `None`."""
     folder: int | None
     path: str
-    """All of the path, resolved; it is the host's, so no text may hold it."""
+    """The whole resolved path on the host; it must not appear in messages."""
 
     def lock(self) -> None:
-        """Wait until no other call changes a file in the same folder; closing it unlocks."""
-        # Not every file system has locks, and without them only parallel calls are at risk.
+        """Lock the folder against other calls that change files in it, until it is closed."""
+        # Some file systems have no locks; then only parallel calls are unprotected.
         with suppress(OSError):
             if sys.platform != "win32" and self.folder is not None:
                 fcntl.flock(self.folder, fcntl.LOCK_EX)
 
     def read(self, limit: int) -> bytes:
-        """Return what the file holds. Raises `ToolError` for more than `limit` bytes."""
+        """Return the content of the file. Raises `ToolError` for more than `limit` bytes."""
         descriptor = os.open(self.name, _flags(_READ), dir_fd=self.folder)
         try:
             self._demand_regular(os.fstat(descriptor))
-            # Not closed by the file: `open` itself raises on the descriptor of a folder.
+            # Closed below, not by the file object: `open` raises for the descriptor of a folder.
             with open(descriptor, "rb", closefd=False) as file:
                 data = file.read(limit + 1)
         finally:
@@ -80,7 +80,7 @@ class ContainedFile:
         return data
 
     def write(self, data: bytes) -> None:
-        """Replace the file by one that holds `data`, all at once; it keeps its permissions."""
+        """Replace the content of the file atomically; it keeps its permissions."""
         mode = self._mode()
         beside = os.path.join(os.path.dirname(self.name), f".satchel-{os.urandom(8).hex()}.tmp")
         descriptor = os.open(beside, _flags(_CREATE), 0o666, dir_fd=self.folder)
@@ -97,19 +97,19 @@ class ContainedFile:
                 os.unlink(beside, dir_fd=self.folder)
             raise
 
-    def look(self) -> os.stat_result:
-        """Return what the system says of the file. Raises `ToolError` if it is no regular one."""
+    def stat(self) -> os.stat_result:
+        """Return the status of the file. Raises `ToolError` if it is not a regular file."""
         status = os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
         self._demand_regular(status)
         return status
 
     def _mode(self) -> int | None:
-        """Return the permissions of the file that is to be replaced, if there is one."""
+        """Return the permissions of the existing file, if there is one."""
         try:
-            status = self.look()
+            status = self.stat()
         except FileNotFoundError:
             return None
-        # Replacing asks only for rights on the folder; whoever made the file read-only meant it.
+        # Replacing needs rights only on the folder, but a read-only file is read-only on purpose.
         if not status.st_mode & _ANY_WRITE:
             raise ToolError(f"{self.written} is read-only; write to another file.")
         return status.st_mode & 0o777
@@ -130,10 +130,10 @@ def open_contained(
     noun: str = "the working folder",
     make_folders: bool = False,
 ) -> Iterator[ContainedFile]:
-    """Open the way to a file inside `base`; the file itself need not exist.
+    """Yield a file inside `base`, which need not exist yet.
 
-    The path is relative to `start`, a folder in `base`, which error texts call by `noun`. Raises
-    `ToolError` for a path that leads out of `base`, and for what the system refuses meanwhile.
+    The path is relative to `start`, a folder in `base`; error messages call it `noun`. Raises
+    `ToolError` for a path that leaves `base`, and for every `OSError` inside the block.
     """
     written = repr(shorten(path, 200))
     try:
@@ -150,39 +150,39 @@ def open_contained(
             yield ContainedFile(written=written, name=parts[-1], folder=folder, path=whole)
         finally:
             os.close(folder)
-    except OSError as problem:
-        reason = _REASONS.get(problem.errno or 0, f"cannot be used: {problem.strerror}.")
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, f"cannot be used: {error.strerror}.")
         raise ToolError(f"{written} {reason}") from None
 
 
 def is_path(text: str) -> bool:
-    """Tell whether a text can be a path at all."""
+    """Return whether a text can be a path at all."""
     return 0 < len(text) <= _LONGEST_PATH and "\0" not in text and is_utf8(text)
 
 
 def _parts(root: str, start: str, path: str, written: str, noun: str) -> Sequence[str]:
-    """Return the parts of a path below the resolved base folder, all links in it resolved."""
+    """Return the parts of the resolved path, relative to the resolved base folder `root`."""
     if not is_path(path):
-        raise ToolError(f"{written} is no path; write one such as notes/plan.md.")
-    found = os.path.realpath(os.path.join(root, start, path))
-    # Nobody expands ~ here, and a drive is one that only another system has.
-    if path.startswith("~") or PureWindowsPath(path).drive or not is_inside(found, root):
+        raise ToolError(f"{written} is not a path; write one such as notes/plan.md.")
+    resolved = os.path.realpath(os.path.join(root, start, path))
+    # `~` is not expanded, and drives are refused on every system.
+    if path.startswith("~") or PureWindowsPath(path).drive or not is_inside(resolved, root):
         raise ToolError(f"{written} is not inside {noun}; use a path relative to it.")
-    if found == root:
+    if resolved == root:
         raise ToolError(f"{written} {_REASONS[errno.EISDIR]}")
-    return os.path.relpath(found, root).split(os.sep)
+    return os.path.relpath(resolved, root).split(os.sep)
 
 
 def _root(root: str, noun: str) -> int:
     try:
         return os.open(root, _flags(_FOLDER))
     except OSError:
-        who = noun[:1].upper() + noun[1:]
-        raise ToolError(f"{who} cannot be opened; tell the user.") from None
+        subject = noun[:1].upper() + noun[1:]
+        raise ToolError(f"{subject} cannot be opened; tell the user.") from None
 
 
 def _walk(folder: int, names: Sequence[str], make_folders: bool) -> int:
-    """Go down from an open folder without following a link, and return the last one, open."""
+    """Open folder after folder without following links; return the last descriptor."""
     for name in names:
         try:
             if make_folders:
@@ -196,7 +196,7 @@ def _walk(folder: int, names: Sequence[str], make_folders: bool) -> int:
 
 
 def _flags(names: Sequence[str]) -> int:
-    """Return flags for `os.open`; those that the system does not know are left out."""
+    """Return flags for `os.open`, without those that the system lacks."""
     flags = 0
     for name in names:
         flags |= getattr(os, name, 0)

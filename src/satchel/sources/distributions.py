@@ -1,7 +1,7 @@
-"""Finding installed plugins: entry points of the group `satchel.plugins`, read without importing.
+"""Find installed plugins by their entry points (group `satchel.plugins`), without importing them.
 
-`importlib.metadata` parses the metadata of everything that is installed at each call; here only
-folders that changed are listed, and only files that name our group are parsed.
+`importlib.metadata` parses all installed metadata at every call. Here only folders that changed
+are listed, and only files that contain the group are parsed.
 Format: packaging.python.org/specifications/entry-points and recording-installed-packages.
 """
 
@@ -26,23 +26,23 @@ from satchel.sources.shipped_skills import owners, shipped_skills
 ENTRY_POINT_GROUP = "satchel.plugins"
 
 _METADATA_LIMIT = 4 * 1024 * 1024
-# To ask for more takes longer than the reading itself.
+# Requesting more bytes at first would take longer than the read itself.
 _USUAL_POINTS = 32 * 1024
-# Some systems install without RECORD; only a fresh folder is believed to be half written.
+# Some systems install without RECORD, so only a recent folder counts as half written.
 _INSTALLING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributionFinding:
-    """One entry point of an installed distribution, not imported.
+    """One plugin entry point of an installed distribution, not imported.
 
-    A distribution that ships skills and has no entry point of ours is a plugin, too.
+    A distribution that ships skills is a plugin even without an entry point.
     """
 
     name: str
-    """The entry point's name, which is the plugin's name; without one, the distribution's."""
+    """The plugin's name: that of the entry point, or else of the distribution."""
     value: str
-    """What to import: `module` or `module:attribute`; `""` without an entry point."""
+    """The object reference, `module` or `module:attribute`; `""` without an entry point."""
     distribution: str
     version: str
     summary: str
@@ -52,84 +52,84 @@ class DistributionFinding:
     files: tuple[str, ...]
     """The installed files as RECORD lists them, relative to the folder of `path`."""
     skills: tuple[str, ...] = ()
-    """The folders of skills that it ships beside its code."""
+    """The skill folders that it ships beside its code."""
 
     @property
     def site(self) -> str:
-        """Return the folder that it is installed in."""
+        """Return the folder of `sys.path` that it is installed in."""
         return os.path.dirname(self.path)
 
     @property
     def module(self) -> str:
-        """Return the module that the entry point names."""
+        """Return the module of the entry point."""
         return self._parts[0]
 
     @property
     def attribute(self) -> str:
-        """Return what of the module is meant, `""` for the module itself."""
+        """Return the attribute of the entry point, `""` for the module itself."""
         return self._parts[1]
 
     @property
     def _parts(self) -> tuple[str, str]:
-        # "module:attribute [extra]"; extras are long obsolete and mean nothing to us.
+        # The format is "module:attribute [extra]"; extras are obsolete and ignored.
         module, _, attribute = self.value.partition("[")[0].partition(":")
         return module.strip(), attribute.strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Listing:
-    """What one folder of `sys.path` held when it had this stamp."""
+    """The distributions in one folder of `sys.path` at the time of the stamp."""
 
     stamp: Stamp
     names: frozenset[str]
-    """Every distribution that is installed there, whether it is a plugin or not."""
+    """All distributions, whether plugins or not."""
     findings: tuple[DistributionFinding, ...]
     diagnostics: tuple[Diagnostic, ...]
     unfinished: tuple[str, ...]
     settled: bool
-    """Whether the folder was old enough for an equal stamp to mean an equal content."""
+    """Whether the folder was old enough for an equal stamp to mean equal content."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistributionScan:
-    """What one look at the installed distributions found."""
+    """The results of one scan of the installed distributions."""
 
     listings: Mapping[str, _Listing]
 
     @property
     def findings(self) -> tuple[DistributionFinding, ...]:
-        """Return every plugin entry point; of a distribution found twice, the one that imports."""
-        found: list[DistributionFinding] = []
+        """Return all plugin entry points; of duplicate distributions, that which Python imports."""
+        findings: list[DistributionFinding] = []
         hidden: set[str] = set()
         for listing in self.listings.values():
-            found += [item for item in listing.findings if _name_of(item.path) not in hidden]
+            findings += [item for item in listing.findings if _name_of(item.path) not in hidden]
             hidden |= listing.names
-        return tuple(sorted(found, key=lambda item: (item.name, item.distribution)))
+        return tuple(sorted(findings, key=lambda item: (item.name, item.distribution)))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return what was wrong with the metadata of installed plugins."""
+        """Return the diagnostics of damaged metadata."""
         return tuple(item for listing in self.listings.values() for item in listing.diagnostics)
 
     @property
     def awaited(self) -> tuple[str, ...]:
-        """Return the files whose appearance ends an installation that is under way."""
+        """Return the files whose appearance marks the end of a running installation."""
         return tuple(path for listing in self.listings.values() for path in listing.unfinished)
 
     @property
     def stamps(self) -> tuple[StampedPath, ...]:
-        """Return what `stamped` must still return while nothing was installed or removed."""
+        """Return the folders with stamps that change when something is installed or removed."""
         return tuple((folder, listing.stamp) for folder, listing in self.listings.items())
 
 
 def normalized(name: str) -> str:
-    """Return a distribution's name as PEP 503 compares it."""
+    """Return a distribution's name, normalized as in PEP 503."""
     parts = name.replace("_", "-").replace(".", "-").lower().split("-")
     return "-".join(part for part in parts if part)
 
 
 def installed_folders() -> tuple[str, ...]:
-    """Return the folders of `sys.path` in which distributions may be installed."""
+    """Return the folders of `sys.path`, where distributions may be installed."""
     absolute = (os.path.abspath(folder) for folder in sys.path if folder)
     return tuple(dict.fromkeys(folder for folder in absolute if os.path.isdir(folder)))
 
@@ -137,67 +137,68 @@ def installed_folders() -> tuple[str, ...]:
 def scan_distributions(
     folders: Iterable[str], before: DistributionScan | None = None
 ) -> DistributionScan:
-    """Look for plugin entry points; folders unchanged since `before` are not listed again."""
-    known = before.listings if before else {}
+    """Scan for plugin entry points; folders unchanged since `before` are not listed again."""
+    cached = before.listings if before else {}
     listings: dict[str, _Listing] = {}
     for folder in folders:
-        listing = known.get(folder)
-        if listing is None or not _still_holds(listing, folder):
+        listing = cached.get(folder)
+        if listing is None or not _is_current(listing, folder):
             listing = _list(folder)
         listings[folder] = listing
     return DistributionScan(listings)
 
 
-def _still_holds(listing: _Listing, folder: str) -> bool:
+def _is_current(listing: _Listing, folder: str) -> bool:
     return listing.settled and not listing.unfinished and listing.stamp == Stamp.at(folder)
 
 
 def _list(folder: str) -> _Listing:
-    # Stamped first: what changes while we list makes the stamp old, and is listed again.
+    # Stamped first: a folder that changes meanwhile is listed again.
     stamp = Stamp.at(folder)
     try:
         with os.scandir(folder) as entries:
-            # "~" is what pip puts before the name of what it could not remove.
+            # pip renames what it could not remove to a name that begins with "~".
             names = sorted(entry.name for entry in entries if entry.name[0] != "~")
     except OSError:
         names = []
     infos = [os.path.join(folder, name) for name in names if name.endswith(".dist-info")]
     findings: list[DistributionFinding] = []
-    problems: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     installing = [info for info in infos if _is_installing(info)]
-    whole = list(_newest(info for info in infos if info not in installing))
-    skills = owners(shipped_skills(folder, names), whole, recorded_files)
-    for info in whole:
+    complete = list(_newest(info for info in infos if info not in installing))
+    skills = owners(shipped_skills(folder, names), complete, recorded_files)
+    for info in complete:
         try:
             findings += _with_skills(_findings(info), info, skills.get(info, ()))
-        except (UnreadableFileError, Error, UnicodeDecodeError) as problem:
-            problems.append(
+        except (UnreadableFileError, Error, UnicodeDecodeError) as error:
+            diagnostics.append(
                 make_diagnostic(
-                    "plugin-unreadable", Where(info), f"its metadata is damaged: {problem}"
+                    "plugin-unreadable", Where(info), f"its metadata is damaged: {error}"
                 )
             )
     return _Listing(
         stamp=stamp,
         names=frozenset(map(_name_of, infos)),
         findings=tuple(findings),
-        diagnostics=tuple(problems),
+        diagnostics=tuple(diagnostics),
         unfinished=tuple(os.path.join(info, "RECORD") for info in installing),
         settled=stamp.is_settled(),
     )
 
 
 def _newest(infos: Iterable[str]) -> Iterable[str]:
-    """Return one metadata folder of each distribution: an upgrade may have left an older one."""
-    of_name: dict[str, list[str]] = {}
+    """Return one metadata folder per distribution: an upgrade may have left an older one."""
+    by_name: dict[str, list[str]] = {}
     for info in infos:
-        of_name.setdefault(_name_of(info), []).append(info)
+        by_name.setdefault(_name_of(info), []).append(info)
     return (
-        max(same, key=_when_installed) if len(same) > 1 else same[0] for same in of_name.values()
+        max(same, key=_installation_order) if len(same) > 1 else same[0]
+        for same in by_name.values()
     )
 
 
-def _when_installed(info: str) -> tuple[int, tuple[int, ...]]:
-    """Return what is greater for a later installation; of two in one moment the version tells."""
+def _installation_order(info: str) -> tuple[int, tuple[int, ...]]:
+    """Return a sort key: the time of installation, then the version."""
     written = Stamp.at(os.path.join(info, "RECORD")).modified
     return written, tuple(map(int, re.findall(r"\d+", os.path.basename(info))))
 
@@ -208,7 +209,7 @@ def _name_of(info: str) -> str:
 
 
 def _is_installing(info: str) -> bool:
-    """Tell whether an installer is still writing: RECORD comes last."""
+    """Return whether an installer is still writing; RECORD is its last file."""
     if os.path.exists(f"{info}{os.sep}RECORD"):
         return False
     try:
@@ -222,18 +223,18 @@ def _findings(info: str) -> list[DistributionFinding]:
         points = _points(f"{info}{os.sep}entry_points.txt")
     except UnreadableFileError:
         return []
-    # Nearly every distribution ends here: a test on bytes is all it costs.
+    # Nearly every distribution returns here, at the cost of one test on bytes.
     if ENTRY_POINT_GROUP.encode() not in points:
         return []
-    # No section gives defaults to the others here; none can have the name "".
+    # Entry points have no default section; no section can be named "".
     parser = ConfigParser(delimiters=("=",), interpolation=None, strict=False, default_section="")
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
     parser.read_string(points.decode())
     if not parser.has_section(ENTRY_POINT_GROUP):
         return []
-    about = _about(info, points)
+    metadata = _metadata(info, points)
     return [
-        replace(about, name=name.strip(), value=value.strip())
+        replace(metadata, name=name.strip(), value=value.strip())
         for name, value in parser.items(ENTRY_POINT_GROUP)
     ]
 
@@ -244,18 +245,18 @@ def _points(path: str) -> bytes:
 
 
 def _with_skills(
-    found: list[DistributionFinding], info: str, skills: tuple[str, ...]
+    findings: list[DistributionFinding], info: str, skills: tuple[str, ...]
 ) -> list[DistributionFinding]:
-    """Give the skills that a distribution ships to its first plugin, or make them one."""
+    """Add shipped skills to the first plugin of a distribution, or to a new one without code."""
     if not skills:
-        return found
-    first, *more = found or [_about(info)]
-    return [replace(first, skills=skills), *more]
+        return findings
+    first, *rest = findings or [_metadata(info)]
+    return [replace(first, skills=skills), *rest]
 
 
-def _about(info: str, points: bytes = b"") -> DistributionFinding:
-    """Read what a distribution says of itself, under its own name."""
-    # Lazy: only who has a plugin installed pays for the mail parser.
+def _metadata(info: str, points: bytes = b"") -> DistributionFinding:
+    """Read the metadata of a distribution, as a plugin without an entry point."""
+    # Lazy: the mail parser is needed only if a plugin is installed.
     from email.parser import HeaderParser
 
     metadata, _ = read_regular(os.path.join(info, "METADATA"), _METADATA_LIMIT)
@@ -275,7 +276,7 @@ def _about(info: str, points: bytes = b"") -> DistributionFinding:
 
 
 def recorded_files(info: str) -> tuple[str, ...]:
-    """Return the files that a distribution installed, as its RECORD lists them."""
+    """Return the files in the RECORD of a distribution."""
     return tuple(_recorded(_record(info)))
 
 

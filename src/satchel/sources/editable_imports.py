@@ -1,8 +1,8 @@
-"""Packages that are edited where they lie: imported from there, from their source.
+"""Import editable packages from where they are edited, and always from source.
 
-The import path may still lead to where they lay before. And Python believes a `.pyc` whose
-whole-second time and size match its source, so of two edits of one length within a second the
-second would not run.
+The import path may still lead to their former location. And Python trusts a `.pyc` if the time
+(in whole seconds) and the size of the source match, so it would miss a second edit of the same
+length within a second.
 """
 
 import importlib.abc
@@ -19,50 +19,50 @@ from satchel.sources.module_paths import LocatedModule
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class PathEntry:
-    """A way to modules that one import of a distribution laid; each is only equal to itself."""
+    """Where imports find the modules of one imported distribution; compared by identity."""
 
     owner: str
     """The distribution."""
     package: LocatedModule | None = None
-    """The package, or the module, that is compiled anew whenever it is imported."""
-    entries: tuple[str, ...] = ()
-    """What was added to `sys.path`."""
+    """The package or module that is compiled from source at every import."""
+    paths: tuple[str, ...] = ()
+    """The paths that were added to `sys.path`."""
 
 
-def install_entries(*routes: PathEntry) -> None:
-    """Let imports go these ways; of two for one name the last counts."""
-    _fresh.routes = (*reversed(routes), *_fresh.routes)
-    if _fresh not in sys.meta_path:
-        sys.meta_path.insert(0, _fresh)
+def install_entries(*entries: PathEntry) -> None:
+    """Use these entries for imports; of two for the same name the last one wins."""
+    _finder.entries = (*reversed(entries), *_finder.entries)
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
 
 
-def uninstall_entries(routes: Iterable[PathEntry]) -> None:
-    """Let imports go these ways no more."""
-    gone = set(routes)
-    _fresh.routes = tuple(route for route in _fresh.routes if route not in gone)
+def uninstall_entries(entries: Iterable[PathEntry]) -> None:
+    """Stop using these entries for imports."""
+    removed = set(entries)
+    _finder.entries = tuple(entry for entry in _finder.entries if entry not in removed)
 
 
-def routes_of(owner: str) -> tuple[PathEntry, ...]:
-    """Return the ways that lead to the modules of a distribution, the last first."""
-    return tuple(route for route in _fresh.routes if route.owner == owner)
+def entries_of(owner: str) -> tuple[PathEntry, ...]:
+    """Return the entries of a distribution, the last one first."""
+    return tuple(entry for entry in _finder.entries if entry.owner == owner)
 
 
 class _SourceLoader(SourceFileLoader):
-    """Compile a module from its source as it is now."""
+    """Compiles a module from its current source."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the code of the source, and leave none behind."""
+        """Return the compiled source, without reading or writing a `.pyc`."""
         path = self.get_filename(fullname)
         code: CodeType = self.source_to_code(self.get_data(path), path)
         return code
 
 
-class _Fresh(importlib.abc.MetaPathFinder):
-    """Find edited packages where they lie, and load what is in them anew."""
+class _EditableFinder(importlib.abc.MetaPathFinder):
+    """Finds editable packages where they are edited, and loads their modules from source."""
 
     def __init__(self) -> None:
-        self.routes: tuple[PathEntry, ...] = ()
-        """Never changed but replaced: other threads import meanwhile."""
+        self.entries: tuple[PathEntry, ...] = ()
+        """Replaced, never mutated, because other threads import at the same time."""
 
     def find_spec(
         self,
@@ -70,8 +70,8 @@ class _Fresh(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        """Return a spec of our own, or that of another finder with a loader of ours."""
-        packages = [route.package for route in self.routes if route.package]
+        """Return the spec of an editable module: our own, or another finder's with our loader."""
+        packages = [entry.package for entry in self.entries if entry.package]
         package = next((it for it in packages if f"{fullname}.".startswith(f"{it.name}.")), None)
         if package is None:
             return None
@@ -97,4 +97,4 @@ def _spec(package: LocatedModule) -> ModuleSpec | None:
     )
 
 
-_fresh = _Fresh()
+_finder = _EditableFinder()

@@ -1,4 +1,4 @@
-"""A plugin's file of `KEY=value` lines: read, and changed without touching its other lines."""
+"""Read a plugin's file of `KEY=value` lines, and change values without touching other lines."""
 
 import os
 import re
@@ -21,51 +21,50 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
 
 
 def read_env(path: str) -> tuple[Values, tuple[Diagnostic, ...]]:
-    """Return the values of a file by their keys in lower case, and what is wrong with it."""
+    """Return the values of a file, by key in lower case, and the diagnostics."""
     if not os.path.lexists(path):
         return {}, ()
     try:
         return parse_env(_text(path), path)
-    except SatchelError as problem:
-        return {}, (_unreadable(path, problem.message),)
+    except SatchelError as error:
+        return {}, (_unreadable(path, error.message),)
 
 
 def parse_env(text: str, path: str) -> tuple[Values, tuple[Diagnostic, ...]]:
-    """Take a text apart as `read_env` does; a line that cannot be read is left out."""
-    # Not `dotenv_values`: it logs a bad line at every look. Nothing is interpolated either, since
-    # a password may hold a dollar sign.
+    """Parse a text as `read_env` does; invalid lines are left out."""
+    # Not `dotenv_values`, which logs an invalid line at every read. And values are not
+    # interpolated, because a password may contain a dollar sign.
     from dotenv.parser import parse_stream
 
     lines = list(parse_stream(StringIO(text)))
-    bad = [line.original.line for line in lines if line.error]
+    invalid = [line.original.line for line in lines if line.error]
     values = {line.key.lower(): line.value for line in lines if line.key and line.value}
-    return values, tuple(_odd_line(path, number) for number in bad)
+    return values, tuple(_invalid_line(path, number) for number in invalid)
 
 
 def change_env(path: str, changes: Mapping[str, str | None]) -> bool:
-    """Give keys of a file new values, or with `None` none; tell whether anything changed.
+    """Set keys of a file, or remove those with `None`; return whether anything changed.
 
-    Comments, order and the other lines stay as they are. The file is made if it is not there,
-    and only its owner may read it. Raises `SatchelError`, also for a value that the file could
-    not give back.
+    Comments, order and other lines stay as they are. A missing file is created; only its owner
+    can read it. Raises `SatchelError`, also for a value that could not be read back.
     """
-    wanted = {key.lower(): value for key, value in changes.items()}
-    if not os.path.exists(path) and not any(value is not None for value in wanted.values()):
+    changes = {key.lower(): value for key, value in changes.items()}
+    if not os.path.exists(path) and not any(value is not None for value in changes.values()):
         return False
     with file_lock(path, private=True):
-        return _change(path, wanted)
+        return _change(path, changes)
 
 
-def _change(path: str, wanted: Mapping[str, str | None]) -> bool:
+def _change(path: str, changes: Mapping[str, str | None]) -> bool:
     before = _text(path) if os.path.exists(path) else ""
-    known, odd = parse_env(before, path)
-    if all(known.get(key) == value for key, value in wanted.items()):
+    old_values, old_diagnostics = parse_env(before, path)
+    if all(old_values.get(key) == value for key, value in changes.items()):
         return False
-    after = _edited(before, wanted)
-    merged = {**known, **wanted}
+    after = _edited(before, changes)
+    merged = {**old_values, **changes}
     expected = {key: value for key, value in merged.items() if value is not None}
-    found, still_odd = parse_env(after, path)
-    if found != expected or len(still_odd) > len(odd):
+    values, diagnostics = parse_env(after, path)
+    if values != expected or len(diagnostics) > len(old_diagnostics):
         fault = "cannot be edited by a program; edit it by hand"
         raise SatchelError(fault, where=path)
     write_env(path, after)
@@ -73,7 +72,7 @@ def _change(path: str, wanted: Mapping[str, str | None]) -> bool:
 
 
 def replace_env(path: str, before: str, text: str) -> bool:
-    """Replace the whole file if its text is still the one `before`; tell whether it was.
+    """Replace the whole file if its text is still `before`; return whether it was.
 
     Raises `SatchelError`.
     """
@@ -89,7 +88,7 @@ def write_env(path: str, text: str) -> None:
     try:
         data = text.encode()
     except UnicodeEncodeError:
-        raise SatchelError("a value is not proper text; nothing was written") from None
+        raise SatchelError("a value is not valid text; nothing was written") from None
     if len(data) > LIMIT:
         raise SatchelError(f"would be larger than {LIMIT} bytes; nothing was written", where=path)
     write_atomic(path, data, private=True)
@@ -104,8 +103,8 @@ def _text(path: str) -> str:
     try:
         data, _ = read_regular(path, LIMIT)
         text = data.decode("utf-8-sig")
-    except UnreadableFileError as problem:
-        raise SatchelError(str(problem), where=path) from None
+    except UnreadableFileError as error:
+        raise SatchelError(str(error), where=path) from None
     except UnicodeDecodeError:
         raise SatchelError("it is not UTF-8", where=path) from None
     if len(data) > LIMIT:
@@ -114,11 +113,11 @@ def _text(path: str) -> str:
 
 
 def _edited(text: str, changes: Mapping[str, str | None]) -> str:
-    """Return a text with other values for some keys; new ones come last."""
+    """Return the text with changed values; new keys come last."""
     from dotenv.parser import parse_stream
 
     lines = list(parse_stream(StringIO(text)))
-    # Where a key stands twice the last counts, so that one stays.
+    # The last of duplicate keys is the one in use, so it stays.
     last = {line.key.lower(): line for line in lines if line.key and not line.error}
     parts = []
     for line in lines:
@@ -131,7 +130,7 @@ def _edited(text: str, changes: Mapping[str, str | None]) -> str:
         start = prefix[0] if prefix else ""
         value = changes[key]
         if value is None or line is not last[key]:
-            # The empty lines above it are not its own.
+            # The parser adds the blank lines above to the line; keep them.
             parts.append(start[: start.rfind("\n") + 1])
             continue
         end = written[len(written.rstrip("\r\n")) :]
@@ -144,7 +143,7 @@ def _edited(text: str, changes: Mapping[str, str | None]) -> str:
 
 
 def _quoted(value: str) -> str:
-    """Write a value so that it is read back the same, also by a shell where that is possible."""
+    """Quote a value so that it is read back unchanged, if possible by a shell too."""
     if _PLAIN.fullmatch(value):
         return value
     if not re.search(r"[\\'\r\n]", value):
@@ -152,8 +151,8 @@ def _quoted(value: str) -> str:
     return '"' + "".join(_ESCAPES.get(letter, letter) for letter in value) + '"'
 
 
-def _odd_line(path: str, number: int) -> Diagnostic:
-    # Without the line itself, which may hold a secret.
+def _invalid_line(path: str, number: int) -> Diagnostic:
+    # The message does not show the line, which may have a secret.
     return make_diagnostic(
         "config-unreadable",
         Where(path, number),

@@ -1,4 +1,4 @@
-"""Reading one file or one folder of a stranger's, safely and no more often than needed."""
+"""Read untrusted files safely, and detect by their stamps whether they changed."""
 
 import hashlib
 import os
@@ -8,16 +8,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-# A file whose last change is younger than this may change again without a new time stamp.
+# A file that changed more recently than this may change again without a new time stamp.
 RACY_SECONDS = 2.0
 
 
 class UnreadableFileError(Exception):
-    """A file cannot be read; the text says why, for a diagnostic."""
+    """A file cannot be read; the message is the reason, for a diagnostic."""
 
 
 class Stamp(NamedTuple):
-    """What `os.stat` says of the content of a file or folder; of one that is missing, zeros."""
+    """The fields of `os.stat` that change with the content of a file or folder.
+
+    All are zero if the file is missing.
+    """
 
     size: int = 0
     modified: int = 0
@@ -27,7 +30,7 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Stamp":
-        """Take the stamp of what has this status."""
+        """Return the stamp of a file with this status."""
         return cls(
             status.st_size,
             status.st_mtime_ns,
@@ -38,14 +41,14 @@ class Stamp(NamedTuple):
 
     @classmethod
     def at(cls, path: str) -> "Stamp":
-        """Take the stamp of what is at a path."""
+        """Return the stamp of the file at a path."""
         try:
             return cls.of(os.stat(path))
         except OSError:
             return cls()
 
     def is_settled(self) -> bool:
-        """Tell whether it is old enough, now, for an equal stamp to mean an equal content."""
+        """Return whether it is old enough, now, for an equal stamp to mean equal content."""
         return time.time() - max(self.changed, self.modified) / 1e9 > RACY_SECONDS
 
 
@@ -59,34 +62,39 @@ def stamped(paths: Iterable[str]) -> tuple[StampedPath, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitFile:
-    """One file of a unit: its path inside the unit, and what it held when it was read."""
+    """One file of a skill or plugin: its path inside the folder, and its content when read."""
 
     name: str
     size: int
     digest: str
     stamp: Stamp
     settled: bool
-    """Whether the file was settled when it was read; the stamp only ever saves us from reading."""
+    """Whether an equal stamp later means equal content; otherwise the file is read again."""
     data: bytes | None = None
-    """The bytes, where the unit's kind needs them; skills keep none."""
+    """The bytes, if they are kept."""
 
     def is_unchanged(self, status: os.stat_result) -> bool:
-        """Tell whether a file with this status must still hold what was read."""
+        """Return whether a file with this status certainly has the same content."""
         return self.settled and self.stamp == Stamp.of(status)
 
 
 def digest_of(data: bytes) -> str:
-    """Return a short digest that names some bytes."""
+    """Return a short digest of some bytes."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Tell whether a resolved path is `root`, itself resolved, or below it."""
+    """Return whether a path is `root` or below it; both must be resolved."""
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
+def touches(changed: Iterable[str], path: str) -> bool:
+    """Return whether one of the changed paths is inside `path` or contains it."""
+    return any(is_inside(item, path) or is_inside(path, item) for item in changed)
+
+
 def is_utf8(name: str) -> bool:
-    """Tell whether a file name is proper text; the others cannot be shown or sent."""
+    """Return whether a file name is valid text; others cannot be shown or sent."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -95,28 +103,28 @@ def is_utf8(name: str) -> bool:
 
 
 def read_regular(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """Read at most `limit` bytes and one more of a regular file, never blocking on a pipe.
+    """Return at most `limit + 1` bytes of a regular file, and its status; never blocks on a pipe.
 
-    Raises `UnreadableFileError` for anything that is not a regular file or may not be read.
+    Raises `UnreadableFileError` for anything else, and for a file that cannot be read.
     """
     try:
         # O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError) as problem:
-        raise UnreadableFileError(reason_of(problem)) from None
+    except (OSError, ValueError) as error:
+        raise UnreadableFileError(reason_of(error)) from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableFileError("it is not a regular file")
-        # Not closed by the file: `open` itself raises on the descriptor of a folder.
+        # Closed below, not by the file object: `open` raises for the descriptor of a folder.
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(limit + 1), status
-    except OSError as problem:
-        raise UnreadableFileError(reason_of(problem)) from None
+    except OSError as error:
+        raise UnreadableFileError(reason_of(error)) from None
     finally:
         os.close(descriptor)
 
 
-def reason_of(problem: Exception) -> str:
-    """Say what the system said, without the path that stands beside it anyway."""
-    return getattr(problem, "strerror", None) or str(problem)
+def reason_of(error: Exception) -> str:
+    """Return the system's reason, without the path, which diagnostics show anyway."""
+    return getattr(error, "strerror", None) or str(error)

@@ -1,4 +1,4 @@
-"""Reading the files of one unit together: what belongs to it, and which links are followed."""
+"""Read all files of one skill or plugin folder; links that leave the root are refused."""
 
 import os
 import stat
@@ -20,46 +20,45 @@ from satchel.sources.file_reader import (
 from satchel.sources.search_roots import SearchRoot
 
 _SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
-_MARK_OF_ENVIRONMENT = "pyvenv.cfg"
+_ENVIRONMENT_MARK = "pyvenv.cfg"
 
-# Deeper folders inside one unit are not read; a real skill has two or three levels.
-_UNIT_DEPTH = 24
+# Deeper folders are not read; a real skill has two or three levels.
+_MAX_DEPTH = 24
 
 
 @dataclass(frozen=True, slots=True)
 class FolderContent:
-    """The files of one unit as they were read together, in the order of their names."""
+    """The files of one skill or plugin folder, sorted by name."""
 
-    files: tuple[UnitFile, ...]
-    diagnostics: tuple[Diagnostic, ...]
+    files: tuple[UnitFile, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     links: frozenset[tuple[str, str]] = frozenset()
-    """The links among them, with their targets: a change elsewhere may be a change here."""
+    """The links among them, with their targets, which may change as well."""
 
     @property
     def digest(self) -> str:
-        """Name the content: equal digests mean equal files under equal names."""
+        """Return a digest of all names and contents."""
         lines = (f"{file.name}\0{file.digest}\0" for file in self.files)
         return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
 
     def is_younger_than(self, seconds: float) -> bool:
-        """Tell whether a file changed so lately that somebody may still be writing it."""
+        """Return whether a file changed so recently that it may be half written."""
         youngest = max((file.stamp.changed for file in self.files), default=0) / 1e9
         return abs(time.time() - youngest) < seconds
 
     def get(self, name: str) -> UnitFile | None:
-        """Return the file of that name, if it was read."""
+        """Return the file with that name, if it was read."""
         return next((file for file in self.files if file.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderReader:
-    """How the files of one kind of unit are listed and read.
+    """Reads the files of one kind of folder.
 
-    `root` is the resolved folder that the user named: links are followed while they stay
-    inside it. `wanted` chooses files by their name inside the unit; `keep` says of which
-    the bytes are kept. Files larger than `largest` are not read: their stamp stands in. `apart`
-    are folders inside the unit that do not belong to it. The `named` files are read and kept
-    whatever the others are, and are not counted.
+    Links are followed while they stay inside `root`, a resolved folder. `wanted` selects files by
+    their name inside the folder, and `keep` those whose bytes are kept. Files larger than
+    `largest` are not read; their digest is made of their stamp. Folders in `exclude` are skipped.
+    `required` files are always read and kept, and do not count towards `most_files`.
     """
 
     root: str
@@ -67,33 +66,33 @@ class FolderReader:
     largest: int
     wanted: Callable[[str], bool] = lambda _name: True
     keep: Callable[[str], bool] = lambda _name: False
-    apart: frozenset[str] = frozenset()
-    named: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
 
     def read(self, folder: str, before: FolderContent | None = None) -> FolderContent:
-        """Read a unit; files that `before` vouches for are taken from it unread."""
-        seen = _Seen()
-        known = {file.name: file for file in before.files} if before else {}
-        named = [self._named(folder, name, known, seen) for name in sorted(self.named)]
+        """Return the content of a folder; files unchanged since `before` are not read again."""
+        walk = _WalkState()
+        cached = {file.name: file for file in before.files} if before else {}
+        required = [self._required(folder, name, cached, walk) for name in sorted(self.required)]
         files: list[UnitFile] = []
-        for name, path in self._walk(folder, "", (os.path.realpath(folder),), seen):
-            if name in self.named:
+        for name, path in self._walk(folder, "", (os.path.realpath(folder),), walk):
+            if name in self.required:
                 continue
             if len(files) == self.most_files:
-                seen.problems.append(_too_many(folder, self.most_files, "files"))
+                walk.diagnostics.append(_too_many(folder, self.most_files, "files"))
                 break
-            if (file := self._file(name, path, known, seen.problems)) is not None:
+            if (file := self._file(name, path, cached, walk.diagnostics)) is not None:
                 files.append(file)
         return FolderContent(
-            tuple(sorted((*filter(None, named), *files), key=lambda file: file.name)),
-            tuple(dict.fromkeys(seen.problems)),
-            frozenset(seen.links),
+            tuple(sorted((*filter(None, required), *files), key=lambda file: file.name)),
+            tuple(dict.fromkeys(walk.diagnostics)),
+            frozenset(walk.links),
         )
 
-    def _named(
-        self, folder: str, name: str, known: Mapping[str, UnitFile], seen: "_Seen"
+    def _required(
+        self, folder: str, name: str, cached: Mapping[str, UnitFile], walk: "_WalkState"
     ) -> UnitFile | None:
-        """Read a file by its name, through links that stay inside."""
+        """Read a file by its name; links must stay inside the root."""
         path, home = folder, os.path.realpath(folder)
         for part in name.split("/"):
             path = os.path.join(path, part)
@@ -102,47 +101,47 @@ class FolderReader:
             if not os.path.islink(path):
                 continue
             target = os.path.realpath(path)
-            seen.links.add((path, target))
+            walk.links.add((path, target))
             if not is_inside(target, self.root):
-                seen.problems.append(link_outside(path))
+                walk.diagnostics.append(link_outside(path))
                 return None
             if is_inside(home, target):
-                return None  # a loop, which the walk tells of
-        return self._file(name, path, known, seen.problems)
+                return None  # a loop, which `_walk` reports
+        return self._file(name, path, cached, walk.diagnostics)
 
     def _walk(
-        self, folder: str, prefix: str, above: tuple[str, ...], seen: "_Seen"
+        self, folder: str, prefix: str, above: tuple[str, ...], walk: "_WalkState"
     ) -> Iterator[tuple[str, str]]:
-        """Yield (name inside the unit, path) of what is not a folder, in order of names."""
-        if len(above) > _UNIT_DEPTH:
-            seen.problems.append(too_deep(folder, _UNIT_DEPTH))
+        """Yield (name inside the folder, path) of all files, in order of names."""
+        if len(above) > _MAX_DEPTH:
+            walk.diagnostics.append(too_deep(folder, _MAX_DEPTH))
             return
-        # Links between a few folders make millions of paths, with or without files in them.
-        seen.folders += 1
-        if seen.folders > self.most_files:
-            if seen.folders == self.most_files + 1:
-                seen.problems.append(_too_many(folder, self.most_files, "folders"))
+        # Links between a few folders can make millions of paths.
+        walk.folders += 1
+        if walk.folders > self.most_files:
+            if walk.folders == self.most_files + 1:
+                walk.diagnostics.append(_too_many(folder, self.most_files, "folders"))
             return
-        entries = list_folder(folder, seen.problems)
-        if prefix and any(entry.name == _MARK_OF_ENVIRONMENT for entry in entries):
-            return  # an environment of Python's, whatever its name
+        entries = list_folder(folder, walk.diagnostics)
+        if prefix and any(entry.name == _ENVIRONMENT_MARK for entry in entries):
+            return  # a virtual environment
         for entry in entries:
             name = prefix + entry.name
-            folder_there = is_folder(entry)
-            if not self._belongs(entry, name, seen) or not (folder_there or self.wanted(name)):
+            enters = is_folder(entry)
+            if not self._belongs(entry, name, walk) or not (enters or self.wanted(name)):
                 continue
             if entry.is_symlink():
-                seen.links.add((entry.path, os.path.realpath(entry.path)))
-            if not folder_there:
+                walk.links.add((entry.path, os.path.realpath(entry.path)))
+            if not enters:
                 yield name, entry.path
-            elif (step := follow(entry, above, self.root, seen.problems)) is not None:
-                yield from self._walk(entry.path, name + "/", (*above, step), seen)
+            elif (step := follow(entry, above, self.root, walk.diagnostics)) is not None:
+                yield from self._walk(entry.path, name + "/", (*above, step), walk)
 
-    def _belongs(self, entry: os.DirEntry[str], name: str, seen: "_Seen") -> bool:
-        if is_skipped(entry.name) or name in self.apart:
+    def _belongs(self, entry: os.DirEntry[str], name: str, walk: "_WalkState") -> bool:
+        if is_skipped(entry.name) or name in self.exclude:
             return False
         if not is_utf8(entry.name):
-            seen.problems.append(not_utf8(entry))
+            walk.diagnostics.append(not_utf8(entry))
             return False
         return True
 
@@ -150,40 +149,40 @@ class FolderReader:
         self,
         name: str,
         path: str,
-        known: Mapping[str, UnitFile],
-        problems: list[Diagnostic],
+        cached: Mapping[str, UnitFile],
+        diagnostics: list[Diagnostic],
     ) -> UnitFile | None:
         try:
             status = os.stat(path)
             if os.path.islink(path) and not is_inside(os.path.realpath(path), self.root):
-                problems.append(link_outside(path))
+                diagnostics.append(link_outside(path))
                 return None
-        except OSError as problem:
-            problems.append(
+        except OSError as error:
+            diagnostics.append(
                 make_diagnostic(
-                    "source-unreadable", Where(path), f"cannot be read: {reason_of(problem)}"
+                    "source-unreadable", Where(path), f"cannot be read: {reason_of(error)}"
                 )
             )
             return None
         if not stat.S_ISREG(status.st_mode):
-            problems.append(
+            diagnostics.append(
                 make_diagnostic(
                     "source-special-file",
                     Where(path),
-                    "is no regular file; it is never read",
+                    "is not a regular file; it is never read",
                     "remove it if nothing needs it there",
                 )
             )
             return None
-        before = known.get(name)
+        before = cached.get(name)
         if before is not None and before.is_unchanged(status):
             return before
-        return self._read_file(name, path, status, problems)
+        return self._read_file(name, path, status, diagnostics)
 
     def _read_file(
-        self, name: str, path: str, status: os.stat_result, problems: list[Diagnostic]
+        self, name: str, path: str, status: os.stat_result, diagnostics: list[Diagnostic]
     ) -> UnitFile | None:
-        kept = name in self.named or self.keep(name)
+        kept = name in self.required or self.keep(name)
         if status.st_size > self.largest and not kept:
             stamp = Stamp.of(status)
             digest = f"{stamp.size}-{stamp.modified}"
@@ -196,55 +195,54 @@ class FolderReader:
             )
         try:
             data, status = read_regular(path, self.largest)
-        except UnreadableFileError as problem:
-            problems.append(
-                make_diagnostic("source-unreadable", Where(path), f"cannot be read: {problem}")
+        except UnreadableFileError as error:
+            diagnostics.append(
+                make_diagnostic("source-unreadable", Where(path), f"cannot be read: {error}")
             )
             return None
         stamp = Stamp.of(status)
-        kept_data = data if kept else None
         return UnitFile(
             name=name,
             size=len(data),
             digest=digest_of(data),
             stamp=stamp,
             settled=stamp.is_settled(),
-            data=kept_data,
+            data=data if kept else None,
         )
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What one walk over a unit met besides its files; it lives as long as the walk."""
+class _WalkState:
+    """The state of one walk over a folder, besides its files."""
 
-    problems: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     links: set[tuple[str, str]] = field(default_factory=set)
     folders: int = 0
 
 
 def is_skipped(name: str) -> bool:
-    """Tell whether a file or folder of this name is never looked at."""
-    # `..data` and `..2026_01_01` are how mounted configuration is switched atomically; the
-    # links beside them are what a person means.
+    """Return whether files and folders of this name are always skipped."""
+    # Kubernetes switches mounted volumes atomically with folders such as `..data` and
+    # `..2026_01_01`; the links beside them lead to the files.
     return name in _SKIPPED_FOLDERS or name.startswith("..")
 
 
-def list_folder(folder: str, problems: list[Diagnostic]) -> list[os.DirEntry[str]]:
-    """List a folder in the order of names; one that cannot be read is empty, and reported."""
+def list_folder(folder: str, diagnostics: list[Diagnostic]) -> list[os.DirEntry[str]]:
+    """Return the entries of a folder, sorted by name; report a folder that cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
-    except OSError as problem:
-        problems.append(
+    except OSError as error:
+        diagnostics.append(
             make_diagnostic(
-                "source-unreadable", Where(folder), f"cannot be listed: {reason_of(problem)}"
+                "source-unreadable", Where(folder), f"cannot be listed: {reason_of(error)}"
             )
         )
         return []
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Tell whether an entry is a folder or a link to one; a link that leads nowhere is not."""
+    """Return whether an entry is a folder or a link to one; a broken link is not."""
     try:
         return entry.is_dir()
     except OSError:
@@ -252,17 +250,17 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def follow(
-    entry: os.DirEntry[str], above: tuple[str, ...], root: str, problems: list[Diagnostic]
+    entry: os.DirEntry[str], above: tuple[str, ...], root: str, diagnostics: list[Diagnostic]
 ) -> str | None:
-    """Return the resolved path of a folder to go into; `None` for one not to be entered."""
-    # A folder that is no link is on its own way back when a link led above it.
+    """Return the resolved path of a folder to enter; report one that must not be entered."""
+    # A folder that is not a link can still be a loop, if a link led above it.
     linked = entry.is_symlink()
     target = os.path.realpath(entry.path) if linked else os.path.join(above[-1], entry.name)
     if linked and not is_inside(target, root):
-        problems.append(link_outside(entry.path))
+        diagnostics.append(link_outside(entry.path))
         return None
     if target in above:
-        problems.append(
+        diagnostics.append(
             make_diagnostic(
                 "source-link-loop", Where(entry.path), "leads back to a folder above; not followed"
             )
@@ -272,7 +270,7 @@ def follow(
 
 
 def link_outside(path: str) -> Diagnostic:
-    """Report a link that leads out of what the user named."""
+    """Return the diagnostic of a link that leaves the root."""
     return make_diagnostic(
         "source-link-outside",
         Where(path),
@@ -282,20 +280,19 @@ def link_outside(path: str) -> Diagnostic:
 
 
 def missing(place: SearchRoot) -> Diagnostic:
-    """Report a place that was named and is not there."""
-    what = "is not a folder" if os.path.exists(place.path) else "does not exist"
-    return make_diagnostic(
-        "source-missing", Where(place.path), what, "create it, or name another folder"
-    )
+    """Return the diagnostic of a search root that does not exist."""
+    message = "is not a folder" if os.path.exists(place.path) else "does not exist"
+    fix = "create it, or name another folder"
+    return make_diagnostic("source-missing", Where(place.path), message, fix)
 
 
 def too_deep(folder: str, depth: int, limit_name: str = "") -> Diagnostic:
-    """Report folders that lie too deep to be looked into."""
-    named = f" (limit {limit_name})" if limit_name else ""
+    """Return the diagnostic of a folder that is too deep to be searched."""
+    setting = f" (limit {limit_name})" if limit_name else ""
     return make_diagnostic(
         "source-too-deep",
         Where(folder),
-        f"lies more than {depth} levels deep{named}; it is not looked into",
+        f"is more than {depth} levels deep{setting}; it is not searched",
         "move it up, or name it as a folder of its own",
     )
 
@@ -310,7 +307,7 @@ def _too_many(folder: str, most: int, what: str) -> Diagnostic:
 
 
 def not_utf8(entry: os.DirEntry[str]) -> Diagnostic:
-    """Report a file or folder whose name is not text."""
+    """Return the diagnostic of a file or folder whose name is not UTF-8."""
     shown = os.fsencode(entry.name).decode("utf-8", "backslashreplace")
     return make_diagnostic(
         "source-name-not-utf8",

@@ -1,4 +1,4 @@
-"""Git, as far as a watch must know it: a work tree under a lock is being changed."""
+"""Find git's lock files: while one exists, git is changing the work tree."""
 
 import os
 
@@ -6,13 +6,13 @@ from satchel.sources.file_reader import UnreadableFileError, read_regular
 
 
 def git_locks(roots: tuple[str, ...]) -> set[str]:
-    """Return where git would put its lock for the work trees that the roots lie in."""
+    """Return the paths of git's lock files for the work trees that contain the roots."""
     folders = (_git_folder(root) for root in roots)
     return {os.path.join(folder, "index.lock") for folder in folders if folder}
 
 
 def _git_folder(folder: str) -> str:
-    """Return git's own folder for the work tree that a folder lies in, or `""`."""
+    """Return the git folder of the work tree that contains a folder, or `""`."""
     while not os.path.exists(git := os.path.join(folder, ".git")):
         folder, below = os.path.dirname(folder), folder
         if folder == below:

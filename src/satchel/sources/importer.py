@@ -1,4 +1,4 @@
-"""Importing plugin code: folders privately, packages by their names, both within a time limit."""
+"""Import plugin code with a time limit: folders as private packages, distributions by name."""
 
 import importlib
 import itertools
@@ -27,56 +27,56 @@ _serial = itertools.count(1)
 class ImportedCode:
     """One imported version of a plugin.
 
-    Its modules live as long as this handle. Every catalog that serves the version holds it, and
-    so does a call that began on such a catalog; when the last of them lets go, `release` runs.
+    Its modules live as long as this handle. Every catalog that serves the version and every call
+    that began on such a catalog holds it. When the last reference is dropped, the finalizers run
+    and the modules are released.
     """
 
     thing: Any
-    """The module, or the object that an entry point names."""
-    taken: "_FolderModules | DistributionModules" = field(compare=False)
-    """Its modules among those of the interpreter."""
+    """The imported module, or the object that the entry point names."""
+    module_set: "_FolderModules | DistributionModules" = field(compare=False)
+    """Its modules in `sys.modules`."""
     meddled: tuple[str, ...] = ()
-    """What importing changed in the process and we put back."""
+    """The process state that the import changed and that was restored."""
     modules: Mapping[str, ModuleType] = field(default_factory=dict, compare=False)
-    """The modules that were asked for, by their names in the folder, or by their full names."""
+    """The requested modules, by the names used in the request."""
     seconds: float = field(default=0.0, compare=False)
-    """How long the import took."""
-    endings: list[Callable[[], None]] = field(default_factory=list, compare=False)
-    """What is to be done before the modules go."""
+    """The duration of the import."""
+    finalizers: list[Callable[[], None]] = field(default_factory=list, compare=False)
+    """Functions to call before the modules are released."""
 
     def __post_init__(self) -> None:
-        weakref.finalize(self, _let_go, self.endings, self.taken.release)
+        weakref.finalize(self, _finalize, self.finalizers, self.module_set.release)
 
     def purge(self) -> None:
-        """Make the interpreter forget the modules at once, unless somebody else holds them."""
-        self.taken.purge()
+        """Remove the modules from the interpreter at once, except those that are shared."""
+        self.module_set.purge()
 
     def undo(self) -> None:
-        """Forget a version that is not to be served; what it took the place of comes back."""
-        self.taken.undo()
+        """Remove a version that will not be served, and restore what it replaced."""
+        self.module_set.undo()
 
     def claim(self) -> None:
-        """Say that the plugin starts on these modules: another life of it gets others."""
-        self.taken.claim()
+        """Mark these modules as started by the plugin: its next start imports new ones."""
+        self.module_set.claim()
 
-    def at_end(self, ending: Callable[[], None]) -> None:
-        """Have something done when the last holder lets go, or else when the interpreter ends."""
-        self.endings.append(ending)
+    def at_end(self, finalizer: Callable[[], None]) -> None:
+        """Call a function when the last reference is dropped, or when the interpreter exits."""
+        self.finalizers.append(finalizer)
 
 
-def _let_go(endings: list[Callable[[], None]], release: Callable[[], None]) -> None:
-    """End a version of a plugin. Whoever happens to let go last does not wait for it."""
-
+def _finalize(finalizers: list[Callable[[], None]], release: Callable[[], None]) -> None:
     def end() -> None:
-        for ending in endings:
-            ending()
+        for finalizer in finalizers:
+            finalizer()
         if is_running:
             release()
 
     is_running = threading.main_thread().is_alive()
-    if endings and is_running:
+    if finalizers and is_running:
+        # In a thread, so that the code that drops the last reference need not wait.
         threading.Thread(target=end, name="satchel-plugin-end").start()
-    else:  # An interpreter that ends starts no more threads, and forgets all modules anyway.
+    else:  # An exiting interpreter starts no threads, and drops all modules anyway.
         end()
 
 
@@ -91,55 +91,62 @@ def import_folder(
 ) -> ImportedCode:
     """Import `module` of a plugin folder, and `more` of its modules, from a snapshot.
 
-    Unless `alone`, the host and other plugins are running meanwhile; see `ProcessState.put_back`.
-    Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
+    `alone` means that neither the host nor other plugins run at the same time; see
+    `ProcessState.put_back`. Raises `PluginCodeError` for anything the code raises, and after
+    `limit` seconds.
     """
     slug = re.sub(r"\W+", "_", os.path.basename(folder)).strip("_").lower() or "plugin"
     package = f"{PRIVATE_PREFIX}{slug}_{next(_serial)}"
     serve_snapshot(package, folder, sources)
-    taken = _FolderModules(package)
+    module_set = _FolderModules(package)
 
     def load() -> dict[str, ModuleType]:
         try:
             names = dict.fromkeys((module, *more))
             return {name: importlib.import_module(f"{package}.{name}") for name in names}
         finally:
-            if not is_served(package):  # It was given up, and has only ended now.
-                taken.purge()
+            if not is_served(package):  # The import exceeded its limit and has ended only now.
+                module_set.purge()
 
-    begun = time.perf_counter()
+    started = time.perf_counter()
     try:
         imported, meddled = guarded(load, limit, "plugin_import", folder, alone=alone)
     except BaseException:
-        taken.purge()
+        module_set.purge()
         raise
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     show_lines(package)
     return ImportedCode(
-        thing=imported[module], taken=taken, meddled=meddled, modules=imported, seconds=seconds
+        thing=imported[module],
+        module_set=module_set,
+        meddled=meddled,
+        modules=imported,
+        seconds=seconds,
     )
 
 
 class _FolderModules:
-    """The modules of one import of a plugin folder, which nobody else ever gets."""
+    """The private modules of one import of a plugin folder."""
 
     def __init__(self, package: str) -> None:
         self._package = package
 
     def purge(self) -> None:
-        """Make the interpreter forget them."""
+        """Remove the modules from the interpreter."""
         withdraw_snapshot(self._package)
-        _forget(lambda name: f"{name}.".startswith(f"{self._package}."))
+        for name in loaded_modules():
+            if f"{name}.".startswith(f"{self._package}."):
+                sys.modules.pop(name, None)
         clear_type_caches()
 
     undo = release = purge
 
     def claim(self) -> None:
-        """Do nothing."""
+        """Do nothing: no other import gets these modules."""
 
 
 def import_distribution(
-    found: DistributionFinding,
+    finding: DistributionFinding,
     limit: float,
     *,
     entry: bool = True,
@@ -147,48 +154,42 @@ def import_distribution(
     edited: LocatedModule | None = None,
     alone: bool = True,
 ) -> ImportedCode:
-    """Import what an entry point names; what is imported already is shared, if it is this version.
+    """Import the object of an entry point and `modules`, by their full names.
 
-    With it come `modules`, by their full names; without `entry`, they come alone. `edited` is what
-    an editable install leaves where it is edited. The modules of an earlier version are set aside
-    first and put back when the new one fails, so that the version that still serves keeps working.
-    Raises `PluginCodeError` whatever the code does, and after `limit` seconds.
+    Without `entry`, only `modules` are imported. Already imported modules of this version are
+    shared. `edited` is the package or module of an editable install. The modules of another
+    version are evicted first, and restored if the import fails, so that the version in use keeps
+    working. Raises `PluginCodeError` for anything the code raises, and after `limit` seconds.
     """
     importlib.invalidate_caches()
-    taken = DistributionModules(found, edited)
-    displaced = taken.make_way()
+    module_set = DistributionModules(finding, edited)
+    evicted = module_set.evict()
     names = tuple(modules)
 
     def load() -> tuple[Any, dict[str, ModuleType]]:
-        taken.replay_path_files()
-        thing = _entry_point(found) if entry else None
+        module_set.replay_path_files()
+        thing = _entry_point(finding) if entry else None
         imported = {name: importlib.import_module(name) for name in names}
-        for name in (*((found.module,) if entry else ()), *names):
-            taken.check(name)
+        for name in (*((finding.module,) if entry else ()), *names):
+            module_set.check(name)
         return thing, imported
 
-    begun = time.perf_counter()
+    started = time.perf_counter()
     try:
         (thing, imported), meddled = guarded(load, limit, "plugin_import", alone=alone)
     except BaseException:
-        taken.undo()
+        module_set.undo()
         raise
-    seconds = time.perf_counter() - begun
-    taken.take()
-    del displaced  # From here on only those who use it hold it.
+    seconds = time.perf_counter() - started
+    module_set.take()
+    del evicted  # From here on, only its users hold it.
     return ImportedCode(
-        thing=thing, taken=taken, meddled=meddled, modules=imported, seconds=seconds
+        thing=thing, module_set=module_set, meddled=meddled, modules=imported, seconds=seconds
     )
 
 
-def _entry_point(found: DistributionFinding) -> Any:
-    """Import the module of an entry point, and return the attribute of it that is named."""
-    thing: Any = importlib.import_module(found.module)
-    for part in found.attribute.split(".") if found.attribute else ():
+def _entry_point(finding: DistributionFinding) -> Any:
+    thing: Any = importlib.import_module(finding.module)
+    for part in finding.attribute.split(".") if finding.attribute else ():
         thing = getattr(thing, part)
     return thing
-
-
-def _forget(test: Callable[[str], bool]) -> None:
-    for name in filter(test, loaded_modules()):
-        sys.modules.pop(name, None)

@@ -1,4 +1,4 @@
-"""Where the modules of a distribution lie, found without importing one of them."""
+"""Locate the modules of a distribution without importing them."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ _LARGEST = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ModuleBase:
-    """Where some modules begin: `name` is at `path`, or all are below `path` if it is `""`."""
+    """A location of modules: the package `name` is at `path`, or all modules are below `path`."""
 
     name: str
     path: str
@@ -20,27 +20,27 @@ class ModuleBase:
 
 @dataclass(frozen=True, slots=True)
 class LocatedModule:
-    """A module or package by its full name, and its path without a suffix."""
+    """A module or package: its full name and its path without suffix."""
 
     name: str
     path: str
 
     @property
     def file(self) -> str:
-        """Return the file that its code stands in, `""` if there is none in Python."""
+        """Return the file with its Python code, `""` if there is none."""
         files = (os.path.join(self.path, "__init__.py"), f"{self.path}.py")
         return next(filter(os.path.isfile, files), "")
 
     @property
     def is_regular_package(self) -> bool:
-        """Tell whether it is a folder with an `__init__.py`."""
+        """Return whether it is a folder with an `__init__.py`."""
         return os.path.isfile(os.path.join(self.path, "__init__.py"))
 
 
 def edited_bases(site: str, files: Iterable[str]) -> tuple[ModuleBase, ...]:
-    """Return where an editable install in the folder `site` has its modules.
+    """Return the locations of the modules of an editable install in the folder `site`.
 
-    `files` are those that it installed: path files, and finders with a table of modules.
+    `files` are the files that it installed: path files, and finders with a table of modules.
     """
     return tuple(base for name in files if "/" not in name for base in _bases(site, name))
 
@@ -57,7 +57,7 @@ def _bases(site: str, name: str) -> Iterator[ModuleBase]:
 
 
 def path_lines(path: str) -> Iterator[str]:
-    """Yield the folders that a path file adds to `sys.path`; the code in it is not run."""
+    """Yield the folders that a path file adds to `sys.path`, without running its code."""
     for line in _bytes(path).decode("utf-8-sig", "surrogateescape").splitlines():
         if line.strip() and not line.startswith(("#", "import ", "import\t")):
             yield os.path.normpath(os.path.join(os.path.dirname(path), line.rstrip()))
@@ -71,26 +71,26 @@ def _bytes(path: str) -> bytes:
 
 
 def locate(module: str, bases: Iterable[ModuleBase]) -> tuple[LocatedModule, ...]:
-    """Return a module and the packages it is in, the innermost first; nothing if it is nowhere."""
+    """Return a module and its packages, the innermost first; nothing if it does not exist."""
     for base in bases:
-        found = parents(module, base)
-        if found and (found[0].file or os.path.isdir(found[0].path)):
-            return found
+        modules = parents(module, base)
+        if modules and (modules[0].file or os.path.isdir(modules[0].path)):
+            return modules
     return ()
 
 
 def parents(module: str, base: ModuleBase) -> tuple[LocatedModule, ...]:
-    """Return a module and the packages it is in, the innermost first, whether they exist or not.
+    """Return a module and its packages, the innermost first; they need not exist.
 
-    Nothing if it does not begin at `base`.
+    Returns nothing if the module is not in `base`.
     """
     prefix = f"{base.name}." if base.name else ""
     if not f"{module}.".startswith(prefix) or not module:
         return ()
     rest = module.removeprefix(base.name).lstrip(".") if base.name else module
-    found = [LocatedModule(base.name, base.path)] if base.name else []
+    modules = [LocatedModule(base.name, base.path)] if base.name else []
     name, path = base.name, base.path
     for part in rest.split(".") if rest else ():
         name, path = f"{name}.{part}" if name else part, os.path.join(path, part)
-        found.append(LocatedModule(name, path))
-    return tuple(reversed(found))
+        modules.append(LocatedModule(name, path))
+    return tuple(reversed(modules))

@@ -1,7 +1,7 @@
-"""Open plugins: folders with a plugin.json, as Agent Plugins 1.0.0 has them.
+"""Read open plugins: folders with a plugin.json (Agent Plugins 1.0.0).
 
-What is written for Satchel alone (tools in Python, groups and their notes) lies in the folder that
-bears our namespace, so the same folder is a plugin for every other client.
+Tools in Python, groups and notes are for Satchel only. They are in the folder `dev.satchel`, so
+the plugin works in every other client as well.
 """
 
 import os
@@ -27,32 +27,37 @@ from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, NAMESPACE, PluginFormat
-from satchel.sources.toolkit_parts import parts_of, too_large, with_part
+from satchel.sources.toolkit_parts import parts_of, too_large, with_toolkit
 
 MCP_FILE = "mcp.json"
 
 _TOOLS_FILE = f"{DEFAULT_TOOLS}.py"
 
-# Nobody made the folder for data yet; what matters is only that it is not inside the plugin.
+# A stand-in for the data folder, which may not exist yet; it must only be outside the plugin.
 _DATA = f"{os.sep}plugin-data"
 
 
-def read_open_plugin_folder(found: PluginFinding, limits: Limits) -> PluginFinding:
-    """Read the manifest, the servers, and what is written for us; nothing of it is run."""
-    path = os.path.join(found.path, PluginFormat.OPEN)
-    file = found.folder.get(PluginFormat.OPEN)
-    found = replace(found, skills=(os.path.join(found.path, SKILLS_FOLDER),))
+def read_open_plugin_folder(finding: PluginFinding, limits: Limits) -> PluginFinding:
+    """Read the manifest, the servers and the extension for Satchel, without running code."""
+    path = os.path.join(finding.path, PluginFormat.OPEN)
+    file = finding.folder.get(PluginFormat.OPEN)
+    finding = replace(finding, skills=(os.path.join(finding.path, SKILLS_FOLDER),))
     if file is None or file.data is None:
-        return replace(found, diagnostics=(unreadable(found, PluginFormat.OPEN),))
+        return replace(finding, diagnostics=(unreadable(finding, PluginFormat.OPEN),))
     reading = read_open_plugin(file.data, path, limits)
     if reading.value is None:
-        return replace(found, diagnostics=reading.diagnostics)
-    servers, of_servers = _servers(found, reading.value.spec, limits)
-    extended, of_extension = _extension(found, reading.value, limits)
+        return replace(finding, diagnostics=reading.diagnostics)
+    servers, server_diagnostics = _servers(finding, reading.value.spec, limits)
+    extended, extension_diagnostics = _extension(finding, reading.value, limits)
     return replace(
         extended,
         servers=servers,
-        diagnostics=(*reading.diagnostics, *of_servers, *of_extension, *_misplaced(found)),
+        diagnostics=(
+            *reading.diagnostics,
+            *server_diagnostics,
+            *extension_diagnostics,
+            *_misplaced(finding),
+        ),
     )
 
 
@@ -60,87 +65,87 @@ def read_open_plugin_folder(found: PluginFinding, limits: Limits) -> PluginFindi
 
 
 def _servers(
-    found: PluginFinding, spec: str, limits: Limits
+    finding: PluginFinding, spec: str, limits: Limits
 ) -> tuple[tuple[McpServerManifest, ...], tuple[Diagnostic, ...]]:
-    if MCP_FILE not in found.names:
+    if MCP_FILE not in finding.names:
         return (), ()
-    path = os.path.join(found.path, MCP_FILE)
-    file = found.folder.get(MCP_FILE)
+    path = os.path.join(finding.path, MCP_FILE)
+    file = finding.folder.get(MCP_FILE)
     if file is None or file.data is None:
-        return (), (unreadable(found, MCP_FILE, "mcp-invalid"),)
+        return (), (unreadable(finding, MCP_FILE, "mcp-invalid"),)
     reading = read_mcp(file.data, path, limits, spec)
-    root = os.path.realpath(found.path)
-    inside, problems = [], list(reading.diagnostics)
+    root = os.path.realpath(finding.path)
+    inside, diagnostics = [], list(reading.diagnostics)
     for server in reading.value or ():
-        if what := _escape(server, root):
-            where = Where(path, server.lines.get(what))
-            told = f"server {quoted(server.name)} has a '{what}' that leads out of its folder"
-            fix = "keep to files of the plugin"
-            problems.append(make_diagnostic("mcp-server-invalid", where, told, fix))
+        if field := _escaping_field(server, root):
+            where = Where(path, server.lines.get(field))
+            message = f"server {quoted(server.name)} has a '{field}' that leaves its folder"
+            fix = "use only files of the plugin"
+            diagnostics.append(make_diagnostic("mcp-server-invalid", where, message, fix))
         else:
             inside.append(server)
-    return tuple(inside), tuple(problems)
+    return tuple(inside), tuple(diagnostics)
 
 
-def _escape(server: McpServerManifest, root: str) -> str:
-    """Return the field of a server whose path leads out of where it must stay, `""` if none."""
+def _escaping_field(server: McpServerManifest, root: str) -> str:
+    """Return the field of a server whose path leaves its folder, `""` if there is none."""
     filled = fill_placeholders(server, root, _DATA, {})
     command = server.command if server.command.startswith("./") else ""
-    if not _stays(os.path.join(root, command), root):
+    if not _is_below(os.path.join(root, command), root):
         return "command"
     base = _DATA if server.cwd.startswith("${PLUGIN_DATA}") else root
-    return "" if _stays(filled.cwd or root, base) else "cwd"
+    return "" if _is_below(filled.cwd or root, base) else "cwd"
 
 
-def _stays(path: str, base: str) -> bool:
+def _is_below(path: str, base: str) -> bool:
     return "\0" not in path and is_inside(os.path.realpath(path), os.path.realpath(base))
 
 
-# ---- what is written for us ---------------------------------------------------------------
+# ---- the extension for Satchel ---------------------------------------------------------------
 
 
 def _extension(
-    found: PluginFinding, core: OpenManifest, limits: Limits
+    finding: PluginFinding, core: OpenManifest, limits: Limits
 ) -> tuple[PluginFinding, tuple[Diagnostic, ...]]:
-    """Read our own folder; what is wrong there takes nothing else of the plugin along."""
-    path = os.path.join(found.code_path, MANIFEST_FILE)
-    file = found.code.get(MANIFEST_FILE)
-    problems = list(_inline(found, core))
-    # A folder with tools and nothing to say about them needs no toolkit.yaml.
-    written: PluginManifest | None = PluginManifest(name=core.name)
+    """Read the folder `dev.satchel`; errors there do not affect the rest of the plugin."""
+    path = os.path.join(finding.code_path, MANIFEST_FILE)
+    file = finding.code.get(MANIFEST_FILE)
+    diagnostics = list(_inline(finding, core))
+    # A folder with only tools needs no toolkit.yaml.
+    own_manifest: PluginManifest | None = PluginManifest(name=core.name)
     if file is not None and file.data is not None:
         reading = read_plugin(file.data, core.name, path, limits, extends=core.name)
-        problems += reading.diagnostics
-        written = reading.value or reading.partial
-    elif MANIFEST_FILE in _names_in(found.code_path):
-        problems.append(unreadable(found, f"{NAMESPACE}/{MANIFEST_FILE}"))
-    if written is not None:
-        named = parts_of(found.prefix, written).named | found.policy.files
-        found = replace(found, parts=CodeParts(named))
-    problems += _unfit_name(found, core)
-    manifest = _with_core(written or PluginManifest(name=core.name), core)
-    if large := tuple(too_large(found, limits.plugin_source)):
-        extended, of_part = found, large
+        diagnostics += reading.diagnostics
+        own_manifest = reading.value or reading.partial
+    elif os.path.lexists(path):
+        diagnostics.append(unreadable(finding, f"{NAMESPACE}/{MANIFEST_FILE}"))
+    if own_manifest is not None:
+        files = parts_of(finding.prefix, own_manifest).required | finding.policy.files
+        finding = replace(finding, parts=CodeParts(files))
+    diagnostics += _unfit_name(finding, core)
+    manifest = _with_core(own_manifest or PluginManifest(name=core.name), core)
+    if oversized := tuple(too_large(finding, limits.plugin_source)):
+        extended, code_diagnostics = finding, oversized
     else:
-        extended, of_part = with_part(found, manifest, limits)
-    problems += of_part
-    if has_error(problems):
-        # None of it will be served, so nobody hears of groups without their tools.
-        silent = replace(manifest, notes="", active=False, groups=())
-        return replace(found, manifest=silent), tuple(problems)
-    return extended, tuple(problems)
+        extended, code_diagnostics = with_toolkit(finding, manifest, limits)
+    diagnostics += code_diagnostics
+    if has_error(diagnostics):
+        # The extension is not served, so its groups and notes must not appear either.
+        core_only = replace(manifest, notes="", active=False, groups=())
+        return replace(finding, manifest=core_only), tuple(diagnostics)
+    return extended, tuple(diagnostics)
 
 
-def _unfit_name(found: PluginFinding, core: OpenManifest) -> Iterable[Diagnostic]:
-    """Report a name that the open format allows and under which we cannot serve tools."""
-    if found.code and (fault := plugin_name_fault(core.name)):
+def _unfit_name(finding: PluginFinding, core: OpenManifest) -> Iterable[Diagnostic]:
+    """Report a name that the open format allows, but that is invalid for tools."""
+    if finding.code and (fault := plugin_name_fault(core.name)):
         message = f"the name {quoted(core.name)} {fault}, so its tools are not used"
-        where = Where(os.path.join(found.path, PluginFormat.OPEN), core.line("name"))
+        where = Where(os.path.join(finding.path, PluginFormat.OPEN), core.line("name"))
         yield make_diagnostic("plugin-name-shape", where, message, "choose another name")
 
 
 def _with_core(manifest: PluginManifest, core: OpenManifest) -> PluginManifest:
-    """Let plugin.json have the last word on what it tells."""
+    """Return the manifest with the fields of plugin.json, which win."""
     return replace(
         manifest,
         name=core.name,
@@ -154,48 +159,43 @@ def _with_core(manifest: PluginManifest, core: OpenManifest) -> PluginManifest:
     )
 
 
-def _names_in(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _inline(found: PluginFinding, core: OpenManifest) -> tuple[Diagnostic, ...]:
-    """Report data of ours in plugin.json, which we keep in a file instead."""
+def _inline(finding: PluginFinding, core: OpenManifest) -> tuple[Diagnostic, ...]:
+    """Report extension data for Satchel in plugin.json: it belongs in a file."""
     if NAMESPACE not in core.namespaces:
         return ()
     return (
         make_diagnostic(
             "plugin-field-unknown",
-            Where(os.path.join(found.path, PluginFormat.OPEN), core.line("extensions", NAMESPACE)),
-            f"'extensions' has data for {NAMESPACE!r}, and nobody reads it there",
+            Where(
+                os.path.join(finding.path, PluginFormat.OPEN), core.line("extensions", NAMESPACE)
+            ),
+            f"'extensions' has data for {NAMESPACE!r}, which is not read there",
             f"write it into {NAMESPACE}/{MANIFEST_FILE}",
         ),
     )
 
 
-def _misplaced(found: PluginFinding) -> Iterable[Diagnostic]:
-    """Report what its author meant for us or for every client, where nobody looks for it."""
+def _misplaced(finding: PluginFinding) -> Iterable[Diagnostic]:
+    """Report files that the author probably meant to be read, in the wrong location."""
 
-    def misplaced(code: str, name: str, why: str, fix: str) -> Diagnostic:
-        where = Where(os.path.join(found.path, name), 1)
-        return make_diagnostic(code, where, f"is not read, because {why}", fix)
+    def misplaced(code: str, name: str, reason: str, fix: str) -> Diagnostic:
+        where = Where(os.path.join(finding.path, name), 1)
+        return make_diagnostic(code, where, f"is not read, because {reason}", fix)
 
-    if MANIFEST_FILE in found.names:
-        why = "plugin.json makes the folder an open plugin"
+    if MANIFEST_FILE in finding.names:
+        reason = "plugin.json makes the folder an open plugin"
         fix = f"move it and the code into {NAMESPACE}/"
-        yield misplaced("plugin-toolkit-ignored", MANIFEST_FILE, why, fix)
-    elif NAMESPACE not in found.names and _has_tools(found):
-        why = f"the code of an open plugin is in {NAMESPACE}/"
-        yield misplaced("plugin-toolkit-ignored", _TOOLS_FILE, why, "move it there")
-    # Beside the manifest of another client it is that client's.
+        yield misplaced("plugin-toolkit-ignored", MANIFEST_FILE, reason, fix)
+    elif NAMESPACE not in finding.names and _has_tools(finding):
+        reason = f"the code of an open plugin is in {NAMESPACE}/"
+        yield misplaced("plugin-toolkit-ignored", _TOOLS_FILE, reason, "move it there")
+    # A `.mcp.json` beside a Claude manifest belongs to Claude.
     hidden = f".{MCP_FILE}"
-    if hidden in found.names and not {MCP_FILE, ".claude-plugin"} & found.names:
-        why = f"the servers of an open plugin are in {MCP_FILE}"
-        yield misplaced("mcp-invalid", hidden, why, f"write them into {MCP_FILE}")
+    if hidden in finding.names and not {MCP_FILE, ".claude-plugin"} & finding.names:
+        reason = f"the servers of an open plugin are in {MCP_FILE}"
+        yield misplaced("mcp-invalid", hidden, reason, f"write them into {MCP_FILE}")
 
 
-def _has_tools(found: PluginFinding) -> bool:
-    file = found.folder.get(_TOOLS_FILE)
+def _has_tools(finding: PluginFinding) -> bool:
+    file = finding.folder.get(_TOOLS_FILE)
     return bool(file and file.data and declared_tools(file.data, _TOOLS_FILE).value)

@@ -1,7 +1,7 @@
-"""Installed plugins as they were read: what they say of themselves, and code that is edited.
+"""Read installed plugins: their manifest, and the code of editable installs.
 
-An installed package is what its RECORD says, so it is read once for each version. One that is
-installed editably lies somewhere else and may change at any time, like a plugin folder.
+An installed package is described by its RECORD, so it is read once per version. An editable
+install is somewhere else and may change at any time, like a plugin folder.
 """
 
 import os
@@ -19,6 +19,7 @@ from satchel.sources.file_reader import (
     is_inside,
     read_regular,
     stamped,
+    touches,
 )
 from satchel.sources.folder_reader import FolderContent, FolderReader, is_folder, list_folder
 from satchel.sources.module_paths import LocatedModule, ModuleBase, edited_bases, locate, parents
@@ -37,37 +38,37 @@ class PackageFinding:
 
     installed: DistributionFinding
     part: PluginFinding | None = None
-    """What its toolkit.yaml says, if it has one."""
+    """Its toolkit.yaml and what that names, if it has one."""
     home: str = ""
-    """The package that holds toolkit.yaml, by its full name."""
+    """The full name of the package with the toolkit.yaml."""
     entry: str = ""
-    """The file of the module that the entry point names, `""` if it is not known."""
+    """The file of the entry point's module, `""` if it is unknown."""
     edited: LocatedModule | None = None
-    """The package, or the single module, that an editable install leaves where it is edited."""
+    """The package or single module of an editable install."""
     code: FolderContent | None = None
-    """The code of that package, if somebody uses it."""
+    """The code of that package, if the plugin is used."""
     shipped: tuple[str, ...] = ()
-    """Folders of skills beside the module of the entry point, however deep that is."""
+    """Skill folders in the packages that contain the entry point's module."""
     stamps: tuple[StampedPath, ...] = ()
-    """The single module that is edited, with the stamp that it had when it was read."""
+    """The single module of an editable install, with its stamp when it was read."""
 
     @property
     def digest(self) -> str:
-        """Name the content: that of the metadata, and that of what is edited."""
+        """Return a digest of the metadata and of everything that was read."""
         part, code = self.part, self.code
-        found = (
+        texts = (
             self.installed.digest,
             *self.skills,
             *((part.path, part.digest) if part else ()),
             *((code.digest, *map(str, code.diagnostics)) if code else ()),
         )
-        return digest_of("\0".join(found).encode("utf-8", "surrogatepass"))
+        return digest_of("\0".join(texts).encode("utf-8", "surrogatepass"))
 
     @property
     def installed_with_code(self) -> DistributionFinding:
-        """Return what is installed, with a digest that differs when any of its code does.
+        """Return the distribution with a digest that changes with its edited code.
 
-        It is the same for all plugins of the distribution that have this code.
+        It is equal for all plugins of the distribution with this code.
         """
         if self.code is None:
             return self.installed
@@ -78,38 +79,38 @@ class PackageFinding:
     def skills(self) -> tuple[str, ...]:
         """Return the folders to search for its skills."""
         part = self.part.skills if self.part else ()
-        found = map(os.path.normpath, (*part, *self.installed.skills, *self.shipped))
-        return tuple(dict.fromkeys(found))
+        folders = map(os.path.normpath, (*part, *self.installed.skills, *self.shipped))
+        return tuple(dict.fromkeys(folders))
 
     @property
     def modules(self) -> Mapping[str, str]:
-        """Return the modules that hold its tools: their names in the manifest, and their own."""
+        """Return the full names of the modules with its tools, by their names in the manifest."""
         return self._full_names(self.part.modules) if self.part else {}
 
     @property
     def contract_modules(self) -> Mapping[str, str]:
-        """Return the modules that hold the contracts of its manifest, as above."""
+        """Return the full names of the modules with its contracts, as in `modules`."""
         return self._full_names(self.part.contract_modules) if self.part else {}
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return what was wrong with the files."""
+        """Return the diagnostics of all files."""
         part = (*self.part.diagnostics, *self.part.folder.diagnostics) if self.part else ()
         return (*part, *(self.code.diagnostics if self.code else ()))
 
     @property
     def links(self) -> frozenset[tuple[str, str]]:
-        """Return the links among its files that are edited, with their targets."""
+        """Return the links among its edited files, with their targets."""
         part = self.part.folder.links if self.part and self.edited else frozenset()
         return part | (self.code.links if self.code else frozenset())
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Return the folders in which it is edited."""
+        """Return the folder of an editable package, if it is a folder."""
         return (self.edited.path,) if self.edited and os.path.isdir(self.edited.path) else ()
 
     def may_have_hooks(self, limits: Limits) -> bool:
-        """Tell whether the module of its entry point has to be imported for its hooks."""
+        """Return whether the entry point's module must be imported because it may have hooks."""
         if not self.installed.value:
             return not self.installed.skills
         if self.part is None or self.installed.attribute or not self.entry:
@@ -121,7 +122,7 @@ class PackageFinding:
         return len(source) > limits.plugin_source or self._mentions_hooks(source)
 
     def hooked(self) -> tuple[str, ...]:
-        """Return those of the modules of its manifest that may have hooks, by their full names."""
+        """Return the full names of the manifest's modules that may have hooks."""
         part = self.part
         if part is None:
             return ()
@@ -129,18 +130,18 @@ class PackageFinding:
         return tuple(full for full, source in sources.items() if self._mentions_hooks(source))
 
     def _full_names(self, modules: Iterable[str]) -> Mapping[str, str]:
-        """Return those modules of the part that are there, with their full names."""
-        there = (name for name in modules if self.part and self.part.file_of(name))
-        return {name: f"{self.home}.{name}" for name in there}
+        """Return the full names of the modules that exist."""
+        existing = (name for name in modules if self.part and self.part.file_of(name))
+        return {name: f"{self.home}.{name}" for name in existing}
 
     def _mentions_hooks(self, source: bytes) -> bool:
-        """Tell whether a module may have hooks of its own, or all those of a module beside it."""
+        """Return whether a source may define hooks, or import them by a star import."""
         top = re.escape(self.installed.module.partition(".")[0].encode())
         return re.search(_HOOKS % top, source, re.MULTILINE) is not None
 
 
 PackageKey = tuple[str, str]
-"""What makes an installed plugin the same one in every look: its metadata's folder, its name."""
+"""The identity of an installed plugin across scans: its metadata folder and its name."""
 
 
 def scan_packages(
@@ -150,23 +151,23 @@ def scan_packages(
     before: Mapping[PackageKey, PackageFinding],
     dirty: Iterable[str] | None = None,
 ) -> Mapping[PackageKey, PackageFinding]:
-    """Read what installed plugins say of themselves, and the code of those that are used.
+    """Read the manifests of installed plugins, and the edited code of those that are used.
 
-    `before` saves reading what has not changed; with `dirty`, what is edited is looked at only
-    if one of these paths lies in it.
+    Results in `before` are reused. With `dirty`, an editable install is read again only if one of
+    these paths is in it; `None` means everything may have changed.
     """
     changed = None if dirty is None else tuple(dirty)
-    found = {}
+    packages = {}
     for item in installed:
         key = (item.path, item.name)
-        old, is_code_read = before.get(key), is_used(item)
-        if old is None or not _still_holds(old, item, changed, is_code_read=is_code_read):
-            old = _package(item, limits, old, is_code_read=is_code_read)
-        found[key] = old
-    return found
+        package, is_code_read = before.get(key), is_used(item)
+        if package is None or not _is_current(package, item, changed, is_code_read=is_code_read):
+            package = _package(item, limits, package, is_code_read=is_code_read)
+        packages[key] = package
+    return packages
 
 
-def _still_holds(
+def _is_current(
     before: PackageFinding,
     installed: DistributionFinding,
     dirty: tuple[str, ...] | None,
@@ -179,7 +180,8 @@ def _still_holds(
         return True
     if dirty is None or before.links or is_code_read != (before.code is not None):
         return False
-    return not _touches(before, dirty)
+    own_paths = (before.installed.path, *before.roots, *(path for path, _ in before.stamps))
+    return not any(touches(dirty, path) for path in own_paths)
 
 
 def _package(
@@ -189,72 +191,68 @@ def _package(
     *,
     is_code_read: bool,
 ) -> PackageFinding:
-    names, is_edited = _names(installed)
-    found = PackageFinding(installed=installed, entry=names[0].file if names else "")
-    homes = [name for name in names if _has_manifest(name, installed, is_edited=is_edited)]
-    is_code_read = is_code_read and is_edited and bool(names)
-    if is_edited and names:
-        found = replace(found, edited=_outermost(names, homes))
-    found = replace(found, shipped=tuple(_shipped(names, found)))
-    if is_code_read and found.edited and not found.roots:
-        # Stamped first: what changes while it is read is read again.
-        found = replace(found, stamps=stamped([found.edited.file]))
+    modules, is_edited = _locate_entry(installed)
+    finding = PackageFinding(installed=installed, entry=modules[0].file if modules else "")
+    homes = [it for it in modules if _has_manifest(it, installed, is_edited=is_edited)]
+    is_code_read = is_code_read and is_edited and bool(modules)
+    if is_edited and modules:
+        finding = replace(finding, edited=_outermost(modules, homes))
+    finding = replace(finding, shipped=tuple(_shipped(modules, finding)))
+    if is_code_read and finding.edited and not finding.roots:
+        # Stamped first: a file that changes while it is read is read again.
+        finding = replace(finding, stamps=stamped([finding.edited.file]))
     if homes:
         part = _part(homes[0], installed, limits, before, is_edited=is_code_read)
-        found = replace(found, part=part, home=homes[0].name)
-    if is_code_read and found.edited:
-        found = replace(found, code=_code(found.edited, found.skills, limits, before))
-    return found
+        finding = replace(finding, part=part, home=homes[0].name)
+    if is_code_read and finding.edited:
+        finding = replace(finding, code=_code(finding.edited, finding.skills, limits, before))
+    return finding
 
 
-def _touches(package: PackageFinding, dirty: tuple[str, ...]) -> bool:
-    files = (path for path, _ in package.stamps)
-    own = (package.installed.path, *package.roots, *files)
-    return any(is_inside(path, root) or is_inside(root, path) for path in dirty for root in own)
-
-
-def _names(installed: DistributionFinding) -> tuple[tuple[LocatedModule, ...], bool]:
-    """Return the module of the entry point and the packages it is in; and whether it is edited."""
+def _locate_entry(installed: DistributionFinding) -> tuple[tuple[LocatedModule, ...], bool]:
+    """Return the entry point's module with its packages, and whether it is edited."""
     module, files = installed.module, installed.files
     top = module.partition(".")[0]
     is_recorded = any(file.startswith((f"{top}/", f"{top}.")) for file in files)
-    # Nobody imports Satchel itself anew.
+    # Satchel itself is never reloaded.
     if is_recorded or not files or top == "satchel":
         return parents(module, ModuleBase("", installed.site)), False
     return locate(module, edited_bases(installed.site, files)), True
 
 
-def _has_manifest(name: LocatedModule, installed: DistributionFinding, *, is_edited: bool) -> bool:
-    path = os.path.join(name.path, MANIFEST_FILE)
-    if name.file and not name.is_regular_package:
-        return False  # a module hides a folder of its name
+def _has_manifest(
+    module: LocatedModule, installed: DistributionFinding, *, is_edited: bool
+) -> bool:
+    path = os.path.join(module.path, MANIFEST_FILE)
+    if module.file and not module.is_regular_package:
+        return False  # a module hides a folder of the same name
     if is_edited or not installed.files:
         return os.path.lexists(path)
-    # In a package of packages it may be somebody else's.
+    # In a namespace package it may belong to another distribution.
     return os.path.relpath(path, installed.site).replace(os.sep, "/") in installed.files
 
 
-def _shipped(names: tuple[LocatedModule, ...], found: PackageFinding) -> Iterator[str]:
-    """Yield where the packages of an entry point ship skills, or may while they are edited."""
-    for name in names:
-        folder = os.path.join(name.path, *SHIPPED_SKILLS)
-        if found.edited:
-            # The first skill may be written while we watch.
-            if is_inside(name.path, found.edited.path) and os.path.isdir(name.path):
+def _shipped(modules: tuple[LocatedModule, ...], finding: PackageFinding) -> Iterator[str]:
+    """Yield the skill folders in these packages; for edited ones also folders not yet created."""
+    for module in modules:
+        folder = os.path.join(module.path, *SHIPPED_SKILLS)
+        if finding.edited:
+            # The first skill may be created later, while the folder is watched.
+            if is_inside(module.path, finding.edited.path) and os.path.isdir(module.path):
                 yield folder
         else:
-            below = os.path.relpath(folder, found.installed.site).replace(os.sep, "/") + "/"
-            if any(file.startswith(below) for file in found.installed.files):
+            prefix = os.path.relpath(folder, finding.installed.site).replace(os.sep, "/") + "/"
+            if any(file.startswith(prefix) for file in finding.installed.files):
                 yield folder
 
 
-def _outermost(names: tuple[LocatedModule, ...], homes: list[LocatedModule]) -> LocatedModule:
-    """Return the package that is edited: the largest that nobody else can have a part of."""
-    whole = [name for name in names if name.is_regular_package or name in homes]
-    if whole:
-        return whole[-1]
-    # Somebody left out the __init__.py; a module at the top is alone.
-    return names[1] if names[0].file and len(names) > 1 else names[0]
+def _outermost(modules: tuple[LocatedModule, ...], homes: list[LocatedModule]) -> LocatedModule:
+    """Return the outermost package that no other distribution can share."""
+    unshared = [it for it in modules if it.is_regular_package or it in homes]
+    if unshared:
+        return unshared[-1]
+    # A package without `__init__.py`, or a single module at the top level.
+    return modules[1] if modules[0].file and len(modules) > 1 else modules[0]
 
 
 def _part(
@@ -265,36 +263,24 @@ def _part(
     *,
     is_edited: bool,
 ) -> PluginFinding:
-    """Read toolkit.yaml and what it names, as in a plugin folder."""
-    where = SearchRoot(
+    """Read toolkit.yaml and the files that it names, as in a plugin folder."""
+    root = SearchRoot(
         path=home.path,
         holds=RootKind.PLUGINS,
         scope=Precedence.PLUGIN,
         source=installed.distribution,
     )
-    empty = PluginFinding(
-        place=where,
-        key="",
-        folder=FolderContent((), ()),
-        manifest=None,
-        declared=(),
-        diagnostics=(),
-        entry_point=installed.name,
-        is_edited=is_edited,
-    )
-    known = before.part if before else None
-    if known is not None and (known.place, known.is_edited) != (where, is_edited):
-        known = None
-    return read_toolkit(empty, os.path.realpath(home.path), limits, known)
+    empty = PluginFinding(place=root, key="", entry_point=installed.name, is_edited=is_edited)
+    previous = before.part if before else None
+    if previous is not None and (previous.place, previous.is_edited) != (root, is_edited):
+        previous = None
+    return read_toolkit(empty, os.path.realpath(home.path), limits, previous)
 
 
 def _code(
     edited: LocatedModule, skills: Iterable[str], limits: Limits, before: PackageFinding | None
 ) -> FolderContent:
-    """Read the code of a package that is edited, or of the single module that it is.
-
-    What lies in the folders of skills is none.
-    """
+    """Read the code of an editable package or single module, without its skill folders."""
     is_package = os.path.isdir(edited.path)
     folder = edited.path if is_package else os.path.dirname(edited.file)
     name = os.path.basename(edited.file)
@@ -303,15 +289,15 @@ def _code(
         return file.endswith(".py") if is_package else file == name
 
     if is_package:
-        apart = {os.path.relpath(path, folder).replace(os.sep, "/") for path in skills}
+        exclude = {os.path.relpath(path, folder).replace(os.sep, "/") for path in skills}
     else:
-        apart = {entry.name for entry in list_folder(folder, []) if is_folder(entry)}
+        exclude = {entry.name for entry in list_folder(folder, []) if is_folder(entry)}
     reader = FolderReader(
         root=os.path.realpath(folder),
         most_files=limits.files_per_skill,
         largest=limits.plugin_source,
         wanted=wanted,
-        apart=frozenset(apart),
+        exclude=frozenset(exclude),
     )
     same = before is not None and before.edited == edited
     return reader.read(folder, before.code if before and same else None)

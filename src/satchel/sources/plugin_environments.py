@@ -1,4 +1,4 @@
-"""What the processes of plugins have installed for them: each set of requirements once."""
+"""Install the requirements of isolated plugins, each set of requirements once."""
 
 import os
 import sys
@@ -13,12 +13,12 @@ from satchel.text import one_line, shorten
 
 
 def installed(requirements: Iterable[str], seconds: float) -> str:
-    """Return the folder in which requirements are installed, and install them if need be.
+    """Return the folder with these requirements, which are installed if necessary.
 
-    It is in the user's cache, and never changes. Raises `DefinitionError` if it cannot be made.
+    It is in the user's cache and never changes. Raises `DefinitionError` if installing fails.
     """
-    wanted = sorted(set(requirements))
-    key = digest_of("\0".join((sys.version, sys.platform, *wanted)).encode())
+    unique = sorted(set(requirements))
+    key = digest_of("\0".join((sys.version, sys.platform, *unique)).encode())
     base = _cache_folder()
     folder = os.path.join(base, key)
     if os.path.isdir(folder):
@@ -26,13 +26,13 @@ def installed(requirements: Iterable[str], seconds: float) -> str:
     make_folder(base)
     try:
         with TemporaryDirectory(prefix=".", dir=base, ignore_cleanup_errors=True) as scratch:
-            made = os.path.join(scratch, "made")
-            os.mkdir(made)  # also for requirements whose markers leave nothing
-            _run([*_installer(), "--target", made, "--", *wanted], seconds)
-            with suppress(OSError):  # somebody else was quicker
-                os.rename(made, folder)
-    except OSError as problem:
-        raise DefinitionError(f"cannot be installed: {problem.strerror}") from problem
+            target = os.path.join(scratch, "made")
+            os.mkdir(target)  # exists even if the markers exclude all requirements
+            _run([*_installer(), "--target", target, "--", *unique], seconds)
+            with suppress(OSError):  # another process was faster
+                os.rename(target, folder)
+    except OSError as error:
+        raise DefinitionError(f"cannot be installed: {error.strerror}") from error
     if not os.path.isdir(folder):
         raise DefinitionError("cannot be installed: the cache cannot be written")
     return folder
@@ -46,7 +46,7 @@ def _cache_folder() -> str:
 
 
 def _installer() -> list[str]:
-    """Return the command that installs: uv, which is quick, or else the pip of this Python."""
+    """Return the install command: uv, which is faster, or this Python's pip."""
     from shutil import which
 
     if uv := which("uv"):
@@ -58,7 +58,7 @@ def _run(command: Sequence[str], seconds: float) -> None:
     import subprocess
 
     try:
-        done = subprocess.run(  # noqa: S603 - what the manifest names was checked
+        result = subprocess.run(  # noqa: S603 - the requirements were validated
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -67,9 +67,9 @@ def _run(command: Sequence[str], seconds: float) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        told = f"were not installed within {seconds:g} s (limit plugin_install)"
-        raise DefinitionError(told) from None
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").split("\n")
+        message = f"were not installed within {seconds:g} s (limit plugin_install)"
+        raise DefinitionError(message) from None
+    if result.returncode:
+        lines = result.stderr.decode(errors="replace").split("\n")
         last = next((line for line in reversed(lines) if line.strip()), "no reason was given")
         raise DefinitionError(f"cannot be installed: {shorten(one_line(last), 300)}")

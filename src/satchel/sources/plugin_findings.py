@@ -1,4 +1,4 @@
-"""A plugin folder as it was read, whichever of the formats it is in."""
+"""The result of reading a plugin folder of any format."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -15,38 +15,38 @@ from satchel.sources.search_roots import SearchRoot
 
 @dataclass(frozen=True, slots=True)
 class CodeParts:
-    """Which files of a plugin are read: the named ones, and Python that does not lie apart."""
+    """The files of a plugin to read: required ones, and Python outside of excluded folders."""
 
-    named: frozenset[str]
-    """Files by their path inside the plugin, whether they are there or not."""
-    apart: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
+    """Files by their path inside the plugin; they may not exist."""
+    exclude: frozenset[str] = frozenset()
     """Folders by their path inside the plugin."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PluginFinding:
-    """One plugin folder as it was read, its code included but not run."""
+    """One plugin folder as it was read, with its code, which was not run."""
 
     place: SearchRoot
     key: str
-    """The folder's name, or `""` when the place is the plugin itself."""
-    folder: FolderContent
-    manifest: PluginManifest | None
-    declared: tuple[DeclaredTool, ...]
-    diagnostics: tuple[Diagnostic, ...]
+    """The folder's name, or `""` if the search root itself is the plugin."""
+    folder: FolderContent = field(default=FolderContent())
+    manifest: PluginManifest | None = None
+    declared: tuple[DeclaredTool, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     format: PluginFormat = PluginFormat.TOOLKIT
-    parts: CodeParts = field(default=CodeParts(frozenset()), compare=False)
+    parts: CodeParts = field(default=CodeParts(), compare=False)
     names: frozenset[str] = field(default=frozenset(), compare=False)
-    """What stands directly in the folder."""
+    """The names of all entries in the folder."""
     servers: tuple[McpServerManifest, ...] = ()
     skills: tuple[str, ...] = ()
-    """Folders to search for the skills it brings."""
+    """Folders to search for its skills."""
     missing: tuple[str, ...] = ()
-    """Those of these folders that are not there."""
+    """The skill folders that do not exist."""
     entry_point: str = ""
-    """The name that an installed package has, whatever its manifest says."""
+    """The entry point of an installed package; it is the plugin's name."""
     is_edited: bool = True
-    """Whether its files change one by one, so that all of its code counts."""
+    """Whether files may change one by one, so that all Python files are read."""
 
     @property
     def path(self) -> str:
@@ -55,35 +55,35 @@ class PluginFinding:
 
     @property
     def folder_name(self) -> str:
-        """Return the name that serves while no manifest can be read."""
+        """Return the folder's name, used while the manifest cannot be read."""
         return os.path.basename(self.path)
 
     @property
     def digest(self) -> str:
-        """Name the content of manifest and code, and what was found wrong with it."""
-        found = (self.folder.digest, *map(str, (*self.diagnostics, *self.folder.diagnostics)))
-        return digest_of("\0".join(found).encode("utf-8", "surrogatepass"))
+        """Return a digest of all files that were read and of all diagnostics."""
+        texts = (self.folder.digest, *map(str, (*self.diagnostics, *self.folder.diagnostics)))
+        return digest_of("\0".join(texts).encode("utf-8", "surrogatepass"))
 
     @property
     def policy(self) -> FormatPolicy:
-        """Return what its format does differently."""
+        """Return the policy of its format."""
         return policy_of(self.format)
 
     @property
     def prefix(self) -> str:
-        """Return what the path of a file begins with that is written for us."""
+        """Return the prefix of all paths in the code folder."""
         folder = self.policy.code_folder
         return f"{folder}/" if folder else ""
 
     @property
     def code_path(self) -> str:
-        """Return the folder that the Python files lie in."""
+        """Return the folder with the Python files."""
         folder = self.policy.code_folder
         return os.path.join(self.path, folder) if folder else self.path
 
     @cached_property
     def code(self) -> Mapping[str, UnitFile]:
-        """Return the files of the part that is written for us, by their path inside it."""
+        """Return the files in the code folder, by their path inside it."""
         return {
             file.name.removeprefix(self.prefix): file
             for file in self.folder.files
@@ -92,7 +92,7 @@ class PluginFinding:
 
     @cached_property
     def sources(self) -> Mapping[str, bytes]:
-        """Return the Python files, by their path inside the folder that they lie in."""
+        """Return the sources of the Python files, by their path inside the code folder."""
         return {
             name: file.data
             for name, file in self.code.items()
@@ -101,47 +101,47 @@ class PluginFinding:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Return the modules that hold the tools."""
+        """Return the modules with the tools."""
         return self.manifest.modules if self.manifest else ()
 
     @property
     def contract_modules(self) -> tuple[str, ...]:
-        """Return the modules that hold contracts which the manifest names."""
+        """Return the modules with the contracts that the manifest names."""
         return self.manifest.contract_modules if self.manifest else ()
 
     def file_of(self, module: str) -> str:
-        """Return the file that holds a module, by its path among the code; `""` if none does."""
+        """Return the file of a module, by its path inside the code folder; `""` if missing."""
         return next((name for name in files_of(module) if name in self.sources), "")
 
     @property
     def is_sound(self) -> bool:
-        """Tell whether the plugin can be used at all."""
+        """Return whether the plugin can be used at all."""
         return self.manifest is not None and (self.is_flawed or not has_error(self.diagnostics))
 
     @property
     def is_flawed(self) -> bool:
-        """Tell whether only the part that is written for us cannot be used."""
-        # Whatever else an open plugin brings does not depend on what a client adds.
+        """Return whether only the extension for Satchel is invalid; the rest can be used."""
         is_extended = self.policy.has_extension and self.manifest is not None
         return is_extended and has_error(self.diagnostics)
 
 
 def files_of(module: str) -> tuple[str, ...]:
-    """Return the files that may hold a module, the first of which counts; `""` is none."""
+    """Return the possible files of a module; the first that exists is used."""
     stem = module.replace(".", "/")
     return (f"{stem}.py", f"{stem}/__init__.py") if module else ()
 
 
 def not_there(folders: Iterable[str]) -> tuple[str, ...]:
-    """Return those that are no folders."""
+    """Return the paths that are not folders."""
     return tuple(folder for folder in folders if not os.path.isdir(folder))
 
 
-def unreadable(found: PluginFinding, name: str, code: str = "plugin-unreadable") -> Diagnostic:
-    """Report a file of a plugin that could not be read, with the reason if one is known."""
-    path = os.path.join(found.path, *name.split("/"))
-    why = "cannot be read" if os.path.lexists(path) else "does not exist"
-    for item in found.folder.diagnostics:
-        if item.where.path != found.path and is_inside(path, item.where.path):
-            why = item.message
-    return make_diagnostic(code, Where(path), why, f"make {name} a regular file inside the plugin")
+def unreadable(finding: PluginFinding, name: str, code: str = "plugin-unreadable") -> Diagnostic:
+    """Return the diagnostic of a file that could not be read, with the reason if known."""
+    path = os.path.join(finding.path, *name.split("/"))
+    reason = "cannot be read" if os.path.lexists(path) else "does not exist"
+    for item in finding.folder.diagnostics:
+        if item.where.path != finding.path and is_inside(path, item.where.path):
+            reason = item.message
+    fix = f"make {name} a regular file inside the plugin"
+    return make_diagnostic(code, Where(path), reason, fix)

@@ -1,4 +1,4 @@
-"""The formats of plugin folders, and what differs between them."""
+"""The formats of plugin folders and their policies."""
 
 import os
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from types import MappingProxyType
 MANIFEST_FILE = "toolkit.yaml"
 
 NAMESPACE = "dev.satchel"
-"""The name of our extensions to open plugins, and of the folder in which they are."""
+"""The namespace of Satchel's extension to open plugins, and the name of its folder."""
 
 
 class PluginFormat(StrEnum):
-    """What makes a folder a plugin: its manifest, by its path inside the folder."""
+    """A format of plugin folders; the value is the path of its manifest inside the folder."""
 
     OPEN = "plugin.json"
     TOOLKIT = MANIFEST_FILE
@@ -22,21 +22,21 @@ class PluginFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatPolicy:
-    """What loading a plugin folder does differently from one format to another."""
+    """The differences between the formats when a plugin folder is loaded."""
 
     code_folder: str = NAMESPACE
-    """The folder with toolkit.yaml and the Python files, by its path inside the plugin."""
+    """The folder with toolkit.yaml and Python files, by its path inside the plugin."""
     has_code: bool = True
     files: frozenset[str] = frozenset()
-    """Files that are always read, beside those in the code folder."""
+    """Files that are always read, in addition to those in the code folder."""
     is_judged_by_content: bool = False
-    """Whether the same files always give the same finding, so that it can be reused."""
+    """Whether equal files always give an equal finding, so that it can be reused."""
     is_contained: bool = True
     """Whether links among its skills must stay inside the plugin."""
     has_strict_skills: bool = False
-    """Whether only folders directly in `skills` are skills, and none that breaks the format."""
+    """Whether skills must be directly in `skills` and strictly follow the format."""
     has_extension: bool = False
-    """Whether the code is an extension: while it is broken, the rest of the plugin is served."""
+    """Whether the code is an extension, so that the plugin can be served without it."""
 
 
 TOOLKIT = FormatPolicy(code_folder="", is_judged_by_content=True, is_contained=False)
@@ -62,9 +62,9 @@ def policy_of(form: PluginFormat) -> FormatPolicy:
 
 
 def format_of(folder: str) -> PluginFormat | None:
-    """Return the format of a plugin folder, `None` for a folder that is no plugin.
+    """Return the format of a plugin folder, `None` if the folder is not a plugin.
 
-    The open format comes first: beside plugin.json no other manifest may have a say.
+    The open format wins: beside a plugin.json, other manifests are ignored.
     """
     for known in PluginFormat:
         if os.path.lexists(os.path.join(folder, *known.split("/"))):

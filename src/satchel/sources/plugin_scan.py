@@ -1,4 +1,4 @@
-"""Finding local plugins: the folders directly in a place that hold a manifest."""
+"""Find local plugins: the folders with a manifest directly in a search root."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from satchel.formats import PluginManifest, read_plugin
 from satchel.formats.read_result import quoted
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import read_claude_bundle
-from satchel.sources.file_reader import is_inside, is_utf8
+from satchel.sources.file_reader import is_inside, is_utf8, touches
 from satchel.sources.folder_reader import (
     FolderContent,
     FolderReader,
@@ -25,23 +25,23 @@ from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of
 from satchel.sources.search_roots import SearchRoot
-from satchel.sources.toolkit_parts import parts_of, too_large, with_part
+from satchel.sources.toolkit_parts import parts_of, too_large, with_toolkit
 
-# In lower case; the first that is there counts.
-_NEARLY = {
+# Files, in lower case, of a folder that was probably meant as a plugin; the first match is used.
+_NEAR_MISSES = {
     PluginFormat.OPEN.value: f"rename it {PluginFormat.OPEN}",
     MANIFEST_FILE: f"rename it {MANIFEST_FILE}",
     "toolkit.yml": f"rename it {MANIFEST_FILE}",
     "tools.py": f"add {MANIFEST_FILE}",
 }
 
-_Judge = Callable[[PluginFinding, Limits], PluginFinding]
-"""Reads the manifest, and what it names as far as that was read; nothing of it is run."""
+_ManifestReader = Callable[[PluginFinding, Limits], PluginFinding]
+"""Reads the manifest and the files that it names, without running code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginScan:
-    """What one look at a place of plugins found."""
+    """The results of one scan of a search root for plugins."""
 
     place: SearchRoot
     findings: Mapping[str, PluginFinding]
@@ -55,14 +55,14 @@ def scan_plugins(
     before: PluginScan | None = None,
     dirty: Iterable[str] | None = None,
 ) -> PluginScan:
-    """Look for plugins in a place.
+    """Scan a search root for plugins.
 
-    `before` saves reading what has not changed. `dirty` are paths that may have changed: only
-    the plugins that they touch are read again; `None` means everything.
+    Results in `before` are reused. `dirty` are the paths that may have changed: only plugins that
+    they touch are read again; `None` means everything.
     """
-    if before is None or before.links:  # a link may lead to what changed
+    if before is None or before.links:  # the target of a link may have changed
         dirty = None
-    elif dirty is not None and not _touches(dirty, place.path):
+    elif dirty is not None and not touches(dirty, place.path):
         return before
     if not os.path.isdir(place.path):
         return PluginScan(
@@ -71,213 +71,189 @@ def scan_plugins(
     return _Search(place, limits, before.findings if before else {}, dirty).run()
 
 
-def _touches(paths: Iterable[str], folder: str) -> bool:
-    """Tell whether one of these paths lies in a folder, or the folder in it."""
-    inside = folder.rstrip(os.sep) + os.sep
-    return any(path.startswith(inside) or inside.startswith(path) for path in paths)
-
-
 class _Search:
-    """One look at a place; it lives as long as the call that made it."""
+    """The state of one scan."""
 
     def __init__(
         self,
         place: SearchRoot,
         limits: Limits,
-        known: Mapping[str, PluginFinding],
+        cached: Mapping[str, PluginFinding],
         dirty: Iterable[str] | None,
     ) -> None:
-        self._place, self._limits, self._known, self._dirty = place, limits, known, dirty
+        self._place, self._limits, self._cached, self._dirty = place, limits, cached, dirty
         self._root = os.path.realpath(place.path)
         self._findings: dict[str, PluginFinding] = {}
-        self._problems: list[Diagnostic] = []
+        self._diagnostics: list[Diagnostic] = []
         self._links: set[tuple[str, str]] = set()
 
     def run(self) -> PluginScan:
-        """Take the place for a plugin if it is one, and look into its folders otherwise."""
-        if (known := format_of(self._place.path)) is not None:
-            self._findings[""] = self._plugin("", known)
+        """Read the root as a plugin if it is one, else search its folders."""
+        if (form := format_of(self._place.path)) is not None:
+            self._findings[""] = self._plugin("", form)
         else:
-            for entry in list_folder(self._place.path, self._problems):
-                hidden = is_skipped(entry.name) or entry.name.startswith(".")
-                if is_folder(entry) and not hidden:
-                    self._look_into(entry)
-        inside = (found.folder.links for found in self._findings.values())
-        links = frozenset(self._links).union(*inside)
+            for entry in list_folder(self._place.path, self._diagnostics):
+                is_hidden = is_skipped(entry.name) or entry.name.startswith(".")
+                if is_folder(entry) and not is_hidden:
+                    self._visit(entry)
+        plugin_links = (finding.folder.links for finding in self._findings.values())
+        links = frozenset(self._links).union(*plugin_links)
         return PluginScan(
             place=self._place,
             findings=self._findings,
-            diagnostics=tuple(self._problems),
+            diagnostics=tuple(self._diagnostics),
             links=links,
         )
 
-    def _look_into(self, entry: os.DirEntry[str]) -> None:
+    def _visit(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):
-            self._problems.append(not_utf8(entry))
+            self._diagnostics.append(not_utf8(entry))
             return
         bounds = os.sep if self._place.follows_links_out else self._root
-        target = follow(entry, (self._root,), bounds, self._problems)
+        target = follow(entry, (self._root,), bounds, self._diagnostics)
         if target is None:
             return
         if entry.is_symlink():
             self._links.add((entry.path, target))
-        if (known := format_of(entry.path)) is not None:
-            self._findings[entry.name] = self._plugin(entry.name, known)
+        if (form := format_of(entry.path)) is not None:
+            self._findings[entry.name] = self._plugin(entry.name, form)
         else:
-            self._problems += _nearly_a_plugin(entry.path)
+            self._diagnostics += _missing_manifest(entry.path)
 
     def _plugin(self, key: str, form: PluginFormat) -> PluginFinding:
-        """Read a plugin's folder but for its skills, which are units of their own."""
-        before = self._known.get(key)
+        """Read a plugin's folder without its skills, which are scanned separately."""
+        before = self._cached.get(key)
         if before is not None and before.format is not form:
             before = None
-        if (
-            before is not None
-            and self._dirty is not None
-            and not _touches(self._dirty, before.path)
-        ):
+        if before is not None and self._dirty is not None and not touches(self._dirty, before.path):
             return before
-        found = PluginFinding(
-            place=self._place,
-            key=key,
-            folder=FolderContent((), ()),
-            manifest=None,
-            declared=(),
-            diagnostics=(),
-            format=form,
-        )
-        inside = os.path.realpath(found.path)
-        # What a link out of the place leads to is bounded by itself.
-        is_bound = found.policy.is_contained or not is_inside(inside, self._root)
-        root = inside if is_bound else self._root
-        return _read(found, root, self._limits, before)
+        finding = PluginFinding(place=self._place, key=key, format=form)
+        target = os.path.realpath(finding.path)
+        # Links must stay in the plugin if a link led out of the search root.
+        is_own_root = finding.policy.is_contained or not is_inside(target, self._root)
+        root = target if is_own_root else self._root
+        return read_toolkit(finding, root, self._limits, before)
 
 
 def read_toolkit(
-    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None = None
+    finding: PluginFinding, root: str, limits: Limits, before: PluginFinding | None = None
 ) -> PluginFinding:
-    """Read a folder with a toolkit.yaml but for its skills, which are units of their own.
+    """Read a plugin folder without its skills, which are scanned separately.
 
-    Links are followed inside the resolved folder `root`.
+    Links are followed inside the resolved folder `root`. The folder is read a second time if the
+    manifest names other files than expected.
     """
-    return _read(found, root, limits, before)
+    parts = before.parts if before else _default_parts(finding)
+    first = _read_parts(replace(finding, parts=parts), root, limits, before)
+    if first.parts == parts:
+        return first
+    return _read_parts(replace(finding, parts=first.parts), root, limits, first)
 
 
-def _read(
-    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None
-) -> PluginFinding:
-    """Read a folder, and once more if its manifest names other files than were looked for."""
-    parts = before.parts if before else _usual_parts(found)
-    read = _read_parts(replace(found, parts=parts), root, limits, before)
-    if read.parts == parts:
-        return read
-    return _read_parts(replace(found, parts=read.parts), root, limits, read)
-
-
-def _usual_parts(found: PluginFinding) -> CodeParts:
-    """Return what is read of a plugin whose manifest nobody knows yet."""
-    policy = found.policy
-    usual = (
-        parts_of(found.prefix, PluginManifest(name=""))
-        if policy.has_code
-        else CodeParts(frozenset())
-    )
-    return CodeParts(usual.named | policy.files) if policy.files else usual
+def _default_parts(finding: PluginFinding) -> CodeParts:
+    """Return the files to read while the manifest is unknown."""
+    policy = finding.policy
+    unknown = PluginManifest(name="")
+    parts = parts_of(finding.prefix, unknown) if policy.has_code else CodeParts()
+    return CodeParts(parts.required | policy.files) if policy.files else parts
 
 
 def _read_parts(
-    found: PluginFinding, root: str, limits: Limits, before: PluginFinding | None
+    finding: PluginFinding, root: str, limits: Limits, before: PluginFinding | None
 ) -> PluginFinding:
-    names = frozenset(entry.name for entry in list_folder(found.path, []))
+    names = frozenset(entry.name for entry in list_folder(finding.path, []))
     reader = FolderReader(
         root=root,
         most_files=limits.files_per_skill,
         largest=limits.plugin_source,
         wanted=_is_python,
         keep=_is_python,
-        apart=found.parts.apart | _foreign(found, names),
-        named=found.parts.named,
+        exclude=finding.parts.exclude | _without_code(finding, names),
+        required=finding.parts.required,
     )
-    folder = reader.read(found.path, before.folder if before else None)
-    is_reusable = before is not None and found.policy.is_judged_by_content
-    if before is not None and is_reusable and _is_same(before, found, folder):
+    folder = reader.read(finding.path, before.folder if before else None)
+    is_reusable = before is not None and finding.policy.is_judged_by_content
+    if before is not None and is_reusable and _is_same(before, finding, folder):
         return replace(before, folder=folder, names=names)
-    return _JUDGES[found.format](replace(found, folder=folder, names=names), limits)
+    return _MANIFEST_READERS[finding.format](replace(finding, folder=folder, names=names), limits)
 
 
 def _is_python(name: str) -> bool:
     return name.endswith(".py")
 
 
-def _foreign(found: PluginFinding, names: frozenset[str]) -> frozenset[str]:
-    """Return what stands in the folder and is not searched for Python.
+def _without_code(finding: PluginFinding, names: frozenset[str]) -> frozenset[str]:
+    """Return the entries of the folder that are not searched for Python files.
 
-    It may be large, and links in it are nobody's trouble.
+    They may be large, and links in them do not matter.
     """
-    policy = found.policy
-    if not (policy.has_code and found.is_edited):
+    policy = finding.policy
+    if not (policy.has_code and finding.is_edited):
         return names
     return names - {policy.code_folder} if policy.code_folder else frozenset()
 
 
-def _is_same(before: PluginFinding, found: PluginFinding, folder: FolderContent) -> bool:
-    """Tell whether another judgement would be that of before."""
+def _is_same(before: PluginFinding, finding: PluginFinding, folder: FolderContent) -> bool:
+    """Return whether reading the manifest again would give the same finding."""
     return (
-        before.parts == found.parts
+        before.parts == finding.parts
         and before.folder.digest == folder.digest
         and before.folder.diagnostics == folder.diagnostics
         and not_there(before.skills) == before.missing
     )
 
 
-def _judge(found: PluginFinding, limits: Limits) -> PluginFinding:
-    path = os.path.join(found.path, MANIFEST_FILE)
-    file = found.folder.get(MANIFEST_FILE)
+def _read_toolkit_manifest(finding: PluginFinding, limits: Limits) -> PluginFinding:
+    path = os.path.join(finding.path, MANIFEST_FILE)
+    file = finding.folder.get(MANIFEST_FILE)
     if file is None or file.data is None:
-        return replace(found, diagnostics=(unreadable(found, MANIFEST_FILE),))
-    name = found.entry_point
-    reading = read_plugin(file.data, found.folder_name, path, limits, entry_point=name)
-    if written := reading.value or reading.partial:
-        found = replace(found, parts=parts_of(found.prefix, written))
-    if large := tuple(too_large(found, limits.plugin_source)):
-        return replace(found, diagnostics=(*reading.diagnostics, *large))
-    # Whatever its manifest says, code that does not compile is told at once.
-    manifest = written or PluginManifest(name=found.folder_name)
-    full, of_part = with_part(found, manifest, limits)
-    skills = (os.path.join(found.path, manifest.skills),)
+        return replace(finding, diagnostics=(unreadable(finding, MANIFEST_FILE),))
+    name = finding.entry_point
+    reading = read_plugin(file.data, finding.folder_name, path, limits, entry_point=name)
+    partial = reading.value or reading.partial
+    if partial:
+        finding = replace(finding, parts=parts_of(finding.prefix, partial))
+    if oversized := tuple(too_large(finding, limits.plugin_source)):
+        return replace(finding, diagnostics=(*reading.diagnostics, *oversized))
+    # Errors in the code are reported even if the manifest is invalid.
+    manifest = partial or PluginManifest(name=finding.folder_name)
+    full, code_diagnostics = with_toolkit(finding, manifest, limits)
+    skills = (os.path.join(finding.path, manifest.skills),)
     missing = not_there(skills)
-    problems = (*reading.diagnostics, *of_part, *_no_skills(path, manifest, missing))
+    diagnostics = (*reading.diagnostics, *code_diagnostics, *_no_skills(path, manifest, missing))
     if reading.value is None:
-        return replace(found, diagnostics=problems)
-    return replace(full, skills=skills, missing=missing, diagnostics=problems)
+        return replace(finding, diagnostics=diagnostics)
+    return replace(full, skills=skills, missing=missing, diagnostics=diagnostics)
 
 
-_JUDGES: Mapping[PluginFormat, _Judge] = MappingProxyType(
+_MANIFEST_READERS: Mapping[PluginFormat, _ManifestReader] = MappingProxyType(
     {
         PluginFormat.OPEN: read_open_plugin_folder,
-        PluginFormat.TOOLKIT: _judge,
+        PluginFormat.TOOLKIT: _read_toolkit_manifest,
         PluginFormat.CLAUDE: read_claude_bundle,
     }
 )
 
 
 def _no_skills(path: str, manifest: PluginManifest, missing: tuple[str, ...]) -> list[Diagnostic]:
-    """Report a folder of skills that the manifest names and that is not there."""
+    """Report a missing skills folder that the manifest names."""
     line = manifest.line("skills")
     if not missing or line is None:
         return []
-    told = f"'skills' names a folder, but there is no {quoted(manifest.skills)}"
+    message = f"'skills' names a folder, but there is no {quoted(manifest.skills)}"
     return [
-        make_diagnostic("source-missing", Where(path, line), told, "create it, or remove 'skills:'")
+        make_diagnostic(
+            "source-missing", Where(path, line), message, "create it, or remove 'skills:'"
+        )
     ]
 
 
-def _nearly_a_plugin(folder: str) -> list[Diagnostic]:
-    """Report a folder that looks as if its author meant it to be a plugin."""
+def _missing_manifest(folder: str) -> list[Diagnostic]:
+    """Report a folder that was probably meant as a plugin."""
     names = {entry.name.casefold(): entry.name for entry in list_folder(folder, [])}
-    for name, fix in _NEARLY.items():
-        if (there := names.get(name)) and os.path.isfile(os.path.join(folder, there)):
-            told = f"stands in a folder that has neither {MANIFEST_FILE} nor {PluginFormat.OPEN}"
-            where = Where(os.path.join(folder, there))
-            return [make_diagnostic("plugin-manifest-missing", where, told, fix)]
+    for name, fix in _NEAR_MISSES.items():
+        if (actual := names.get(name)) and os.path.isfile(os.path.join(folder, actual)):
+            message = f"is in a folder that has neither {MANIFEST_FILE} nor {PluginFormat.OPEN}"
+            where = Where(os.path.join(folder, actual))
+            return [make_diagnostic("plugin-manifest-missing", where, message, fix)]
     return []

@@ -1,9 +1,9 @@
-"""What the whole process shares, and putting it back after plugin code has changed it.
+"""Capture process-wide state, and restore it after plugin code has changed it.
 
-Not all can be put back: environment variables that were set, logging, warnings, the locale, and
-what a plugin patches inside other modules stay changed. Code that is not trusted that far needs a
-process of its own. Here nothing of a plugin's runs, neither a comparison nor an attribute: it is
-the host's thread.
+Not everything is restored: environment variables that were set, logging, warnings, the locale, and
+patches inside other modules stay changed. Code that is not trusted that far needs its own process.
+This module never calls plugin code, not even a comparison or an attribute: it runs in the host's
+thread.
 """
 
 import builtins
@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 PRIVATE_PREFIX = "_satchel_plugin_"
-"""How the module names of folder plugins begin."""
+"""The prefix of the module names of folder plugins."""
 
 _ATTRIBUTES = (
     (sys, "stdin"),
@@ -31,27 +31,26 @@ _ATTRIBUTES = (
     (sys, "dont_write_bytecode"),
     (threading, "excepthook"),
 )
-"""What stands in modules and counts for everybody."""
+"""Process-wide settings that are attributes of modules."""
 
 
-def _collect(on: bool) -> None:
-    """Switch the collector on or off."""
+def _enable_gc(on: bool) -> None:
     (gc.enable if on else gc.disable)()
 
 
 _SETTINGS: tuple[tuple[str, Callable[[], Any], Callable[[Any], object]], ...] = (
     ("the recursion limit", sys.getrecursionlimit, sys.setrecursionlimit),
     ("the switch interval", sys.getswitchinterval, sys.setswitchinterval),
-    ("the collection of garbage", gc.isenabled, _collect),
+    ("the collection of garbage", gc.isenabled, _enable_gc),
     ("threading.settrace", threading.gettrace, threading.settrace),
     ("threading.setprofile", threading.getprofile, threading.setprofile),
 )
-"""What is read and set by functions."""
+"""Process-wide settings: name, getter, setter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessState:
-    """What counts for the whole process, as it was at one moment."""
+    """The process-wide state at one moment."""
 
     folder: str | None
     path: list[str]
@@ -66,7 +65,7 @@ class ProcessState:
 
     @classmethod
     def now(cls) -> "ProcessState":
-        """Take down how things are."""
+        """Capture the current state."""
         return cls(
             folder=current_folder(),
             path=sys.path,
@@ -81,12 +80,12 @@ class ProcessState:
         )
 
     def put_back(self, plugin_folder: str | None = None, *, alone: bool = True) -> tuple[str, ...]:
-        """Undo what changed since, and name it.
+        """Restore what changed since, and return the names of what was restored.
 
-        `plugin_folder` is given for code that must not add to the import path either: what it
-        imported by public names from its own folder is forgotten. Unless `alone`, the host and
-        other plugins were running meanwhile: then only what is plainly this plugin's doing is
-        undone, and what nobody could go on with.
+        With `plugin_folder`, additions to the import path and modules that were imported by
+        public names from that folder are removed too. `alone` means that neither the host nor
+        other plugins ran at the same time. Otherwise only changes that are clearly the plugin's,
+        or that would stop the process from working, are undone.
         """
         return (
             *self._put_builtins_back(),
@@ -98,9 +97,9 @@ class ProcessState:
         )
 
     def _put_builtins_back(self) -> list[str]:
-        """Put back what was replaced or deleted; a name that was added troubles nobody."""
+        """Restore replaced and deleted built-ins; added ones stay."""
         now = vars(builtins)
-        # `_` is the last value at a prompt, and the translation of gettext.
+        # `_` is the last value of an interactive prompt, or gettext's function.
         names = [n for n, it in self.builtins.items() if n != "_" and now.get(n, now) is not it]
         for name in names:
             now[name] = self.builtins[name]
@@ -109,7 +108,7 @@ class ProcessState:
     def _put_folder_back(self) -> list[str]:
         if self.folder is None or current_folder() == self.folder:
             return []
-        with suppress(OSError):  # It may have been removed, and then there is no way back.
+        with suppress(OSError):  # The folder may have been removed.
             os.chdir(self.folder)
         return ["the current folder"]
 
@@ -117,9 +116,9 @@ class ProcessState:
         changed = []
         now: object = getattr(sys, "path", None)
         kept = _texts(now) if type(now) is list else []
-        known = _texts(self.entries)
-        gone = [entry for entry in known if entry not in kept]
-        if gone and (alone or os.path.dirname(os.__file__) in gone):
+        former = _texts(self.entries)
+        lost = [entry for entry in former if entry not in kept]
+        if lost and (alone or os.path.dirname(os.__file__) in lost):
             self.path[:] = self.entries
             sys.path = self.path
             changed.append("sys.path")
@@ -129,9 +128,9 @@ class ProcessState:
                 entry
                 for entry in sys.path
                 if id(entry) not in before
-                # What is no plain text may do anything when it is compared.
+                # Comparing an entry that is not a plain `str` could run plugin code.
                 and (
-                    type(entry) is not str or (entry not in known and _is_in(entry, plugin_folder))
+                    type(entry) is not str or (entry not in former and _is_in(entry, plugin_folder))
                 )
             ]
             foreign = set(map(id, added))
@@ -140,15 +139,15 @@ class ProcessState:
         return changed
 
     def _put_finders_back(self, *, alone: bool) -> list[str]:
-        """Put back the finders that were lost, and remove those of the plugin's own making.
+        """Restore lost import finders, and remove those that the plugin defines.
 
-        They would take part in every import of the process, and keep their version alive.
+        These would take part in every import of the process, and keep their version alive.
         """
         now: object = getattr(sys, "meta_path", None)
         kept = list(now) if type(now) is list else []
-        known = set(map(id, self.finders))
-        own = [f for f in kept if id(f) not in known and _home(f).startswith(PRIVATE_PREFIX)]
-        lost = known.difference(map(id, kept))
+        former = set(map(id, self.finders))
+        own = [f for f in kept if id(f) not in former and _home(f).startswith(PRIVATE_PREFIX)]
+        lost = former.difference(map(id, kept))
         if type(now) is not list or (lost and (alone or id(PathFinder) in lost)):
             sys.meta_path = list(self.finders)
         elif own:
@@ -159,7 +158,7 @@ class ProcessState:
         return ["sys.meta_path"]
 
     def _put_modules_back(self, plugin_folder: str | None, *, alone: bool) -> list[str]:
-        """Put modules back that were replaced; forget those that shadow others from now on."""
+        """Restore replaced modules, and remove new ones that would shadow others."""
         changed = []
         if getattr(sys, "modules", None) is not self.table:
             sys.modules = self.table
@@ -175,8 +174,8 @@ class ProcessState:
             elif name not in self.modules and own:
                 sys.modules.pop(name, None)
                 changed.append(f"the module {name!r}")
-        # An old version of a package may have been purged meanwhile, as it should be; but nobody
-        # purges the standard library, nor everything.
+        # An old version of a package may have been purged meanwhile, which is right. But the
+        # standard library is never purged.
         lost = [name for name in self.modules if name not in now]
         for name in lost if alone or "sys" in lost else ():
             top = name.partition(".")[0]
@@ -193,34 +192,33 @@ class ProcessState:
                 changed.append(f"{module.__name__}.{name}")
         for (what, read, write), value in zip(_SETTINGS, self.settings, strict=True):
             now = read()
-            # With these nobody can go on: no thread begins, or none gets far.
+            # These changes would stop all threads from starting or working.
             is_fatal = (
                 now < value if read is sys.getrecursionlimit else what.startswith("threading.")
             )
-            # Of what is no number only the same is what it was.
+            # Only numbers are compared by value; comparing other objects could run plugin code.
             is_same = now is value or (type(now) is type(value) in {int, float} and now == value)
             if not is_same and (alone or is_fatal):
                 write(value)
                 changed.append(what)
-        # Those that it set are there for those who come after it, such as a library's switches.
-        gone = self.environment.keys() - os.environ.keys()
-        if gone and (alone or not os.environ):
-            os.environ.update({name: self.environment[name] for name in gone})
+        # Variables that were added stay: libraries set some on purpose.
+        lost = self.environment.keys() - os.environ.keys()
+        if lost and (alone or not os.environ):
+            os.environ.update({name: self.environment[name] for name in lost})
             changed.append("the environment")
         return changed
 
 
 def loaded_modules() -> dict[str, Any]:
-    """Return a copy of `sys.modules`, which changes while it is gone through.
+    """Return a copy of `sys.modules`, which may change during iteration.
 
-    Other threads import; and a collection that begins meanwhile may purge an old version. Only a
-    copy of the whole is one step.
+    Other threads import, and a garbage collection may purge an old version. Copying is atomic.
     """
     return sys.modules.copy()
 
 
 def current_folder() -> str | None:
-    """Return the current folder, or `None` when it was removed."""
+    """Return the current folder, or `None` if it was removed."""
     try:
         return os.getcwd()
     except OSError:
@@ -228,7 +226,7 @@ def current_folder() -> str | None:
 
 
 def module_names(module: object) -> Mapping[str, Any]:
-    """Return the names of a module without running code of it; none for what is no module."""
+    """Return the namespace of a module without running its code; empty for other objects."""
     if not issubclass(type(module), ModuleType):
         return {}
     names: Mapping[str, Any] = vars(ModuleType)["__dict__"].__get__(module)
@@ -236,7 +234,7 @@ def module_names(module: object) -> Mapping[str, Any]:
 
 
 def _home(thing: object) -> str:
-    """Return the name of the module that a thing, or its class, was made in."""
+    """Return the name of the module that defines a class, or the class of an object."""
     cls = thing if issubclass(type(thing), type) else type(thing)
     name = type.__dict__["__module__"].__get__(cls)
     return name if type(name) is str else ""
@@ -247,7 +245,7 @@ def _texts(entries: Iterable[Any]) -> list[str]:
 
 
 def _is_of(module: object, folder: str) -> bool:
-    """Tell whether a module was read in a folder, or is of a class that was made there."""
+    """Return whether a module was loaded from a folder, or its class is defined by a plugin."""
     file = module_names(module).get("__file__")
     return (type(file) is str and _is_in(file, folder)) or _home(module).startswith(PRIVATE_PREFIX)
 

@@ -1,4 +1,4 @@
-"""A world in which the user has configured nothing, and that is gone afterwards."""
+"""A temporary environment without any user configuration."""
 
 import os
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ _PREFIX = "SATCHEL_"
 
 @contextmanager
 def scratch_world() -> Iterator[str]:
-    """Yield an empty folder that is the user's configuration folder until the block ends.
+    """Yield an empty temporary folder; the user's configuration folder is below it meanwhile.
 
-    The process has no other `SATCHEL_` variable meanwhile, so nothing that the user set is used.
+    All other `SATCHEL_` variables are unset until the block ends.
     """
     kept = {name: value for name, value in os.environ.items() if name.startswith(_PREFIX)}
     with TemporaryDirectory(prefix="satchel-", ignore_cleanup_errors=True) as folder:

@@ -1,4 +1,4 @@
-"""Places: the folders that are searched, whom they belong to, and which wins."""
+"""The folders that are searched for skills and plugins, with their precedence."""
 
 import os
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _OWN_PLUGINS = ".satchel/plugins"
 
 
 class Precedence(IntEnum):
-    """How near a source is to the user's own words; of two equal names the nearer wins."""
+    """The precedence of a source; of two equal names, the lower value wins."""
 
     EXPLICIT = 0
     PROJECT = 1
@@ -23,7 +23,7 @@ class Precedence(IntEnum):
 
 
 class RootKind(StrEnum):
-    """What a place is searched for."""
+    """What a search root contains."""
 
     SKILLS = "skills"
     PLUGINS = "plugins"
@@ -31,9 +31,9 @@ class RootKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRoot:
-    """One folder to search; `source` is what people and diagnostics call it.
+    """One folder to search; `source` is its name in messages.
 
-    The path is absolute but not resolved, so that a link in it may be switched while we watch.
+    The path is absolute but not resolved, so a link in it may be switched while it is watched.
     """
 
     path: str
@@ -41,38 +41,38 @@ class SearchRoot:
     scope: Precedence
     source: str
     optional: bool = False
-    """Whether it may be missing without a word."""
+    """Whether it may be missing, without a diagnostic."""
     groups: tuple[str, ...] = ()
-    """The groups that the skills found there belong to."""
+    """The groups of the skills in it."""
     within: str = ""
-    """The plugin that it is a part of: links may lead anywhere in it, and nowhere else."""
+    """The folder of its plugin, if links must stay inside that; `""` otherwise."""
     policy: FormatPolicy = TOOLKIT
-    """That of the plugin that it is a part of."""
+    """The policy of the plugin that it belongs to."""
     follows_links_out: bool = False
-    """Whether links that lie directly in it may lead anywhere: its owner made them."""
+    """Whether links directly in it may lead anywhere, because the user made them."""
 
 
 def search_root(
     path: str | os.PathLike[str], holds: RootKind, scope: Precedence = Precedence.EXPLICIT
 ) -> SearchRoot:
-    """Make a place of a path as the user wrote it; `~` is the user's home.
+    """Return the search root of a path as the user wrote it; `~` is the user's home.
 
-    Raises `DefinitionError` for an empty path, which would quietly mean the current folder.
+    Raises `DefinitionError` for an empty path, which would otherwise mean the current folder.
     """
     written = os.fspath(path)
     if not written.strip():
         raise DefinitionError(f"a folder of {holds} has an empty path", fix="use '.' for this one")
-    tidy = written.rstrip("/") or "/"
+    source = written.rstrip("/") or "/"
     path = _absolute(os.path.expanduser(written))
     return SearchRoot(
-        path=path, holds=holds, scope=scope, source=tidy, follows_links_out=path == own_plugins()
+        path=path, holds=holds, scope=scope, source=source, follows_links_out=path == own_plugins()
     )
 
 
 def skills_of_plugin(
     folder: str, plugin: str, policy: FormatPolicy, source: str = ""
 ) -> SearchRoot:
-    """Return a folder with skills of the plugin whose folder is `plugin`."""
+    """Return the search root of a skill folder that belongs to the plugin in `plugin`."""
     return SearchRoot(
         path=folder,
         holds=RootKind.SKILLS,
@@ -89,7 +89,7 @@ def _absolute(path: str) -> str:
         return os.path.abspath(path)
     except FileNotFoundError:
         raise DefinitionError(
-            f"{path!r} lies below the current folder, which was deleted",
+            f"{path!r} is below the current folder, which was deleted",
             fix="change to a folder that exists",
         ) from None
 
@@ -97,27 +97,27 @@ def _absolute(path: str) -> str:
 def conventional_roots(
     project: str | os.PathLike[str] | None = None, *, claude: bool = False
 ) -> tuple[SearchRoot, ...]:
-    """Return the places that are searched when the user names none.
+    """Return the search roots that are used if the user names none.
 
-    Those under the user's home always; those of `project` only when it is given, because
-    a folder that somebody else wrote may bring code. `claude` adds `.claude/skills`.
+    Folders in the user's home are always searched. Those of `project` are searched only if it is
+    given, because a project written by others may contain code. `claude` adds `.claude/skills`.
     """
-    found: list[SearchRoot] = []
+    roots: list[SearchRoot] = []
     if project is not None:
-        found += _under(_absolute(os.fspath(project)), Precedence.PROJECT, "", claude=claude)
-    found += _under(os.path.expanduser("~"), Precedence.USER, "~/", claude=claude)
-    first: dict[tuple[str, RootKind], SearchRoot] = {}
-    for item in found:
-        first.setdefault((item.path, item.holds), item)
-    return tuple(first.values())
+        roots += _roots_in(_absolute(os.fspath(project)), Precedence.PROJECT, "", claude=claude)
+    roots += _roots_in(os.path.expanduser("~"), Precedence.USER, "~/", claude=claude)
+    unique: dict[tuple[str, RootKind], SearchRoot] = {}
+    for root in roots:
+        unique.setdefault((root.path, root.holds), root)
+    return tuple(unique.values())
 
 
 def own_plugins() -> str:
-    """Return the folder that `satchel install` puts plugins into, whether it exists or not."""
+    """Return the folder into which `satchel install` puts plugins; it may not exist."""
     return os.path.join(os.path.expanduser("~"), *_OWN_PLUGINS.split("/"))
 
 
-def _under(base: str, scope: Precedence, shown: str, *, claude: bool) -> Iterable[SearchRoot]:
+def _roots_in(base: str, scope: Precedence, shown: str, *, claude: bool) -> Iterable[SearchRoot]:
     for relative, holds in (
         ("skills", RootKind.SKILLS),
         (".agents/skills", RootKind.SKILLS),

@@ -1,8 +1,8 @@
-"""Choices: what a user switched on and off, in the `satchel.toml` of a user or of a project.
+"""Read which units are enabled and disabled in the `satchel.toml` of the user or of a project.
 
-The file of the project is nearer than the user's own and decides first; inside one file a name
-counts before a source or a glob, and of equals `enable` before `disable`; what no file mentions
-stays as it is. A plugin that any file switches off stays off.
+The project's file wins over the user's. Inside one file, a name wins over a source or a glob, and
+`enable` over `disable`. Units that no file mentions keep their default. A plugin that any file
+disables stays disabled.
 """
 
 import os
@@ -34,17 +34,17 @@ CHOICES_LIMIT = 256 * KIB
 """Largest file that is read, in bytes."""
 KEYS = ("enable", "disable")
 CONFIG = "config"
-"""The key of a project's file below which the values of plugins stand."""
+"""The key of the table with configuration values of plugins, in a project's file."""
 MCP = "mcp"
-"""The key below which the MCP servers of a user stand."""
+"""The key of the table with MCP servers."""
 KINDS = ("skill", "tool", "group", "plugin")
 _GLOB = re.compile(r"[*?\[]")
-_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_TOML_POSITION = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionPatterns:
-    """The patterns of one key: a name, an address, a source or a glob, of one kind or of all."""
+    """The patterns of one key: names, addresses, sources or globs, of one kind or of all."""
 
     written: tuple[str, ...] = ()
     _exact: Mapping[tuple[str, str], str] = field(init=False, compare=False, repr=False)
@@ -54,7 +54,7 @@ class SelectionPatterns:
 
     def __post_init__(self) -> None:
         parts = [(*_kind_and_text(pattern), pattern) for pattern in self.written]
-        # Compiled here: `fnmatchcase` remembers only so many.
+        # Compiled here, because the cache of `fnmatchcase` is limited.
         globs = tuple(
             (kind, re.compile(translate(text)), written)
             for kind, text, written in parts
@@ -64,12 +64,12 @@ class SelectionPatterns:
         object.__setattr__(self, "_globs", globs)
 
     def match(self, kind: str, texts: Iterable[str]) -> str | None:
-        """Return the pattern that matches one of the texts that something answers to."""
+        """Return the pattern that matches one of the names of a unit."""
         texts = tuple(texts)
         return self.naming(kind, texts) or self.covering(kind, texts)
 
     def naming(self, kind: str, texts: Iterable[str]) -> str | None:
-        """Return the pattern that is one of these texts."""
+        """Return the pattern that equals one of these texts."""
         for named in ("", kind):
             for text in texts:
                 if (written := self._exact.get((named, text))) is not None:
@@ -77,7 +77,7 @@ class SelectionPatterns:
         return None
 
     def covering(self, kind: str, texts: Sequence[str]) -> str | None:
-        """Return the glob that one of these texts fits."""
+        """Return the glob that matches one of these texts."""
         for named, glob, written in self._globs:
             if named in {"", kind} and any(map(glob.match, texts)):
                 return written
@@ -86,7 +86,7 @@ class SelectionPatterns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionFile:
-    """One file as it was read, or as it last could be."""
+    """One file as it was read, with the last good values while it is broken."""
 
     path: str
     scope: Precedence
@@ -94,25 +94,25 @@ class SelectionFile:
     enable: SelectionPatterns = field(default_factory=SelectionPatterns)
     disable: SelectionPatterns = field(default_factory=SelectionPatterns)
     config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, hash=False)
-    """Values for plugins' configuration, by plugin; only a project has them here."""
+    """Configuration values by plugin; only in a project's file."""
     servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, hash=False)
-    """MCP servers by name, as they are written."""
+    """MCP servers by name, as written."""
     diagnostics: tuple[Diagnostic, ...] = ()
     digest: str = ""
-    """Names the bytes that were read, good or broken; `""` if there are none."""
+    """The digest of the bytes that were read, valid or not; `""` if there are none."""
 
     @property
     def chooses(self) -> bool:
-        """Tell whether it switches anything on or off."""
+        """Return whether it enables or disables anything."""
         return bool(self.enable.written or self.disable.written)
 
     @property
     def is_unreadable(self) -> bool:
-        """Tell whether there is a file that cannot be read, so that older choices go on."""
+        """Return whether the file cannot be read, so that the last good values are used."""
         return any(item.code == "choices-unreadable" for item in self.diagnostics)
 
     def verdict(self, kind: str, texts: tuple[str, ...]) -> "SelectionMatch | None":
-        """Return what the file says of a thing: what names it counts before what covers it."""
+        """Return the matching pattern for a unit: an exact one wins over a glob or source."""
         names = (texts[0], *(text for text in texts if ":" in text))
         for is_on, patterns in ((True, self.enable), (False, self.disable)):
             if pattern := patterns.naming(kind, names):
@@ -124,13 +124,13 @@ class SelectionFile:
 
     @property
     def option(self) -> str:
-        """Return what the command line needs to be told to write this file."""
+        """Return the command-line option that selects this file."""
         return " --project" if self.scope is Precedence.PROJECT else ""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionMatch:
-    """What a file says of a thing, and the words with which it does."""
+    """Whether a file enables or disables a unit, and the pattern that decides."""
 
     is_on: bool
     file: SelectionFile
@@ -139,27 +139,27 @@ class SelectionMatch:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The files that count, the nearest first."""
+    """The files in use, the one with the highest precedence first."""
 
     files: tuple[SelectionFile, ...] = ()
 
     @property
     def chooses(self) -> bool:
-        """Tell whether they switch anything on or off; mostly they do not."""
+        """Return whether any file enables or disables anything; usually none does."""
         return any(file.chooses for file in self.files)
 
     @property
     def stamps(self) -> tuple[StampedPath, ...]:
-        """Return what `stamped` returns of the files while nothing changed."""
+        """Return the files with their stamps, which change when a file does."""
         return tuple((file.path, file.stamp) for file in self.files)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return what is wrong with the files."""
+        """Return the diagnostics of all files."""
         return tuple(item for file in self.files for item in file.diagnostics)
 
     def layer(self, plugin: str) -> ProjectLayer:
-        """Return what a project says of a plugin's configuration."""
+        """Return a project's configuration values for a plugin."""
         for file in self.files:
             if values := file.config.get(plugin):
                 return ProjectLayer(file.path, values)
@@ -167,7 +167,7 @@ class Selection:
 
     @property
     def servers(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
-        """Return the MCP servers by name, each with its file; the nearest file counts."""
+        """Return the MCP servers by name, each with its file; the first file wins."""
         return {
             name: (file.path, table)
             for file in reversed(self.files)
@@ -175,39 +175,39 @@ class Selection:
         }
 
     def verdict(self, kind: str, texts: Iterable[str]) -> SelectionMatch | None:
-        """Return what the nearest file that mentions a thing says, `None` if none does.
+        """Return the match of the first file that mentions a unit, `None` if none does.
 
-        `texts` are the names that the thing answers to: its name, its addresses, its source.
+        `texts` are all names of the unit: its name, its addresses and its source.
         """
         texts = tuple(texts)
-        found = [verdict for file in self.files if (verdict := file.verdict(kind, texts))]
+        matches = [match for file in self.files if (match := file.verdict(kind, texts))]
         if kind == "plugin":
-            # Whoever wrote a project must not have code run that its user switched off.
-            found.sort(key=lambda verdict: verdict.is_on)
-        return next(iter(found), None)
+            # A project must not enable code that the user has disabled.
+            matches.sort(key=lambda match: match.is_on)
+        return next(iter(matches), None)
 
     def disabled(self, kind: str, name: str, texts: Iterable[str] = ()) -> Diagnostic | None:
-        """Report that something is switched off, if it is; `texts` are its names beside `name`."""
-        verdict = self.verdict(kind, (name, *texts))
-        if verdict is None or verdict.is_on or (kind, name) == ("group", BASIC_GROUP):
+        """Return a diagnostic if a unit is disabled; `texts` are its other names."""
+        match = self.verdict(kind, (name, *texts))
+        if match is None or match.is_on or (kind, name) == ("group", BASIC_GROUP):
             return None
         return make_diagnostic(
             "disabled",
-            Where(verdict.file.path),
-            f"{kind} {name!r} is switched off by disable = [{verdict.pattern!r}]",
-            f"satchel enable {quote(name)}{verdict.file.option}",
+            Where(match.file.path),
+            f"{kind} {name!r} is switched off by disable = [{match.pattern!r}]",
+            f"satchel enable {quote(name)}{match.file.option}",
         )
 
 
 def selection_path(folder: str = "") -> str:
-    """Return the user's own file, whether it exists or not."""
+    """Return the path of the user's file, which may not exist."""
     return os.path.join(folder or config_folder(), CHOICES_FILE)
 
 
 def project_selection_path(project: str | os.PathLike[str]) -> str:
-    """Return the file of a project, wherever the current folder goes later.
+    """Return the absolute path of a project's file.
 
-    Raises `DefinitionError` for an empty path, which would quietly mean the current folder.
+    Raises `DefinitionError` for an empty path, which would otherwise mean the current folder.
     """
     if not os.fspath(project).strip():
         raise DefinitionError("the project has an empty path", fix="use '.' for this one")
@@ -219,51 +219,51 @@ def project_selection_path(project: str | os.PathLike[str]) -> str:
 def read_selection(
     user: str, project: str = "", before: Selection | None = None, patience: float = 0.0
 ) -> Selection:
-    """Read the user's file and, where one is named, the project's.
+    """Read the user's file and, if given, the project's.
 
-    While a file is broken, its last good reading in `before` goes on. A file that became empty or
+    While a file is broken, its last good values in `before` are used. A file that became empty or
     broken less than `patience` seconds ago may be half written, and counts as unchanged.
     """
-    known = {file.path: file for file in before.files} if before else {}
+    previous = {file.path: file for file in before.files} if before else {}
     scopes = {project: Precedence.PROJECT, user: Precedence.USER}
     if not project or os.path.realpath(project) == os.path.realpath(user):
         scopes = {user: Precedence.USER}
     return Selection(
-        tuple(_read(path, scope, known.get(path), patience) for path, scope in scopes.items())
+        tuple(_read(path, scope, previous.get(path), patience) for path, scope in scopes.items())
     )
 
 
 def parse_selection(path: str, scope: Precedence, data: bytes) -> SelectionFile:
-    """Take the content of a file apart; what is wrong with it is in its diagnostics."""
+    """Parse the content of a file; errors are in its diagnostics."""
     return _parsed(SelectionFile(path=path, scope=scope), None, data)
 
 
 def _read(
     path: str, scope: Precedence, before: SelectionFile | None, patience: float
 ) -> SelectionFile:
-    # Stamped first: what changes while it is read is read again.
+    # Stamped first: a file that changes while it is read is read again.
     stamp = Stamp.at(path)
     empty = SelectionFile(path=path, scope=scope, stamp=stamp)
     if not os.path.lexists(path):
         return empty
     try:
         data, status = read_regular(path, CHOICES_LIMIT)
-    except UnreadableFileError as problem:
-        return _broken(empty, before, str(problem))
+    except UnreadableFileError as error:
+        return _broken(empty, before, str(error))
     if before is not None and before.digest == digest_of(data):
         return replace(before, stamp=stamp)
-    found = _parsed(replace(empty, digest=digest_of(data)), before, data)
-    is_young = abs(time.time() - status.st_mtime) < patience
-    if before is not None and is_young and (found.is_unreadable or not data):
-        # With its old stamp, so that the next heartbeat looks again.
+    parsed = _parsed(replace(empty, digest=digest_of(data)), before, data)
+    is_recent = abs(time.time() - status.st_mtime) < patience
+    if before is not None and is_recent and (parsed.is_unreadable or not data):
+        # With its old stamp, so that it is read again at the next heartbeat.
         return before
-    return found
+    return parsed
 
 
 def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> SelectionFile:
     if len(data) > CHOICES_LIMIT:
         return _broken(empty, before, f"it is larger than {CHOICES_LIMIT} bytes")
-    # Lazy: most users switch nothing off.
+    # Lazy: most users have no such file.
     import tomllib
 
     try:
@@ -271,38 +271,41 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         table = tomllib.loads(text)
     except UnicodeDecodeError:
         return _broken(empty, before, "it is not UTF-8")
-    except tomllib.TOMLDecodeError as problem:
-        said, where = _PLACE.sub("", str(problem)), _PLACE.search(str(problem))
-        line, column = where.groups() if where and where[1] else (text.count("\n") + 1, None)
-        told = f"it is not TOML: {shorten(one_line(said), 200)}"
-        return _broken(empty, before, told, int(line), int(column) if column else None)
+    except tomllib.TOMLDecodeError as error:
+        reason, position = _TOML_POSITION.sub("", str(error)), _TOML_POSITION.search(str(error))
+        end = (text.count("\n") + 1, None)
+        line, column = position.groups() if position and position[1] else end
+        message = f"it is not TOML: {shorten(one_line(reason), 200)}"
+        return _broken(empty, before, message, int(line), int(column) if column else None)
     except RecursionError:
         return _broken(empty, before, "it is nested too deeply")
-    known = (*KEYS, MCP) if empty.scope is not Precedence.PROJECT else (*KEYS, MCP, CONFIG)
-    for key in known:
+    keys = (*KEYS, MCP) if empty.scope is not Precedence.PROJECT else (*KEYS, MCP, CONFIG)
+    for key in keys:
         if fault := _fault(key, table):
             return _broken(empty, before, f"{key!r} {fault}", _line_of(key, text))
     enable, disable = (SelectionPatterns(tuple(table.get(key, ()))) for key in KEYS)
-    odd = tuple(_unknown(empty.path, key, text, known) for key in table if key not in known)
-    config = table.get(CONFIG, {}) if CONFIG in known else {}
+    unknown = tuple(_unknown(empty.path, key, text, keys) for key in table if key not in keys)
+    config = table.get(CONFIG, {}) if CONFIG in keys else {}
     return replace(
         empty,
         enable=enable,
         disable=disable,
         config=config,
         servers=table.get(MCP, {}),
-        diagnostics=odd,
+        diagnostics=unknown,
     )
 
 
 def _fault(key: str, table: Mapping[str, Any]) -> str:
-    """Say what is wrong with the value of a key, or `""`."""
+    """Return what is wrong with the value of a key, or `""`."""
     if key in KEYS:
-        return "" if _is_list_of_texts(table.get(key, [])) else "is no list of texts"
-    config = table.get(key, {})
-    is_sound = isinstance(config, dict) and all(isinstance(v, dict) for v in config.values())
+        names = table.get(key, [])
+        is_valid = isinstance(names, list) and all(isinstance(item, str) for item in names)
+        return "" if is_valid else "is not a list of texts"
+    tables = table.get(key, {})
+    is_valid = isinstance(tables, dict) and all(isinstance(v, dict) for v in tables.values())
     owners = "plugins'" if key == CONFIG else "servers'"
-    return "" if is_sound else f"is no table of the {owners} tables"
+    return "" if is_valid else f"is not a table of the {owners} tables"
 
 
 def _broken(
@@ -312,56 +315,49 @@ def _broken(
     line: int | None = None,
     column: int | None = None,
 ) -> SelectionFile:
-    """Return a file that cannot be read, with the choices that it last was known to hold."""
-    known = before or empty
-    goes_on = (
-        "; what it said before goes on"
-        if known.enable.written or known.disable.written or known.config or known.servers
-        else ""
-    )
-    problem = make_diagnostic(
+    """Return the file with its last good values and a diagnostic."""
+    last_good = before or empty
+    has_values = last_good.chooses or last_good.config or last_good.servers
+    kept = "; its last good version stays in use" if has_values else ""
+    error = make_diagnostic(
         "choices-unreadable",
         Where(empty.path, line, column),
-        f"the choices cannot be read: {reason}{goes_on}",
+        f"the choices cannot be read: {reason}{kept}",
         'write enable = ["NAME"] and disable = ["NAME"], and KEY = VALUE below [mcp.SERVER]'
         + (" and [config.PLUGIN]" if empty.scope is Precedence.PROJECT else "")
         + ", nothing else",
     )
     return replace(
         empty,
-        enable=known.enable,
-        disable=known.disable,
-        config=known.config,
-        servers=known.servers,
-        diagnostics=(problem,),
+        enable=last_good.enable,
+        disable=last_good.disable,
+        config=last_good.config,
+        servers=last_good.servers,
+        diagnostics=(error,),
     )
 
 
-def _unknown(path: str, key: str, text: str, known: Sequence[str]) -> Diagnostic:
-    near = near_misses(key, known)
+def _unknown(path: str, key: str, text: str, keys: Sequence[str]) -> Diagnostic:
+    near = near_misses(key, keys)
     return make_diagnostic(
         "choices-unknown",
         Where(path, _line_of(key, text)),
-        f"nobody reads the key {shorten(one_line(key), 100)!r}",
+        f"the key {shorten(one_line(key), 100)!r} is unknown",
         f"did you mean {near[0]!r}?"
         if near
-        else f"the keys are {', '.join(known[:-1])} and {known[-1]}",
+        else f"the keys are {', '.join(keys[:-1])} and {keys[-1]}",
     )
 
 
-def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
 def _line_of(key: str, text: str) -> int | None:
-    """Return the line on which a key of the top level is given, if it is plainly seen."""
-    line = rf"""^[ \t]*\[{{0,2}}[ \t]*["']?{re.escape(key)}["']?[ \t]*[.=\]]"""
-    found = re.search(line, text, re.MULTILINE)
-    return text.count("\n", 0, found.start()) + 1 if found else None
+    """Return the line of a top-level key, if a simple search finds it."""
+    pattern = rf"""^[ \t]*\[{{0,2}}[ \t]*["']?{re.escape(key)}["']?[ \t]*[.=\]]"""
+    match = re.search(pattern, text, re.MULTILINE)
+    return text.count("\n", 0, match.start()) + 1 if match else None
 
 
 def _kind_and_text(pattern: str) -> tuple[str, str]:
-    """Take a pattern apart: `tool:delete_*` is of one kind, `acme:pdf` of all."""
+    """Split a pattern: `tool:delete_*` is for one kind, `acme:pdf` for all."""
     kind, colon, rest = pattern.partition(":")
-    # Names are kept composed, however they are typed.
+    # Names are stored in composed Unicode form.
     return (kind, composed(rest)) if colon and kind in KINDS else ("", composed(pattern))

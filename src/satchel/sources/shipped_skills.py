@@ -1,4 +1,4 @@
-"""Skills that distributions ship beside their code, in `.agents/skills`."""
+"""Find the skills that distributions ship beside their code, in `.agents/skills`."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,20 +12,20 @@ SHIPPED_SKILLS = (".agents", "skills")
 
 @dataclass(frozen=True, slots=True)
 class ShippedSkills:
-    """A folder of skills; `mark` is how a path in the RECORD of its owner begins."""
+    """A skill folder; paths in the RECORD of its distribution begin with `prefix`."""
 
     path: str
-    mark: str
+    prefix: str
 
 
 def shipped_skills(folder: str, names: Iterable[str]) -> tuple[ShippedSkills, ...]:
-    """Look for skills that were installed into a folder; `names` are what stands in it."""
+    """Return the skill folders installed in a folder, whose entries are `names`."""
     return tuple(_shipped(folder, names))
 
 
 def _shipped(folder: str, names: Iterable[str]) -> Iterator[ShippedSkills]:
     for name in names:
-        # A module or the metadata of a distribution has a dot in its name, a package has none.
+        # Modules and metadata folders have a dot in their name, packages do not.
         if "." not in name:
             path = os.sep.join((folder, name, *SHIPPED_SKILLS))
             if os.path.isdir(path):
@@ -40,12 +40,12 @@ def _shipped(folder: str, names: Iterable[str]) -> Iterator[ShippedSkills]:
 
 
 def _edited_packages(folder: str, name: str) -> Iterator[str]:
-    """Yield the packages that an editable install makes importable by one file."""
+    """Yield the packages that one file of an editable install makes importable."""
     for base in edited_bases(folder, [name]):
         if base.name:
             yield base.path
             continue
-        # What else lies there (tests, examples, the project's own skills) is not shipped.
+        # Other folders (tests, examples, the project's own skills) are not shipped.
         with suppress(OSError):
             for below in sorted(os.listdir(base.path)):
                 package = os.path.join(base.path, below)
@@ -58,24 +58,24 @@ def owners(
     infos: Sequence[str],
     recorded: Callable[[str], tuple[str, ...]],
 ) -> Mapping[str, tuple[str, ...]]:
-    """Return the folders of skills of each distribution that lists them in its RECORD.
+    """Return the skill folders of each distribution that lists them in its RECORD.
 
-    Records are read only until each folder has its owner.
+    Records are read only until every folder has its owner.
     """
-    waiting = list(shipped)
-    found: dict[str, tuple[str, ...]] = {}
-    for info in sorted(infos, key=lambda info: not _is_likely(info, waiting)):
-        if not waiting:
+    unowned = list(shipped)
+    folders: dict[str, tuple[str, ...]] = {}
+    for info in sorted(infos, key=lambda info: not _is_likely(info, unowned)):
+        if not unowned:
             break
         files = recorded(info)
-        own = [item for item in waiting if any(file.startswith(item.mark) for file in files)]
+        own = [item for item in unowned if any(file.startswith(item.prefix) for file in files)]
         if own:
-            found[info] = tuple(dict.fromkeys(item.path for item in own))
-            waiting = [item for item in waiting if item not in own]
-    return found
+            folders[info] = tuple(dict.fromkeys(item.path for item in own))
+            unowned = [item for item in unowned if item not in own]
+    return folders
 
 
 def _is_likely(info: str, shipped: Iterable[ShippedSkills]) -> bool:
-    """Tell whether a distribution is named like one of the packages."""
+    """Return whether a distribution has the name of one of the packages."""
     name = os.path.basename(info).partition("-")[0].lower()
-    return any(item.mark.lstrip("_").lower().startswith(name) for item in shipped)
+    return any(item.prefix.lstrip("_").lower().startswith(name) for item in shipped)

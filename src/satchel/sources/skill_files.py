@@ -1,6 +1,6 @@
-"""Serving one file of a skill: its bytes, as they are now, and what kind of file they make.
+"""Read the files of a skill, and detect their media types.
 
-The target of a link is served if it lies inside the folder that the user named, by the rules of
+The target of a link is read if it is inside the search root, by the rules of
 `satchel.sources.contained_files`. Error messages go to a model and contain no path of the host.
 """
 
@@ -20,7 +20,7 @@ from satchel.text import shorten
 from satchel.tools.callables import in_thread
 
 TEXT_LIMIT = MIB
-"""Bytes of the largest file that is served as text."""
+"""Size of the largest file that is served as text, in bytes."""
 
 _IMAGES = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
@@ -30,7 +30,7 @@ _IMAGES = {
 _WEBP = "image/webp"
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
-# What skills often hold, and Python's own table lacks or names by its version.
+# Common in skills, and missing in Python's table or different between its versions.
 _SUFFIXES = {
     ".md": "text/markdown",
     ".yaml": "application/yaml",
@@ -46,13 +46,13 @@ _SUFFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class ServedFile:
-    """One file of a skill as it was read just now."""
+    """One file of a skill as it was read."""
 
     name: str
     """Its path inside the skill, with `/`."""
     data: bytes
     digest: str
-    """Names the bytes, as the digest of a `UnitFile` does."""
+    """The digest of the bytes, as in `UnitFile`."""
 
 
 class SkillReader(Protocol):
@@ -60,18 +60,18 @@ class SkillReader(Protocol):
 
     @property
     def server(self) -> str:
-        """Return the name of the remote server that has them, `""` if they are on this machine."""
+        """Return the name of the remote server that has them, `""` for local files."""
 
     def read(self, name: str, limits: Limits) -> ServedFile:
-        """Read a file, however long that takes. Raises `ToolError`."""
+        """Return a file; blocks. Raises `ToolError`."""
 
     async def fetch(self, name: str, limits: Limits) -> ServedFile:
-        """Read a file while the event loop goes on; cancelling this ends it. Raises `ToolError`."""
+        """Return a file without blocking the event loop. Raises `ToolError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSkillReader:
-    """The files of the skill in `folder`, which lies in `root`, the folder the user named."""
+    """Reads the files of the skill in `folder`, which is inside the search root `root`."""
 
     root: str
     folder: str
@@ -82,19 +82,19 @@ class LocalSkillReader:
         return ""
 
     def read(self, name: str, limits: Limits) -> ServedFile:
-        """Read a file. Raises `ToolError` as `serve` does."""
+        """Return a file. Raises `ToolError` as `read_skill_file` does."""
         return read_skill_file(self.root, self.folder, name, limits)
 
     async def fetch(self, name: str, limits: Limits) -> ServedFile:
-        """Read a file in a thread. Raises `ToolError` as `serve` does."""
+        """Return a file, read in a thread. Raises `ToolError` as `read_skill_file` does."""
         file: ServedFile = await in_thread(lambda: self.read(name, limits))
         return file
 
 
 def read_skill_file(root: str, folder: str, name: str, limits: Limits) -> ServedFile:
-    """Read one file of the skill in `folder`, which lies in `root`, the folder the user named.
+    """Return one file of the skill in `folder`, which is inside the search root `root`.
 
-    Raises `ToolError` for a name that leads out, and for what is no file or a too large one.
+    Raises `ToolError` for a path that leaves the root, and for a missing or too large file.
     """
     with _opened(root, folder, name) as file:
         data = file.read(limits.resource)
@@ -102,31 +102,31 @@ def read_skill_file(root: str, folder: str, name: str, limits: Limits) -> Served
 
 
 def locate_skill_file(root: str, folder: str, name: str) -> str:
-    """Return the resolved path of such a file, for what can be used only by its path.
+    """Return the resolved path of a file of a skill, for uses that need a path.
 
-    Raises `ToolError` as `serve` does; that nobody swaps the file later cannot be promised.
+    Raises `ToolError` as `read_skill_file` does. The file may be swapped before it is used.
     """
     with _opened(root, folder, name) as file:
-        file.look()
+        file.stat()
         return file.path
 
 
 def file_text(file: ServedFile, limit: int = TEXT_LIMIT) -> str | None:
-    """Return a file as text, without its byte order mark; `None` if it is none, or too long."""
+    """Return a file as text, without byte order mark; `None` if it is not text, or too long."""
     return _text(file.data) if len(file.data) <= limit else None
 
 
 def media_type_of(name: str, data: bytes) -> str:
-    """Return the media type of a file: that of an image by its bytes, others by the suffix."""
+    """Return the media type of a file: of images by content, of other files by suffix."""
     for kind, starts in _IMAGES.items():
         if data.startswith(starts):
             return kind
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return _WEBP
-    # What only calls itself an image would make a provider refuse the whole conversation.
-    named = _by_suffix(name)
-    if named and named not in {*_IMAGES, _WEBP}:
-        return named
+    # Providers refuse a whole conversation because of an invalid image, so a suffix is not enough.
+    by_suffix = _by_suffix(name)
+    if by_suffix and by_suffix not in {*_IMAGES, _WEBP}:
+        return by_suffix
     return "application/octet-stream" if _text(data) is None else "text/plain"
 
 
@@ -134,7 +134,7 @@ def media_type_of(name: str, data: bytes) -> str:
 def _opened(root: str, folder: str, name: str) -> Iterator[ContainedFile]:
     if not is_file_name(name):
         raise ToolError(
-            f"{shorten(name, 200)!r} is no file of the skill; "
+            f"{shorten(name, 200)!r} is not a file of the skill; "
             "use a path inside its folder, such as references/guide.md."
         )
     with open_contained(root, name, start=folder, noun="the skill's folder") as file:
@@ -142,7 +142,7 @@ def _opened(root: str, folder: str, name: str) -> Iterator[ContainedFile]:
 
 
 def is_file_name(name: str) -> bool:
-    """Tell whether a name can be that of a file of a skill, on whichever system."""
+    """Return whether a name can be the path of a file in a skill, on every system."""
     if not is_path(name) or PureWindowsPath(name).anchor:
         return False
     return not any(is_skipped(part) for part in PureWindowsPath(name).parts)
@@ -160,9 +160,9 @@ def _by_suffix(name: str) -> str | None:
     suffix = os.path.splitext(name)[1].lower()
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
-    # Not `guess_type` of the module, which reads what a machine adds to the table.
+    # Not the module's `guess_type`, whose table depends on the machine.
     from mimetypes import MimeTypes
 
-    # Only the suffix, because a whole name is taken for a URL.
+    # Only the suffix, because a whole name is parsed as a URL.
     kind, encoding = MimeTypes().guess_type(f"x{suffix}", strict=False)
     return None if encoding else kind

@@ -1,4 +1,4 @@
-"""Finding skills: the folders below a place that hold a file named exactly `SKILL.md`."""
+"""Find skills: the folders in a search root with a file named exactly `SKILL.md`."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -31,71 +31,73 @@ _BREAKS_THE_FORMAT = frozenset(
         *("skill-description-long", "skill-compatibility-long", "skill-field-type"),
     }
 )
-"""What the Agent Skills format forbids, and what is mended nevertheless for most."""
+"""Diagnostics of violations of the Agent Skills format that are otherwise repaired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillFinding:
-    """One skill folder as it was read: `manifest` is `None` when it cannot be used."""
+    """One skill folder as it was read; `manifest` is `None` if it cannot be used."""
 
     place: SearchRoot
     key: str
-    """The folder's path below its place, with `/`; `""` when the place is the skill itself."""
+    """The path below the search root, with `/`; `""` if the root itself is the skill."""
     folder: FolderContent
     manifest: SkillManifest | None
     diagnostics: tuple[Diagnostic, ...]
     remote: SkillReader | None = field(default=None, compare=False, repr=False)
-    """Reads its files where they are not on this machine."""
+    """Reads its files if they are at a server."""
 
     @property
     def reader(self) -> SkillReader:
-        """Return what reads its files."""
+        """Return the reader of its files."""
         return self.remote or LocalSkillReader(self.place.path, self.path)
 
     @property
     def path(self) -> str:
-        """Return the skill's folder; of one at a server, the address that it has here."""
+        """Return the skill's folder, or the local address of a skill at a server."""
         below = os.sep + self.key.replace("/", os.sep) if self.key else ""
         return self.place.path.rstrip(os.sep) + below
 
     @property
     def folder_name(self) -> str:
-        """Return what the skill's name should be."""
+        """Return the folder's name, which the skill's name should equal."""
         return os.path.basename(self.path)
 
     @property
     def files(self) -> tuple[UnitFile, ...]:
-        """Return every file of the skill, `SKILL.md` among them."""
+        """Return all files of the skill, with `SKILL.md`."""
         return self.folder.files
 
     @property
     def digest(self) -> str:
-        """Name the content of the whole folder."""
+        """Return the digest of the whole folder."""
         return self.folder.digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillScan:
-    """What one look at a place found, and what a later look needs to do less."""
+    """The results of one scan of a search root, reused by the next scan."""
 
     place: SearchRoot
     findings: Mapping[str, SkillFinding]
     walked: frozenset[str]
-    """The keys of the folders that were looked into and are no skill themselves."""
-    odd: Mapping[str, tuple[Diagnostic, ...]]
-    """What was odd outside the skills, by the key of the file or folder it is about."""
+    """The keys of the searched folders that are not skills themselves."""
+    diagnostics_by_key: Mapping[str, tuple[Diagnostic, ...]]
+    """Diagnostics outside of skills, by the key of the file or folder."""
     links: frozenset[tuple[str, str]] = frozenset()
-    """Every link that was met, with its target.
+    """All links, with their targets.
 
-    What happens to a target may show here, so a place with links is always looked at whole.
+    Targets may change as well, so a search root with links is always scanned completely.
     """
     cut: bool = False
-    """Whether the limit of folders ended the search."""
+    """Whether the limit of folders ended the scan."""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return what was odd about the place itself, not about one skill."""
-        return tuple(item for key in sorted(self.odd) for item in self.odd[key])
+        """Return the diagnostics outside of skills."""
+        return tuple(
+            item for key in sorted(self.diagnostics_by_key) for item in self.diagnostics_by_key[key]
+        )
 
 
 def scan_skills(
@@ -104,10 +106,10 @@ def scan_skills(
     before: SkillScan | None = None,
     dirty: Iterable[str] | None = None,
 ) -> SkillScan:
-    """Look for skills in a place.
+    """Scan a search root for skills.
 
-    `before` saves reading what has not changed. `dirty` are paths that may have changed: only
-    the units and folders they touch are looked at; `None` means everything.
+    Results in `before` are reused. `dirty` are the paths that may have changed: only skills and
+    folders that they touch are scanned again; `None` means everything.
     """
     if before is None or dirty is None or before.cut or before.links:
         return _Walk(place, limits, before).everything()
@@ -125,7 +127,7 @@ def scan_skills(
 
 
 def _start(before: SkillScan, path: str) -> str | None:
-    """Return the key of the topmost folder that has to be looked at because `path` changed."""
+    """Return the key of the topmost folder to scan again because `path` changed."""
     root = before.place.path
     if path == root or root.startswith(path.rstrip(os.sep) + os.sep):
         return ""
@@ -139,7 +141,7 @@ def _start(before: SkillScan, path: str) -> str | None:
         if key in before.findings:
             return key
         if key not in before.walked:
-            # New, gone, or a file: only a file that makes its folder a skill matters to the folder.
+            # A new or removed entry, or a file. Of files, only SKILL.md affects its folder.
             is_skill_file = parts[length - 1].casefold() == SKILL_FILE.casefold()
             return "/".join(parts[: length - 1]) if is_skill_file else key
     return "/".join(parts)
@@ -157,20 +159,22 @@ def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
     def outside(key: str) -> bool:
         return key != start and not key.startswith(start + "/")
 
-    findings = {key: found for key, found in scan.findings.items() if outside(key)}
-    odd = {key: items for key, items in scan.odd.items() if outside(key)}
+    findings = {key: finding for key, finding in scan.findings.items() if outside(key)}
+    diagnostics_by_key = {
+        key: items for key, items in scan.diagnostics_by_key.items() if outside(key)
+    }
     return replace(
         scan,
         findings=findings | dict(part.findings),
         walked=frozenset(filter(outside, scan.walked)) | part.walked,
-        odd=odd | dict(part.odd),
+        diagnostics_by_key=diagnostics_by_key | dict(part.diagnostics_by_key),
         links=scan.links | part.links,
         cut=scan.cut or part.cut,
     )
 
 
 class _Walk:
-    """One walk over a place or a part of it; it lives as long as the call that made it."""
+    """The state of one scan of a search root or a part of it."""
 
     def __init__(self, place: SearchRoot, limits: Limits, before: SkillScan | None) -> None:
         self._place, self._limits = place, limits
@@ -189,10 +193,10 @@ class _Walk:
         self._cut = False
 
     def everything(self) -> SkillScan:
-        """Walk the whole place."""
+        """Scan the whole search root."""
         path = self._place.path
         target = os.path.realpath(path)
-        if self._place.within and target != self._where_without_links():
+        if self._place.within and target != self._path_without_links():
             self._links.add((path, target))
         if not is_inside(target, self._root):
             self._note("", [link_outside(path)])
@@ -202,12 +206,12 @@ class _Walk:
             self._note("", [missing(self._place)])
         return self._result()
 
-    def _where_without_links(self) -> str:
+    def _path_without_links(self) -> str:
         below = os.path.relpath(self._place.path, self._place.within)
         return os.path.normpath(os.path.join(self._root, below))
 
     def below(self, key: str) -> SkillScan:
-        """Walk the part of the place that lies at `key` and below; no link leads there."""
+        """Scan the part of the search root at `key` and below; no link leads there."""
         *above, last = key.split("/")
         parent = os.path.join(self._place.path, *above)
         ancestry = [os.path.realpath(self._place.path)]
@@ -223,27 +227,27 @@ class _Walk:
             place=self._place,
             findings=self._findings,
             walked=frozenset(self._walked),
-            odd=self._odd,
+            diagnostics_by_key=self._odd,
             links=frozenset(self._links),
             cut=self._cut,
         )
 
-    def _note(self, key: str, problems: Iterable[Diagnostic]) -> None:
-        if problems := tuple(problems):
-            self._odd[key] = (*self._odd.get(key, ()), *problems)
+    def _note(self, key: str, diagnostics: Iterable[Diagnostic]) -> None:
+        if diagnostics := tuple(diagnostics):
+            self._odd[key] = (*self._odd.get(key, ()), *diagnostics)
 
     def _folder(self, key: str, path: str, above: tuple[str, ...]) -> None:
-        """Look into one folder: it is a skill, or its folders are looked into."""
+        """Scan one folder: it is a skill, or its subfolders are scanned."""
         if len(self._walked) + len(self._findings) >= self._limits.find_folders:
             if not self._cut:
                 self._note("", [self._too_many()])
             self._cut = True
             return
-        problems: list[Diagnostic] = []
-        entries = list_folder(path, problems)
-        self._note(key, problems)
-        if problems and os.path.isdir(path):
-            self._keep_what_was_below(key, problems[0])
+        diagnostics: list[Diagnostic] = []
+        entries = list_folder(path, diagnostics)
+        self._note(key, diagnostics)
+        if diagnostics and os.path.isdir(path):
+            self._keep_skills_below(key, diagnostics[0])
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
         if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
             self._findings[key] = self._skill(key, path)
@@ -252,17 +256,17 @@ class _Walk:
         for entry in entries:
             self._entry(f"{key}/{entry.name}" if key else entry.name, entry, above)
 
-    def _keep_what_was_below(self, key: str, problem: Diagnostic) -> None:
-        """Keep the skills of a folder that cannot be listed as broken ones: nobody deleted them."""
-        for below, found in self._known.items():
+    def _keep_skills_below(self, key: str, error: Diagnostic) -> None:
+        """Keep the skills of an unlistable folder as broken ones, because they still exist."""
+        for below, finding in self._known.items():
             if not key or below == key or below.startswith(key + "/"):
-                folder = replace(found.folder, files=(), diagnostics=())
+                folder = replace(finding.folder, files=(), diagnostics=())
                 self._findings[below] = replace(
-                    found, folder=folder, manifest=None, diagnostics=(problem,)
+                    finding, folder=folder, manifest=None, diagnostics=(error,)
                 )
 
     def _entry(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
-        """Look at what stands in a folder that is no skill."""
+        """Scan an entry of a folder that is not a skill."""
         if is_skipped(entry.name):
             return
         if entry.is_symlink():
@@ -270,20 +274,20 @@ class _Walk:
         if is_folder(entry):
             self._enter(key, entry, above)
         elif entry.name != SKILL_FILE and entry.name.casefold() == SKILL_FILE.casefold():
-            self._note(key, [_nearly(entry)])
+            self._note(key, [_wrong_case(entry)])
 
     def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
-        """Go into a folder unless it may not be entered."""
+        """Scan a folder unless it must not be entered."""
         if self._place.policy.has_strict_skills and "/" in key:
             return
-        problems: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         if not is_utf8(entry.name):
-            problems.append(not_utf8(entry))
+            diagnostics.append(not_utf8(entry))
         elif key.count("/") >= self._limits.find_depth:
-            problems.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
-        elif (step := follow(entry, above, self._root, problems)) is not None:
+            diagnostics.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
+        elif (step := follow(entry, above, self._root, diagnostics)) is not None:
             self._folder(key, entry.path, (*above, step))
-        self._note(key, problems)
+        self._note(key, diagnostics)
 
     def _skill(self, key: str, path: str) -> SkillFinding:
         before = self._known.get(key)
@@ -302,47 +306,46 @@ class _Walk:
         return make_diagnostic(
             "source-too-many",
             Where(self._place.path),
-            f"has more than {most} folders (limit find_folders); the rest is not looked into",
+            f"has more than {most} folders (limit find_folders); the rest is not searched",
             "name the folders that hold skills, or raise the limit",
         )
 
 
-def _read(found: SkillFinding, before: SkillFinding | None, limits: Limits) -> SkillFinding:
-    """Judge a skill's text, unless `before` already judged the same bytes."""
-    file = found.folder.get(SKILL_FILE)
-    path = os.path.join(found.path, SKILL_FILE)
+def _read(finding: SkillFinding, before: SkillFinding | None, limits: Limits) -> SkillFinding:
+    """Read the manifest of a skill, unless `before` has the same bytes."""
+    file = finding.folder.get(SKILL_FILE)
+    path = os.path.join(finding.path, SKILL_FILE)
     if file is None or file.data is None:
-        return replace(found, diagnostics=(_unreadable(path, found.folder),))
-    known = before.folder.get(SKILL_FILE) if before else None
-    if before is not None and known is not None and known.digest == file.digest:
-        return replace(found, manifest=before.manifest, diagnostics=before.diagnostics)
-    reading = read_skill(file.data, found.folder_name, path, limits)
-    if found.place.policy.has_strict_skills:
-        reading = _to_the_letter(reading)
-    return replace(found, manifest=reading.value, diagnostics=reading.diagnostics)
+        return replace(finding, diagnostics=(_unreadable(path, finding.folder),))
+    previous = before.folder.get(SKILL_FILE) if before else None
+    if before is not None and previous is not None and previous.digest == file.digest:
+        return replace(finding, manifest=before.manifest, diagnostics=before.diagnostics)
+    reading = read_skill(file.data, finding.folder_name, path, limits)
+    if finding.place.policy.has_strict_skills:
+        reading = _strict(reading)
+    return replace(finding, manifest=reading.value, diagnostics=reading.diagnostics)
 
 
-def _to_the_letter(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
-    """Refuse a skill that breaks its format where others would mend it."""
-    judged = tuple(
+def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
+    """Turn violations of the format, otherwise repaired, into errors."""
+    diagnostics = tuple(
         strictly([item])[0] if item.code in _BREAKS_THE_FORMAT else item
         for item in reading.diagnostics
     )
-    return ReadResult(None if has_error(judged) else reading.value, judged)
+    return ReadResult(None if has_error(diagnostics) else reading.value, diagnostics)
 
 
-def _nearly(entry: os.DirEntry[str]) -> Diagnostic:
+def _wrong_case(entry: os.DirEntry[str]) -> Diagnostic:
     return make_diagnostic(
         "skill-file-case",
         Where(entry.path),
-        f"is named {entry.name!r}, so its folder is no skill",
+        f"is named {entry.name!r}, so its folder is not a skill",
         f"rename it to {SKILL_FILE}",
     )
 
 
 def _unreadable(path: str, folder: FolderContent) -> Diagnostic:
     reasons = [item.message for item in folder.diagnostics if item.where.path == path]
-    why = reasons[0] if reasons else "is a folder" if os.path.isdir(path) else "cannot be read"
-    return make_diagnostic(
-        "skill-unreadable", Where(path), why, f"make {SKILL_FILE} a regular file inside the skill"
-    )
+    reason = reasons[0] if reasons else "is a folder" if os.path.isdir(path) else "cannot be read"
+    fix = f"make {SKILL_FILE} a regular file inside the skill"
+    return make_diagnostic("skill-unreadable", Where(path), reason, fix)

@@ -1,4 +1,4 @@
-"""Where we keep what we have to remember, beside what the user configures."""
+"""Read and write Satchel's own state, and locate its state and data folders."""
 
 import os
 from collections.abc import Callable
@@ -9,27 +9,26 @@ from satchel.sources.atomic_write import file_lock, write_atomic
 from satchel.sources.file_reader import Stamp, StampedPath, UnreadableFileError, read_regular
 
 FOLDER_VARIABLE = "SATCHEL_STATE_DIR"
+DATA_VARIABLE = "SATCHEL_DATA_DIR"
 _LARGEST = 64 * MIB
-
-_DATA_VARIABLE = "SATCHEL_DATA_DIR"
 
 
 def state_folder(given: str = "") -> str:
-    """Return the folder of what is remembered, which `SATCHEL_STATE_DIR` moves."""
-    named = given or os.environ.get(FOLDER_VARIABLE, "")
-    if not named:
-        # Lazy: most hosts have nothing that must be remembered.
+    """Return the folder of the state files; `SATCHEL_STATE_DIR` changes it."""
+    folder = given or os.environ.get(FOLDER_VARIABLE, "")
+    if not folder:
+        # Lazy: most hosts keep no state.
         from platformdirs import user_state_dir
 
-        named = user_state_dir("satchel", appauthor=False)
-    return os.path.abspath(os.path.expanduser(named))
+        folder = user_state_dir("satchel", appauthor=False)
+    return os.path.abspath(os.path.expanduser(folder))
 
 
 def data_folder(plugin: str) -> str:
-    """Return the folder in which a plugin may keep things, whether it exists or not."""
-    base = os.environ.get(_DATA_VARIABLE, "")
+    """Return the data folder of a plugin, which may not exist."""
+    base = os.environ.get(DATA_VARIABLE, "")
     if not base:
-        # Lazy: most plugins keep nothing.
+        # Lazy: most plugins keep no data.
         from platformdirs import user_data_dir
 
         base = user_data_dir("satchel", appauthor=False)
@@ -37,13 +36,13 @@ def data_folder(plugin: str) -> str:
 
 
 def make_folder(path: str) -> None:
-    """Make a folder for its owner alone, if it is not there."""
-    with suppress(OSError):  # whoever writes there will say so
+    """Create a folder that only its owner can read, if it does not exist."""
+    with suppress(OSError):  # a later write reports the error
         os.makedirs(path, mode=0o700, exist_ok=True)
 
 
 def without_links(path: str) -> str:
-    """Return a path as it is once all links are followed."""
+    """Return a path with all links resolved."""
     return os.path.realpath(path)
 
 
@@ -53,18 +52,18 @@ def environment() -> dict[str, str]:
 
 
 class StateFile:
-    """One file in which something is remembered, for its owner alone to read."""
+    """One state file, which only its owner can read."""
 
     def __init__(self, folder: str, *names: str) -> None:
         self.path = os.path.join(folder, *names)
 
     @property
     def stamp(self) -> StampedPath:
-        """Return what differs whenever the file does."""
+        """Return the path with its stamp, which changes when the file does."""
         return self.path, Stamp.at(self.path)
 
     def read(self) -> bytes | None:
-        """Return what is remembered, `None` if nothing is. Raises `UnreadableFileError`."""
+        """Return the content, `None` if there is no file. Raises `UnreadableFileError`."""
         if not os.path.lexists(self.path):
             return None
         data, _ = read_regular(self.path, _LARGEST)
@@ -72,13 +71,13 @@ class StateFile:
             raise UnreadableFileError(f"it is larger than {_LARGEST} bytes")
         return data
 
-    def change(self, changed: Callable[[bytes | None], bytes]) -> None:
-        """Remember what becomes of what is remembered, at one stroke; nobody else may meanwhile.
+    def change(self, update: Callable[[bytes | None], bytes]) -> None:
+        """Replace the content by `update(content)`, atomically and under a lock.
 
         Raises `UnreadableFileError` and `SatchelError`.
         """
         with file_lock(self.path, private=True):
             before = self.read()
-            data = changed(before)
+            data = update(before)
             if data != before:
                 write_atomic(self.path, data, private=True)

@@ -1,10 +1,9 @@
-"""Watching: hints that something in the watched folders may have changed.
+"""Watch folders and yield change events.
 
-A hint is never the news itself. The operating system reports half-written files, drops events
-without a word, loses sight of folders that are deleted and made again, and may die; whoever
-takes a hint reads the unit whole and compares. What the events miss, the heartbeat finds: it
-looks at the roots and at the folders of installed packages directly, and compares everything
-now and then.
+An event only means that something may have changed; its receiver reads and compares. The operating
+system reports half-written files, drops events silently, loses folders that are deleted and
+recreated, and may fail. The heartbeat finds what the events miss: it checks the roots and the
+folders of installed packages, and regularly a safety scan compares everything.
 """
 
 import os
@@ -21,52 +20,52 @@ from satchel.sources.file_reader import StampedPath, stamped
 from satchel.sources.git_locks import git_locks
 from satchel.sources.watched_roots import RootAliases, RootIdentity, readable_ones
 
-# What the backend raises: a ValueError for a root whose name is not UTF-8.
-_FAILURES = (OSError, RuntimeError, ValueError)
+# Errors of the backend: a ValueError for a root whose name is not UTF-8.
+_BACKEND_ERRORS = (OSError, RuntimeError, ValueError)
 
-# A watcher that keeps dying is replaced by comparing; this many deaths within this time.
-_DEATHS, _DEATHS_WITHIN = 5, 10.0
+# After this many failures within this time (in seconds), polling replaces the events.
+_MAX_FAILURES, _FAILURES_WITHIN = 5, 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTargets:
-    """What is to be watched now; a change of it rebuilds the watcher."""
+    """The folders and files to watch; the watcher is rebuilt when the roots or links change."""
 
     roots: tuple[str, ...]
     links: frozenset[tuple[str, str]] = frozenset()
     installed: tuple[StampedPath, ...] = ()
-    """Folders of installed packages with the stamps they had when they were read."""
+    """Folders of installed packages, with their stamps when they were read."""
     awaited: tuple[str, ...] = ()
-    """Files whose appearance ends an installation under way."""
+    """Files whose appearance marks the end of a running installation."""
     unsettled: frozenset[str] = frozenset()
-    """Paths that were read while they may have been half written."""
+    """Paths that may have been half written when they were read."""
     unreadable: tuple[str, ...] = ()
-    """Folders and files that could not be read; a watch may be blind below them."""
+    """Folders and files that could not be read; there may be no events below them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeEvent:
-    """Look again: at the units that these paths touch, or at everything if `paths` is `None`."""
+    """Paths that may have changed; `None` means that everything may have changed."""
 
     paths: frozenset[str] | None
     trouble: tuple[Diagnostic, ...] = ()
-    """What is wrong with the watching itself at this time."""
+    """Diagnostics of the watcher itself."""
 
 
-class Notifier(Protocol):
+class EventNotifier(Protocol):
     """The part of `watchfiles`' Rust backend that is used here."""
 
     def watch(self, debounce_ms: int, step_ms: int, timeout_ms: int, stop_event: Any) -> Any:
-        """Return a set of (kind, path), or a word when there is no news."""
+        """Return a set of (kind, path), or a text if there are no events."""
 
     def close(self) -> None:
         """Stop watching."""
 
 
-def native_notifier(roots: list[str]) -> Notifier:
-    """Ask the system for events below these folders. Raises `OSError` or `RuntimeError`."""
-    # Lazy: `import satchel` must stay light. The backend is used directly because `awatch` cannot
-    # say when its watches stand, and dies with its first error.
+def native_notifier(roots: list[str]) -> EventNotifier:
+    """Return a notifier for events below these folders. Raises `OSError` or `RuntimeError`."""
+    # Lazy: `import satchel` must stay light. The backend is used directly, because `awatch` does
+    # not report when its watches are set, and ends at the first error.
     from watchfiles._rust_notify import RustNotify
 
     return RustNotify(roots, False, False, 0, True, True)
@@ -78,91 +77,90 @@ def change_events(
     pace: WatchTimings,
     *,
     polling: bool = False,
-    notifier: Callable[[list[str]], Notifier] = native_notifier,
+    notifier: Callable[[list[str]], EventNotifier] = native_notifier,
 ) -> Iterator[ChangeEvent]:
-    """Yield hints until `stop` is set, waiting in the calling thread.
+    """Yield change events until `stop` is set; waits in the calling thread.
 
-    Each time the watches stand anew, the first hint is to look at everything: whatever happened
-    before is found by that look, whatever happens later by an event. `watched` is asked again
-    after each hint.
+    Whenever the watches are set, the first event means "everything", which covers all earlier
+    changes. `watched` is called again after each event.
     """
     watch = _Watch(watched, stop, pace, notifier)
     while not stop.is_set():
-        if polling or watch.dies_too_often():
-            yield from watch.by_comparing(always=polling)
+        if polling or watch.fails_too_often():
+            yield from watch.poll(always=polling)
         else:
-            yield from watch.by_events()
+            yield from watch.watch_events()
 
 
 class _Watch:
-    """The supervisor of one watch; it lives in one thread."""
+    """The supervisor of one watch; used in one thread."""
 
     def __init__(
         self,
         watched: Callable[[], WatchTargets],
         stop: threading.Event,
         pace: WatchTimings,
-        notifier: Callable[[list[str]], Notifier],
+        notifier: Callable[[list[str]], EventNotifier],
     ) -> None:
         self._watched, self._stop, self._pace, self._notifier = watched, stop, pace, notifier
-        self._deaths: list[float] = []
-        self._left_locks: set[tuple[str, int]] = set()
+        self._failures: list[float] = []
+        self._stale_locks: set[tuple[str, int]] = set()
         self._trouble: tuple[Diagnostic, ...] = ()
 
-    def dies_too_often(self) -> bool:
-        """Tell whether the events are to be given up for a while."""
-        return self._recent_deaths() >= _DEATHS
+    def fails_too_often(self) -> bool:
+        """Return whether polling should replace the events for a while."""
+        return self._recent_failures() >= _MAX_FAILURES
 
-    def _recent_deaths(self) -> int:
-        return sum(time.monotonic() - at < _DEATHS_WITHIN for at in self._deaths)
+    def _recent_failures(self) -> int:
+        return sum(time.monotonic() - at < _FAILURES_WITHIN for at in self._failures)
 
-    def by_comparing(self, *, always: bool) -> Iterator[ChangeEvent]:
-        """Yield a hint to look at everything at each tick, until events may be tried again."""
+    def poll(self, *, always: bool) -> Iterator[ChangeEvent]:
+        """Yield an event for everything at each tick, until watching can be tried again."""
         if not any(item.code == "watcher-polling" for item in self._trouble):
             self._trouble = (*self._trouble, _polling("events are switched off"))
-        while not self._stop.is_set() and (always or self.dies_too_often()):
+        while not self._stop.is_set() and (always or self.fails_too_often()):
             yield ChangeEvent(None, self._trouble)
             self._stop.wait(self._pace.settle if self._watched().unsettled else self._pace.poll)
 
-    def by_events(self) -> Iterator[ChangeEvent]:
-        """Yield hints until the watches must be built anew."""
+    def watch_events(self) -> Iterator[ChangeEvent]:
+        """Yield change events until the watches must be set again."""
         start = self._watched()
         with ExitStack() as stack:
             identity = stack.enter_context(RootIdentity(start.roots))
             aliases = RootAliases(start.roots)
             present = [root for root in start.roots if os.path.isdir(root)]
             try:
-                notifier = self._notifier(present) if present else _Silence(self._stop)
-            except _FAILURES as problem:
-                self._died(problem)
+                notifier = self._notifier(present) if present else _IdleNotifier(self._stop)
+            except _BACKEND_ERRORS as error:
+                self._record_failure(error)
                 return
             stack.callback(notifier.close)
             yield ChangeEvent(None, self._trouble)
             try:
-                for hint in self._news(notifier, start, identity):
-                    yield replace(hint, paths=aliases.of(hint.paths))
-            except _FAILURES as problem:
-                self._died(problem)
+                for event in self._change_events(notifier, start, identity):
+                    yield replace(event, paths=aliases.of(event.paths))
+            except _BACKEND_ERRORS as error:
+                self._record_failure(error)
 
-    def _died(self, problem: Exception) -> None:
-        self._deaths.append(time.monotonic())
-        self._trouble = (_failed(problem),)
-        if self.dies_too_often():
-            self._trouble = (_polling(str(problem)),)
+    def _record_failure(self, error: Exception) -> None:
+        self._failures.append(time.monotonic())
+        self._trouble = (_failed(error),)
+        if self.fails_too_often():
+            self._trouble = (_polling(str(error)),)
         self._stop.wait(self._pace.step)
 
-    def _news(
-        self, notifier: Notifier, start: WatchTargets, identity: "RootIdentity"
+    def _change_events(
+        self, notifier: EventNotifier, start: WatchTargets, identity: "RootIdentity"
     ) -> Iterator[ChangeEvent]:
-        """Yield a hint for each batch of events, and for what the heartbeat sees."""
+        """Yield an event for each batch of paths, and for what the heartbeat finds."""
         pace = self._pace
-        looked, active = time.monotonic(), True
+        last_scan, active = time.monotonic(), True
         readable = readable_ones(start.unreadable)
         while not self._stop.is_set():
             now = self._watched()
             if (now.roots, now.links) != (start.roots, start.links) or not identity.holds():
                 return
-            # What becomes readable was not watched until now.
+            # Paths that became readable were not watched until now.
             if (now.unreadable, readable_ones(now.unreadable)) != (start.unreadable, readable):
                 return
             beat = min(pace.heartbeat, pace.settle) if now.unsettled else pace.heartbeat
@@ -172,60 +170,60 @@ class _Watch:
             elif paths:
                 if paths & set(start.roots):
                     return
-                active, looked = True, time.monotonic()
+                active, last_scan = True, time.monotonic()
                 yield ChangeEvent(paths | now.unsettled, self._trouble)
-            elif self._installed_moved(now) or self._resync_is_due(looked, active=active):
-                active, looked = False, time.monotonic()
-                if not self._recent_deaths():
+            elif self._installed_changed(now) or self._safety_scan_is_due(last_scan, active=active):
+                active, last_scan = False, time.monotonic()
+                if not self._recent_failures():
                     self._trouble = ()
                 yield ChangeEvent(None, self._trouble)
 
-    def _resync_is_due(self, looked: float, *, active: bool) -> bool:
+    def _safety_scan_is_due(self, last_scan: float, *, active: bool) -> bool:
         pause = self._pace.resync_active if active else self._pace.resync_idle
-        return time.monotonic() - looked >= pause
+        return time.monotonic() - last_scan >= pause
 
-    def _installed_moved(self, now: WatchTargets) -> bool:
+    def _installed_changed(self, now: WatchTargets) -> bool:
         stamps = stamped(folder for folder, _ in now.installed)
         return stamps != now.installed or any(os.path.exists(path) for path in now.awaited)
 
-    def _batch(self, notifier: Notifier, timeout: float) -> frozenset[str]:
-        """Wait for events; of a burst, or of a checkout under way, wait for the end."""
+    def _batch(self, notifier: EventNotifier, timeout: float) -> frozenset[str]:
+        """Wait for events, and for the end of a burst of events or of a git checkout."""
         paths = self._events(notifier, timeout)
         deadline = time.monotonic() + self._pace.patience
         while paths and time.monotonic() < deadline and not self._stop.is_set():
             if len(paths) < self._pace.burst and not self._is_locked():
                 break
-            more = self._events(notifier, self._pace.quiet)
-            if not more and not self._is_locked():
+            later_paths = self._events(notifier, self._pace.quiet)
+            if not later_paths and not self._is_locked():
                 break
-            paths |= more
+            paths |= later_paths
         if paths and time.monotonic() >= deadline:
-            # A lock that outlives our patience was left behind by a git that died.
-            self._left_locks = self._locks()
+            # A lock that exists for so long was left behind by a git process that died.
+            self._stale_locks = self._locks()
         return paths
 
-    def _events(self, notifier: Notifier, timeout: float) -> frozenset[str]:
+    def _events(self, notifier: EventNotifier, timeout: float) -> frozenset[str]:
         step = max(int(self._pace.step * 1000), 1)
-        news = notifier.watch(step * 5, step, max(int(timeout * 1000), 1), self._stop)
-        if isinstance(news, str):
+        events = notifier.watch(step * 5, step, max(int(timeout * 1000), 1), self._stop)
+        if isinstance(events, str):
             return frozenset()
-        return frozenset(path for _, path in news)
+        return frozenset(path for _, path in events)
 
     def _is_locked(self) -> bool:
-        """Tell whether git is changing one of the work trees at this moment."""
-        return bool(self._locks() - self._left_locks)
+        """Return whether git is changing one of the work trees now."""
+        return bool(self._locks() - self._stale_locks)
 
     def _locks(self) -> set[tuple[str, int]]:
-        """Return the locks that exist, each with the time that tells it from a later one."""
-        found = set()
+        """Return the existing lock files, each with its time of creation."""
+        locks = set()
         for lock in git_locks(self._watched().roots):
             with suppress(OSError):
-                found.add((lock, os.stat(lock).st_ctime_ns))
-        return found
+                locks.add((lock, os.stat(lock).st_ctime_ns))
+        return locks
 
 
-class _Silence:
-    """Stands in for a notifier while there is nothing to watch yet."""
+class _IdleNotifier:
+    """A notifier without events, used while there is nothing to watch."""
 
     def __init__(self, stop: threading.Event) -> None:
         self._stop = stop
@@ -235,15 +233,15 @@ class _Silence:
         return "timeout"
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
-def _failed(problem: Exception) -> Diagnostic:
+def _failed(error: Exception) -> Diagnostic:
     return make_diagnostic(
         "watcher-failed",
         Where("watcher"),
-        f"the watcher died and was started again; everything was compared ({problem})",
-        "rename files whose names are not UTF-8" if "decode" in str(problem) else "",
+        f"the watcher failed and was restarted; everything was compared ({error})",
+        "rename files whose names are not UTF-8" if "decode" in str(error) else "",
     )
 
 

@@ -1,6 +1,6 @@
-"""Stand-ins for people who test their own plugins, and hosts that use Satchel.
+"""Helpers to test your own plugins and the hosts that use Satchel.
 
-Plain functions and context managers; `satchel.testing.fixtures` has them for pytest.
+They are plain functions and context managers; `satchel.testing.fixtures` has a pytest fixture.
 """
 
 from satchel.testing.fake_changes import change, feed

@@ -1,4 +1,4 @@
-"""A feed of changes that nobody has to cause."""
+"""A stream of changes for tests of code that uses `Satchel.watch()`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -17,9 +17,9 @@ def change(
     generation: int = 1,
     message: str = "",
 ) -> Change:
-    """Make a change, such as `change("changed", "tool", "forecast")`.
+    """Return a change, such as `change("changed", "tool", "forecast")`.
 
-    Raises `ValueError` for an event that there is not.
+    Raises `ValueError` for an unknown event.
     """
     return Change(
         event=Event(event),
@@ -33,10 +33,10 @@ def change(
 
 @asynccontextmanager
 async def feed(changes: Iterable[Change]) -> AsyncIterator[Changes]:
-    """Stand in for `Satchel.watch()`: the iterator gives these changes, and then ends."""
+    """Replace `Satchel.watch()`: yield an iterator over these changes, which then ends."""
     stream = Changes()
     for item in changes:
         stream.put(item)
-    await asyncio.sleep(0)  # what was put arrives in the loop's next round
+    await asyncio.sleep(0)  # the changes arrive in the loop's next iteration
     stream.close()
     yield stream

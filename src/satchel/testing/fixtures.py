@@ -1,4 +1,4 @@
-"""Fixtures: `pytest_plugins = ["satchel.testing.fixtures"]` in a conftest.py brings them."""
+"""Pytest fixtures; enable them by `pytest_plugins = ["satchel.testing.fixtures"]`."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,13 +12,13 @@ from satchel.sources.scratch_world import scratch_world
 
 @pytest.fixture
 def make_satchel() -> Iterator[Callable[..., Satchel]]:
-    """Return `Satchel`, to be called in a world in which the user has configured nothing.
+    """Return a factory with the parameters of `Satchel` that ignores the user's configuration.
 
-    Each that is made is closed when the test ends.
+    All satchels are closed when the test ends.
     """
-    with scratch_world(), ExitStack() as made:
+    with scratch_world(), ExitStack() as stack:
 
         def make(*args: Any, **options: Any) -> Satchel:
-            return made.enter_context(Satchel(*args, **options))
+            return stack.enter_context(Satchel(*args, **options))
 
         yield make

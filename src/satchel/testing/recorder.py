@@ -1,4 +1,4 @@
-"""An executor that remembers what it was asked to run."""
+"""An executor that records the calls that it gets."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,23 +10,23 @@ from satchel.tools import ToolCall, ToolResult, failure, to_result
 
 
 class Recorder:
-    """Runs calls one after another, and keeps each in `calls`.
+    """Runs calls one after another, and records each in `calls`.
 
-    `answers` are given in place of running: a mapping by the name of the tool, or a list for one
-    call after another. What they do not cover is run for real. An answer is what a tool may
-    return, a `ToolResult`, or a `ToolError`.
+    `answers` replace the tools: a mapping by tool name, or a list with one answer for each call in
+    turn. Calls without an answer run the real tool. An answer is any value that a tool may return,
+    a `ToolResult`, or a `ToolError`.
     """
 
     def __init__(self, answers: Mapping[str, Any] | Iterable[Any] = ()) -> None:
         self.calls: list[ToolCall] = []
-        """The calls as they came: `name, arguments, id, context`."""
+        """The calls in order, each with `name, arguments, id, context`."""
         self.results: list[ToolResult] = []
-        """What was answered, in the order of `calls`."""
+        """The results, in the order of `calls`."""
         self._by_name = dict(answers) if isinstance(answers, Mapping) else {}
         self._in_order = iter(() if isinstance(answers, Mapping) else answers)
 
     async def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AsyncIterator[Answer]:
-        """Run the calls, or answer in their place."""
+        """Run the calls, or give the answers in their place."""
         for index, call in enumerate(calls):
             self.calls.append(call)
             result = await self._answer(call, run)

@@ -1,4 +1,4 @@
-"""Skills and plugins, written into a folder."""
+"""Write skills and plugins for tests into a folder."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ import frontmatter
 from satchel.formats.skill_handler import SkillHandler
 
 Files = Mapping[str, str | bytes]
-"""What is in files, by their paths inside the folder."""
+"""The contents of files, by their paths inside the folder."""
 
 
 def write_skill(
@@ -25,7 +25,7 @@ def write_skill(
 ) -> Path:
     """Write the skill `folder/name`, and return its path.
 
-    `fields` are further ones of the frontmatter, with `_` for `-`: `allowed_tools="Read"`.
+    `fields` are more fields of the front matter, with `_` for `-`: `allowed_tools="Read"`.
     """
     post = frontmatter.Post(dedent(body), name=name, description=description)
     post.metadata |= {key.replace("_", "-"): value for key, value in fields.items()}
@@ -44,9 +44,8 @@ def write_plugin(
 ) -> Path:
     """Write the plugin `folder/name`, and return its path.
 
-    `tools` is the source of its tools.py, `skills` are names of skills that it brings, and
-    `manifest` has the other fields of its toolkit.yaml. Its group is active, unless that says
-    otherwise.
+    `tools` is the source of its tools.py. `skills` are names of skills to write into it.
+    `manifest` has the other fields of its toolkit.yaml; without `groups`, its group is active.
     """
     fields = {"name": name, **({} if "groups" in manifest else {"active": True}), **manifest}
     path = _write(

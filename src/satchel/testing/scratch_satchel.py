@@ -1,4 +1,4 @@
-"""A satchel that knows nothing of whoever runs the test."""
+"""A satchel that does not depend on the user who runs the test."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,8 +22,8 @@ def scratch_satchel(
 ) -> Iterator[Satchel]:
     """Yield a `Satchel` with these sources; `options` are its other parameters.
 
-    Until the block ends the user's configuration folder is an empty one, which is deleted then,
-    and the process has no other variable that begins with `SATCHEL_`. It is closed then, too.
+    Inside the block the user's configuration folder is a temporary, empty one, and the process
+    has no other environment variable that begins with `SATCHEL_`. The satchel is closed at the end.
     """
     with (
         scratch_world(),

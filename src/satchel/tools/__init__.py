@@ -1,4 +1,4 @@
-"""What a tool is: made of a function or a class, described by a schema, answered by a result."""
+"""Tools: functions or classes with a schema for the model and a result for each call."""
 
 from satchel.tools.argument_errors import ArgumentError, ArgumentFault
 from satchel.tools.content_blocks import Audio, Block, Image, Resource, ResourceLink, Text

@@ -1,4 +1,4 @@
-"""A call that does not fit its tool, as data; what the model reads of it is the runtime's."""
+"""Invalid arguments of a call, as data; the runtime turns them into text for the model."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ SET_BY_HOST = "is set by the host; leave it out"
 
 @dataclass(frozen=True, slots=True)
 class ArgumentFault:
-    """One argument that does not fit: where it stands, and what was expected there."""
+    """One invalid argument: its path, and what was expected there."""
 
     argument: str
     """Path to the value, such as `days` or `stops[0].city`; empty for the arguments as a whole."""
@@ -21,7 +21,7 @@ class ArgumentFault:
 
 
 class ArgumentError(SatchelError):
-    """The arguments do not fit the tool; carries every fault, never the value that was sent."""
+    """The arguments are invalid. It has all faults, but never the values that were sent."""
 
     def __init__(self, tool: str, faults: Iterable[ArgumentFault]) -> None:
         self.tool, self.faults = tool, tuple(faults)

@@ -1,4 +1,4 @@
-"""The arguments that a callable takes: what the model reads of them, and how they are checked."""
+"""The arguments of a callable: their JSON Schema for the model, and their validation."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -15,12 +15,11 @@ from satchel.tools.type_schemas import schema_of
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
-
-_BESIDE = "is no further argument; send it beside them or leave it out"
+_SEPARATE = "is a separate argument; send it outside this object, or leave it out"
 
 
 class ArgumentModel:
-    """The arguments that a model may send to one callable: their schema, and their check."""
+    """Schema and validation of the arguments that a model may send to one callable."""
 
     def __init__(
         self,
@@ -34,24 +33,24 @@ class ArgumentModel:
     ) -> None:
         """Describe parameters.
 
-        `hidden` names what only the host may set, `taken` what no further argument may be
-        called, and `more` is a model of further arguments.
+        `hidden` are the names that only the host may set, and `taken` further names that are not
+        allowed in `**kwargs`. `more` is a pydantic model of additional arguments.
         """
         from pydantic import ValidationError
 
-        # Fields get names of ours and parameters are their aliases, since a parameter may be
-        # called what pydantic forbids: `_x`, `model_config`, `schema`, `copy`.
+        # Fields get generated names, with the parameters as aliases: pydantic forbids some names
+        # that a parameter may have, such as `_x`, `model_config`, `schema`, `copy`.
         self._fields = {f"p{at}": item for at, item in enumerate(parameters)}
         self._hidden = frozenset(hidden)
         self._more = more
-        self._further = _sent_names(fn, more) if more else {}
-        self._sent_further = frozenset(self._further.values())
+        self._added = _sent_names(fn, more) if more else {}
+        self._sent_added = frozenset(self._added.values())
         self._taken = self._hidden.union(taken, (item.name for item in self._fields.values()))
         self._refuse_clashes(fn)
         self._model = _model(fn, self._fields)
-        self.schema = _schema(fn, self._model, more, self._further)
+        self.schema = _schema(fn, self._model, more, self._added)
         _describe(self.schema["properties"], self._fields.values(), texts)
-        self._refuse_no_json(fn)
+        self._require_json(fn)
         # Looked up once, not in each call.
         self._invalid = ValidationError
         self._validate = self._model.__pydantic_validator__.validate_python
@@ -65,39 +64,38 @@ class ArgumentModel:
         self._is_plain = more is None and not self._open
 
     def check(self, tool: str, sent: Mapping[str, Any]) -> dict[str, Any]:
-        """Validate and coerce what was sent; a parameter left to its default is left out.
+        """Return validated and coerced arguments, without those that were not sent.
 
         Raises `ArgumentError`.
         """
-        if self._is_plain:  # as nearly all are, and nearly all calls fit
+        if self._is_plain:  # fast path for nearly all calls
             try:
                 return self._own(sent)
             except self._invalid:
-                pass  # What does not fit is said below.
-        values, faults = self._tried(sent)
+                pass  # The faults are reported below.
+        values, faults = self._validate_all(sent)
         if faults:
-            # `null` is how models leave out what they need not send.
-            slim = without_nulls(self.schema, sent)
-            values, left = self._tried(slim)
-            if left:  # What was sent is at fault, not what was made of it.
+            # Models send `null` for arguments that they leave out.
+            values, remaining = self._validate_all(without_nulls(self.schema, sent))
+            if remaining:  # report the faults of what was sent
                 raise ArgumentError(tool, faults)
         return values
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the parameters, without those of the added model."""
+        """Return the names of the parameters, without those of the added model."""
         return frozenset(self._names.values())
 
-    def _tried(self, sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[ArgumentFault]]:
-        # The faults are no exception: its cause would quote the values, which may be secrets.
-        further: dict[str, Any] = {}
+    def _validate_all(self, sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[ArgumentFault]]:
+        # Returned, not raised: the cause of an exception would quote values, maybe secrets.
+        added: dict[str, Any] = {}
         faults: list[ArgumentFault] = []
         if self._more is not None:
-            more = {name: value for name, value in sent.items() if name in self._sent_further}
-            sent = {name: value for name, value in sent.items() if name not in self._sent_further}
+            sent_added = {name: value for name, value in sent.items() if name in self._sent_added}
+            sent = {name: value for name, value in sent.items() if name not in self._sent_added}
             try:
-                model = self._more.model_validate(more)
-                further = {name: getattr(model, name) for name in self._further}
+                model = self._more.model_validate(sent_added)
+                added = {name: getattr(model, name) for name in self._added}
             except self._invalid as problem:
                 faults += _faults(problem, self._hidden)
         try:
@@ -106,41 +104,41 @@ class ArgumentModel:
             return {}, [*_faults(problem, self._hidden), *faults]
         for name in self._open:
             faults += self._misplaced(name, values.get(name, {}))
-        return values | further, faults
+        return values | added, faults
 
     def _misplaced(self, name: str, values: Mapping[str, Any]) -> list[ArgumentFault]:
-        """Return what stands in `**kwargs` under a name that something else has."""
+        """Return faults for names in `**kwargs` that other parameters have."""
         return [
-            ArgumentFault(f"{name}.{key}", SET_BY_HOST if key in self._hidden else _BESIDE)
+            ArgumentFault(f"{name}.{key}", SET_BY_HOST if key in self._hidden else _SEPARATE)
             for key in values
-            if key in self._taken or key in self._further
+            if key in self._taken or key in self._added
         ]
 
     def _own(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         checked = self._validate(sent)
         values, names = checked.__dict__, self._names
-        taken = {names[key]: values[key] for key in checked.__pydantic_fields_set__}
+        arguments = {names[key]: values[key] for key in checked.__pydantic_fields_set__}
         for key in self._always:  # `city: str = Field("Oslo")`: only pydantic knows the default
-            taken.setdefault(names[key], values[key])
-        return taken
+            arguments.setdefault(names[key], values[key])
+        return arguments
 
     def _refuse_clashes(self, fn: Callable[..., Any]) -> None:
-        # Both the names that the model sends, and those that the function gets.
-        if both := self._taken & self._sent_further.union(self._further):
+        # Neither the names that are sent nor the names of the fields may clash.
+        if both := self._taken & self._sent_added.union(self._added):
             raise DefinitionError(
                 f"the added model and the function both have {', '.join(sorted(both))}",
                 where=where(fn),
                 fix="rename the fields of the model",
             )
 
-    def _refuse_no_json(self, fn: Callable[..., Any]) -> None:
+    def _require_json(self, fn: Callable[..., Any]) -> None:
         try:
             json.dumps(self.schema, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError) as problem:
             raise DefinitionError(
-                "its schema holds something that JSON cannot carry",
+                "its schema contains a value that JSON cannot represent",
                 where=where(fn),
-                fix="look at the bounds, examples and descriptions given to Field",
+                fix="check the bounds, examples and descriptions of Field",
             ) from problem
 
 
@@ -158,9 +156,9 @@ def _sent_name(fn: Callable[..., Any], name: str, field: Any) -> str:
     if alias is None or isinstance(alias, str):
         return name if alias is None else alias
     raise DefinitionError(
-        f"the field {name!r} of the added model is sent as a part of another value",
+        f"the alias of the field {name!r} of the added model is a path",
         where=where(fn),
-        fix="give it an alias that is a name",
+        fix="set an alias that is a name",
     )
 
 
@@ -173,7 +171,7 @@ def _model(fn: Callable[..., Any], fields: Mapping[str, Parameter]) -> "type[Bas
             "Arguments", __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **definitions
         )
     except Exception as problem:
-        raise _undescribable(fn, fields.values(), problem) from problem
+        raise _unsupported_type(fn, fields.values(), problem) from problem
 
 
 def _field(fn: Callable[..., Any], parameter: Parameter) -> tuple[Any, Any]:
@@ -185,11 +183,10 @@ def _field(fn: Callable[..., Any], parameter: Parameter) -> tuple[Any, Any]:
         raise DefinitionError(
             f"the annotation of parameter {parameter.name!r} cannot be resolved",
             where=where(fn),
-            fix="use names that exist in the function's module when the tool is made",
+            fix="use names that exist in the function's module when the tool is created",
         ) from problem
     if _has_plain_default(parameter):
-        # A stand-in: the function fills in its own default, so that it need not be one that
-        # pydantic can copy, and stays the same object.
+        # A placeholder: the function uses its own default, which pydantic may be unable to copy.
         return annotation, Field(default=None, alias=parameter.name)
     if parameter.default is not REQUIRED:  # `city: str = Field(...)`
         annotation = Annotated[annotation, parameter.default]
@@ -206,11 +203,10 @@ def _schema(
     fn: Callable[..., Any],
     model: "type[BaseModel]",
     more: "type[BaseModel] | None",
-    further: Mapping[str, str],
+    added: Mapping[str, str],
 ) -> dict[str, Any]:
     try:
-        shown = _joined(model, more, further) if more else model
-        return schema_of(shown)
+        return schema_of(_joined(model, more, added) if more else model)
     except Exception as problem:
         raise DefinitionError(
             "a parameter has a type that no JSON Schema describes", where=where(fn)
@@ -220,11 +216,11 @@ def _schema(
 def _joined(
     model: "type[BaseModel]", more: "type[BaseModel]", names: Mapping[str, str]
 ) -> "type[BaseModel]":
-    """Return a model with the fields of both, so that their definitions stand side by side."""
+    """Return a model with the fields of both; their definitions share one `$defs`."""
     from pydantic import ConfigDict, create_model
 
     fields: dict[str, Any] = {
-        f"m{at}": (field.annotation, _called(field, names[name]))
+        f"m{at}": (field.annotation, _with_alias(field, names[name]))
         for at, (name, field) in enumerate(more.model_fields.items())
     }
     config = ConfigDict(extra="forbid")
@@ -234,33 +230,32 @@ def _joined(
     return create_model("Arguments", __config__=config, **own, **fields)
 
 
-def _called(field: Any, name: str) -> Any:
-    """Return a field that is sent under one name."""
-    named = copy(field)
-    named.alias = named.validation_alias = named.serialization_alias = name
-    return named
+def _with_alias(field: Any, name: str) -> Any:
+    renamed = copy(field)
+    renamed.alias = renamed.validation_alias = renamed.serialization_alias = name
+    return renamed
 
 
 def _describe(
     properties: dict[str, Any], parameters: Iterable[Parameter], texts: Mapping[str, str]
 ) -> None:
-    """Add the defaults, and the docstring's words where the annotation has none."""
+    """Add defaults, and the docstring's descriptions where the annotation has none."""
     for item in parameters:
-        about = properties[item.name]
+        schema = properties[item.name]
         if text := texts.get(item.name):
-            about.setdefault("description", text)
+            schema.setdefault("description", text)
         if _has_plain_default(item):
-            # A default that JSON cannot carry still works; the model just does not see it.
+            # A default that JSON cannot represent still works; the model does not see it.
             try:
-                about["default"] = json.loads(to_json(item.default))
+                schema["default"] = json.loads(to_json(item.default))
             except Exception:
-                about.pop("default", None)
+                schema.pop("default", None)
 
 
-def _undescribable(
+def _unsupported_type(
     fn: Callable[..., Any], parameters: Iterable[Parameter], problem: Exception
 ) -> DefinitionError:
-    """Find the parameter at fault by trying each alone."""
+    """Return an error that names the first parameter whose type pydantic does not support."""
     from pydantic import TypeAdapter
 
     for item in parameters:
@@ -268,9 +263,9 @@ def _undescribable(
             TypeAdapter(resolve_annotation(fn, item))
         except Exception:
             return DefinitionError(
-                f"parameter {item.name!r} has a type that no model can fill in",
+                f"parameter {item.name!r} has a type that a model cannot send",
                 where=where(fn),
-                fix="give its value as a preset, or annotate it with a type of pydantic's",
+                fix="pass its value as a preset, or use a type that pydantic supports",
             )
     return DefinitionError(f"its parameters cannot be described: {problem}", where=where(fn))
 
@@ -295,6 +290,6 @@ def _expected(error: Mapping[str, Any], hidden: frozenset[str]) -> str:
             return SET_BY_HOST
         case "extra_forbidden":
             return "there is no such argument"
-        case "union_tag_invalid":  # pydantic's own words quote the tag that was sent
+        case "union_tag_invalid":  # pydantic's message quotes the tag that was sent
             return "{discriminator} should be one of {expected_tags}".format_map(error["ctx"])
     return str(error["msg"]).replace("Input should", "should", 1)

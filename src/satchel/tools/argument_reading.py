@@ -1,4 +1,4 @@
-"""Reading the arguments that a model sent."""
+"""Read the arguments that a model sent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,27 +9,30 @@ _PLAIN = frozenset({int, float, bool, type(None)})
 
 
 def read_arguments(tool: str, arguments: Mapping[str, Any] | str | None) -> Mapping[str, Any]:
-    """Return arguments as a mapping; models that have none to send also send `""` or `null`.
+    """Return the arguments as a mapping; `""` and `null` are no arguments, as models send them.
 
     Raises `ArgumentError`.
     """
     if isinstance(arguments, str):
-        arguments = _parsed(tool, arguments)
+        arguments = _parse(tool, arguments)
     if arguments is None:
         return {}
     if not isinstance(arguments, dict):
         if not isinstance(arguments, Mapping):
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
         arguments = dict(arguments)
-    for key in arguments:
+    for key, value in arguments.items():
+        if _is_plain(key) and _is_plain(value) and type(key) is str:
+            continue
         if not isinstance(key, str):
             raise ArgumentError(tool, [ArgumentFault("", "they must be one JSON object")])
-    if _is_broken(arguments):
-        raise ArgumentError(tool, [ArgumentFault("", "their text holds a broken character")])
+        if _has_surrogate(key) or _has_surrogate(value):
+            fault = ArgumentFault("", "their text contains an invalid Unicode character")
+            raise ArgumentError(tool, [fault])
     return arguments
 
 
-def _parsed(tool: str, text: str) -> Any:
+def _parse(tool: str, text: str) -> Any:
     from pydantic_core import from_json
 
     try:
@@ -38,8 +41,8 @@ def _parsed(tool: str, text: str) -> Any:
         raise ArgumentError(tool, [ArgumentFault("", "they are not valid JSON")]) from None
 
 
-def _is_broken(value: Any) -> bool:
-    """Tell whether some text in a value cannot be sent anywhere, such as half of an emoji."""
+def _has_surrogate(value: Any) -> bool:
+    """Return whether text in a value has a lone surrogate: UTF-8 cannot encode it."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -47,13 +50,15 @@ def _is_broken(value: Any) -> bool:
             return True
     elif isinstance(value, dict):
         for key, item in value.items():
-            if not (_is_plain(key) and _is_plain(item)) and (_is_broken(key) or _is_broken(item)):
+            if _is_plain(key) and _is_plain(item):
+                continue
+            if _has_surrogate(key) or _has_surrogate(item):
                 return True
     elif isinstance(value, list | tuple):
-        return any(map(_is_broken, value))
+        return any(map(_has_surrogate, value))
     return False
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell quickly that a value is fine; nearly every one is."""
+    """Return whether a value is surely fine; a fast path for nearly all values."""
     return value.isascii() if type(value) is str else type(value) in _PLAIN

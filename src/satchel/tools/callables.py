@@ -1,7 +1,7 @@
-"""Running any kind of callable, without holding up the event loop.
+"""Run any kind of callable without blocking the event loop.
 
-`asyncio` is imported where it is used: it takes longer to import than all of this room, and
-whoever awaits something has it already.
+`asyncio` is imported where it is used: it takes longer to import than this whole package, and
+code that awaits has imported it already.
 """
 
 import inspect
@@ -16,14 +16,14 @@ from typing import Any
 from satchel.tools.signatures import innermost
 
 MOST_IDLE = 16
-"""How many threads are kept for the next calls; how many may run at once has no bound."""
+"""How many idle threads are kept; the number of busy threads has no limit."""
 
 AHEAD = 16
-"""How many items a generator may be ahead of whoever takes them."""
+"""How many items a generator may be ahead of its reader."""
 
 
 def runs_on_loop(fn: Callable[..., Any]) -> bool:
-    """Tell whether calling `fn` gives something to go on with at once, rather than working."""
+    """Return whether `fn` is async or a generator, so that calling it does no work yet."""
     fn = innermost(fn)
     return (
         inspect.iscoroutinefunction(fn)
@@ -33,7 +33,7 @@ def runs_on_loop(fn: Callable[..., Any]) -> bool:
 
 
 async def called(fn: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of the host, which may be async, or else may block."""
+    """Call a function of the host; one that is not async runs in a thread."""
     value = fn(*arguments) if runs_on_loop(fn) else await in_thread(partial(fn, *arguments))
     while inspect.isawaitable(value):
         value = await value
@@ -41,15 +41,15 @@ async def called(fn: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def is_stream(value: Any) -> bool:
-    """Tell whether a value is an async iterator of chunks."""
+    """Return whether a value is an async iterator of chunks."""
     return inspect.isasyncgen(value) or isinstance(value, AsyncIterator)
 
 
 class _Threads:
-    """Daemon threads for functions that may block; a few idle ones are kept and used again.
+    """Daemon threads for functions that may block; some idle threads are kept for reuse.
 
-    Not an executor of `concurrent.futures`: the interpreter waits for its threads when it ends, and
-    a function that hangs would take one of its places. Here it keeps only its own thread.
+    Not `concurrent.futures`: the interpreter waits for its threads at exit, and a function that
+    hangs would take one of a limited number. Here it keeps only its own thread.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class _Threads:
     def run(
         self, fn: Callable[[], Any], report: Callable[[Any, BaseException | None], object]
     ) -> None:
-        """Call `fn` in a thread, and there `report` with its value or its exception."""
+        """Call `fn` in a thread, then `report` with its value or its exception."""
         while self._idle:
             try:
                 worker = self._idle.pop()
@@ -73,7 +73,7 @@ class _Threads:
 
 
 class _Worker(Thread):
-    """One thread that runs a job after another, and rests in a list in between."""
+    """One thread that runs jobs one after another; between them it is in the idle list."""
 
     def __init__(self, idle: "list[_Worker]") -> None:
         super().__init__(name="satchel-tool", daemon=True)
@@ -90,13 +90,13 @@ class _Worker(Thread):
         try:
             value = fn()
         except BaseException as raised:
-            # Any: an exception that ends a thread silently would leave the caller waiting for ever.
+            # Any: otherwise the caller would wait for ever.
             problem = raised
         is_kept = len(self._idle) < MOST_IDLE
         if is_kept:
-            # Before the report: the next call may come at once, and can have this thread.
+            # Before the report, so that a call that follows at once can have this thread.
             self._idle.append(self)
-        with suppress(RuntimeError):  # the loop was closed meanwhile; nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: nothing waits any more
             report(value, problem)
         return is_kept
 
@@ -107,7 +107,7 @@ _THREADS = _Threads()
 async def in_thread(fn: Callable[[], Any]) -> Any:
     """Run a blocking function in a daemon thread, with the caller's context variables.
 
-    Cancelling does not end the function; it goes on in its thread.
+    Cancelling does not end the function; it continues in its thread.
     """
     import asyncio
 
@@ -115,7 +115,7 @@ async def in_thread(fn: Callable[[], Any]) -> Any:
     done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
     def settle(value: Any, problem: BaseException | None) -> None:
-        if not done.done():  # cancelled: nobody waits any more
+        if not done.done():  # else it is cancelled
             done.set_result((value, problem))
 
     def report(value: Any, problem: BaseException | None) -> None:
@@ -124,44 +124,44 @@ async def in_thread(fn: Callable[[], Any]) -> Any:
     _THREADS.run(partial(copy_context().run, fn), report)
     value, problem = await done
     if problem is not None:
-        # Raised here, not set on the future: a future takes no StopIteration.
+        # Raised here: a future does not accept StopIteration.
         raise problem
     return value
 
 
 async def iterate_in_thread(items: Generator[Any, Any, Any]) -> AsyncGenerator[Any, None]:
-    """Draw the items of a generator in one thread, which may hold things of its own.
+    """Yield the items of a generator that runs in one thread.
 
     When the reader stops, the generator ends at its next item.
     """
     import asyncio
 
     loop = asyncio.get_running_loop()
-    told: asyncio.Queue[tuple[bool, Any]] = asyncio.Queue()
-    room, stopped = Semaphore(AHEAD), Event()
+    queue: asyncio.Queue[tuple[bool, Any]] = asyncio.Queue()
+    space, stopped = Semaphore(AHEAD), Event()
 
     def work() -> None:
         with closing(items):
-            room.acquire()
+            space.acquire()
             for item in items:
-                loop.call_soon_threadsafe(told.put_nowait, (True, item))
-                room.acquire()
+                loop.call_soon_threadsafe(queue.put_nowait, (True, item))
+                space.acquire()
                 if stopped.is_set():
                     break
 
     def report(_value: None, problem: BaseException | None) -> None:
-        loop.call_soon_threadsafe(told.put_nowait, (False, problem))
+        loop.call_soon_threadsafe(queue.put_nowait, (False, problem))
 
     _THREADS.run(partial(copy_context().run, work), report)
     try:
         while True:
-            more, value = await told.get()
-            if not more:
+            is_item, value = await queue.get()
+            if not is_item:
                 break
             yield value
-            room.release()
+            space.release()
     finally:
         stopped.set()
-        room.release()
+        space.release()
     if value is not None:
         raise value

@@ -1,4 +1,4 @@
-"""The blocks that a result is made of, after the content types of MCP."""
+"""The content blocks of a result; they follow the content types of MCP."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Audio:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A document that comes with the result: its address and what is in it."""
+    """An embedded document: its URI and its content."""
 
     uri: str
     content: str | bytes
@@ -50,20 +50,17 @@ class Resource:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as JSON, in the shape of MCP."""
-        inside = (
-            {"text": self.content}
-            if isinstance(self.content, str)
-            else {"blob": _base64(self.content)}
-        )
-        return {
-            "type": "resource",
-            "resource": _given(uri=self.uri, mimeType=self.mime_type) | inside,
-        }
+        if isinstance(self.content, str):
+            content = {"text": self.content}
+        else:
+            content = {"blob": _base64(self.content)}
+        fields = _without_none(uri=self.uri, mimeType=self.mime_type)
+        return {"type": "resource", "resource": fields | content}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceLink:
-    """The address of a document that can be fetched if it is wanted."""
+    """The URI of a document that the client may fetch."""
 
     uri: str
     name: str
@@ -72,13 +69,13 @@ class ResourceLink:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block as JSON, in the shape of MCP."""
-        return {"type": "resource_link"} | _given(
+        return {"type": "resource_link"} | _without_none(
             uri=self.uri, name=self.name, description=self.description, mimeType=self.mime_type
         )
 
 
 Block = Text | Image | Audio | Resource | ResourceLink
-"""What a result is made of."""
+"""One part of the content of a result."""
 
 BLOCKS = (Text, Image, Audio, Resource, ResourceLink)
 
@@ -87,5 +84,5 @@ def _base64(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def _given(**values: str | None) -> dict[str, Any]:
+def _without_none(**values: str | None) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What a docstring says, apart from how it is laid out."""
+"""Read the description and the parameters from a docstring."""
 
 from inspect import cleandoc
 from typing import Any
@@ -9,8 +9,7 @@ from satchel.text import visible
 def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
     """Split a docstring into the description and the text about each parameter.
 
-    Google, NumPy and Sphinx layouts are told apart by themselves; what cannot be read that
-    way is description as it stands.
+    Google, NumPy and Sphinx styles are detected. A docstring in another style is a description.
     """
     text = visible(cleandoc(docstring or "")).strip()
     # One line has no sections, and griffe takes 65 ms to import.
@@ -19,7 +18,7 @@ def read_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
     try:
         return _read(text)
     except Exception:
-        # A stranger's docstring must not cost them the tool.
+        # The docstring may be anything; the tool must load all the same.
         return text, {}
 
 
@@ -32,18 +31,18 @@ def _read(text: str) -> tuple[str, dict[str, str]]:
     import griffe
 
     quiet: Any = {style: {"warnings": False} for style in griffe.Parser if style != "auto"}
-    said: list[str] = []
+    paragraphs: list[str] = []
     parameters: dict[str, str] = {}
     for section in griffe.parse_auto(griffe.Docstring(text), per_style_options=quiet):
         if isinstance(section, griffe.DocstringSectionText):
-            said.append(section.value.strip())
+            paragraphs.append(section.value.strip())
         elif isinstance(section, griffe.DocstringSectionAdmonition):
-            said.append(f"{section.title}: {section.value.contents.strip()}")
+            paragraphs.append(f"{section.title}: {section.value.contents.strip()}")
         elif isinstance(
             section, griffe.DocstringSectionParameters | griffe.DocstringSectionOtherParameters
         ):
-            # `*args` and `**kwargs` are written with their stars.
+            # Docstrings name `*args` and `**kwargs` with their stars.
             parameters |= {
                 item.name.lstrip("*"): item.description.strip() for item in section.value
             }
-    return "\n\n".join(part for part in said if part), parameters
+    return "\n\n".join(filter(None, paragraphs)), parameters

@@ -1,11 +1,11 @@
-"""The mapping that holds nothing, for values to begin with."""
+"""An immutable empty mapping, as a shared default value."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 
 class EmptyMapping(Mapping[str, Any]):
-    """An empty mapping; unlike a `dict` nobody can put something in, so it can be shared."""
+    """An empty mapping that cannot change, so it can be shared."""
 
     def __getitem__(self, key: str) -> Any:
         raise KeyError(key)

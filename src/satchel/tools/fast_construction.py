@@ -1,19 +1,21 @@
-"""Making a frozen value quickly, where one is made for every call.
+"""Build frozen values quickly, where each call needs some.
 
-The `__init__` of a frozen dataclass takes several times as long as a small tool.
+The `__init__` of a frozen dataclass takes longer than many a tool. All of this is only for
+dataclasses without slots and without `__post_init__`.
 """
 
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_new, _set = object.__new__, object.__setattr__
+
 
 def construct_fast(cls: type[T], **values: Any) -> T:
-    """Make a value of a frozen dataclass; what is not named stays the default of its class.
+    """Return a value of a frozen dataclass; other fields keep the default of the class.
 
-    Only for dataclasses without slots and without `__post_init__`. A field with a default
-    factory must be named.
+    A field with a default factory must be named.
     """
-    made = object.__new__(cls)
-    object.__setattr__(made, "__dict__", values)
-    return made
+    value = _new(cls)
+    _set(value, "__dict__", values)
+    return value

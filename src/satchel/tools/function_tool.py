@@ -1,4 +1,4 @@
-"""A tool made of a function, and the tools that stand in a module."""
+"""Tools from functions: `FunctionTool`, and the tools that a module defines."""
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy, deepcopy
@@ -34,46 +34,44 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 Supply = Callable[[ToolContext], Mapping[str, Any]]
-"""Gives values that only one call has."""
+"""Returns the injected values of one call."""
 
 
 class FunctionTool(Tool):
-    """A tool that calls a function, of any kind, with arguments that were checked.
+    """A tool that calls a function with validated arguments.
 
-    What is given here wins over what `@tool` was told, and that over what the function says
-    of itself.
+    Options here take precedence over those of `@tool`, and those over the function's own name and
+    docstring.
     """
 
     def __init__(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> None:
-        """Make a tool of a function.
-
-        Raises `DefinitionError` for a function that no model could call.
-        """
+        """Raise `DefinitionError` for a function that no model could call."""
         if isinstance(fn, type) or not callable(fn):
-            raise DefinitionError(f"a tool is made of a function, not of {type(fn).__name__!r}")
+            raise DefinitionError(f"a tool needs a function, not {type(fn).__name__!r}")
         chosen = {**(options_of(fn) or {}), **given_options(options)}
         get, place = chosen.get, where(fn)
         own_name, docstring = name_and_docstring(fn)
-        said, texts = read_docstring(docstring)
-        said = said if get("include_long_description", True) else short(said)
+        description, texts = read_docstring(docstring)
+        if not get("include_long_description", True):
+            description = short(description)
+        description = get("description", description)
         self.fn = fn
-        self.name = good_name(get("name", own_name), place)
-        self.description = get("description", said)
+        self.name = check_name(get("name", own_name), place)
         self.group = get("group")
-        self.timeout = _good_timeout(get("timeout"), place)
+        self.timeout = _check_timeout(get("timeout"), place)
         self.idempotent = bool(get("idempotent"))
-        self.remember = _good_memory(get("remember", "turn"), place)
+        self.remember = _check_remember(get("remember", "turn"), place)
         self.background = bool(get("background"))
-        self.annotations = _good_annotations(get("annotations"), place)
+        self.annotations = _check_annotations(get("annotations"), place)
         self.examples = good_examples(get("examples"), place)
         self.postprocess, parameters = get("postprocess"), get("parameters")
         if self.postprocess is not None and not callable(self.postprocess):
-            raise DefinitionError("postprocess is a function", where=place)
+            raise DefinitionError("postprocess must be a function", where=place)
         if parameters is not None and not isinstance(parameters, Mapping):
-            raise DefinitionError("parameters are a JSON Schema", where=place)
-        if not isinstance(self.description, str):
-            raise DefinitionError("the description of a tool must be text", where=place)
-        self.description = visible(self.description)
+            raise DefinitionError("parameters must be a JSON Schema", where=place)
+        if not isinstance(description, str):
+            raise DefinitionError("the description of a tool must be a string", where=place)
+        self.description = visible(description)
         self._signature = signature_of(fn)
         self.runner = _runner_of(fn, get("blocking"))
         self._contexts = tuple(p.name for p in self._signature.parameters if is_context(fn, p))
@@ -93,62 +91,62 @@ class FunctionTool(Tool):
         self._describe()
 
     @cached_property
-    def output(self) -> Mapping[str, Any] | None:  # type: ignore[override] # it is made when asked for
-        """JSON Schema of what the function says it returns, if that is an object."""
+    def output(self) -> Mapping[str, Any] | None:  # type: ignore[override] # made on first access
+        """JSON Schema of the function's return type, if it is of type object."""
         return output_schema(self.fn)
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The names of the parameters that only the host sets."""
+        """Return the names of the parameters that only the host sets."""
         fields = (field.name for field in self._fields)
         return self._signature.bound.union(self._injected, self._contexts, fields, self._supplied)
 
     @property
     def injected(self) -> Mapping[str, Any]:
-        """The values that the host gave for hidden parameters; they may be secrets."""
+        """Return the values of hidden parameters; they may be secrets."""
         defaults = {p.name: p.parameter.default for p in self._fields if not p.required}
         return {**defaults, **held_by(self.fn), **self._injected}
 
     @property
     def wants_context(self) -> bool:
-        """Whether it has a use for the context of its call."""
+        """Return whether a call needs its context."""
         return self.takes_context or self._supply is not None
 
     @property
     def open_parameters(self) -> tuple[Parameter, ...]:
-        """The parameters that have no value yet which holds for every call."""
-        taken = self.settled.union(self._contexts)
-        return tuple(item for item in self._signature.parameters if item.name not in taken)
+        """Return the parameters without a fixed value."""
+        excluded = self.settled.union(self._contexts)
+        return tuple(item for item in self._signature.parameters if item.name not in excluded)
 
     @property
     def settled(self) -> frozenset[str]:
-        """The names of the parameters that have a value which holds for every call."""
+        """Return the names of the parameters that have the same value in every call."""
         return self.hidden.difference(self._supplied, self._contexts)
 
     @property
     def takes_further(self) -> bool:
-        """Whether the function has `**kwargs`."""
+        """Return whether the function has `**kwargs`."""
         return self._signature.var_keyword is not None
 
     @property
     def takes_context(self) -> bool:
-        """Whether the function has a parameter for the context of its call."""
+        """Return whether the function has a parameter for the context of its call."""
         return bool(self._contexts)
 
     @property
     def is_extended(self) -> bool:
-        """Whether it also takes the fields of a model."""
+        """Return whether it also takes the fields of an added model."""
         return self._model is not None
 
     @property
     def missing(self) -> tuple[StateField, ...]:
-        """The state fields that have neither a value nor a default."""
-        given = self._signature.bound.union(self._injected)
-        return tuple(f for f in self._fields if f.required and f.name not in given)
+        """Return the state fields that have neither a value nor a default."""
+        bound = self._signature.bound.union(self._injected)
+        return tuple(f for f in self._fields if f.required and f.name not in bound)
 
     @property
     def state(self) -> tuple[StateField, ...]:
-        """The parameters that configuration may still fill in."""
+        """Return the state fields without a value."""
         return tuple(field for field in self._fields if field.name not in self._injected)
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,17 +156,17 @@ class FunctionTool(Tool):
         arguments = self._complete(self._written.check(self.name, arguments))
         if self._signature.var_keyword is None:
             return self._own_arguments.check(self.name, arguments)
-        # What the schema says beyond the signature is for `**kwargs`.
-        known = self._own_arguments.names
-        own = {name: value for name, value in arguments.items() if name in known}
-        further = {name: value for name, value in arguments.items() if name not in known}
-        return self._own_arguments.check(self.name, own) | further
+        # Arguments of the schema that are not in the signature go into `**kwargs`.
+        names = self._own_arguments.names
+        own = {name: value for name, value in arguments.items() if name in names}
+        in_kwargs = {name: value for name, value in arguments.items() if name not in names}
+        return self._own_arguments.check(self.name, own) | in_kwargs
 
     def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
-        """Return the function with its arguments: those that were checked, and the injected."""
+        """Return the function with its checked arguments and the injected values."""
         if self._made_defaults:
-            made = {field.name: field.made_default() for field in self._made_defaults}
-            arguments = {**arguments, **made}
+            defaults = {field.name: field.made_default() for field in self._made_defaults}
+            arguments = {**arguments, **defaults}
         if self._supply is not None:
             arguments = {**arguments, **self._supply(context)}
         if self._injected or self._contexts:
@@ -179,7 +177,7 @@ class FunctionTool(Tool):
         return partial(self.fn, *positional, **arguments)
 
     async def execute(self, /, **arguments: Any) -> Any:
-        """Check the arguments, and call the function; of a stream, return the list of its chunks.
+        """Check the arguments, call the function, and return its result or a list of its chunks.
 
         Raises `ArgumentError`.
         """
@@ -195,20 +193,23 @@ class FunctionTool(Tool):
         return [chunk async for chunk in outcome] if is_stream(outcome) else outcome
 
     def with_state(self, values: Mapping[str, Any], keys: str = "") -> "FunctionTool":
-        """Return a copy whose state fields have their values, each a copy of what is given.
+        """Return a copy with copies of these values in its state fields.
 
-        `keys` says where values come from. Raises `DefinitionError` for a field that has no
-        value and no default, and for a value that does not fit or cannot be copied.
+        `keys` is the fix of the error for a missing value. Raises `DefinitionError` for a field
+        without value and default, and for a value that is invalid or cannot be copied.
         """
         if not self._fields:
             return self
         return self.with_injected(bind_values(self.fn, self.state, values, keys))
 
     def with_injected(self, values: Mapping[str, Any]) -> "FunctionTool":
-        """Return a copy that hands over further values, which no model can set."""
-        made = copy(self)
-        made._inject(values)  # noqa: SLF001
-        return made
+        """Return a copy that also passes these values, which no model can set."""
+        tool = copy(self)
+        new_names = values.keys() - self.hidden
+        tool._injected = MappingProxyType({**self._injected, **values})  # noqa: SLF001
+        if new_names:
+            tool._describe()  # noqa: SLF001
+        return tool
 
     def supplied(
         self,
@@ -219,24 +220,24 @@ class FunctionTool(Tool):
         parameters: Mapping[str, Any],
         complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
     ) -> "FunctionTool":
-        """Return a copy that is described anew, and handed values which each call has of its own.
+        """Return a copy with another description and schema, and with values for each call.
 
-        `supply` is asked, when a call begins, for the values of `names`, which no model can set.
-        `complete` adds to the arguments what the model may leave out.
+        `supply` returns the values of `names` when a call begins; no model can set them.
+        `complete` adds the arguments that the model may leave out.
         """
-        made = copy(self)
-        made._supplied, made._supply = frozenset(names), supply  # noqa: SLF001
-        made._given_schema, made._complete = parameters, complete  # noqa: SLF001
-        made.description = visible(description)
-        if made.idempotent:
-            # A value that it is handed may change, so no answer can be given from memory.
-            made.idempotent = not made._supplied  # noqa: SLF001
-            made.annotations = {"idempotentHint": True, **(self.annotations or {})}
-        made._describe()  # noqa: SLF001
-        return made
+        tool = copy(self)
+        tool._supplied, tool._supply = frozenset(names), supply  # noqa: SLF001
+        tool._given_schema, tool._complete = parameters, complete  # noqa: SLF001
+        tool.description = visible(description)
+        if tool.idempotent:
+            # Supplied values may change, so results cannot be remembered.
+            tool.idempotent = not tool._supplied  # noqa: SLF001
+            tool.annotations = {"idempotentHint": True, **(self.annotations or {})}
+        tool._describe()  # noqa: SLF001
+        return tool
 
     def extended(self, model: "type[BaseModel] | None") -> "FunctionTool":
-        """Return a copy that also takes the fields of a model, handed over as `**kwargs`."""
+        """Return a copy that also takes the fields of a model, passed as `**kwargs`."""
         if model is not None and self._signature.var_keyword is None:
             raise DefinitionError(
                 f"tool {self.name!r} takes no further arguments",
@@ -245,26 +246,17 @@ class FunctionTool(Tool):
             )
         if model is not None and self._written is not None:
             raise DefinitionError(
-                f"the parameters of tool {self.name!r} were written by hand",
+                f"tool {self.name!r} has its own schema",
                 where=where(self.fn),
-                fix="write the further ones there, too",
+                fix="add the fields to that schema",
             )
-        made = copy(self)
-        made._extend(model)  # noqa: SLF001
-        return made
-
-    def _extend(self, model: "type[BaseModel] | None") -> None:
-        self._model = model
-        self._describe()
-
-    def _inject(self, values: Mapping[str, Any]) -> None:
-        news = values.keys() - self.hidden
-        self._injected = MappingProxyType({**self._injected, **values})
-        if news:
-            self._describe()
+        tool = copy(self)
+        tool._model = model  # noqa: SLF001
+        tool._describe()  # noqa: SLF001
+        return tool
 
     def _describe(self) -> None:
-        """Make what depends on which parameters the model sees."""
+        """Set the attributes that depend on which parameters the model sees."""
         hidden, signature = self.hidden, self._signature
         variadic = zip(
             (signature.var_positional, signature.var_keyword), self._includes, strict=True
@@ -287,23 +279,23 @@ class FunctionTool(Tool):
         if self._given_schema is not None:
             closed = hidden | signature.taken
             self._written = SchemaValidator(self._given_schema, where(self.fn), closed)
-            # A copy of its own: it is handed out, and the validator still reads the schema.
+            # A copy: callers may change it, and the validator still reads the schema.
             self.parameters = self._given_schema = deepcopy(self._written.schema)
 
 
 def set_extended_model(tool: Tool, model: "type[BaseModel] | None") -> Tool:
-    """Return a tool that also takes the fields of a pydantic model; `None` takes them away again.
+    """Return a tool that also takes the fields of a pydantic model; `None` removes them.
 
     Raises `DefinitionError` for a tool without `**kwargs`, and for a field that the tool has.
     """
     if not isinstance(tool, FunctionTool):
         raise DefinitionError(
-            f"tool {tool.name!r} is no function", fix="let its class describe its parameters"
+            f"tool {tool.name!r} is not a FunctionTool", fix="describe its parameters in its class"
         )
     if model is not None and not _has_fields(model):
         raise DefinitionError(
             f"tool {tool.name!r} can only be extended by a pydantic model with fields",
-            fix="give the class, a subclass of BaseModel",
+            fix="pass the class, a subclass of BaseModel",
         )
     return tool.extended(model)
 
@@ -319,68 +311,70 @@ def _has_fields(model: Any) -> bool:
 
 
 def as_tool(thing: Any) -> Tool:
-    """Return a tool as it is, and make one of anything else that can be called."""
+    """Return a tool as it is, or a `FunctionTool` for another callable."""
     if not isinstance(thing, Tool):
         return FunctionTool(thing)
     place = f"tool of class {type(thing).__qualname__}"
-    good_name(getattr(thing, "name", ""), place)
+    check_name(getattr(thing, "name", ""), place)
     good_examples(thing.examples, place)
     thing.validate()
     return thing
 
 
 def tools_in(namespace: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the marked callables and the `Tool` instances with a public name, in their order.
+    """Return the callables with `@tool` and the `Tool` instances with a public name, in order.
 
-    A wrapper carries the mark of what it wraps; if both stand there, they are one tool, the first.
+    A wrapper has the options of the function that it wraps; of both, only the first is returned.
     """
-    found: dict[int, Any] = {}
-    for name, thing in namespace.items():
-        if not name.startswith("_") and (identity := _identity(thing)) is not None:
-            found.setdefault(id(identity), thing)
-    return tuple(found.values())
+    tools: dict[int, Any] = {}
+    for name, value in namespace.items():
+        if not name.startswith("_") and (identity := _identity(value)) is not None:
+            tools.setdefault(id(identity), value)
+    return tuple(tools.values())
 
 
-def _identity(thing: Any) -> object | None:
-    """Return what makes a thing one tool and not another, or `None` if it is no tool."""
+def _identity(value: Any) -> object | None:
+    """Return the object that is the same for all aliases of a tool; `None` for other values."""
     try:
-        if isinstance(thing, Tool):
-            return thing
+        if isinstance(value, Tool):
+            return value
     except Exception:
-        return None  # a lazy proxy may raise when asked for its class
-    return options_of(thing)
+        return None  # a lazy proxy may raise when its class is read
+    return options_of(value)
 
 
-def good_name(name: Any, place: str) -> str:
+def check_name(name: Any, place: str) -> str:
     """Return the name of a tool. Raises `DefinitionError` for one that providers reject."""
     if not isinstance(name, str):
-        raise DefinitionError("the name of a tool must be text", where=place)
+        raise DefinitionError("the name of a tool must be a string", where=place)
     if fault := tool_name_fault(name):
         raise DefinitionError(
-            f"the tool name {name!r} {fault}", where=place, fix="give another with name="
+            f"the tool name {name!r} {fault}", where=place, fix="set another one with name="
         )
     return name
 
 
-def _good_timeout(timeout: float | None, place: str) -> float | None:
-    # Not "timeout <= 0": that would let NaN pass.
+def _check_timeout(timeout: float | None, place: str) -> float | None:
+    # Not "timeout <= 0": NaN would pass.
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
-        raise DefinitionError(f"a timeout of {timeout} seconds cannot be kept", where=place)
+        raise DefinitionError(
+            f"timeout must be a positive number of seconds, not {timeout}", where=place
+        )
     return timeout
 
 
-def _good_memory(remember: Any, place: str) -> Literal["turn", "session"]:
+def _check_remember(remember: Any, place: str) -> Literal["turn", "session"]:
     if remember in {"turn", "session"}:
         return cast(Literal["turn", "session"], remember)
     raise DefinitionError(
-        f"remember is 'turn' or 'session', not {remember!r}",
+        f"remember must be 'turn' or 'session', not {remember!r}",
         where=place,
         fix="leave it out: answers are remembered for one turn of the user",
     )
 
 
 def _runner_of(fn: Callable[..., Any], blocking: bool | None) -> Runner:
-    """Choose where a function runs; one that is not async may block unless it says otherwise."""
+    """Return where a function runs: in a thread if it may block, else on the event loop."""
     if runs_on_loop(fn):
         if blocking is not None:
             raise DefinitionError(
@@ -392,12 +386,12 @@ def _runner_of(fn: Callable[..., Any], blocking: bool | None) -> Runner:
     return LOOP if blocking is False else THREAD
 
 
-def _good_annotations(annotations: Any, place: str) -> Mapping[str, Any] | None:
+def _check_annotations(annotations: Any, place: str) -> Mapping[str, Any] | None:
     if annotations is None:
         return None
     if not isinstance(annotations, Mapping):
         raise DefinitionError(
-            "annotations are a mapping",
+            "annotations must be a mapping",
             where=place,
             fix='for instance annotations={"readOnlyHint": True}',
         )

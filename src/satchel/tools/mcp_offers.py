@@ -1,6 +1,6 @@
-"""What a plugin offers to MCP clients beside its tools: prompts and resources.
+"""Prompts and resources that a plugin offers to MCP clients.
 
-Both are made by a tool that no model sees, so arguments, threads and time limits are as in any.
+Each contains a tool that no model sees, so arguments, threads and time limits work as for tools.
 """
 
 import re
@@ -14,7 +14,7 @@ from satchel.tools.function_tool import FunctionTool
 from satchel.tools.tool import Tool
 
 Complete = Callable[[str, str], Iterable[str]]
-"""Gets the name of an argument and what was typed of it, and returns what may be meant."""
+"""Gets the name of an argument and the text typed so far, and returns completions."""
 
 _SKILLS = "skill://"
 _UPWARDS = {".", ".."}
@@ -23,9 +23,9 @@ _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
 class McpPrompt:
-    """A prompt that a user picks: `make` gets its arguments as text and returns what to say.
+    """A prompt that a user picks: `make` gets the arguments as text and returns the messages.
 
-    Its name, description and arguments are those of the function; blocks are messages of the user.
+    Name, description and arguments come from the function. Blocks become messages of the user.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class McpPrompt:
     ) -> None:
         self.tool = make if isinstance(make, Tool) else FunctionTool(make, name=name)
         self.name, self.complete = _text(name or self.tool.name, "name of a prompt"), complete
-        self.tool.to_schema("mcp")  # what is wrong with it is told to whoever makes it
+        self.tool.to_schema("mcp")  # raises here if the schema is invalid
 
 
 class McpResource:
-    """A resource that clients read: `read` returns its text, a `Resource`, or anything JSON has.
+    """A resource that clients read: `read` returns text, a `Resource`, or a JSON value.
 
-    An address with parts in braces, such as `notes://{day}`, stands for many: `read` gets the parts
-    as arguments.
+    A URI with parts in braces, such as `notes://{day}`, is a template: `read` gets the parts as
+    arguments.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class McpResource:
         complete: Complete | None = None,
     ) -> None:
         self.tool = read if isinstance(read, Tool) else FunctionTool(read)
-        self.uri = _text(uri, "address of a resource")
+        self.uri = _text(uri, "URI of a resource")
         if uri.lower().startswith(_SKILLS):
             raise DefinitionError(
-                f"{uri!r} is the address of a skill", fix="let it begin with another word"
+                f"the URI {uri!r} is reserved for skills", fix="use another scheme than skill://"
             )
         self.name = _text(name or self.tool.name, "name of a resource")
         self.mime_type = mime_type and _text(mime_type, "type of a resource")
@@ -78,21 +78,22 @@ class McpResource:
 
     @property
     def is_template(self) -> bool:
-        """Whether it stands for many addresses."""
+        """Return whether the URI is a template."""
         return bool(self.variables)
 
     def match(self, uri: str) -> Mapping[str, str] | None:
-        """Return the parts of an address, `None` if it is not of this resource."""
-        found = self._pattern.fullmatch(uri)
-        parts = [unquote(part) for part in found.groups()] if found else []
-        # No part may become a way to somewhere else by being decoded.
-        if found is None or any(part in _UPWARDS or _SLASHES & {*part} for part in parts):
+        """Return the parts of a URI by name; `None` if it is not a URI of this resource."""
+        match = self._pattern.fullmatch(uri)
+        parts = [unquote(part) for part in match.groups()] if match else []
+        # A decoded part must not lead to another path.
+        if match is None or any(part in _UPWARDS or _SLASHES & {*part} for part in parts):
             return None
         return dict(zip(self.variables, parts, strict=True))
 
 
-def _text(given: Any, what: str) -> str:
-    """Return what is text that everybody can see, and that can be sent."""
-    if not isinstance(given, str) or has_hidden(given):
-        raise DefinitionError(f"the {what} must be visible text, not {given!r}")
-    return given
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or has_hidden(value):
+        raise DefinitionError(
+            f"the {what} must be a string without invisible characters, not {value!r}"
+        )
+    return value

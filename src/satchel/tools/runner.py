@@ -1,11 +1,11 @@
-"""Where a function runs: the last step of a call, which can be exchanged.
+"""Where a function runs: the last step of a call, which can be replaced.
 
-A runner gets a call whose arguments were checked, after contracts, approval and middleware.
+A runner gets a call whose arguments were validated, after contracts, approval and middleware.
 """
 
 import inspect
 from abc import ABC, abstractmethod
-from types import GeneratorType
+from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from satchel.tools.callables import in_thread, iterate_in_thread
@@ -21,20 +21,20 @@ class Runner(ABC):
     """
 
     ends_when_cancelled = True
-    """Whether the function has ended when `run` was cancelled."""
+    """Whether cancelling `run` also ends the function."""
 
     @abstractmethod
     async def run(self, call: "ToolCall") -> Any:
         """Run a call; return what the tool returned, or an async iterator of chunks.
 
-        `call.tool` is set, and `call.arguments` were checked. `call.bind()` adds what the host
-        injects and returns the function, ready to be called; a runner that sends calls to another
-        process leaves that to the other side.
+        `call.tool` is set, and `call.arguments` were validated. `call.bind()` adds the values that
+        the host injects and returns the function, ready to be called; a runner that sends calls
+        to another process leaves that to the other side.
         """
 
 
 async def settled(value: Any) -> Any:
-    """Await a value until it is an answer, or an async iterator of chunks."""
+    """Await a value until it is a result, or an async iterator of chunks."""
     while True:
         if hasattr(value, "__await__"):
             value = await value
@@ -51,7 +51,10 @@ class LoopRunner(Runner):
 
     async def run(self, call: "ToolCall") -> Any:
         """Call the function, and await what it returns."""
-        return await settled(call.bind()())
+        value = call.bind()()
+        if type(value) is CoroutineType:
+            value = await value
+        return value if type(value) is str else await settled(value)
 
 
 class ThreadRunner(Runner):

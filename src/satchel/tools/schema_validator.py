@@ -1,4 +1,4 @@
-"""Arguments against a JSON Schema that somebody wrote by hand."""
+"""Validate arguments against a JSON Schema that the author of a tool wrote."""
 
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
@@ -9,60 +9,61 @@ from satchel.tools.argument_errors import SET_BY_HOST, ArgumentError, ArgumentFa
 from satchel.tools.dialects import without_nulls
 
 DEEPEST = 250
-"""How deep arguments may be nested; far deeper ones end the process in the compiled code."""
+"""How deep arguments may be nested; much deeper ones crash the process in compiled code."""
 
-_SENT = "it"
-"""Stands in messages for the value that was sent, which may be a secret."""
+_MASK = "it"
+"""Replaces the value in messages, because it may be a secret."""
 
 
 class SchemaValidator:
-    """Judges arguments by a JSON Schema; it fetches nothing."""
+    """Validates arguments by a JSON Schema, without network access."""
 
     most_tries = 20_000
-    """How often a pattern may go back; that is a millisecond, unless it looks far ahead."""
+    """The backtracking limit of a pattern, mostly about a millisecond."""
 
     def __init__(self, schema: Mapping[str, Any], where: str, hidden: Collection[str] = ()) -> None:
-        """Compile a copy of a schema, without the properties that only the host sets.
+        """Compile a copy of a schema without the `hidden` properties, which the host sets.
 
-        Raises `DefinitionError` if that cannot be done.
+        Raises `DefinitionError` for an unusable schema.
         """
         self._hidden = hidden
         try:
             self.schema = _without(deepcopy(dict(schema)), hidden)
-            # Without any properties, further ones would not be told by their names.
-            self._compiled = _compiled({"properties": {}, **self.schema}, self.most_tries)
+            # Without `properties`, the errors would not name unexpected arguments.
+            self._compiled = _compile({"properties": {}, **self.schema}, self.most_tries)
         except Exception as problem:
             reason = str(problem).partition("\n")[0]
             raise DefinitionError(
-                f"its parameters are no JSON Schema that can be used: {reason}",
+                f"its parameters are not a usable JSON Schema: {reason}",
                 where=where,
                 fix="correct the schema; references must stay inside it",
             ) from problem
 
     def faults(self, arguments: Mapping[str, Any]) -> list[ArgumentFault]:
-        """Return what does not fit, without the values that were sent."""
+        """Return what is invalid, without the values that were sent."""
         if _is_deeper(arguments, DEEPEST):
             return [ArgumentFault("", "they are nested too deeply")]
         try:
             errors = list(self._compiled.iter_errors(dict(arguments)))
-        except ValueError as problem:  # what only a host can send: sets, objects, cycles
+        except ValueError as problem:  # values that only a host can send: sets, objects, cycles
             return [ArgumentFault("", str(problem))]
         return [fault for error in errors for fault in _faults(error)]
 
     def check(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments that fit, without the `null`s that stand for what was left out.
+        """Return valid arguments, without each `null` that means "left out".
 
-        Raises `ArgumentError` for those that do not fit, or that only the host sets.
+        Raises `ArgumentError` for invalid arguments, and for those that only the host sets.
         """
-        if own := [ArgumentFault(name, SET_BY_HOST) for name in arguments if name in self._hidden]:
-            raise ArgumentError(tool, own)
+        hidden = [name for name in arguments if name in self._hidden]
+        if hidden:
+            raise ArgumentError(tool, [ArgumentFault(name, SET_BY_HOST) for name in hidden])
         if not (faults := self.faults(arguments)):
             return dict(arguments)
-        # `null` is how models leave out what they need not send.
-        slim = without_nulls(self.schema, arguments)
-        if self.faults(slim):
+        # Models send `null` for arguments that they leave out.
+        cleaned = without_nulls(self.schema, arguments)
+        if self.faults(cleaned):
             raise ArgumentError(tool, faults)
-        return slim
+        return cleaned
 
 
 def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
     if hidden and isinstance(required, list):
         schema["required"] = [name for name in required if name not in hidden]
         if not schema["required"]:
-            del schema["required"]  # old drafts do not allow an empty one
+            del schema["required"]  # old drafts forbid an empty list
     return schema
 
 
@@ -87,17 +88,20 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return False
 
 
-def _compiled(schema: dict[str, Any], most_tries: int) -> Any:
+def _compile(schema: dict[str, Any], most_tries: int) -> Any:
     import jsonschema_rs
 
-    try:  # an engine that takes the same time for every text
+    options: Any = jsonschema_rs.RegexOptions()  # an engine without backtracking
+    try:
         return jsonschema_rs.validator_for(
-            schema, offline=True, mask=_SENT, pattern_options=jsonschema_rs.RegexOptions()
+            schema, offline=True, mask=_MASK, pattern_options=options
         )
     except jsonschema_rs.ValidationError:
-        # It lacks some of what patterns can say; the other one gives up after many steps.
-        tried = jsonschema_rs.FancyRegexOptions(backtrack_limit=most_tries)
-        return jsonschema_rs.validator_for(schema, offline=True, mask=_SENT, pattern_options=tried)
+        # It does not support all patterns; the other engine does, with a limit of steps.
+        options = jsonschema_rs.FancyRegexOptions(backtrack_limit=most_tries)
+        return jsonschema_rs.validator_for(
+            schema, offline=True, mask=_MASK, pattern_options=options
+        )
 
 
 def _faults(error: Any) -> Iterable[ArgumentFault]:

@@ -1,4 +1,4 @@
-"""State fields: parameters of a tool that configuration fills in."""
+"""State fields: parameters of a tool that get their values from configuration."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-_QUOTING = frozenset({"assertion_error", "union_tag_invalid", "value_error"})
-"""Kinds of faults whose text may quote the value."""
+_QUOTING_ERRORS = frozenset({"assertion_error", "union_tag_invalid", "value_error"})
+"""Types of pydantic errors whose message may quote the value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateField:
-    """One parameter that configuration fills in."""
+    """One parameter that gets its value from configuration."""
 
     name: str
     required: bool
-    """Whether the function has no default of its own."""
+    """Whether it has no default."""
     parameter: Parameter
     default: Any = None
-    """The field of pydantic's that gives the default, where Python itself has none."""
+    """The pydantic field that has the default, for `key: str = Field(...)`."""
 
     def made_default(self) -> Any:
-        """Make the default of the field of pydantic's."""
+        """Return a new default of the pydantic field."""
         return self.default.get_default(call_default_factory=True)
 
 
@@ -44,13 +44,11 @@ class MissingStateError(DefinitionError):
 def state_fields(
     fn: Callable[..., Any], signature: Signature, names: Iterable[str]
 ) -> tuple[StateField, ...]:
-    """Return the parameters of a callable that are state."""
-    known = {item.name: item for item in signature.parameters}
-    loose = Parameter(
-        name="", annotation=REQUIRED, default=REQUIRED, positional_only=False
-    )  # it goes into **kwargs
+    """Return the state fields for the named parameters; others than these go into `**kwargs`."""
+    parameters = {item.name: item for item in signature.parameters}
+    in_kwargs = Parameter(name="", annotation=REQUIRED, default=REQUIRED, positional_only=False)
     return tuple(
-        _state_field(fn, name, known.get(name, loose))
+        _state_field(fn, name, parameters.get(name, in_kwargs))
         for name in dict.fromkeys(names)
         if name not in signature.bound
     )
@@ -64,7 +62,7 @@ def _state_field(fn: Callable[..., Any], name: str, parameter: Parameter) -> Sta
     kind = _kind(fn, parameter)
     if parameter.default is REQUIRED:
         field = FieldInfo.from_annotation(kind)
-    else:  # `key: str = Field(...)`: Python's default is the description, not the value
+    else:  # `key: str = Field(...)`: Python's default is the field, not the value
         field = FieldInfo.from_annotated_attribute(kind, parameter.default)
     if field.is_required():
         return StateField(name=name, required=True, parameter=parameter)
@@ -75,7 +73,7 @@ def _kind(fn: Callable[..., Any], parameter: Parameter) -> Any:
     try:
         return resolve_annotation(fn, parameter)
     except Exception:
-        return Any  # It is often imported for type checkers only.
+        return Any  # the type is often imported for type checkers only
 
 
 def bind_values(
@@ -84,20 +82,20 @@ def bind_values(
     values: Mapping[str, Any],
     keys: str,
 ) -> dict[str, Any]:
-    """Return a copy of each field's value, of the type that the parameter has.
+    """Return a copy of each field's value, coerced to the type of the parameter.
 
     Raises `DefinitionError`, which never quotes a value.
     """
-    found = {}
+    bound = {}
     for field in fields:
         if field.name in values:
-            found[field.name] = _fitting(fn, field, _copied(fn, field, values[field.name]))
+            bound[field.name] = _coerce(fn, field, _copy(fn, field, values[field.name]))
         elif field.required:
-            raise MissingStateError(field.name, where(fn), keys or "give presets={...}")
-    return found
+            raise MissingStateError(field.name, where(fn), keys or "pass presets={...}")
+    return bound
 
 
-def _copied(fn: Callable[..., Any], field: StateField, value: Any) -> Any:
+def _copy(fn: Callable[..., Any], field: StateField, value: Any) -> Any:
     try:
         return deepcopy(value)
     except Exception as problem:
@@ -105,32 +103,31 @@ def _copied(fn: Callable[..., Any], field: StateField, value: Any) -> Any:
             f"the value of the state field {field.name!r}, a {type(value).__name__}, "
             "cannot be copied",
             where=where(fn),
-            fix="hold it in a subclass of Tool, and register an instance",
+            fix="keep it in a subclass of Tool, and register an instance",
         ) from problem
 
 
-def _fitting(fn: Callable[..., Any], field: StateField, value: Any) -> Any:
-    """Return a value as what the annotation says; configuration is often text."""
+def _coerce(fn: Callable[..., Any], field: StateField, value: Any) -> Any:
     from pydantic import ValidationError
 
     try:
         return _adapter(_kind(fn, field.parameter)).validate_python(value)
     except ValidationError as problem:
-        reason = problem.errors(include_url=False, include_input=False, include_context=False)[0]
-        told = "does not fit"
-        if reason["type"] not in _QUOTING:
-            told = reason["msg"].replace("Input ", "", 1)
+        error = problem.errors(include_url=False, include_input=False, include_context=False)[0]
+        reason = "is invalid"
+        if error["type"] not in _QUOTING_ERRORS:
+            reason = error["msg"].replace("Input ", "", 1)
     except Exception as problem:
-        told = f"cannot be read: its validator raised {type(problem).__name__}"
-    # No cause: it quotes the value, which may be a secret.
-    raise DefinitionError(f"the value of the state field {field.name!r} {told}", where=where(fn))
+        reason = f"cannot be validated: its validator raised {type(problem).__name__}"
+    # Without a cause: the cause quotes the value, which may be a secret.
+    raise DefinitionError(f"the value of the state field {field.name!r} {reason}", where=where(fn))
 
 
 def _adapter(kind: Any) -> "TypeAdapter[Any]":
     from pydantic import ConfigDict, PydanticUserError, TypeAdapter
 
-    # A model has a configuration of its own, and takes no other.
+    # A model has its own configuration, and pydantic refuses a second one.
     for config in (ConfigDict(arbitrary_types_allowed=True), None):
         with suppress(PydanticUserError):
             return TypeAdapter(kind, config=config)
-    return TypeAdapter(Any)  # What pydantic does not know it cannot judge.
+    return TypeAdapter(Any)  # pydantic does not support the type

@@ -1,4 +1,4 @@
-"""What a tool is, whoever wrote it."""
+"""The base class of all tools."""
 
 import re
 from abc import ABC, abstractmethod
@@ -19,48 +19,47 @@ _SECRET = re.compile(r"key|token|secret|passw|credential|auth|url|dsn", re.IGNOR
 
 
 class Tool(ABC):
-    """Something the model can call.
+    """Something that the model can call.
 
-    Subclass it for a tool that holds resources; a plain function needs only `@tool`.
+    Subclass it for a tool that holds resources; for a function, `@tool` is enough.
     """
 
     name: str
     description: str = ""
     group: str | Sequence[str] | None = None
-    """The group that it belongs to, or several."""
+    """The name of its group, or of several."""
     timeout: float | None = None
-    """Seconds that one call may take; `None` leaves it to the host's limits."""
+    """Seconds that one call may take; `None` is the host's limit."""
     idempotent: bool = False
     """Whether a repeated call is answered from memory."""
     remember: Literal["turn", "session"] = "turn"
     """How long that memory lasts: for one `turn` of the user, or for the whole `session`."""
     background: bool = False
-    """Whether a call answers at once with the id of a task."""
+    """Whether a call starts a background task and returns its id."""
     annotations: Mapping[str, Any] | None = None
-    """Hints in the words of MCP, such as `readOnlyHint`."""
+    """MCP tool annotations, such as `readOnlyHint`."""
     examples: Sequence[Mapping[str, Any]] = ()
-    """Arguments to try it with, as a model would send them; no model sees them."""
+    """Arguments as a model would send them, for `satchel test`; no model sees them."""
     output: Mapping[str, Any] | None = None
-    """JSON Schema, of type object, of what it returns."""
+    """JSON Schema, of type object, of the return value."""
     postprocess: Callable[..., Any] | None = None
-    """Called with the `ToolCall` and its `ToolResult`; what it returns takes the result's place."""
+    """A function of the `ToolCall` and its `ToolResult`; its return value replaces the result."""
 
     @abstractmethod
     async def execute(self, *args: Any, **arguments: Any) -> Any:
-        """Run once with the arguments by name. Raise `ToolError` to tell the model what is wrong.
+        """Run once with keyword arguments. Raise `ToolError` with a message for the model.
 
-        Subclasses name their parameters; `args` is there so that type checkers let them. A
-        parameter annotated with `ToolContext` gets the context of the call. An async generator
-        streams.
+        Subclasses name their parameters; `args` exists only for type checkers. A parameter with the
+        annotation `ToolContext` gets the context of the call. An async generator streams chunks.
         """
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """JSON Schema, of type object, of the arguments; made of `execute` unless it is given."""
+        """JSON Schema, of type object, of the arguments; by default generated from `execute`."""
         return self._own_arguments.schema
 
     def to_schema(self, dialect: str = "openai") -> dict[str, Any]:
-        """Describe the tool in the words of a provider.
+        """Return the description of the tool for a provider.
 
         Raises `NotFoundError` for an unknown dialect.
         """
@@ -79,30 +78,30 @@ class Tool(ABC):
             self._validator  # noqa: B018 - compiling is the check
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments as they are handed over. Raises `ArgumentError`."""
+        """Return the validated arguments. Raises `ArgumentError`."""
         if self._has_own_arguments:
             return self._own_arguments.check(self.name, arguments)
         return self._validator.check(self.name, arguments)
 
     def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
-        """Return what runs the tool once with arguments that were checked."""
+        """Return a function that runs the tool once with checked arguments."""
         contexts = {item.name: context for item in self._context_parameters}
         positional, named = self._signature.place({**arguments, **contexts})
         return partial(self.execute, *positional, **named)
 
     @property
     def wants_context(self) -> bool:
-        """Whether it is to be told the context of its call."""
+        """Return whether a call needs its context."""
         return bool(self._context_parameters)
 
     @property
     def injected(self) -> Mapping[str, Any]:
-        """What the tool holds that no log may show; of an object, what it calls by such names."""
+        """Return the values that no log may show: attributes whose names suggest a secret."""
         return {key: value for key, value in vars(self).items() if _SECRET.search(key)}
 
     @cached_property
     def runner(self) -> Runner:
-        """Where it runs: on the event loop if `execute` is async, else in a thread."""
+        """Return where it runs: on the event loop if `execute` is async, else in a thread."""
         return LOOP if runs_on_loop(self.execute) else THREAD
 
     def _all_annotations(self) -> dict[str, Any] | None:
@@ -111,7 +110,7 @@ class Tool(ABC):
 
     @cached_property
     def _has_own_arguments(self) -> bool:
-        """Tell whether the arguments are made of `execute`, because nobody wrote a schema."""
+        """Return whether the schema is generated from `execute`, not written by the author."""
         if getattr(type(self), "parameters", None) is not vars(Tool)["parameters"]:
             return False
         if "parameters" in vars(self):
@@ -125,9 +124,9 @@ class Tool(ABC):
     @cached_property
     def _own_arguments(self) -> ArgumentModel:
         hidden = {item.name for item in self._context_parameters}
-        open_ones = [item for item in self._signature.parameters if item.name not in hidden]
+        visible = [item for item in self._signature.parameters if item.name not in hidden]
         _, texts = read_docstring(self.execute.__doc__)
-        return ArgumentModel(self.execute, open_ones, texts, hidden=hidden)
+        return ArgumentModel(self.execute, visible, texts, hidden=hidden)
 
     @cached_property
     def _context_parameters(self) -> tuple[Parameter, ...]:

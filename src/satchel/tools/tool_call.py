@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from satchel.tools.empty_mapping import NOTHING
-from satchel.tools.fast_construction import construct_fast
 from satchel.tools.tool import Tool
 from satchel.tools.tool_context import ToolContext
 
@@ -25,8 +24,10 @@ class ToolCall:
     context: ToolContext = field(default_factory=ToolContext, compare=False, repr=False)
 
     def changed(self, **parts: Any) -> "ToolCall":
-        """Return a copy with other parts, as `dataclasses.replace` does, in a third of its time."""
-        return construct_fast(ToolCall, **{**vars(self), **parts})
+        """Return a copy with other parts, as `dataclasses.replace` does, but faster."""
+        copy = object.__new__(ToolCall)
+        object.__setattr__(copy, "__dict__", self.__dict__ | parts)
+        return copy
 
     def bind(self) -> Callable[[], Any]:
         """Return what runs the tool: its function, with the arguments and what is injected."""

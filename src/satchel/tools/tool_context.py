@@ -1,4 +1,4 @@
-"""What the host tells a tool beside the arguments of the model."""
+"""The context of a call: values from the host that are not arguments of the model."""
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -9,28 +9,29 @@ from satchel.tools.empty_mapping import NOTHING
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What surrounds a call; a parameter annotated with it gets it, and no schema shows it.
+    """The context of a call. A tool gets it by a parameter with this annotation.
 
-    The host makes one with what it wants to tell; the session adds its own part.
+    The model's schema does not show that parameter. The host sets metadata, config and messages;
+    the session sets the rest.
     """
 
     metadata: Mapping[str, Any] = field(default=NOTHING, repr=False)
-    """About this call or this step: a user's id, a trace, whatever the host likes."""
+    """Any values about this call or step, such as a user's id or a trace."""
     config: Mapping[str, Any] = field(default=NOTHING, repr=False)
-    """Choices for this call."""
+    """The configuration of this call."""
     messages: Sequence[Any] = ()
-    """The conversation so far, in the host's own form."""
+    """The conversation so far, in the host's own format."""
     state: MutableMapping[str, Any] = field(default_factory=dict, repr=False)
-    """The session's own state, which tools may change; the session fills it in."""
+    """The state of the session, which tools may change; the session sets it."""
     preapproved: Sequence[str] = ()
-    """What the skills that were loaded ask to be approved beforehand, in their own words."""
+    """The tools that loaded skills ask to approve in advance, as they write them."""
     call_id: str = ""
     tool: str = ""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, *_: Any) -> Any:
-        """Refuse to be an argument: what the host tells must never be made up by a model."""
-        raise TypeError("a ToolContext stands alone as a parameter's annotation")
+        """Refuse to be an argument: a model must never set a value of the host."""
+        raise TypeError("annotate a parameter with ToolContext itself, not with a type around it")
 
     def get_metadata(self, key: str, default: Any = None) -> Any:
         """Return one value of the metadata."""

@@ -1,4 +1,4 @@
-"""Examples: arguments that a tool is called with to see that it works."""
+"""Examples: arguments with which `satchel test` calls a tool."""
 
 import json
 from collections.abc import Mapping
@@ -10,24 +10,22 @@ from satchel.errors import DefinitionError
 Examples = tuple[Mapping[str, Any], ...]
 
 
-def good_examples(given: Any, place: str) -> Examples:
-    """Return a frozen copy of examples. Raises `DefinitionError` for what no model could send."""
-    if given is None:
+def good_examples(examples: Any, place: str) -> Examples:
+    """Return a frozen copy of examples. Raises `DefinitionError` if they are not plain JSON."""
+    if examples is None:
         return ()
-    if not isinstance(given, list | tuple) or not all(isinstance(item, Mapping) for item in given):
-        raise _not_examples("are a list of mappings", place)
+    fix = 'for instance examples=[{"city": "Oslo"}]'
+    is_list = isinstance(examples, list | tuple)
+    if not is_list or not all(isinstance(item, Mapping) for item in examples):
+        raise DefinitionError("examples must be a list of mappings", where=place, fix=fix)
     try:
-        # The copy is what a model would have sent: plain JSON.
-        copies = json.loads(json.dumps(given, default=_as_dict, allow_nan=False))
+        # The copy is plain JSON, as a model would send it.
+        copies = json.loads(json.dumps(examples, default=_as_dict, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
-        raise _not_examples("hold what JSON cannot carry", place) from None
+        raise DefinitionError(
+            "examples contain a value that JSON cannot represent", where=place, fix=fix
+        ) from None
     return tuple(map(_frozen, copies))
-
-
-def _not_examples(fault: str, place: str) -> DefinitionError:
-    return DefinitionError(
-        f"examples {fault}", where=place, fix='for instance examples=[{"city": "Oslo"}]'
-    )
 
 
 def _as_dict(value: Any) -> dict[str, Any]:

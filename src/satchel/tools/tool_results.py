@@ -1,4 +1,4 @@
-"""What comes back from a tool, and how any Python value becomes that."""
+"""The result of a call, and how a tool's return value becomes one."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 @dataclass(frozen=True, kw_only=True)
 class ToolChunk:
-    """A part of a result, told while the tool still runs."""
+    """A part of a result that the tool yields while it runs."""
 
     content: tuple[Block, ...] = ()
     structured: Any | None = None
@@ -24,13 +24,13 @@ class ToolChunk:
 
     @property
     def text(self) -> str:
-        """All text of the chunk."""
+        """Return all text of the chunk."""
         return text_of(self.content)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolResult:
-    """The answer to one call: blocks for the model, and the value they were made of."""
+    """The result of one call: content blocks for the model, and the structured value."""
 
     content: tuple[Block, ...] = ()
     structured: Any | None = None
@@ -43,99 +43,101 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """All text of the result."""
+        """Return all text of the result."""
         return text_of(self.content)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinalResult(ToolResult):
-    """A result of a run elsewhere: it is within the limits, and says again all told before it."""
+    """A result of a run in another process: within the limits, and with all earlier chunks."""
 
     def with_id(self, call_id: str | None) -> ToolResult:
-        """Return it as the result of a call here."""
+        """Return it as the result of a local call."""
         return construct_fast(ToolResult, **{**vars(self), "call_id": call_id})
 
 
 Item = ToolChunk | ToolResult
-"""What a running call yields: chunks, and last of all the result."""
+"""What a running call yields: chunks, then the result."""
 
 
 def text_of(content: tuple[Block, ...]) -> str:
-    """Return the text of blocks, one below the other."""
+    """Return the text of the blocks, joined by newlines."""
     return "\n".join(block.text for block in content if isinstance(block, Text))
 
 
 def failure(code: str, text: str, call_id: str | None = None) -> ToolResult:
-    """Make the result that tells the model that, and why, a call brought nothing."""
+    """Return an error result; the model reads `text`."""
     return ToolResult(content=(Text(text),), is_error=True, error_code=code, call_id=call_id)
 
 
 def to_result(value: Any, call_id: str | None = None) -> ToolResult:
-    """Make a result of whatever a tool returned.
+    """Return the result for a value that a tool returned.
 
-    What JSON cannot carry becomes an error result with the code `invalid_result`.
+    A value that JSON cannot represent gives an error result with the code `invalid_result`.
     """
     try:
         if type(value) is str and value:
-            value.encode()
+            if not value.isascii():
+                value.encode()  # raises on a broken character
             return construct_fast(ToolResult, content=(Text(value),), call_id=call_id)
         if isinstance(value, ToolResult):
-            return _settled(value, call_id)
+            return _checked_result(value, call_id)
         if isinstance(value, ToolChunk):
-            made = ToolResult(
+            result = ToolResult(
                 content=value.content, structured=value.structured, metadata=value.metadata
             )
-            return _settled(made, call_id)
+            return _checked_result(result, call_id)
         if (content := _content(value)) is not None:
             return ToolResult(content=_checked(content), call_id=call_id)
         text = to_json(value)
-        structured = _copied(value, text)
+        structured = _copy(value, text)
         return construct_fast(
             ToolResult, content=(Text(text),), structured=structured, call_id=call_id
         )
     except Exception as problem:
-        told = f"the tool ran, but its result holds {_unfit(problem)}; do not retry"
-        return failure("invalid_result", told, call_id)
+        message = f"the tool ran, but its result contains {_reason(problem)}; do not retry"
+        return failure("invalid_result", message, call_id)
 
 
 def to_json(value: Any) -> str:
-    """Write any value as compact JSON, the same bytes each time; raise where JSON has no word."""
+    """Return a value as compact JSON, always the same bytes; raise if JSON cannot represent it."""
     text = _ENCODER.encode(value)
-    text.encode()  # raises on lone surrogates, which no transport carries
+    text.encode()  # raises for lone surrogates: UTF-8 cannot encode them
     return text
 
 
 def sendable(value: Any, what: str) -> Any:
-    """Return a value as JSON has it. Raises `ToolError` that tells why `what` cannot be sent."""
+    """Return a value as plain JSON. Raises a `ToolError` that says why `what` cannot be sent."""
     try:
         return json.loads(to_json(value))
     except Exception as problem:
-        told = f"{what} holds {_unfit(problem)}; send it without"
-        raise ToolError(told) from problem
+        raise ToolError(f"{what} contains {_reason(problem)}; send it without that") from problem
+
+
+def _copy(value: Any, text: str) -> Any:
+    """Return a copy of a value, given its JSON text."""
+    return dict(value) if _is_flat(value) else json.loads(text)
 
 
 def _is_flat(value: Any) -> bool:
-    """Tell whether a copy of a value is what its JSON says, and shares nothing with it.
-
-    Otherwise the JSON is read back, which takes longer.
-    """
+    """Return whether a flat copy of a value equals its JSON; parsing the JSON is slower."""
     return type(value) is dict and all(
         type(key) is str and type(item) in _SCALARS for key, item in value.items()
     )
 
 
 def _content(value: Any) -> tuple[Block, ...] | None:
-    """Return the blocks that a value is, or `None` if it is data."""
+    """Return the blocks of a value, or `None` if it is data."""
     match value:
         case None:
             return ()
         case str():
-            text = str.__str__(value)  # the letters of an enum member, not its name
+            text = str.__str__(value)  # the value of an enum member, not its name
             return (Text(text),) if text else ()
         case _ if isinstance(value, BLOCKS):
             return (value,)
         case list() | tuple() if any(isinstance(item, BLOCKS) for item in value):
-            # Text beside a picture is text, not a string in a list.
+            # A string beside a block is text, not data.
             return tuple(block for item in value for block in _content_or_json(item))
     return None
 
@@ -145,23 +147,18 @@ def _content_or_json(value: Any) -> tuple[Block, ...]:
     return (Text(to_json(value)),) if content is None else content
 
 
-def _settled(result: ToolResult, call_id: str | None) -> ToolResult:
-    """Return a result that can be sent, and shares its structured value with nobody."""
+def _checked_result(result: ToolResult, call_id: str | None) -> ToolResult:
+    """Return a result that can be sent, with its own copy of the structured value."""
     content, structured = _checked(result.content), result.structured
     if structured is not None:
-        structured = _copied(structured, to_json(structured))
+        structured = _copy(structured, to_json(structured))
     elif content is result.content and call_id == result.call_id:
         return result
     return replace(result, content=content, structured=structured, call_id=call_id)
 
 
-def _copied(value: Any, text: str) -> Any:
-    """Return a copy of a value that was written as JSON."""
-    return dict(value) if _is_flat(value) else json.loads(text)
-
-
 def _checked(content: Any) -> tuple[Block, ...]:
-    """Return blocks that can be sent; raise what tells why others cannot."""
+    """Return the blocks; raise if one cannot be sent."""
     blocks: tuple[Block, ...] = tuple(content)
     for block in blocks:
         if not isinstance(block, BLOCKS):
@@ -174,12 +171,12 @@ def _checked(content: Any) -> tuple[Block, ...]:
 
 
 def _jsonable(value: Any) -> Any:
-    """Turn one value that `json` does not know into some that it does."""
+    """Convert a value that `json` does not support."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, set | frozenset):
         return sorted(value, key=repr)
-    # Bytes need an encoding that only the tool knows; an iterator may never end.
+    # Only the tool knows the encoding of bytes; an iterator may never end.
     if isinstance(value, bytes | bytearray | memoryview | Iterator | type):
         raise _NoJsonError(type(value).__name__)
     is_pydantic = hasattr(value, "__pydantic_serializer__")
@@ -199,19 +196,19 @@ _ENCODER = json.JSONEncoder(
 
 
 class _NoJsonError(TypeError):
-    """JSON has no word for values of the type that is named."""
+    """JSON cannot represent values of the named type."""
 
 
-def _unfit(problem: Exception) -> str:
-    """Say in our words what JSON cannot carry; the text of `problem` may quote the value."""
+def _reason(problem: Exception) -> str:
+    """Return what JSON cannot represent. It omits the text of `problem`, which may quote values."""
     match problem:
         case _NoJsonError():
-            return f"a value of type {problem}, which JSON cannot carry"
+            return f"a value of type {problem}, which JSON cannot represent"
         case UnicodeError():
-            return "text with a broken character"
+            return "text with an invalid Unicode character"
         case RecursionError():
             return "values nested too deeply"
         case ValueError():
-            return "a number that JSON lacks, or a value that contains itself"
+            return "a number that JSON cannot represent, or a value that contains itself"
         case _:
-            return "a value that JSON cannot carry"
+            return "a value that JSON cannot represent"

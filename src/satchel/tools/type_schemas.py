@@ -1,4 +1,4 @@
-"""From types to JSON Schema, by pydantic and without the titles that it makes up."""
+"""JSON Schemas of Python types, by pydantic but without generated titles."""
 
 import json
 from collections.abc import Callable
@@ -13,40 +13,40 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.json_schema import GenerateJsonSchema
 
-_SAY_NOTHING = (REQUIRED, None, NoneType, Any, object)
+_UNTYPED = (REQUIRED, None, NoneType, Any, object)
 
 
 def schema_of(model: "type[BaseModel]") -> dict[str, Any]:
-    """Return the schema of a model; raises what pydantic raises."""
+    """Return the schema of a model. Raises what pydantic raises."""
     return _without_enum_titles(model.model_json_schema(schema_generator=_untitled_generator()))
 
 
 def pydantic_to_json_schema(model: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a pydantic model or any other type, without made-up titles.
+    """Return the JSON Schema of a pydantic model or another type, without generated titles.
 
     Raises `DefinitionError` for a type that no JSON Schema describes.
     """
-    return _generated(model, getattr(model, "__name__", str(model)), "validation")
+    return _generate(model, getattr(model, "__name__", str(model)), "validation")
 
 
 def output_schema(fn: Callable[..., Any]) -> dict[str, Any] | None:
-    """Return the schema of what a callable returns if that is an object, or else `None`."""
+    """Return the schema of a callable's return type if it is of type object, or else `None`."""
     try:
         kind = return_annotation(fn)
-        if kind in _SAY_NOTHING or getattr(kind, "__module__", "").startswith("satchel.tools."):
+        if kind in _UNTYPED or getattr(kind, "__module__", "").startswith("satchel.tools."):
             return None
-        schema = _generated(kind, where(fn), "serialization")
+        schema = _generate(kind, where(fn), "serialization")
         json.dumps(schema, allow_nan=False)
     except Exception:
-        return None  # What a function returns need not be described.
-    # It may point at its own definition.
+        return None  # the output schema is optional
+    # The schema may be a reference to one of its own definitions.
     _, _, name = schema.get("$ref", "").rpartition("/")
     target = schema.get("$defs", {}).get(name, schema)
     return schema if target.get("type") == "object" else None
 
 
 def schema_type_name(schema: Any) -> str:
-    """Name the type that a schema asks for in a word or two."""
+    """Return a short name for the type of a schema, such as `string` or `'a' | 'b'`."""
     match schema:
         case {"enum": [*values]}:
             return " | ".join(map(repr, values))
@@ -61,7 +61,7 @@ def schema_type_name(schema: Any) -> str:
     return "any"
 
 
-def _generated(kind: Any, place: str, mode: Any) -> dict[str, Any]:
+def _generate(kind: Any, place: str, mode: Any) -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     try:
@@ -72,7 +72,7 @@ def _generated(kind: Any, place: str, mode: Any) -> dict[str, Any]:
 
 
 def _without_enum_titles(schema: dict[str, Any]) -> dict[str, Any]:
-    # The title of an enum is its name, and comes from where the generator cannot be told.
+    # The generator below cannot omit the title of an enum, which is its name.
     for definition in schema.get("$defs", {}).values():
         if "enum" in definition:
             definition.pop("title", None)
@@ -81,14 +81,14 @@ def _without_enum_titles(schema: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _untitled_generator() -> "type[GenerateJsonSchema]":
-    """Return a generator that leaves out the titles pydantic makes up of names.
+    """Return a generator that omits the titles that pydantic derives from names.
 
-    A title that an author wrote stays, and so does a property that is called `title`.
+    Titles that an author wrote stay, and so does a property with the name `title`.
     """
     from pydantic.json_schema import GenerateJsonSchema
 
     class Untitled(GenerateJsonSchema):
-        # A default that JSON cannot carry is left out, and nobody need hear of it.
+        # A default that JSON cannot represent is omitted, without a warning.
         ignored_warning_kinds: Any = frozenset(("skipped-choice", "non-serializable-default"))
 
         def field_title_should_be_set(self, _schema: Any) -> bool:

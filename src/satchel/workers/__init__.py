@@ -1,4 +1,4 @@
-"""Plugins in processes of their own: started, asked what they bring, called, and ended."""
+"""Run plugins in their own processes."""
 
 from satchel.workers.worker_loading import load_worker, with_health
 from satchel.workers.worker_processes import WorkerHandle, WorkerPool

@@ -1,7 +1,6 @@
-"""What a host and the process of a plugin say to each other inside the messages of MCP.
+"""Encode what a host and the process of a plugin exchange inside MCP messages.
 
-The host trusts nothing that comes from there further than JSON; what it says itself may hold no
-value that JSON would make another of.
+The host accepts only JSON from the process, and sends no value that JSON would change.
 """
 
 import json
@@ -26,74 +25,76 @@ from satchel.tools.empty_mapping import NOTHING
 _log = logging.getLogger("satchel.workers")
 
 RESULT = "dev.satchel/result"
-"""Where an answer says what of a result MCP has no word for."""
+"""The `_meta` key for the parts of a result that MCP does not define."""
 
 RULES = "satchel:rules"
-"""Asks what a function of a contract says; no tool can be called so."""
+"""The tool name that calls a function of a contract; it is not a valid name of a tool."""
 
 COMPLETE = "satchel:complete"
-"""Asks what an argument of something that is offered to MCP clients may be."""
+"""The tool name that completes an argument of a prompt or a resource."""
 
 OFFER = "satchel:offer/"
-"""What the calls begin with that make a prompt or a resource."""
+"""The prefix of tool names that create a prompt or a resource."""
 
 
 def is_exact(value: Any) -> bool:
-    """Tell whether a value is the same after it was JSON."""
+    """Return whether JSON preserves a value."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         text.encode()
         return bool(json.loads(text) == value)
-    except Exception:  # what holds objects of a host may raise anything
+    except Exception:  # objects of the host may raise anything
         return False
 
 
 def exact(value: Any, what: str) -> Any:
-    """Return a value that is the same after it was JSON. Raises `ToolError`."""
+    """Return the value. Raises `ToolError` if JSON does not preserve it."""
     if not is_exact(value):
-        raise _unsayable(what)
+        raise _not_json(what)
     return value
 
 
 def to_json_value(value: Any, what: str) -> Any:
-    """Return a value as JSON has it, with lists for tuples. Raises `ToolError`."""
+    """Convert a value to JSON types, with lists for tuples. Raises `ToolError`."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         text.encode()
-    except Exception:  # what holds objects of a host may raise anything
-        raise _unsayable(what) from None
+    except Exception:  # objects of the host may raise anything
+        raise _not_json(what) from None
     return json.loads(text)
 
 
-def _unsayable(what: str) -> ToolError:
-    return ToolError(f"{what} holds what cannot be sent to its process; do not retry")
+def _not_json(what: str) -> ToolError:
+    return ToolError(f"{what} contains a value that JSON cannot represent; do not retry")
 
 
 def exact_part(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the values that can be sent."""
+    """Return the values that JSON preserves."""
     return {key: value for key, value in values.items() if is_exact({key: value})}
 
 
 def encode_chunk(chunk: ToolChunk) -> str:
-    """Write a chunk."""
-    told = {
+    """Encode a chunk as JSON."""
+    encoded = {
         "content": [block.to_dict() for block in chunk.content],
-        # What a middleware tells nobody has checked.
+        # Chunks of a middleware are not validated before.
         "structured": chunk.structured if is_exact(chunk.structured) else None,
         "metadata": exact_part(chunk.metadata),
     }
-    return json.dumps(told)
+    return json.dumps(encoded)
 
 
 def decode_chunk(text: str) -> ToolChunk:
-    """Read a chunk."""
-    told = json.loads(text)
-    content = tuple(_block(item) for item in told["content"])
-    return ToolChunk(content=content, structured=told["structured"], metadata=told["metadata"])
+    """Decode a chunk from JSON."""
+    encoded = json.loads(text)
+    content = tuple(_block(item) for item in encoded["content"])
+    return ToolChunk(
+        content=content, structured=encoded["structured"], metadata=encoded["metadata"]
+    )
 
 
 def encode_result_extras(result: ToolResult, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a result MCP has no word for, and how the state was changed."""
+    """Return the parts of a result that MCP does not define, and the changes of the state."""
     return {
         "changes": changes,
         "is_error": result.is_error,
@@ -104,25 +105,25 @@ def encode_result_extras(result: ToolResult, changes: Mapping[str, Any]) -> dict
 
 
 def decode_result(result: ToolResult) -> tuple[ToolResult, Mapping[str, Any]]:
-    """Return a result as it was before it became an answer, and how the state was changed."""
-    told = result.metadata.get(RESULT)
-    if not isinstance(told, Mapping):
+    """Return the result of the plugin's tool, and the changes of the state."""
+    extras = result.metadata.get(RESULT)
+    if not isinstance(extras, Mapping):
         return result, NOTHING
     return ToolResult(
         content=result.content,
         structured=result.structured,
-        is_error=bool(told["is_error"]),
-        is_interrupted=bool(told["is_interrupted"]),
-        error_code=told["error_code"],
-        metadata=told["metadata"],
-    ), told["changes"]
+        is_error=bool(extras["is_error"]),
+        is_interrupted=bool(extras["is_interrupted"]),
+        error_code=extras["error_code"],
+        metadata=extras["metadata"],
+    ), extras["changes"]
 
 
 def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a tool changed the state; what cannot be sent is as it was, and is logged."""
+    """Return how a tool changed the state; log the keys whose values JSON cannot represent."""
     now = exact_part(after)
     if lost := after.keys() - now.keys():
-        _log.warning("JSON cannot say what was put into the state, so it is lost: %s", lost)
+        _log.warning("values in the state that JSON cannot represent are lost: %s", lost)
     return {
         "set": {key: item for key, item in now.items() if key not in before or before[key] != item},
         "gone": [key for key in before if key not in after],
@@ -130,26 +131,26 @@ def changes_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
 
 
 def apply_changes(state: MutableMapping[str, Any], changes: Mapping[str, Any]) -> None:
-    """Change the state as a tool did."""
+    """Apply the changes of `changes_of` to the state."""
     state.update(changes.get("set", {}))
     for key in changes.get("gone", ()):
         state.pop(key, None)
 
 
-def _block(told: Mapping[str, Any]) -> Block:
-    match told:
+def _block(encoded: Mapping[str, Any]) -> Block:
+    match encoded:
         case {"type": "image"}:
-            return Image(b64decode(told["data"]), told["mimeType"])
+            return Image(b64decode(encoded["data"]), encoded["mimeType"])
         case {"type": "audio"}:
-            return Audio(b64decode(told["data"]), told["mimeType"])
+            return Audio(b64decode(encoded["data"]), encoded["mimeType"])
         case {"type": "resource_link"}:
             return ResourceLink(
-                uri=told["uri"],
-                name=told["name"],
-                description=told.get("description"),
-                mime_type=told.get("mimeType"),
+                uri=encoded["uri"],
+                name=encoded["name"],
+                description=encoded.get("description"),
+                mime_type=encoded.get("mimeType"),
             )
         case {"type": "resource", "resource": inside}:
             content = inside["text"] if "text" in inside else b64decode(inside["blob"])
             return Resource(inside["uri"], content, inside.get("mimeType"))
-    return Text(told["text"])
+    return Text(encoded["text"])

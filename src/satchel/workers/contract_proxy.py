@@ -1,7 +1,7 @@
-"""Contracts of tools in a process of their own: their words come here, their functions stay there.
+"""Send a tool's contract from the process of a plugin to the host, and its functions' results.
 
-What is judged there is waited for, as a rule of this process is; one that gives no answer in
-time, or dies of its question, refuses the call.
+The data of a contract is sent once. Its functions stay in the process: the host calls them there
+and waits. A call is refused if its rule does not answer in time or the process ends.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ from satchel.tools import ToolCall
 from satchel.workers.codec import RULES, exact, is_exact
 from satchel.workers.worker_processes import WorkerHandle
 
-_KINDS = {
+_TYPES = {
     "list": list,
     "tuple": tuple,
     "set": set,
@@ -40,17 +40,17 @@ _KINDS = {
 
 
 def encode_contract(contract: ToolContract) -> dict[str, Any]:
-    """Return the words of a contract. Raises `DefinitionError` for a default that has none."""
+    """Return a contract's data as JSON. Raises `DefinitionError` for a default that is not JSON."""
     defaults = {item.key: item.default for item in contract.config_params}
     defaults |= {item.key: item.default for item in contract.state_reads if not item.is_required}
     for key, default in defaults.items():
         if not is_exact(default):
-            raise DefinitionError(f"the default of {key!r} is nothing that JSON can say")
+            raise DefinitionError(f"JSON cannot represent the default of {key!r}")
     return {
         "name": contract.name,
         "parameters": contract.parameters,
         "description": contract.description,
-        "rules": [_told_rule(item) for item in contract.invariants],
+        "rules": [_encode_rule(item) for item in contract.invariants],
         "config": [
             {
                 "key": item.key,
@@ -66,7 +66,7 @@ def encode_contract(contract: ToolContract) -> dict[str, Any]:
         "effects": [
             {
                 "key": item.key,
-                "type_hint": _kind(item.type_hint),
+                "type_hint": _type_name(item.type_hint),
                 "merge": item.merge,
                 "preserve_across_turns": item.preserve_across_turns,
                 "prompt_template_var": item.prompt_template_var,
@@ -76,22 +76,22 @@ def encode_contract(contract: ToolContract) -> dict[str, Any]:
     }
 
 
-def _told_rule(rule: ToolInvariant) -> dict[str, Any]:
+def _encode_rule(rule: ToolInvariant) -> dict[str, Any]:
     corrects = "drop" if rule.correct is DROP_STEP else "no" if rule.correct is None else "ask"
     return {"id": rule.id, "rule": rule.rule, "sees_plan": rule.sees_plan, "corrects": corrects}
 
 
-def _kind(hint: Any) -> str:
-    """Name the kind of a value, as far as it matters to whoever writes it into the state."""
+def _type_name(hint: Any) -> str:
+    """Return the type's name: it decides how values are merged into the state."""
     return getattr(get_origin(hint) or hint, "__name__", "")
 
 
 def answer_rule(contract: ToolContract, question: Mapping[str, Any]) -> Any:
-    """Return what a function of a contract says; raises what it raises."""
+    """Call a normalizer, check or corrector of a contract. Raises what it raises."""
     if "value" in question:
         param = next(item for item in contract.config_params if item.key == question["key"])
         assert param.normalizer is not None
-        return exact(param.normalizer(question["value"]), f"what {param.key!r} is normalised to")
+        return exact(param.normalizer(question["value"]), f"the normalized {param.key!r}")
     rule = next(item for item in contract.invariants if item.id == question["id"])
     plan = Plan(tuple(ToolCall(**call) for call in question["plan"]), question["at"])
     call = ToolCall(**deepcopy(question["call"]))
@@ -101,56 +101,57 @@ def answer_rule(contract: ToolContract, question: Mapping[str, Any]) -> Any:
         if call.arguments != question["call"]["arguments"]:
             raise TypeError("it changed the arguments of the call")
         return is_kept
-    found = rule.corrected(call, state, config, plan)
-    if found is DROP_STEP:
+    correction = rule.corrected(call, state, config, plan)
+    if correction is DROP_STEP:
         return {"is_dropped": True}
-    made, is_corrected = found
-    if not isinstance(made, ToolCall):
-        raise TypeError("a corrector returns the call")
-    what = f"the arguments that rule {rule.id!r} makes"
-    arguments = exact(made.arguments, what)
-    return {"name": made.name, "arguments": arguments, "is_corrected": is_corrected}
+    corrected, is_corrected = correction
+    if not isinstance(corrected, ToolCall):
+        raise TypeError("a corrector must return the call")
+    arguments = exact(corrected.arguments, f"the arguments that rule {rule.id!r} returns")
+    return {"name": corrected.name, "arguments": arguments, "is_corrected": is_corrected}
 
 
 # ---- in the process of the host -----------------------------------------------------------
 
 
-def decode_contract(told: Mapping[str, Any], worker: WorkerHandle) -> ToolContract:
-    """Return a contract whose functions ask the process. Raises `DefinitionError`."""
+def decode_contract(encoded: Mapping[str, Any], worker: WorkerHandle) -> ToolContract:
+    """Return a contract that calls its functions in the process. Raises `DefinitionError`."""
     return ToolContract(
-        name=told["name"],
-        schema=told["parameters"],
-        description=told["description"],
-        invariants=[_rule(told["name"], item, worker) for item in told["rules"]],
+        name=encoded["name"],
+        schema=encoded["parameters"],
+        description=encoded["description"],
+        invariants=[_rule(encoded["name"], item, worker) for item in encoded["rules"]],
         config_params=[
             ToolConfigParam(
                 item["key"],
                 item["default"],
-                _normalizer(told["name"], item["key"], worker) if item["is_normalized"] else None,
+                _normalizer(encoded["name"], item["key"], worker)
+                if item["is_normalized"]
+                else None,
             )
-            for item in told["config"]
+            for item in encoded["config"]
         ],
-        state_reads=[ToolStateRead(**item) for item in told["reads"]],
+        state_reads=[ToolStateRead(**item) for item in encoded["reads"]],
         state_effects=[
-            ToolStateEffect(**{**item, "type_hint": _KINDS.get(item["type_hint"], dict)})
-            for item in told["effects"]
+            ToolStateEffect(**{**item, "type_hint": _TYPES.get(item["type_hint"], dict)})
+            for item in encoded["effects"]
         ],
     )
 
 
-def _rule(tool: str, told: Mapping[str, Any], worker: WorkerHandle) -> ToolInvariant:
-    what = f"what rule {told['id']!r} judges"
+def _rule(tool: str, encoded: Mapping[str, Any], worker: WorkerHandle) -> ToolInvariant:
+    what = f"the call or state that rule {encoded['id']!r} checks"
 
     def ask(call: ToolCall, state: Any, config: Any, plan: Plan | None, *, corrects: bool) -> Any:
         return worker.ask(
             RULES,
             tool=tool,
-            id=told["id"],
+            id=encoded["id"],
             corrects=corrects,
-            call=exact(_told_call(call), what),
+            call=exact(_encode_call(call), what),
             state=exact(dict(state), what),
             config=exact(dict(config), what),
-            plan=[exact(_told_call(item), what) for item in plan or ()],
+            plan=[exact(_encode_call(item), what) for item in plan or ()],
             at=plan.at if plan else 0,
         )
 
@@ -158,29 +159,29 @@ def _rule(tool: str, told: Mapping[str, Any], worker: WorkerHandle) -> ToolInvar
         return ask(call, state, config, plan, corrects=False) is True
 
     def corrected(call: ToolCall, state: Any, config: Any, plan: Plan | None) -> Any:
-        found = ask(call, state, config, plan, corrects=True)
-        if found.get("is_dropped"):
+        correction = ask(call, state, config, plan, corrects=True)
+        if correction.get("is_dropped"):
             return DROP_STEP
-        made = call.changed(name=found["name"], arguments=found["arguments"])
-        return made, found["is_corrected"]
+        changed = call.changed(name=correction["name"], arguments=correction["arguments"])
+        return changed, correction["is_corrected"]
 
-    correct: Any = {"no": None, "drop": DROP_STEP, "ask": _shaped(corrected, told)}
+    correct: Any = {"no": None, "drop": DROP_STEP, "ask": _with_signature(corrected, encoded)}
     return ToolInvariant(
-        id=told["id"],
-        rule=told["rule"],
-        check=_shaped(is_kept, told),
-        correct=correct[told["corrects"]],
+        id=encoded["id"],
+        rule=encoded["rule"],
+        check=_with_signature(is_kept, encoded),
+        correct=correct[encoded["corrects"]],
     )
 
 
-def _shaped(judge: Callable[..., Any], told: Mapping[str, Any]) -> Callable[..., Any]:
-    """Return a function that takes the plan only if that of the plugin does."""
-    if told["sees_plan"]:
-        return judge
-    return lambda call, state, config: judge(call, state, config, None)
+def _with_signature(function: Callable[..., Any], encoded: Mapping[str, Any]) -> Callable[..., Any]:
+    """Return a function that takes the plan only if the plugin's function does."""
+    if encoded["sees_plan"]:
+        return function
+    return lambda call, state, config: function(call, state, config, None)
 
 
-def _told_call(call: ToolCall) -> dict[str, Any]:
+def _encode_call(call: ToolCall) -> dict[str, Any]:
     return {"name": call.name, "arguments": call.arguments, "id": call.id}
 
 

@@ -1,4 +1,4 @@
-"""From a plugin that was read to what its process says that it brings."""
+"""Start the process of a plugin, and build its contribution from what the process sends."""
 
 import json
 import os
@@ -31,8 +31,8 @@ from satchel.workers.worker_tools import WorkerTool
 
 DOWN = "plugin-worker-down"
 
-_WHEN_CHANGED = "see to its code; it is tried again when it changes"
-"""What mends one that never came up, unlike one that served and is started again by itself."""
+_WHEN_CHANGED = "fix its code; it is started again when the code changes"
+"""The fix for a process that never started. One that exits later is restarted automatically."""
 
 _PROGRAM = """
 import site, sys
@@ -43,120 +43,125 @@ del sys.argv[1:]
 from satchel.mcp.worker_main import main
 main()
 """
-"""Looks for packages where the host does, after what is installed for this process alone."""
+"""Imports packages from the host's paths, after those installed for this process alone."""
 
-_OURS = "SATCHEL_"
-"""What our variables begin with: a process gets its own values, and those of no other plugin."""
+_ENV_PREFIX = "SATCHEL_"
+"""Variables with this prefix may be values of other plugins, so a process does not get them."""
 
 TO_END = 2.0
-"""Seconds that a process has to end beside those for its shutdown."""
+"""Seconds that a process has to exit after the shutdown of its plugin."""
 
 Found = PluginFinding | PackageFinding
-"""A plugin as it was read."""
+"""A plugin that was read, and not imported yet."""
 
 
 def load_worker(
-    supply: PluginContribution,
+    contribution: PluginContribution,
     found: Found,
     configured: Callable[[PluginContribution], Configuration],
     workers: WorkerPool,
 ) -> PluginContribution:
-    """Start the process of a plugin that was read, and tell what it brings.
+    """Start the process of a plugin, and return what the plugin contributes.
 
-    Whatever happens there is a diagnostic. Of what its hooks may bring, commands stay there.
+    Every failure is a diagnostic. Commands of its hooks are not supported in a process.
     """
     try:
         site = _site(found, workers.limits)
     except DefinitionError as problem:
-        told = _not_installed(found, problem, configured(supply).values)
-        return _failed(replace(supply, tools=()), told)
-    started = _started(supply, found, configured(supply), workers, site)
-    if wanted := _further_fields(started):
-        # Its code declares them, so they were not known when it was started.
-        supply = replace(supply, config=(*supply.config, *wanted))
-        started = _started(supply, found, configured(supply), workers, site)
-    return _brought(*started)
+        diagnostic = _not_installed(found, problem, configured(contribution).values)
+        return _failed(replace(contribution, tools=()), diagnostic)
+    started = _started(contribution, found, configured(contribution), workers, site)
+    if fields := _fields_of_code(started):
+        # Start again with their values: only running the code could show these fields.
+        contribution = replace(contribution, config=(*contribution.config, *fields))
+        started = _started(contribution, found, configured(contribution), workers, site)
+    return _loaded(*started)
 
 
 def _started(
-    supply: PluginContribution, found: Found, config: Configuration, workers: WorkerPool, site: str
+    contribution: PluginContribution,
+    found: Found,
+    config: Configuration,
+    workers: WorkerPool,
+    site: str,
 ) -> tuple[PluginContribution, WorkerHandle]:
-    """Start a process, which may turn out not to run."""
+
     values = {key: value for key, value in config.values.items() if _can_be_sent(value)}
-    unsent = [_unsent(supply, key) for key in config.values.keys() - values.keys()]
-    supply = replace(
-        supply,
+    unsent = [_unsent(contribution, key) for key in config.values.keys() - values.keys()]
+    contribution = replace(
+        contribution,
         tools=(),
         started_with=fingerprint(config.values),
-        diagnostics=(*supply.diagnostics, *unsent),
+        diagnostics=(*contribution.diagnostics, *unsent),
     )
     server = _server(found, replace(config, values=values), workers, site)
-    return supply, workers.start(supply.name, server, values)
+    return contribution, workers.start(contribution.name, server, values)
 
 
-def _further_fields(started: tuple[PluginContribution, WorkerHandle]) -> list[ConfigField]:
-    """Return the fields that only running the code could tell of."""
-    supply, worker = started
-    known = {item.key for item in supply.config}
-    told = worker.offer.listing.about.get("fields", ()) if worker.trouble is None else ()
+def _fields_of_code(started: tuple[PluginContribution, WorkerHandle]) -> list[ConfigField]:
+    """Return the configuration fields that the plugin's code declares."""
+    contribution, worker = started
+    keys = {item.key for item in contribution.config}
+    sent = worker.snapshot.listing.about.get("fields", ()) if worker.outage is None else ()
     try:
-        fields = [ConfigField(**{**item, "options": tuple(item["options"])}) for item in told]
+        fields = [ConfigField(**{**item, "options": tuple(item["options"])}) for item in sent]
     except Exception:
-        return []  # what code of a plugin meddled with is told when it brings nothing
-    return [item for item in fields if item.key not in known]
+        return []  # invalid data is reported by `_loaded`
+    return [item for item in fields if item.key not in keys]
 
 
 def with_health(
-    supply: PluginContribution, last_good: PluginContribution | None
+    contribution: PluginContribution, last_good: PluginContribution | None
 ) -> PluginContribution:
-    """Say of a plugin whether the process that serves it runs now."""
-    served = last_good if supply.state.falls_back and last_good else supply
+    """Add a diagnostic if the process that serves a plugin is down, or remove an outdated one."""
+    served = last_good if contribution.state.falls_back and last_good else contribution
     if not isinstance(served.code, WorkerHandle):
-        return supply
-    trouble = served.code.trouble
-    told = tuple(
-        item for item in supply.diagnostics if item.code != DOWN or item.fix == _WHEN_CHANGED
+        return contribution
+    outage = served.code.outage
+    diagnostics = tuple(
+        item for item in contribution.diagnostics if item.code != DOWN or item.fix == _WHEN_CHANGED
     )
-    told = (*told, trouble) if trouble else told
-    return supply if told == supply.diagnostics else replace(supply, diagnostics=told)
+    diagnostics = (*diagnostics, outage) if outage else diagnostics
+    if diagnostics == contribution.diagnostics:
+        return contribution
+    return replace(contribution, diagnostics=diagnostics)
 
 
-def _failed(supply: PluginContribution, problem: Diagnostic) -> PluginContribution:
-    told = (*supply.diagnostics, problem)
-    state = Status.DEGRADED if supply.policy.has_extension else Status.FAILED
-    return replace(supply, state=state, diagnostics=told)
+def _failed(contribution: PluginContribution, diagnostic: Diagnostic) -> PluginContribution:
+    state = Status.DEGRADED if contribution.policy.has_extension else Status.FAILED
+    return replace(contribution, state=state, diagnostics=(*contribution.diagnostics, diagnostic))
 
 
-def _part(found: Found) -> PluginFinding | None:
-    """Return the folder in which toolkit.yaml is."""
+def _folder(found: Found) -> PluginFinding | None:
+    """Return the finding of the folder with toolkit.yaml."""
     return found.part if isinstance(found, PackageFinding) else found
 
 
 def _site(found: Found, limits: Limits) -> str:
-    """Return the folder with what a plugin depends on. Raises `DefinitionError`."""
-    part = _part(found)
-    wanted = part.manifest.dependencies if part and part.manifest else ()
-    return installed(wanted, limits.plugin_install) if wanted else ""
+    """Return the folder with a plugin's dependencies, or `""`. Raises `DefinitionError`."""
+    folder = _folder(found)
+    dependencies = folder.manifest.dependencies if folder and folder.manifest else ()
+    return installed(dependencies, limits.plugin_install) if dependencies else ""
 
 
 def _not_installed(found: Found, problem: DefinitionError, values: Mapping[str, Any]) -> Diagnostic:
-    part = _part(found)
-    line = part.manifest.line("dependencies") if part and part.manifest else None
+    folder = _folder(found)
+    line = folder.manifest.line("dependencies") if folder and folder.manifest else None
     return make_diagnostic(
         "plugin-install-failed",
-        Where(os.path.join(part.code_path if part else "", MANIFEST_FILE), line),
+        Where(os.path.join(folder.code_path if folder else "", MANIFEST_FILE), line),
         f"its dependencies {redacted(problem.message, values)}",
         "correct them, or try again with refresh()",
     )
 
 
 def _server(found: Found, config: Configuration, workers: WorkerPool, site: str) -> WorkerServer:
-    # What was read is sent, not its place: started again, it runs what was good, whatever stands
-    # on disk by then.
+    # Send the content that was read, not its path: a restarted process runs the same version,
+    # even if the files changed.
     sent = replace(config, diagnostics=(), written={})
     greeting = b64encode(_pickled((found, sent, workers.limits))) + b"\n"
-    env = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
-    if site:  # It comes before what the host has.
+    env = {key: value for key, value in os.environ.items() if not key.startswith(_ENV_PREFIX)}
+    if site:  # before the host's packages
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (site, env.get("PYTHONPATH"))))
     return WorkerServer(
         command=sys.executable,
@@ -169,17 +174,17 @@ def _server(found: Found, config: Configuration, workers: WorkerPool, site: str)
 
 
 class _Pickler(Pickler):
-    """Writes what a manifest says, too: mappings that nobody can change."""
+    """Also pickles the read-only mappings of manifests."""
 
-    def reducer_override(self, thing: Any) -> Any:
-        if isinstance(thing, MappingProxyType):
-            return MappingProxyType, (dict(thing),)
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, MappingProxyType):
+            return MappingProxyType, (dict(value),)
         return NotImplemented
 
 
-def _pickled(things: Any) -> bytes:
+def _pickled(values: Any) -> bytes:
     written = BytesIO()
-    _Pickler(written).dump(things)
+    _Pickler(written).dump(values)
     return written.getvalue()
 
 
@@ -193,47 +198,49 @@ def _can_be_sent(value: Any) -> bool:
     return True
 
 
-def _unsent(supply: PluginContribution, key: str) -> Diagnostic:
+def _unsent(contribution: PluginContribution, key: str) -> Diagnostic:
     return make_diagnostic(
         "plugin-not-isolated",
-        Where(supply.path),
-        f"the value of {key!r} cannot be sent to its process",
-        "give what JSON can say, or remove 'isolation: process'",
+        Where(contribution.path),
+        f"the value of {key!r} cannot be sent to its process: JSON cannot represent it",
+        "set a JSON value, or remove 'isolation: process'",
     )
 
 
-def _brought(supply: PluginContribution, worker: WorkerHandle) -> PluginContribution:
-    """Add what the process says that the plugin brings."""
-    if (trouble := worker.trouble) is not None:
-        return _failed(supply, replace(trouble, fix=_WHEN_CHANGED))
+def _loaded(contribution: PluginContribution, worker: WorkerHandle) -> PluginContribution:
+    """Add what the process sends about the plugin."""
+    if (outage := worker.outage) is not None:
+        return _failed(contribution, replace(outage, fix=_WHEN_CHANGED))
     try:
-        return _with_about(supply, worker.offer.listing.about, worker)
+        return _with_about(contribution, worker.snapshot.listing.about, worker)
     except Exception as problem:
-        # Any: it is what code of a plugin may have meddled with.
-        silent = f"the process of plugin {supply.name!r} does not say what it brings: {problem!r}"
-        silent = shorten(one_line(silent), 300)
-        return _failed(supply, make_diagnostic(DOWN, Where(supply.path), silent, _WHEN_CHANGED))
+        # Any: the plugin's code may have changed what the process sends.
+        message = f"the process of plugin {contribution.name!r} sends invalid data: {problem!r}"
+        message = shorten(one_line(message), 300)
+        return _failed(
+            contribution, make_diagnostic(DOWN, Where(contribution.path), message, _WHEN_CHANGED)
+        )
 
 
 def _with_about(
-    supply: PluginContribution, about: Mapping[str, Any], worker: WorkerHandle
+    contribution: PluginContribution, about: Mapping[str, Any], worker: WorkerHandle
 ) -> PluginContribution:
-    problems = tuple(
+    diagnostics = tuple(
         make_diagnostic(
             item["code"], Where(item["path"], item["line"]), item["message"], item["fix"]
         )
         for item in about["diagnostics"]
         if item["code"] in RULES
     )
-    supply = replace(
-        supply,
+    contribution = replace(
+        contribution,
         state=Status(about["state"]),
-        diagnostics=tuple(dict.fromkeys((*supply.diagnostics, *problems))),
+        diagnostics=tuple(dict.fromkeys((*contribution.diagnostics, *diagnostics))),
     )
-    if supply.state is Status.FAILED:
-        return supply
+    if contribution.state is Status.FAILED:
+        return contribution
     return replace(
-        supply,
+        contribution,
         groups=tuple(_group(item) for item in about["groups"]),
         skills=tuple(about["skills"]),
         sections=tuple(about["sections"]),
@@ -243,39 +250,45 @@ def _with_about(
     )
 
 
-def _group(told: Mapping[str, Any]) -> Group:
-    lists = {key: tuple(told[key]) for key in ("tools", "skills", "requires")}
+def _group(encoded: Mapping[str, Any]) -> Group:
+    lists = {key: tuple(encoded[key]) for key in ("tools", "skills", "requires")}
     return Group(
-        name=told["name"],
-        description=told["description"],
-        notes=told["notes"],
-        active=told["active"],
+        name=encoded["name"],
+        description=encoded["description"],
+        notes=encoded["notes"],
+        active=encoded["active"],
         **lists,
     )
 
 
-def _tool(told: Mapping[str, Any], worker: WorkerHandle) -> ToolContribution:
-    contract = decode_contract(told["contract"], worker) if told["contract"] else None
+def _tool(encoded: Mapping[str, Any], worker: WorkerHandle) -> ToolContribution:
+    contract = decode_contract(encoded["contract"], worker) if encoded["contract"] else None
     return ToolContribution(
-        name=told["name"],
-        description=told["description"],
-        path=told["path"],
-        version=told["version"],
-        groups=tuple(told["groups"]),
-        tool=WorkerTool(told, worker, contract),
+        name=encoded["name"],
+        description=encoded["description"],
+        path=encoded["path"],
+        version=encoded["version"],
+        groups=tuple(encoded["groups"]),
+        tool=WorkerTool(encoded, worker, contract),
         contract=contract,
     )
 
 
-def _offer(told: Mapping[str, Any], worker: WorkerHandle) -> McpPrompt | McpResource:
-    tool = WorkerTool(told["tool"], worker)
+def _offer(encoded: Mapping[str, Any], worker: WorkerHandle) -> McpPrompt | McpResource:
+    tool = WorkerTool(encoded["tool"], worker)
 
     def complete(argument: str, begun: str) -> list[str]:
-        return list(worker.ask(COMPLETE, call=told["tool"]["call"], argument=argument, begun=begun))
+        return list(
+            worker.ask(COMPLETE, call=encoded["tool"]["call"], argument=argument, begun=begun)
+        )
 
-    completes = complete if told["completes"] else None
-    if told["uri"] is None:
-        return McpPrompt(tool, name=told["name"], complete=completes)
+    completes = complete if encoded["completes"] else None
+    if encoded["uri"] is None:
+        return McpPrompt(tool, name=encoded["name"], complete=completes)
     return McpResource(
-        told["uri"], tool, name=told["name"], mime_type=told["mime_type"], complete=completes
+        encoded["uri"],
+        tool,
+        name=encoded["name"],
+        mime_type=encoded["mime_type"],
+        complete=completes,
     )

@@ -28,80 +28,81 @@ from satchel.settings import Limits
 from satchel.tools import ToolResult
 
 _START = 10.0
-"""Seconds for Python itself, and for what serves MCP."""
+"""Seconds for the start of Python and of the MCP server."""
 
-_ASKED = 1.0
-"""Seconds for a question that somebody waits for who can do nothing else meanwhile."""
+_ASK_TIMEOUT = 1.0
+"""Seconds for a question: the caller's thread is blocked meanwhile."""
 
 
 class WorkerPool:
     """The processes of one satchel's plugins."""
 
     def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
-        patience = limits.plugin_import + limits.hook * 2 + _START
         self.limits = limits
-        self._fleet = ServerPool(replace(limits, mcp_connect=patience), on_news)
-        self._patience = patience
-        # Whoever lets go of a process may do so while another is being started.
+        self._start_timeout = limits.plugin_import + limits.hook * 2 + _START
+        self._pool = ServerPool(replace(limits, mcp_connect=self._start_timeout), on_news)
+        # Reentrant: garbage collection may end one process while another is starting.
         self._lock = threading.RLock()
 
     def start(self, name: str, server: WorkerServer, values: Mapping[str, Any]) -> "WorkerHandle":
-        """Start a process, and wait until it is known what it brings, or that it cannot run."""
-        begun = time.perf_counter()
+        """Start a process, and wait until its plugin is loaded or has failed."""
+        started_at = time.perf_counter()
         with self._lock:
-            member = self._fleet.add(name, server)
-        worker = WorkerHandle(member, values)
-        weakref.finalize(worker, self._end, member)
-        member.wait(self._patience * 2)
-        worker.seconds = time.perf_counter() - begun
+            handle = self._pool.add(name, server)
+        worker = WorkerHandle(handle, values)
+        weakref.finalize(worker, self._end, handle)
+        handle.wait(self._start_timeout * 2)
+        worker.seconds = time.perf_counter() - started_at
         return worker
 
-    def _end(self, member: ServerHandle) -> None:
+    def _end(self, handle: ServerHandle) -> None:
         with self._lock:
-            self._fleet.remove(member)
+            self._pool.remove(handle)
 
     def close(self) -> None:
         """End all processes."""
-        self._fleet.close()
+        self._pool.close()
 
 
 class WorkerHandle:
-    """The process of one version of a plugin: it is started again when it ends by itself."""
+    """The process of one version of a plugin; it is restarted when it exits."""
 
-    def __init__(self, member: ServerHandle, values: Mapping[str, Any]) -> None:
-        self._member, self._values = member, values
+    def __init__(self, handle: ServerHandle, values: Mapping[str, Any]) -> None:
+        self._handle, self._values = handle, values
         self.seconds = 0.0
-        """How long it took to start."""
+        """How long the start took."""
 
     @property
-    def offer(self) -> ServerSnapshot:
-        """Return what it brings."""
-        return self._member.offer
+    def snapshot(self) -> ServerSnapshot:
+        """Return its current snapshot."""
+        return self._handle.snapshot
 
     @property
-    def trouble(self) -> Diagnostic | None:
-        """Return why it does not run at the moment, without the values that it was given."""
-        if (found := self.offer.trouble) is None:
+    def outage(self) -> Diagnostic | None:
+        """Return why it does not run now, without its configuration values, or `None`."""
+        if (outage := self.snapshot.outage) is None:
             return None
-        return replace(found, message=redacted(found.message, self._values))
+        return replace(outage, message=redacted(outage.message, self._values))
 
     def begin(
         self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
     ) -> "Future[ToolResult]":
-        """Begin a call."""
-        return self._member.call(tool, arguments, on_progress)
+        """Start a call."""
+        return self._handle.call(tool, arguments, on_progress)
 
     def ask(self, what: str, **question: Any) -> Any:
-        """Ask for something, and wait for it, but not for long. Raises `ToolError`."""
-        if self.offer.trouble is not None:
-            raise ToolError("the process of the plugin does not run at the moment")
-        asked = self._member.call(ToolDefinition(name=what), question, lambda _: None)
+        """Send a question and wait for the answer, at most a second. Raises `ToolError`."""
+        if self.snapshot.outage is not None:
+            raise ToolError("the process of the plugin is not running now; try again later")
+        asking = self._handle.call(ToolDefinition(name=what), question, lambda _: None)
         try:
-            result = asked.result(_ASKED)
+            result = asking.result(_ASK_TIMEOUT)
         except TimeoutError:
-            asked.cancel()
-            told = f"the process of the plugin gave no answer within {_ASKED:g} s"
-            raise ToolError(told) from None
+            asking.cancel()
+            raise ToolError(
+                f"the process of the plugin did not answer within {_ASK_TIMEOUT:g} s; "
+                "try again later"
+            ) from None
         if result.is_error:
             raise ToolError(result.text)
         return (result.structured or {}).get("answer")

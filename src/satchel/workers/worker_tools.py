@@ -1,4 +1,4 @@
-"""The tools of a plugin in a process of its own, as tools like any other."""
+"""Tools of a plugin that runs in its own process."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -20,55 +20,58 @@ from satchel.workers.codec import (
 )
 from satchel.workers.worker_processes import WorkerHandle
 
-_MOST_WAITING = 10_000
-"""How many chunks may wait for somebody to take them; the result has what they said."""
+_MAX_WAITING = 10_000
+"""Chunks that may wait for a slow reader; older ones are dropped, and the result has them all."""
 
 
 class WorkerTool(RemoteTool):
-    """A tool of a plugin that runs in a process of its own, which also checks the arguments."""
+    """A tool of a plugin in its own process, which also validates the arguments."""
 
     def __init__(
-        self, told: Mapping[str, Any], worker: WorkerHandle, contract: ToolContract | None = None
+        self,
+        description: Mapping[str, Any],
+        worker: WorkerHandle,
+        contract: ToolContract | None = None,
     ) -> None:
-        self.name, self.description = told["name"], told["description"]
-        self.parameters, self.output = told["parameters"], told["output"]
-        self.annotations, self.examples = told["annotations"], tuple(told["examples"])
-        self.timeout, self.group = told["timeout"], tuple(told["groups"])
-        self.idempotent, self.background = told["idempotent"], told["background"]
-        self.remember = told["remember"]
-        self.definition = ToolDefinition(name=told["call"])
-        self._takes_context, self._contract = told["takes_context"], contract
+        self.name, self.description = description["name"], description["description"]
+        self.parameters, self.output = description["parameters"], description["output"]
+        self.annotations, self.examples = description["annotations"], tuple(description["examples"])
+        self.timeout, self.group = description["timeout"], tuple(description["groups"])
+        self.idempotent, self.background = description["idempotent"], description["background"]
+        self.remember = description["remember"]
+        self.definition = ToolDefinition(name=description["call"])
+        self._takes_context, self._contract = description["takes_context"], contract
         self._begin, self._presets = worker.begin, {}
 
     @property
     def wants_context(self) -> bool:
-        """Whether it is to be told the context of its call."""
+        """Whether it uses the context of its call."""
         return self._takes_context or self._contract is not None
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments; only the process knows all that its code takes.
+        """Check the arguments against the contract, if there is one.
 
-        What a contract says of them is known here, and comes before its rules.
+        Without a contract only the process can validate them.
         """
         return self._contract.check(arguments) if self._contract else dict(arguments)
 
     async def start(self, arguments: Mapping[str, Any], context: ToolContext) -> Any:
-        """Call the tool with arguments that were checked; while it streams, stream."""
+        """Call the tool with checked arguments. Return a result, or a stream if it streams."""
         request: dict[str, Any] = {
             "id": context.call_id,
-            "arguments": to_json_value(dict(arguments), f"what {self.name} is called with"),
+            "arguments": to_json_value(dict(arguments), f"an argument of {self.name}"),
         }
         if self._takes_context:
-            request["context"] = _told_context(context)
+            request["context"] = _encode_context(context)
         if self._contract is not None:
             values = injected_arguments(self._contract, context)
-            request["handed"] = exact(values, f"what {self.name} is handed")
+            request["handed"] = exact(values, f"a configured value for {self.name}")
         call = _Streaming(self._begin, self.definition, request, context)
         return await call.outcome()
 
 
-def _told_context(context: ToolContext) -> dict[str, Any]:
-    """Return what of a context can be sent."""
+def _encode_context(context: ToolContext) -> dict[str, Any]:
+    """Return the parts of a context that JSON preserves."""
     return {
         "metadata": exact_part(context.metadata),
         "config": exact_part(context.config),
@@ -78,7 +81,7 @@ def _told_context(context: ToolContext) -> dict[str, Any]:
 
 
 class _Streaming(RunningCall):
-    """A call that tells each chunk of its tool, in order, and then its result."""
+    """A call that yields the chunks of its tool in order, and then the result."""
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class _Streaming(RunningCall):
         request: Mapping[str, Any],
         context: ToolContext,
     ) -> None:
-        self._chunks: deque[str] = deque(maxlen=_MOST_WAITING)
+        self._chunks: deque[str] = deque(maxlen=_MAX_WAITING)
         self._context = context
         super().__init__(begin, definition, request)
 
@@ -98,10 +101,10 @@ class _Streaming(RunningCall):
                 result, changes = decode_result(self._result.result())
                 apply_changes(self._context.state, changes)
                 return FinalResult(**vars(result))
-            await self._news.wait()
-            self._news.clear()
+            await self._wakeup.wait()
+            self._wakeup.clear()
         return decode_chunk(self._chunks.popleft())
 
-    def _heard(self, progress: Mapping[str, Any]) -> None:
+    def _progressed(self, progress: Mapping[str, Any]) -> None:
         self._chunks.append(progress["message"])
-        super()._heard(progress)
+        super()._progressed(progress)

@@ -109,3 +109,9 @@ def some_calls(*said, name="probe"):
         )
         for number, item in enumerate(said)
     ]
+
+
+async def in_order(executor, calls, run):
+    """Run the calls, and return their results in the order of the calls."""
+    answers = {index: result async for index, result in executor.stream(tuple(calls), run)}
+    return [answers[index] for index in sorted(answers)]

@@ -52,7 +52,7 @@ def test_no_calls_give_no_answers():
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_limit_that_would_run_nothing_is_refused(limit):
-    with pytest.raises(DefinitionError, match="would run none"):
+    with pytest.raises(DefinitionError, match="must be at least 1"):
         Concurrent(limit)
 
 

@@ -2,7 +2,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from stage import FAILED, FINE, Stage, now, play, some_calls
+from stage import FAILED, FINE, Stage, in_order, now, play, some_calls
 
 from satchel.errors import DefinitionError
 from satchel.runtime.executors import (
@@ -10,7 +10,6 @@ from satchel.runtime.executors import (
     Concurrent,
     RateLimited,
     Sequential,
-    in_order,
 )
 from satchel.tools import failure
 
@@ -53,7 +52,7 @@ def test_the_model_is_told_how_long_and_what_else_to_do():
         assert result.is_error
         assert result.call_id == "0"
         assert result.text == (
-            "probe failed once and is tried again in 13 s; use another tool, or go on without"
+            "probe failed once and is tried again in 13 s; use another tool, or continue without it"
         )
 
     play(main())
@@ -228,7 +227,7 @@ def test_a_number_of_failures_that_cannot_be_is_refused():
 
 @pytest.mark.parametrize("rest", [0, -1, float("nan")])
 def test_a_rest_that_is_none_is_refused(rest):
-    with pytest.raises(DefinitionError, match="is none"):
+    with pytest.raises(DefinitionError, match="must be positive"):
         CircuitBreaker(Concurrent(), rest=rest)
 
 

@@ -2,10 +2,10 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
-from stage import FINE, Stage, now, play, some_calls
+from stage import FINE, Stage, in_order, now, play, some_calls
 
 from satchel.errors import DefinitionError
-from satchel.runtime.executors import Concurrent, RateLimited, Sequential, in_order
+from satchel.runtime.executors import Concurrent, RateLimited, Sequential
 
 
 def rate(inner, per_second, burst=1):

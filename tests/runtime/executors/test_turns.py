@@ -50,12 +50,12 @@ def test_a_name_without_a_rate_never_waits():
 
 @pytest.mark.parametrize("rate", [0, -1, math.nan])
 def test_a_rate_at_which_nothing_goes_is_refused(rate):
-    with pytest.raises(DefinitionError, match="would never let 'a' go"):
+    with pytest.raises(DefinitionError, match="would never let 'a' start"):
         RateLimiter({"a": rate})
 
 
 def test_a_burst_in_which_nothing_goes_is_refused():
-    with pytest.raises(DefinitionError, match="would never let anything go"):
+    with pytest.raises(DefinitionError, match="would never let anything start"):
         RateLimiter(1, burst=0)
 
 

@@ -25,14 +25,14 @@ def test_what_is_approved_runs(yes):
 @pytest.mark.parametrize(
     ("no", "told"),
     [
-        (False, "go on without it, or ask why"),
+        (False, "continue without it, or ask why"),
         ("too risky", "too risky"),
-        ("", "go on without it, or ask why"),
+        ("", "continue without it, or ask why"),
         ("True", "True"),
-        (Approval(allowed=False), "go on without it, or ask why"),
+        (Approval(allowed=False), "continue without it, or ask why"),
         (Approval(allowed=False, reason="not \ud800 today"), "not ? today"),
-        (Approval(allowed="yes"), "go on without it, or ask why"),
-        (Approval(allowed=1), "go on without it, or ask why"),
+        (Approval(allowed="yes"), "continue without it, or ask why"),
+        (Approval(allowed=1), "continue without it, or ask why"),
     ],
 )
 def test_what_is_denied_does_not_run_and_the_model_learns_why(no, told):
@@ -48,8 +48,8 @@ def test_any_other_answer_is_no_approval(odd, caplog):
     with caplog.at_level(logging.ERROR, "satchel.runtime"):
         result, calls = asked(lambda _: odd)
     assert (result.error_code, calls) == ("denied", [])
-    assert result.text == "the call of probe was denied: an approval could not be had"
-    assert "neither approves nor denies" in caplog.text
+    assert result.text == "the call of probe was denied: asking for approval failed"
+    assert "is no approval" in caplog.text
 
 
 async def async_ask(call):

@@ -324,5 +324,5 @@ def test_an_event_loop_that_ended_in_the_middle_leaves_nobody_waiting():
 
 @pytest.mark.parametrize("options", [{"seconds": 0}, {"seconds": float("nan")}, {"size": 0}])
 def test_a_memory_of_nothing_is_refused(options):
-    with pytest.raises(DefinitionError, match="nothing to remember"):
+    with pytest.raises(DefinitionError, match="cannot be remembered"):
         cache(**options)

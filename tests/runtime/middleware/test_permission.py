@@ -76,7 +76,7 @@ def test_the_model_is_told_in_one_sentence_and_the_inside_never_runs():
     result = asyncio.run(answer(authorize(deny=["*"]), inside, call))
     assert result.call_id == "call-1"
     assert result.text.startswith("rm xxx")
-    assert result.text.endswith("… is not allowed here; go on without it, and do not try it again")
+    assert result.text.endswith("… is not allowed here; continue without it, and do not retry")
     assert inside.calls == []
 
 

@@ -33,7 +33,9 @@ def test_what_takes_longer_is_cancelled_closed_and_answered():
     async def main():
         result = await answer(SHORT, inside)
         assert (result.error_code, result.is_error, result.call_id) == ("timeout", True, "call-1")
-        assert result.text == ("probe gave no answer within 0.01 s; ask for less, or go on without")
+        assert result.text == (
+            "probe gave no answer within 0.01 s. Ask for less, or continue without it."
+        )
         assert inside.open == 0
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""The tools: thin, with the words for the model; the work is done in `units`."""
+"""The tools, with their descriptions for the model. `units` does the work."""
 
 from decimal import Decimal, InvalidOperation
 
@@ -14,7 +14,7 @@ def convert_units(value: str | float, source: str, target: str, digits: int = DI
         value: The number, such as 12.5 or 1e6; as text it keeps every digit.
         source: Symbol or name of the unit that the value is given in, such as km or mile.
         target: Symbol or name of the unit to convert to.
-        digits: To how many significant digits the result is rounded; the model does not see it.
+        digits: Number of significant digits in the result. The model does not see this parameter.
     """
     try:
         number = Decimal(str(value).strip())
@@ -22,8 +22,8 @@ def convert_units(value: str | float, source: str, target: str, digits: int = DI
         raise ToolError(f"{value!r} is not a number; write digits, such as 12.5.") from None
     try:
         return f"{convert(number, source, target, digits)} {target}"
-    except UnitError as problem:
-        raise ToolError(str(problem)) from None
+    except UnitError as error:
+        raise ToolError(str(error)) from None
 
 
 @tool
@@ -31,7 +31,7 @@ def list_units(quantity: str = "") -> dict[str, list[str]]:
     """List the units that can be converted, by quantity.
 
     Args:
-        quantity: One quantity, such as length; all of them if it is left out.
+        quantity: One quantity, such as length. Without it all are listed.
     """
     if quantity and quantity not in QUANTITIES:
         raise ToolError(f"There is no quantity {quantity!r}; there are {', '.join(QUANTITIES)}.")

@@ -1,7 +1,7 @@
 """Units of measurement and the arithmetic between them.
 
 A unit is a factor to the first unit of its quantity; a temperature has an offset as well.
-Factors are exact fractions, so there and back again gives the number that went in.
+Factors are exact fractions, so converting there and back returns the original number.
 """
 
 import difflib
@@ -10,7 +10,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 DIGITS = 12
-"""To how many significant digits results are rounded, unless somebody wants another number."""
+"""The default number of significant digits in results."""
 
 _LARGEST_EXPONENT = 100
 
@@ -89,7 +89,7 @@ def unit(written: str) -> Unit:
         if symbol in _UNITS:
             return _UNITS[symbol]
     near = difflib.get_close_matches(text, [*_UNITS, *_NAMES], n=3, cutoff=0.5)
-    hint = f"Did you mean {', '.join(near)}?" if near else "list_units tells which there are."
+    hint = f"Did you mean {', '.join(near)}?" if near else "Call list_units to see all units."
     raise UnitError(f"There is no unit {written!r}. {hint}")
 
 
@@ -105,10 +105,10 @@ def convert(value: Decimal, source: str, target: str, digits: int = DIGITS) -> s
 
 
 def _written(number: Fraction, digits: int) -> str:
-    """Write a fraction exactly if so many significant digits suffice, else rounded to these."""
+    """Format a fraction, rounded to this many significant digits."""
     return f"{Decimal(f'{_rounded(number):.{digits}g}').normalize():f}"
 
 
 def _rounded(number: Fraction) -> Decimal:
-    # Far more digits than are shown, so that rounding once is all that happens.
+    # Many more digits than are shown, so that the result is rounded only once.
     return Context(prec=60).divide(Decimal(number.numerator), Decimal(number.denominator))

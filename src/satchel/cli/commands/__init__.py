@@ -1,1 +1,1 @@
-"""The commands, each in a module that is imported when the command is run."""
+"""The commands; each module is imported only when its command is run."""

@@ -1,4 +1,4 @@
-"""`satchel call`: one call of a tool, as a model would make it."""
+"""`satchel call`: call a tool as a model would."""
 
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 @click.command("call", cls=View)
 @click.argument("tool")
 @takes_arguments
-@click.option("--state", metavar="JSON", help="What the session's state holds, as one JSON object.")
+@click.option("--state", metavar="JSON", help="The state of the session, as one JSON object.")
 @activates_groups
 def command(
     console: Console,
     *,
     tool: str,
     values: tuple[str, ...],
-    given: str | None,
+    json_text: str | None,
     state: str | None,
     groups: tuple[str, ...],
     sources: Sources,
@@ -33,41 +33,40 @@ def command(
 ) -> int:
     """Call a tool; its group is activated for the call.
 
-    What a tool tells while it runs is shown as it comes. A background tool is waited for.
+    The output of the tool is printed as it arrives. The command waits for a background tool.
 
-    A VALUE is taken as text where the tool wants text, else as JSON if it is JSON. What is
-    given as KEY=VALUE wins over --args.
+    A VALUE is text if the tool takes text, otherwise JSON if it is valid JSON. KEY=VALUE has
+    precedence over --args.
     """
-    arguments, kept = Arguments.of(values, given), as_object(state, "--state")
+    arguments, initial_state = Arguments.of(values, json_text), as_object(state, "--state")
     app = sources.open(run_code=True)
     if tool not in app.catalog.tools and app.declared_mcp_servers:
-        # Only now: reaching servers takes long.
+        # Only if needed: connecting to servers takes long.
         app = sources.open(run_code=True, servers=True)
     entry = _callable(app, tool)
     session = app.session()
     session.activate(entry.group, *groups)
-    session.state.update(kept)
+    session.state.update(initial_state)
     return call_and_show(console, session, entry, arguments, as_json=as_json)
 
 
 def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
-    """Return the served tool of that name. Raises `SatchelError` that says why there is none."""
-    refused = [
-        item for item in app.catalog.diagnostics if f"tool {name!r} is left out" in item.message
-    ]
-    if name not in app.catalog.tools and refused:
-        raise SatchelError(refused[0].message, where=str(refused[0].where), fix=refused[0].fix)
+    """Return the served tool of that name. Raises `SatchelError` with the reason if none is."""
+    diagnostics = app.catalog.diagnostics
+    rejections = [item for item in diagnostics if f"tool {name!r} is left out" in item.message]
+    if name not in app.catalog.tools and rejections:
+        first = rejections[0]
+        raise SatchelError(first.message, where=str(first.where), fix=first.fix)
     try:
         entry = app.catalog.tool(name)
     except NotFoundError as problem:
-        errors = [it for it in app.catalog.diagnostics if it.severity is Severity.ERROR]
+        errors = [item for item in diagnostics if item.severity is Severity.ERROR]
         if problem.near or not errors:
             raise
-        # It may well be one of what is broken.
-        told = f"{problem.message}, but there are errors; the first is {errors[0].message!r}"
-        raise SatchelError(told, where=str(errors[0].where), fix=errors[0].fix) from None
+        # The tool may belong to a plugin that failed to load.
+        message = f"{problem.message}, but there are errors; the first is {errors[0].message!r}"
+        raise SatchelError(message, where=str(errors[0].where), fix=errors[0].fix) from None
     if app.catalog.tools.get(entry.name) is not entry:
-        raise SatchelError(
-            f"tool {name!r} is {entry.state}", fix="'satchel doctor' with the same options says why"
-        )
+        fix = "run 'satchel doctor' with the same options for the reason"
+        raise SatchelError(f"tool {name!r} is {entry.state}", fix=fix)
     return entry

@@ -1,4 +1,4 @@
-"""`satchel config`: what a plugin is configured with, and the commands that change it."""
+"""`satchel config`: show and change the configuration of a plugin."""
 
 import os
 import shlex
@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import click
 
-from satchel.cli.base_command import Sources, SourcesCommand, View
+from satchel.cli.base_command import Sources, SourcesCommand, View, plugin_argument
 from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs, require_distinct, with_stdin
-from satchel.cli.plugin_config import PluginConfigView, as_texts, asked_for, open_plugin, rows
+from satchel.cli.plugin_config import PluginConfigView, as_texts, ask_for, open_plugin
 from satchel.cli.rendering import diagnostic_line, relative, table
 from satchel.diagnostics import has_error
 from satchel.errors import SatchelError
@@ -25,186 +25,183 @@ from satchel.text import one_line
 
 @click.group("config")
 def command() -> None:
-    """Show and change what plugins are configured with.
+    """Show and change the configuration of plugins.
 
-    Values are kept in one file for each plugin in your configuration folder, which only you may
-    read. The environment wins over it; no plugin code is run.
+    Each plugin has one file of values in your configuration folder, which only you can read.
+    Environment variables have precedence over it. No plugin code is run.
     """
 
 
 @command.command("show", cls=View)
-@click.argument("name", metavar="PLUGIN")
+@plugin_argument
 def show(console: Console, name: str, sources: Sources, as_json: bool) -> None:
-    """Show each field of PLUGIN, its value, and where that comes from.
+    """Show each field of PLUGIN, its value, and the origin of the value.
 
-    Secrets are masked, and so is what no manifest declares.
+    Secrets are masked, and so are values that no manifest declares.
     """
     plugin = open_plugin(name, sources)
     plugin.require_known()
-    found = rows(plugin)
+    rows = plugin.rows()
     if as_json:
-        console.json(found)
+        console.json(rows)
         return
     table(
-        [(row["name"], row["value"] or "", row["origin"], row["problem"]) for row in found],
+        [(row["name"], row["value"] or "", row["origin"], row["problem"]) for row in rows],
         console,
     )
-    if not found:
+    if not rows:
         console.say(one_line(f"{name} declares no fields, and nothing is configured"))
-    _tell(console, plugin)
+    for item in plugin.diagnostics():
+        console.say(diagnostic_line(item))
 
 
 @command.command("set", cls=SourcesCommand)
-@click.argument("name", metavar="PLUGIN")
-@click.argument("given", metavar="KEY [VALUE] | KEY=VALUE...", nargs=-1, required=True)
-def set_(console: Console, name: str, given: tuple[str, ...], sources: Sources) -> None:
-    """Give fields of PLUGIN their values.
+@plugin_argument
+@click.argument("pairs", metavar="KEY [VALUE] | KEY=VALUE...", nargs=-1, required=True)
+def set_(console: Console, name: str, pairs: tuple[str, ...], sources: Sources) -> None:
+    """Set fields of PLUGIN.
 
-    The VALUE '-' is read from stdin. Without a VALUE you are asked for it, and what may be a
-    secret is not shown while you type: so it is in no history and no list of processes.
+    The VALUE '-' is read from stdin. Without a VALUE you are asked for it. Secrets are hidden
+    while you type, so they appear in no shell history and no process list.
     """
-    wanted = _wanted(given)
-    for key in wanted:
+    given = _parse_values(pairs)
+    for key in given:
         _require_key(key)
     plugin = open_plugin(name, sources)
-    plugin.warn_if_unknown(console, wanted)
-    given_now = {
-        key: asked_for(plugin, key) if value is None else value for key, value in wanted.items()
-    }
-    read = with_stdin(given_now) if None not in wanted.values() else given_now
-    values = as_texts(name, plugin.config.fields, read, any_key=True)
+    plugin.warn_if_unknown(console, given)
+    texts = {key: ask_for(plugin, key) if value is None else value for key, value in given.items()}
+    if None not in given.values():
+        texts = with_stdin(texts)
+    values = as_texts(name, plugin.config.fields, texts, any_key=True)
     path = plugin.config.path
-    word = "set" if change_env(path, values) else "unchanged"
+    verb = "set" if change_env(path, values) else "unchanged"
     for key in values:
-        console.out(one_line(f"{word} {key} ({relative(path)})"))
+        console.out(one_line(f"{verb} {key} ({relative(path)})"))
         if plugin.config.origins.get(key.lower()) == "environment":
-            console.say(f"warning: {plugin.config.variable(key)} in the environment wins over it")
+            variable = plugin.config.variable(key)
+            console.say(f"warning: the environment variable {variable} has precedence")
 
 
 @command.command("unset", cls=SourcesCommand)
-@click.argument("name", metavar="PLUGIN")
+@plugin_argument
 @click.argument("keys", metavar="KEY...", nargs=-1, required=True)
 def unset(console: Console, name: str, keys: tuple[str, ...], sources: Sources) -> None:
-    """Take values of PLUGIN out of its file."""
+    """Remove values of PLUGIN from its file."""
     for key in keys:
         _require_key(key)
     plugin = open_plugin(name, sources)
     path = plugin.config.path
-    held, _ = parse_env(env_text(path), path)
-    if absent := [key for key in keys if key.lower() not in held]:
+    values, _ = parse_env(env_text(path), path)
+    if absent := [key for key in keys if key.lower() not in values]:
         plugin.warn_if_unknown(console, absent)
     change_env(path, dict.fromkeys(keys))
     for key in keys:
-        done = f"{key} is not set" if key in absent else f"unset {key}"
-        console.out(one_line(f"{done} ({relative(path)})"))
-    for row in rows(open_plugin(name, sources)):
+        text = f"{key} is not set" if key in absent else f"unset {key}"
+        console.out(one_line(f"{text} ({relative(path)})"))
+    for row in open_plugin(name, sources).rows():
         if row["name"].lower() in {key.lower() for key in keys} and row["origin"] != "missing":
-            console.say(one_line(f"{row['name']} has a value all the same: {row['origin']}"))
+            console.say(one_line(f"{row['name']} still has a value, from: {row['origin']}"))
 
 
 @command.command("edit", cls=SourcesCommand)
-@click.argument("name", metavar="PLUGIN")
+@plugin_argument
 def edit(console: Console, name: str, sources: Sources) -> None:
     """Open the file of PLUGIN in your editor, $VISUAL or $EDITOR.
 
-    You edit a copy; it is taken over when every line can be read and every value is allowed.
-    Relative paths are made absolute then.
+    You edit a copy, which replaces the file once every line and every value is valid. Relative
+    paths are then made absolute.
     """
     plugin = open_plugin(name, sources)
     plugin.warn_if_unknown(console)
     path = plugin.config.path
     before = env_text(path)
-    # A folder of its own, which only its owner may enter.
+    # A private folder: the copy may hold secrets.
     folder = tempfile.mkdtemp(prefix="satchel-")
-    copy, is_lost = os.path.join(folder, f"{name}.env"), False
+    copy, has_conflict = os.path.join(folder, f"{name}.env"), False
     try:
         write_env(copy, before)
         _edit(console, plugin, copy)
         text = env_text(copy)
-        is_lost = text != before and not replace_env(path, before, text)
+        has_conflict = text != before and not replace_env(path, before, text)
     finally:
-        if not is_lost:
+        if not has_conflict:
             shutil.rmtree(folder, ignore_errors=True)
-    if is_lost:
-        fault = "was changed meanwhile; nothing was taken over"
-        raise SatchelError(fault, where=path, fix=f"what you wrote is in {copy}")
-    word = "unchanged" if text == before else "written"
-    console.out(one_line(f"{word} ({relative(path)})"))
+    if has_conflict:
+        message = "was changed by another program; your changes were not saved"
+        raise SatchelError(message, where=path, fix=f"your version is in {copy}")
+    verb = "unchanged" if text == before else "written"
+    console.out(one_line(f"{verb} ({relative(path)})"))
 
 
 @command.command("validate", cls=View)
-@click.argument("name", metavar="PLUGIN")
+@plugin_argument
 def validate(console: Console, name: str, sources: Sources, as_json: bool) -> int:
-    """Say what is wrong with the values of PLUGIN; exit code 1 if there is an error."""
+    """Check the values of PLUGIN; the exit code is 1 if there is an error."""
     plugin = open_plugin(name, sources)
     plugin.require_known()
-    problems = plugin.problems()
+    diagnostics = plugin.diagnostics()
     if as_json:
-        console.json([item.as_dict() for item in problems])
-    for item in () if as_json else problems:
-        console.out(diagnostic_line(item))
-    return 1 if has_error(problems) else 0
+        console.json([item.as_dict() for item in diagnostics])
+    else:
+        for item in diagnostics:
+            console.out(diagnostic_line(item))
+    return 1 if has_error(diagnostics) else 0
 
 
 @command.command("path", cls=SourcesCommand)
-@click.argument("name", metavar="PLUGIN")
+@plugin_argument
 def path(console: Console, name: str, sources: Sources) -> None:
-    """Print the file of PLUGIN, whether it exists or not."""
+    """Print the path of PLUGIN's file, even if it does not exist."""
     open_plugin(name, sources).warn_if_unknown(console)
     console.out(configuration_path(name))
 
 
-def _tell(console: Console, plugin: PluginConfigView) -> None:
-    """Say on stderr how to mend what is wrong."""
-    for item in plugin.problems():
-        console.say(diagnostic_line(item))
-
-
-def _wanted(given: tuple[str, ...]) -> Mapping[str, str | None]:
-    """Return the value of each key, `None` where it has to be asked for."""
-    match given:
+def _parse_values(pairs: tuple[str, ...]) -> Mapping[str, str | None]:
+    """Return the value of each key, or `None` for a key whose value must be asked for."""
+    match pairs:
         case (key,) if "=" not in key:
             return {key: None}
         case (key, value) if "=" not in key:
             return {key: value}
-    found = parse_pairs(given)
-    require_distinct(found)
-    return found
+    values = parse_pairs(pairs)
+    require_distinct(values)
+    return values
 
 
 def _require_key(key: str) -> None:
     if not FIELD_NAME.fullmatch(key):
-        raise click.BadParameter("a key has letters, digits and '_' only", param_hint="KEY")
+        fault = "a key has only letters, digits and '_'"
+        raise click.BadParameter(fault, param_hint="KEY")
 
 
 def _edit(console: Console, plugin: PluginConfigView, copy: str) -> None:
-    """Let the user edit a copy until it can be taken over. Raises `SatchelError` if it cannot."""
+    """Let the user edit a copy until it is valid. Raises `SatchelError` if they give up."""
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise SatchelError("neither VISUAL nor EDITOR is set", fix=f"edit {plugin.config.path}")
     while True:
         _run(editor, copy)
         if not os.path.lexists(copy):
-            raise SatchelError("the editor left no file; nothing was taken over")
-        values, odd = parse_env(env_text(copy), plugin.config.path)
-        for item in odd:
+            raise SatchelError("the editor deleted the file; nothing was changed")
+        values, diagnostics = parse_env(env_text(copy), plugin.config.path)
+        for item in diagnostics:
             console.say(diagnostic_line(item))
         try:
             texts = as_texts(plugin.name, plugin.config.fields, values, any_key=True)
         except SatchelError as problem:
             console.say(one_line(str(problem)))
         else:
-            if not odd:
+            if not diagnostics:
                 change_env(copy, texts)
                 return
         if not (sys.stdin.isatty() and click.confirm("Edit it again?", err=True)):
-            raise SatchelError("nothing was taken over", where=plugin.config.path)
+            raise SatchelError("nothing was changed", where=plugin.config.path)
 
 
 def _run(editor: str, path: str) -> None:
     try:
-        done = subprocess.run([*shlex.split(editor), path], check=False)  # noqa: S603
+        process = subprocess.run([*shlex.split(editor), path], check=False)  # noqa: S603
     except (OSError, ValueError) as problem:
-        raise SatchelError(f"the editor cannot be run: {problem}") from None
-    if done.returncode:
-        raise SatchelError("the editor failed; nothing was taken over")
+        raise SatchelError(f"cannot run the editor: {problem}") from None
+    if process.returncode:
+        raise SatchelError("the editor failed; nothing was changed")

@@ -1,4 +1,4 @@
-"""`satchel disable`: switch skills, tools, groups or plugins off, in `satchel.toml`."""
+"""`satchel disable`: disable skills, tools, groups or plugins in `satchel.toml`."""
 
 import click
 
@@ -10,10 +10,10 @@ from satchel.cli.selection_editor import change_and_print, disable_name
 @click.command("disable", cls=View)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def command(console: Console, names: tuple[str, ...], sources: Sources, as_json: bool) -> None:
-    """Switch skills, tools, groups or plugins off.
+    """Disable skills, tools, groups or plugins.
 
-    NAME is a name, an address SOURCE:NAME, a source, or a glob of these; KIND: before it means
-    one kind only, as in tool:delete_*. The choice is written into your own satchel.toml, with
-    --project into that of the current folder.
+    NAME is a name, an address SOURCE:NAME, a source, or a glob pattern for these. The prefix
+    KIND: limits it to one kind, as in tool:delete_*. The change is written to your own
+    satchel.toml, with --project to that of the current folder.
     """
     change_and_print(console, names, sources, disable_name, as_json=as_json)

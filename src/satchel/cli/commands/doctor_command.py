@@ -1,4 +1,4 @@
-"""`satchel doctor`: what is off, why, and the one command that mends it."""
+"""`satchel doctor`: find problems, and print the commands that fix them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,71 +23,71 @@ _SEVERITIES = tuple(Severity)
 
 @dataclass(frozen=True, slots=True)
 class DoctorCase:
-    """What is wrong with one entry, or with the sources themselves, the worst first."""
+    """The diagnostics of one entry, or of the sources, worst first."""
 
     kind: str
     entry: "Entry | None"
-    findings: tuple[Diagnostic, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
     @property
     def title(self) -> str:
-        """Return what the person knows it as."""
+        """Return the heading for the user."""
         if self.entry is None:
             return "sources"
         return one_line(f"{self.kind} {self.entry.name} ({self.entry.source})")
 
     def command_for(self, item: Diagnostic) -> str | None:
-        """Return the command that fixes a finding, if there is one."""
+        """Return the shell command that fixes a diagnostic, if there is one."""
         return command_for(item, self.entry)
 
 
 @click.command("doctor", cls=View)
 @run_code
 def command(console: Console, *, run: bool, sources: Sources, as_json: bool) -> int:
-    """Say what is off, why, and the command that mends it.
+    """Find problems, and print the commands that fix them.
 
-    No plugin code is run unless you say --run; then what fails at an import or a startup is told,
-    and which values the tools miss.
+    No plugin code is run without --run. With it, failed imports, failed startups and missing
+    values are found as well.
     """
     checks = environment()
     cases = _cases(sources.open(run_code=run).catalog)
     if as_json:
-        findings = [shape for case in cases for shape in case_json(case)]
+        findings = [record for case in cases for record in case_json(case)]
         console.json({"checks": [*map(check_json, checks)], "findings": findings})
     else:
         _write(checks, cases, console)
     severities = [check.severity for check in checks]
-    severities += [item.severity for case in cases for item in case.findings]
+    severities += [item.severity for case in cases for item in case.diagnostics]
     errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
     console.say(f"{count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if errors or warnings else 0
 
 
 def _cases(catalog: "Catalog") -> list[DoctorCase]:
-    """Gather the findings by what they are about, the worst cases first."""
+    """Return the diagnostics by entry, worst case first."""
     cases = [DoctorCase("source", None, tuple(worst_first(catalog.source_diagnostics)))]
-    # Plugins first: their trouble explains that of what they bring.
+    # Plugins first: their problems explain those of their tools and skills.
     cases += [
         DoctorCase(kind, entry, tuple(worst_first(entry.diagnostics)))
         for kind in reversed(KINDS)
         for entry in entries_of(catalog, kind)
     ]
-    found = [case for case in cases if case.findings]
-    return sorted(found, key=lambda case: _SEVERITIES.index(case.findings[0].severity))
+    cases = [case for case in cases if case.diagnostics]
+    return sorted(cases, key=lambda case: _SEVERITIES.index(case.diagnostics[0].severity))
 
 
 def _write(checks: Sequence[MachineCheck], cases: Sequence[DoctorCase], console: Console) -> None:
     for check in checks:
-        mark = "ok" if check.severity is Severity.INFO else str(check.severity)
-        colour = "green" if mark == "ok" else COLOURS[mark]
-        console.out(f"{console.paint(mark, fg=colour)} {check.name}: {one_line(check.message)}")
+        label = "ok" if check.severity is Severity.INFO else str(check.severity)
+        paint = console.paint(label, fg=COLOURS[label])
+        console.out(f"{paint} {check.name}: {one_line(check.message)}")
         _write_command(check.command, "", console)
     for case in cases:
         state = f": {case.entry.state}" if case.entry else ""
         console.out(f"\n{console.paint(case.title, bold=True)}{state}")
         if case.entry and case.entry.path:
             console.out(f"  {one_line(relative(case.entry.path))}")
-        for item in case.findings:
+        for item in case.diagnostics:
             severity = console.paint(item.severity, fg=COLOURS[item.severity])
             console.out(f"  {severity}[{item.code}] {location_text(item)}")
             console.out(f"    {one_line(item.message)}")
@@ -95,7 +95,7 @@ def _write(checks: Sequence[MachineCheck], cases: Sequence[DoctorCase], console:
 
 
 def _write_command(command: str | None, fix: str, console: Console) -> None:
-    """Write the command that mends a finding, or else the sentence that says how."""
+    """Write the command that fixes a problem, or else the description of the fix."""
     if command:
         console.out(f"    $ {console.paint(command, bold=True)}")
     elif fix:

@@ -1,4 +1,4 @@
-"""`satchel enable`: switch skills, tools, groups or plugins on again, in `satchel.toml`."""
+"""`satchel enable`: enable skills, tools, groups or plugins in `satchel.toml`."""
 
 import click
 
@@ -10,10 +10,10 @@ from satchel.cli.selection_editor import change_and_print, enable_name
 @click.command("enable", cls=View)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def command(console: Console, names: tuple[str, ...], sources: Sources, as_json: bool) -> None:
-    """Switch skills, tools, groups or plugins on again.
+    """Enable skills, tools, groups or plugins.
 
-    NAME is a name, an address SOURCE:NAME, a source, or a glob of these; KIND: before it means
-    one kind only, as in tool:delete_*. The choice is written into your own satchel.toml, with
-    --project into that of the current folder.
+    NAME is a name, an address SOURCE:NAME, a source, or a glob pattern for these. The prefix
+    KIND: limits it to one kind, as in tool:delete_*. The change is written to your own
+    satchel.toml, with --project to that of the current folder.
     """
     change_and_print(console, names, sources, enable_name, as_json=as_json)

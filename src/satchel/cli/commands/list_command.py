@@ -1,4 +1,4 @@
-"""`satchel list`: what there is, also what failed."""
+"""`satchel list`: list all entries of the catalog, including failed ones."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,112 +6,119 @@ import click
 
 from satchel.cli.base_command import Sources, View, run_code
 from satchel.cli.console import Console
-from satchel.cli.contract_lines import NOT_LOADED, contract_lines, counted
+from satchel.cli.contract_lines import NOT_LOADED, contract_lines, contract_size
 from satchel.cli.rendering import count, relative, status_label, summary, table
 from satchel.cli.serializer import KINDS, contracts, entries_of, listed, plugin_in_full
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, Entry, PluginEntry
+    from satchel.catalog import Catalog, Entry
 
 _CONTRACTS = "contracts"
-_BROUGHT = ("tool", "group", "skill", "server", "command", "field")
+_PLUGIN_PARTS = ("tool", "group", "skill", "server", "command", "field")
 
 
 @click.command("list", cls=View)
 @click.argument(
     "what", required=False, type=click.Choice([*(f"{kind}s" for kind in KINDS), _CONTRACTS])
 )
-@click.option("--long", is_flag=True, help="Say more of each: state, version, place, contents.")
+@click.option("--long", is_flag=True, help="Also show the state, version, path and contents.")
 @run_code
 def command(
     console: Console, *, what: str | None, long: bool, run: bool, sources: Sources, as_json: bool
 ) -> None:
-    """List skills, tools, groups, plugins or contracts, also what failed.
+    """List skills, tools, groups, plugins or contracts, including failed ones.
 
-    No plugin code is run unless you say --run. Without it tools are read from the source of a
-    plugin with a manifest, so what the code makes while it runs, and what the hooks of a package
-    return, is not listed; contracts are known only once their code was loaded.
+    No plugin code is run without --run. Tools are then read from the source of plugins with a
+    manifest, so tools that code creates, or that the hooks of a package return, are missing.
+    Contracts are only known with --run.
     """
     catalog = sources.open(run_code=run).catalog
     if what == _CONTRACTS:
         _list_contracts(catalog, console, long=long, as_json=as_json)
         if not run:
-            console.say(f"a contract is {NOT_LOADED}")
+            console.say(f"contracts are {NOT_LOADED}")
     else:
         kinds = (what.removesuffix("s"),) if what else KINDS
         if as_json:
-            shapes = {f"{kind}s": _shapes(kind, catalog, long=long) for kind in kinds}
-            console.json(shapes[what] if what else shapes)
+            records = {f"{kind}s": _records(kind, catalog, long=long) for kind in kinds}
+            console.json(records[what] if what else records)
         else:
             for kind in kinds:
-                _section(kind, catalog, console, titled=what is None, long=long)
+                _section(kind, catalog, console, with_title=what is None, long=long)
         console.say(", ".join(count(len(entries_of(catalog, kind)), kind) for kind in kinds))
     summary(catalog, console)
 
 
-def _shapes(kind: str, catalog: "Catalog", *, long: bool) -> list[dict[str, Any]]:
+def _records(kind: str, catalog: "Catalog", *, long: bool) -> list[dict[str, Any]]:
     if long and kind == "plugin":
         return [plugin_in_full(plugin, catalog) for plugin in catalog.all_plugins]
     return listed(catalog, kind)
 
 
-def _section(kind: str, catalog: "Catalog", console: Console, *, titled: bool, long: bool) -> None:
+def _section(
+    kind: str, catalog: "Catalog", console: Console, *, with_title: bool, long: bool
+) -> None:
     """Write the table of one kind."""
     entries = entries_of(catalog, kind)
-    if titled and entries:
+    if not entries:
+        return
+    rows: list[tuple[str, ...]] = [
+        (entry.name, status_label(entry), entry.source, entry.description) for entry in entries
+    ]
+    if long:
+        row = _LONG_ROWS.get(kind, _long_row)
+        rows = list(map(row, entries, _records(kind, catalog, long=True)))
+    if with_title:
         console.out(console.paint(f"{kind}s", underline=True))
-    row = _long_row if long else _row
-    table([row(kind, entry, catalog) for entry in entries], console)
-    if titled and entries:
+    table(rows, console)
+    if with_title:
         console.out()
 
 
-def _row(_kind: str, entry: "Entry", _catalog: "Catalog") -> tuple[str, ...]:
-    return entry.name, status_label(entry), entry.source, entry.description
+def _long_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
+    groups, path = ", ".join(record["groups"]), relative(entry.path)
+    return entry.name, status_label(entry) or "ok", entry.source, groups, path, entry.description
 
 
-def _long_row(kind: str, entry: Any, catalog: "Catalog") -> tuple[str, ...]:
-    if kind == "plugin":
-        return _plugin_row(entry, catalog)
+def _group_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
+    active = "active" if record["active"] else "inactive"
+    parts = count(len(record["tools"]), "tool"), count(len(record["skills"]), "skill")
     state = status_label(entry) or "ok"
-    if kind == "group":
-        parts = count(len(entry.tools), "tool"), count(len(entry.skills), "skill")
-        active = "active" if entry.active else "inactive"
-        return entry.name, state, entry.source, active, *parts, entry.description
-    groups = ", ".join(entry.groups)
-    return entry.name, state, entry.source, groups, relative(entry.path), entry.description
+    return entry.name, state, entry.source, active, *parts, entry.description
 
 
-def _plugin_row(plugin: "PluginEntry", catalog: "Catalog") -> tuple[str, ...]:
-    shape = plugin_in_full(plugin, catalog)
-    seconds = shape["import_seconds"]
-    parts = (count(len(shape[f"{kind}s"]), kind) for kind in _BROUGHT if shape[f"{kind}s"])
+def _plugin_row(entry: "Entry", record: dict[str, Any]) -> tuple[str, ...]:
+    seconds = record["import_seconds"]
+    sizes = ((len(record[f"{part}s"]), part) for part in _PLUGIN_PARTS)
     return (
-        plugin.name,
-        status_label(plugin) or "ok",
-        plugin.version,
-        plugin.source,
-        ", ".join(parts),
+        entry.name,
+        status_label(entry) or "ok",
+        record["version"],
+        entry.source,
+        ", ".join(count(size, part) for size, part in sizes if size),
         "" if seconds is None else f"{seconds * 1_000:.0f} ms",
     )
 
 
+_LONG_ROWS = {"group": _group_row, "plugin": _plugin_row}
+
+
 def _list_contracts(catalog: "Catalog", console: Console, *, long: bool, as_json: bool) -> None:
-    """Write the tools that have a contract, and how much it says, or all of it."""
-    shapes = contracts(catalog)
+    """Write the tools that have a contract, with its size, or with `long` all of it."""
+    records = contracts(catalog)
     if as_json:
-        console.json(shapes)
+        console.json(records)
     elif long:
-        for shape in shapes:
-            console.out(console.paint(shape["tool"], bold=True))
-            console.labelled(contract_lines(shape))
+        for record in records:
+            console.out(console.paint(record["tool"], bold=True))
+            console.labelled(contract_lines(record))
     else:
         tools = [tool for tool in catalog.all_tools if tool.contract]
         table(
             [
-                (tool.name, status_label(tool), tool.source, counted(shape))
-                for tool, shape in zip(tools, shapes, strict=True)
+                (tool.name, status_label(tool), tool.source, contract_size(record))
+                for tool, record in zip(tools, records, strict=True)
             ],
             console,
         )
-    console.say(count(len(shapes), "contract"))
+    console.say(count(len(records), "contract"))

@@ -1,4 +1,4 @@
-"""`satchel mcp`: the remote servers that are carried, and what they offer."""
+"""`satchel mcp`: the declared MCP servers, with their tools and skills."""
 
 import os
 import re
@@ -28,7 +28,7 @@ _state = click.option(
     "--state",
     default="",
     metavar="DIR",
-    help="Where it is remembered what servers said first, if a program has it elsewhere.",
+    help="The folder of approved tools, if your program uses another than the default.",
 )
 
 
@@ -36,27 +36,23 @@ _state = click.option(
 def command() -> None:
     """List MCP servers, their tools and skills; call and approve tools.
 
-    They are those of enabled plugins, and the [mcp.NAME] tables of satchel.toml. Listing reaches
-    none of them; the other commands reach the one that is named, and run no plugin code.
+    Enabled plugins declare servers, and so do the [mcp.NAME] tables of satchel.toml. 'list'
+    connects to no server; the other commands connect to the named one. No plugin code is run.
     """
 
 
 @command.command("list", cls=View)
 def list_(console: Console, sources: Sources, as_json: bool) -> None:
-    """List the servers; none is started or connected to."""
+    """List the servers without starting or connecting to them."""
     app = sources.open(run_code=False)
     servers = app.declared_mcp_servers
-    _tell_problems(app, console)
+    _say_diagnostics(app, console)
+    records = [server_json(name, item, _transport(item)) for name, item in servers.items()]
     if as_json:
-        console.json([server_json(name, item, _transport(item)) for name, item in servers.items()])
+        console.json(records)
         return
-    table(
-        [
-            (name, _transport(item), str(item.server), item.owner or item.path)
-            for name, item in servers.items()
-        ],
-        console,
-    )
+    rows = [(r["name"], r["transport"], r["where"], r["plugin"] or r["path"]) for r in records]
+    table(rows, console)
     console.say(count(len(servers), "server"))
 
 
@@ -64,27 +60,27 @@ def list_(console: Console, sources: Sources, as_json: bool) -> None:
 @click.argument("name", metavar="SERVER")
 @_state
 def tools(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
-    """List the tools of SERVER, also those that are held."""
-    app, _ = _reached(name, sources, state)
+    """List the tools of SERVER, including tools that wait for approval."""
+    app = _connect(name, sources, state)
     entries = app.catalog.all_tools
     if as_json:
         console.json([_tool_json(entry) for entry in entries])
     else:
         _list("tool", entries, console)
-    _tell_problems(app, console)
+    _say_diagnostics(app, console)
 
 
 @command.command("skills", cls=View)
 @click.argument("name", metavar="SERVER")
 @_state
 def skills(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
-    """List the skills of SERVER; none of their files is read."""
-    app, _ = _reached(name, sources, state)
+    """List the skills of SERVER without reading their files."""
+    app = _connect(name, sources, state)
     if as_json:
         console.json(listed(app.catalog, "skill"))
     else:
         _list("skill", app.catalog.all_skills, console)
-    _tell_problems(app, console)
+    _say_diagnostics(app, console)
 
 
 @command.command("call", cls=View)
@@ -98,18 +94,18 @@ def call(
     name: str,
     tool: str,
     values: tuple[str, ...],
-    given: str | None,
+    json_text: str | None,
     state: str,
     sources: Sources,
     as_json: bool,
 ) -> int:
     """Call TOOL of SERVER, as 'satchel call' does."""
-    arguments = Arguments.of(values, given)
-    app, _ = _reached(name, sources, state)
+    arguments = Arguments.of(values, json_text)
+    app = _connect(name, sources, state)
     entry = _tool_of(app, tool)
     if not entry.is_served:
-        problem = entry.diagnostics[0]
-        raise SatchelError(problem.message, fix=problem.fix)
+        first = entry.diagnostics[0]
+        raise SatchelError(first.message, fix=first.fix)
     session = app.session()
     session.activate(entry.group)
     return call_and_show(console, session, entry, arguments, as_json=as_json)
@@ -118,8 +114,8 @@ def call(
 @command.command("approve", cls=View)
 @click.argument("name", metavar="SERVER")
 @click.argument("names", nargs=-1, metavar="[TOOL]...")
-@click.option("--digest", help="Accept one TOOL as 'mcp tools' told it, without a look at it now.")
-@click.option("--yes", is_flag=True, help="Ask nobody.")
+@click.option("--digest", help="Approve one TOOL by its digest from 'mcp tools', unseen.")
+@click.option("--yes", is_flag=True, help="Approve without asking.")
 @_state
 def approve(
     console: Console,
@@ -132,17 +128,18 @@ def approve(
     sources: Sources,
     as_json: bool,
 ) -> None:
-    """Accept the tools of SERVER as they are now, or only each TOOL.
+    """Approve the tools of SERVER as they are now, or only each TOOL.
 
-    What differs from what was first seen is shown, and you are asked. Until then such tools are
-    held. With --digest the server is not reached, so it may be one that only a program knows.
+    Tools that changed since they were approved wait for approval. Their changes are shown, and
+    you are asked. --digest does not connect to the server, so it also works for a server that
+    only your program declares.
     """
     if digest is not None:
-        _accept(name, names, digest, sources, state)
+        _approve_digest(name, names, digest, sources, state)
         approved: tuple[str, ...] = names
     else:
-        app, _ = _reached(name, sources, state)
-        digests = _shown_odd(console, app, names)
+        app = _connect(name, sources, state)
+        digests = _show_changes(console, app, names)
         if digests and not yes:
             _require_consent(console, len(digests))
         only = tuple(digests) if names else ()
@@ -151,25 +148,29 @@ def approve(
         console.json({"server": name, "approved": list(approved)})
         return
     for tool in approved:
-        # Perhaps there is no such tool: with a digest nobody looked.
-        console.out(one_line(f"approved {tool}" + (f" when it is {digest}" if digest else "")))
+        # With a digest, nothing checked that the tool exists.
+        console.out(one_line(f"approved {tool}" + (f" with digest {digest}" if digest else "")))
     if not approved:
-        console.say("all is as it was approved")
+        console.say("no tool has changed since it was approved")
 
 
-def _accept(name: str, names: tuple[str, ...], digest: str, sources: Sources, state: str) -> None:
-    """Approve what a digest names. Raises `SatchelError`."""
+def _approve_digest(
+    name: str, names: tuple[str, ...], digest: str, sources: Sources, state: str
+) -> None:
     if len(names) != 1 or not re.fullmatch("[0-9a-f]{32}", digest):
         raise SatchelError(
-            "a digest is that of one tool, 32 letters long", fix="copy the line of 'mcp tools'"
+            "--digest needs one TOOL and its digest of 32 hexadecimal digits",
+            fix="copy the command that 'satchel mcp tools' prints",
         )
     item = sources.open(run_code=False).declared_mcp_servers.get(name)
     origin = item.origin if item else ServerOrigin("", name)
     PinStore(state_folder(state), name, origin).accept(names[0], digest)
 
 
-def _shown_odd(console: Console, app: "satchel.Satchel", names: tuple[str, ...]) -> dict[str, str]:
-    """Show all that is not as it was approved, and return the digests of what was shown."""
+def _show_changes(
+    console: Console, app: "satchel.Satchel", names: tuple[str, ...]
+) -> dict[str, str]:
+    """Print how tools differ from their approved version, and return the new digests."""
     entries = [_tool_of(app, tool) for tool in names] or app.catalog.all_tools
     digests: dict[str, str] = {}
     for entry in entries:
@@ -185,9 +186,8 @@ def _shown_odd(console: Console, app: "satchel.Satchel", names: tuple[str, ...])
 
 def _require_consent(console: Console, number: int) -> None:
     if not Terminal(console, no_input=False).is_there:
-        raise SatchelError(
-            "nobody is there to be asked", fix="give --yes, or one TOOL and its --digest"
-        )
+        fix = "give --yes, or one TOOL and its --digest"
+        raise SatchelError("cannot ask for approval without a terminal", fix=fix)
     if not click.confirm(f"Approve {count(number, 'tool')}?", err=True):
         raise click.Abort
 
@@ -197,12 +197,12 @@ def _list(kind: str, entries: Sequence[ToolEntry | SkillEntry], console: Console
     console.say(count(len(entries), kind))
 
 
-def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel", DeclaredServer]:
-    """Reach one server alone. Raises `SatchelError` if it is unknown or down."""
-    named = sources.open(run_code=False)
-    servers = named.declared_mcp_servers
-    if (item := servers.get(name)) is None:
-        raise _missing(name, named, sources)
+def _connect(name: str, sources: Sources, state: str) -> "satchel.Satchel":
+    """Return a `Satchel` of one server alone. Raises `SatchelError` if it is unknown or down."""
+    declaring = sources.open(run_code=False)
+    item = declaring.declared_mcp_servers.get(name)
+    if item is None:
+        raise _not_declared(name, declaring, sources)
     if item.data:
         make_folder(item.data)
     app = satchel.Satchel(settings=satchel.Settings(mcp_servers=False, state_folder=state))
@@ -215,34 +215,34 @@ def _reached(name: str, sources: Sources, state: str) -> tuple["satchel.Satchel"
         timeout=item.timeout,
         pin=item.pin,
     )
-    for problem in app.catalog.diagnostics:
-        if problem.code == "mcp-server-down":
-            raise SatchelError(problem.message, where=str(problem.where), fix=problem.fix)
-    return app, item
+    for down in app.catalog.diagnostics:
+        if down.code == "mcp-server-down":
+            raise SatchelError(down.message, where=str(down.where), fix=down.fix)
+    return app
 
 
-def _missing(name: str, named: "satchel.Satchel", sources: Sources) -> SatchelError:
-    """Return the error for a server that there is not; perhaps it is one that is broken."""
-    if near := near_misses(name, named.declared_mcp_servers):
+def _not_declared(name: str, app: "satchel.Satchel", sources: Sources) -> SatchelError:
+    """Return the error for an unknown server, with the likely reason."""
+    if near := near_misses(name, app.declared_mcp_servers):
         return NotFoundError("MCP server", name, near)
-    told = f"there is no MCP server named {name!r}"
-    if odd := _problems(named):
-        problem = next((item for item in odd if f"server {name!r}" in item.message), odd[0])
-        told, where = f"{told}: {problem.message}", str(problem.where)
-        return SatchelError(told, where=where, fix=problem.fix)
+    message = f"there is no MCP server named {name!r}"
+    if diagnostics := _diagnostics(app):
+        own = [item for item in diagnostics if f"server {name!r}" in item.message]
+        first = (own or diagnostics)[0]
+        return SatchelError(f"{message}: {first.message}", where=str(first.where), fix=first.fix)
     if not sources.project and os.path.isfile(CHOICES_FILE):
         fix = f"give --project to read the {CHOICES_FILE} of this folder"
-        return SatchelError(told, fix=fix)
-    return SatchelError(told, fix="'satchel mcp list' shows those that there are")
+        return SatchelError(message, fix=fix)
+    return SatchelError(message, fix="'satchel mcp list' shows all servers")
 
 
-def _tell_problems(app: "satchel.Satchel", console: Console) -> None:
-    for problem in _problems(app):
-        console.say(one_line(str(problem)))
+def _say_diagnostics(app: "satchel.Satchel", console: Console) -> None:
+    for item in _diagnostics(app):
+        console.say(one_line(str(item)))
 
 
-def _problems(app: "satchel.Satchel") -> list[Diagnostic]:
-    """Return what is wrong with servers, and with the files that name them."""
+def _diagnostics(app: "satchel.Satchel") -> list[Diagnostic]:
+    """Return the diagnostics of servers, and of the files that declare them."""
     return [
         item
         for item in app.catalog.diagnostics
@@ -251,16 +251,16 @@ def _problems(app: "satchel.Satchel") -> list[Diagnostic]:
 
 
 def _tool_of(app: "satchel.Satchel", name: str) -> ToolEntry:
-    """Return a tool by its name here or at its server."""
+    """Return a tool by its name in Satchel or by its name at the server."""
     entries = [entry for entry in app.catalog.all_tools if isinstance(entry.tool, RemoteTool)]
     for entry in entries:
-        if name in {entry.name, _own_name(entry)}:
+        if name in {entry.name, _server_name(entry)}:
             return entry
     raise NotFoundError("tool", name, near_misses(name, [entry.name for entry in entries]))
 
 
-def _own_name(entry: ToolEntry) -> str:
-    """Return what the server calls a tool."""
+def _server_name(entry: ToolEntry) -> str:
+    """Return the name of a tool at its server."""
     return entry.tool.definition.name if isinstance(entry.tool, RemoteTool) else entry.name
 
 
@@ -272,4 +272,4 @@ def _transport(item: DeclaredServer) -> str:
 
 def _tool_json(entry: ToolEntry) -> dict[str, Any]:
     odd = entry.tool.odd if isinstance(entry.tool, RemoteTool) else None
-    return remote_tool_json(entry, _own_name(entry), odd.digest if odd else None)
+    return remote_tool_json(entry, _server_name(entry), odd.digest if odd else None)

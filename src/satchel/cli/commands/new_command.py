@@ -1,4 +1,4 @@
-"""`satchel new`: a skill or a plugin to start from."""
+"""`satchel new`: create a skill or a plugin from a template."""
 
 import os
 import shlex
@@ -26,38 +26,38 @@ _DEFAULT = "Says what {name} does. Use when a task mentions {name}."
 
 @click.group("new")
 def command() -> None:
-    """Write a new skill or plugin to start from."""
+    """Create a skill or plugin from a template."""
 
 
 @command.command("skill", cls=Command)
 @click.argument("name")
-@click.option("--dir", "parent", default="skills", show_default=True, help="Where to put it.")
+@click.option("--dir", "parent", default="skills", show_default=True, help="The parent folder.")
 @click.option("--description", help="What it does, and when to use it.")
 def skill(console: Console, name: str, parent: str, description: str | None) -> None:
-    """Write a skill: a folder with a SKILL.md."""
+    """Create a skill: a folder with a SKILL.md."""
     _require("skill", name, skill_name_fault(name))
     folder = os.path.join(parent, name)
-    _write(folder, skill_files(name, _described(name, description)), console, "validate")
+    _write(folder, skill_files(name, _description(name, description)), console, "validate")
 
 
 @command.command("plugin", cls=Command)
 @click.argument("name")
 @click.option(
-    "--dir", "parent", help="Where to put it; plugins, and for a package the current folder."
+    "--dir", "parent", help="The parent folder; plugins, or for a package the current folder."
 )
-@click.option("--description", help="What it is for.")
-@click.option("--package", is_flag=True, help="Write a package for pip, with tests.")
+@click.option("--description", help="What it does.")
+@click.option("--package", is_flag=True, help="Create a package for pip, with tests.")
 def plugin(
     console: Console, name: str, parent: str | None, description: str | None, *, package: bool
 ) -> None:
-    """Write a plugin: a folder with toolkit.yaml, tools.py and a skill, or a package."""
+    """Create a plugin: a folder with toolkit.yaml, tools.py and a skill, or a package."""
     _require("plugin", name, plugin_name_fault(name))
-    texts = (_described(name, description), _described(short_name(name), None))
+    texts = (_description(name, description), _description(short_name(name), None))
     if package:
-        taken = _taken()
+        taken = _installed_names()
         files = package_files(name, *texts, taken)
-        if (named := distribution_name(name, taken)) != name:
-            console.say(one_line(f"the distribution is {named!r}: {name!r} is somebody else's"))
+        if (distribution := distribution_name(name, taken)) != name:
+            console.say(one_line(f"the distribution is named {distribution!r}: {name!r} is taken"))
     else:
         files = plugin_files(name, *texts)
     parent = ("." if package else "plugins") if parent is None else parent
@@ -70,26 +70,26 @@ def _require(kind: str, name: str, fault: str) -> None:
         raise SatchelError(f"the name {name!r} {fault}", where=f"new {kind}")
 
 
-def _taken() -> frozenset[str]:
-    """Return the names of everything that is installed, in the form of `normalized`."""
-    # Lazy: it reads what every distribution says of itself.
+def _installed_names() -> frozenset[str]:
+    """Return the normalized names of all installed packages and distributions."""
+    # Lazy: it reads the metadata of every distribution.
     from importlib.metadata import packages_distributions
 
     names = packages_distributions().items()
     return frozenset(normalized(name) for module, owners in names for name in (module, *owners))
 
 
-def _described(name: str, description: str | None) -> str:
-    """Return a description on one line. Raises `SatchelError` for one that would not pass."""
+def _description(name: str, description: str | None) -> str:
+    """Return a description on one line. Raises `SatchelError` if it is empty or too long."""
     text = one_line(_DEFAULT.format(name=name) if description is None else description)
-    most = Limits().description_shown
-    if not text or len(text) > most:
-        raise SatchelError(f"a description has 1 to {most} characters, this one {len(text)}")
+    limit = Limits().description_shown
+    if not text or len(text) > limit:
+        raise SatchelError(f"a description has 1 to {limit} characters, this one has {len(text)}")
     return text
 
 
 def _write(folder: str, files: Mapping[str, str], console: Console, *checks: str) -> None:
-    """Write the files of a folder that does not exist yet, and say what to do next."""
+    """Create a folder with files, and print the next step."""
     try:
         os.makedirs(os.path.dirname(folder) or ".", exist_ok=True)
         os.mkdir(folder)
@@ -100,12 +100,11 @@ def _write(folder: str, files: Mapping[str, str], console: Console, *checks: str
                 file.write(text)
             console.out(one_line(path))
     except FileExistsError as problem:
-        raise SatchelError(
-            "exists already; nothing was written", where=str(problem.filename)
-        ) from None
+        message = "already exists; nothing was written"
+        raise SatchelError(message, where=str(problem.filename)) from None
     except OSError as problem:
         reason = problem.strerror or str(problem)
-        raise SatchelError(f"cannot be written: {reason}", where=str(problem.filename)) from None
+        raise SatchelError(f"cannot write: {reason}", where=str(problem.filename)) from None
     quoted = shlex.quote(one_line(folder))
     commands = " && ".join(f"satchel {check} {quoted}" for check in checks)
     console.say(f"next: edit it, then run: {commands}")

@@ -1,4 +1,4 @@
-"""`satchel prompt`: the system prompt that a model would get."""
+"""`satchel prompt`: print the system prompt for a model."""
 
 import click
 
@@ -18,9 +18,9 @@ _CHARACTERS_PER_TOKEN = 4
     "--budget",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Longest skill prompt, in characters; 16,000 by default.",
+    help="The longest skill listing, in characters; 16,000 by default.",
 )
-@click.option("--tokens", is_flag=True, help="Count tokens, about; the budget is then 4,000.")
+@click.option("--tokens", is_flag=True, help="Estimate tokens instead; the default is then 4,000.")
 def command(
     console: Console,
     *,
@@ -30,9 +30,9 @@ def command(
     sources: Sources,
     as_json: bool,
 ) -> None:
-    """Print the system prompt that a model would get: the skills, and the notes of active groups.
+    """Print the system prompt for a model: the skills, and the notes of active groups.
 
-    Plugins are imported, as they are in an application.
+    Enabled plugins are imported, as in an application.
     """
     app = sources.open(run_code=True, servers=True, skill_style=_style(budget, tokens))
     session = app.session()

@@ -1,4 +1,4 @@
-"""`satchel schema`: the schemas of the tools that a model would get."""
+"""`satchel schema`: print the tool schemas for a model."""
 
 import click
 
@@ -20,11 +20,11 @@ def command(
     groups: tuple[str, ...],
     dialect: str,
     sources: Sources,
-    as_json: bool,  # noqa: ARG001 - schemas are JSON anyway; the option is accepted everywhere
+    as_json: bool,  # noqa: ARG001 - schemas are always JSON; all views accept the option
 ) -> None:
-    """Print the schemas of the tools of active groups, as JSON in the shape of a provider.
+    """Print the schemas of the tools in active groups, in the JSON format of a provider.
 
-    Plugins are imported, as they are in an application.
+    Enabled plugins are imported, as in an application.
     """
     app = sources.open(run_code=True, servers=True)
     session = app.session()

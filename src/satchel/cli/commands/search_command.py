@@ -1,4 +1,4 @@
-"""`satchel search`: the tools and skills that tell of something."""
+"""`satchel search`: find tools and skills by words."""
 
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 @click.command("search", cls=View)
 @click.argument("words", nargs=-1, required=True)
 @click.option(
-    "--kind", type=click.Choice(["tool", "skill"]), help="Find only what is of this kind."
+    "--kind", type=click.Choice(["tool", "skill"]), help="Find only tools, or only skills."
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=10, metavar="N", help="Find at most N; 10."
-)
+    "--limit", type=click.IntRange(min=1), default=10, metavar="N",
+    help="The number of results; 10 by default.",
+)  # fmt: skip
 def command(
     console: Console,
     *,
@@ -31,12 +32,12 @@ def command(
     sources: Sources,
     as_json: bool,
 ) -> int:
-    """Find the tools and skills that tell of any of the WORDS, the best first.
+    """Find tools and skills that contain any of the WORDS, best match first.
 
-    Looks in names, descriptions, keywords and groups. When nothing fits, names that look alike are
-    found. No plugin code is run.
+    Searches names, descriptions, keywords and groups. Without a match it finds similar names. No
+    plugin code is run.
     """
-    # Lazy: the help of a command does without.
+    # Lazy: not needed for `--help`.
     from satchel.search import SearchIndex, documents_of
 
     catalog = sources.open(run_code=False).catalog
@@ -48,9 +49,7 @@ def command(
     else:
         table([_row(hit, _entry(hit, catalog)) for hit in hits], console)
     if not hits:
-        console.say(
-            f"no {kind or 'tool or skill'} tells of that; 'satchel list' shows all there is"
-        )
+        console.say(f"no {kind or 'tool or skill'} matches; 'satchel list' shows everything")
     summary(catalog, console)
     return 0 if hits else 1
 

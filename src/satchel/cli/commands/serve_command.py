@@ -1,4 +1,4 @@
-"""`satchel serve`: what is loaded, as an MCP server, until its client leaves or Ctrl-C."""
+"""`satchel serve`: serve tools and skills over MCP until the client leaves or Ctrl-C."""
 
 import asyncio
 import os
@@ -17,7 +17,6 @@ from satchel.cli.mcp_client_config import (
     CLIENTS,
     TOKEN_VARIABLE,
     McpClient,
-    absolute,
     mcp_client,
     to_connect,
     to_start,
@@ -34,36 +33,34 @@ from satchel.names import SESSION_TOOLS, fits
 if TYPE_CHECKING:
     import satchel
 
-_EVERY = "all"
+_ALL = "all"
 _NAME = "satchel"
-"""What clients call the server."""
-_RATE, _FASTEST = 100, 1_000_000
+"""The name of the server in the configuration of clients."""
+_DEFAULT_RATE, _MAX_RATE = 100, 1_000_000
+
+Texts = tuple[str, ...]
 
 
-def _number(_context: click.Context, _option: click.Parameter, given: float | None) -> float | None:
-    if given is not None and not given >= 0:  # no bound stops NaN
-        raise click.BadParameter("it is no number")
-    return given
+def _check_rate(_context: click.Context, _option: click.Parameter, rate: Any) -> Any:
+    if rate is not None and not rate >= 0:  # click's bounds accept NaN
+        raise click.BadParameter("it is not a number")
+    return rate
 
 
-def _names(
-    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
-) -> tuple[str, ...]:
-    if all(is_number(name) or re.fullmatch(r"[\w.-]+", name) for name in given):
-        return given
-    raise click.BadParameter("write a name alone, such as tools.example.com")
+def _check_hosts(_context: click.Context, _option: click.Parameter, hosts: Texts) -> Texts:
+    if all(is_number(host) or re.fullmatch(r"[\w.-]+", host) for host in hosts):
+        return hosts
+    raise click.BadParameter("give only a name, such as tools.example.com")
 
 
-def _origins(
-    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
-) -> tuple[str, ...]:
+def _check_origins(_context: click.Context, _option: click.Parameter, urls: Texts) -> Texts:
     try:
-        return tuple(map(origin_of, given))
+        return tuple(map(origin_of, urls))
     except ValueError as problem:
         raise click.BadParameter(str(problem)) from problem
 
 
-_OF_HTTP = {
+_HTTP_OPTIONS = {
     "token_file": "--token-file",
     "hosts": "--allow-host",
     "origins": "--allow-origin",
@@ -80,159 +77,159 @@ _OF_HTTP = {
     "enable",
     multiple=True,
     metavar="PATTERN",
-    help="Serve only tools of such names. Repeatable.",
+    help="Serve only tools whose name matches. Repeatable.",
 )
 @click.option(
     "--disable-tool",
     "disable",
     multiple=True,
     metavar="PATTERN",
-    help="Serve no tools of such names. Repeatable.",
+    help="Do not serve tools whose name matches. Repeatable.",
 )
-@click.option("--no-skill-tools", is_flag=True, help="Serve no load_skill and read_skill_file.")
+@click.option("--no-skill-tools", is_flag=True, help="Do not serve load_skill, read_skill_file.")
 @click.option("--http", metavar="HOST:PORT", help="Serve over streamable HTTP, at /mcp.")
 @click.option(
     "--token-file",
     metavar="FILE",
-    help="Let in who bears a token of this file; needed unless HOST is a loopback address.",
+    help="Require a token from this file; needed unless HOST is a loopback address.",
 )
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
     metavar="NAME",
-    callback=_names,
-    help="A name of the server. Repeatable.",
+    callback=_check_hosts,
+    help="A host name of the server. Repeatable.",
 )
 @click.option(
     "--allow-origin",
     "origins",
     multiple=True,
     metavar="URL",
-    callback=_origins,
-    help="A web page that may connect from a browser. Repeatable.",
+    callback=_check_origins,
+    help="The origin of a web page that may connect. Repeatable.",
 )
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0, max=_FASTEST),
-    callback=_number,
+    type=click.FloatRange(min=0, max=_MAX_RATE),
+    callback=_check_rate,
     metavar="N",
-    help=f"Requests a second by one token or address; {_RATE} by default, 0 for no limit.",
+    help=f"Requests per second and token or address; {_DEFAULT_RATE} by default, 0 for no limit.",
 )
 @click.option(
-    "--print-config",
-    "client",
-    type=click.Choice(sorted(CLIENTS)),
-    help="Print what this client wants in its configuration, and exit.",
-)
+    "--print-config", "client", type=click.Choice(sorted(CLIENTS)),
+    help="Print the configuration for this client, and exit.",
+)  # fmt: skip
 def command(
     console: Console,
     *,
-    groups: tuple[str, ...],
-    enable: tuple[str, ...],
-    disable: tuple[str, ...],
+    groups: Texts,
+    enable: Texts,
+    disable: Texts,
     no_skill_tools: bool,
     http: str | None,
     client: str | None,
     sources: Sources,
     **web: Any,
 ) -> None:
-    """Serve what is loaded over MCP: its tools, its skills, and prompts.
+    """Serve tools, skills and prompts over MCP.
 
-    One client is served on stdin and stdout, or with --http many. Edits on disk are told while it
-    runs. What carried servers offer is served on.
+    Serves one client on stdin and stdout, or many with --http. Clients are notified when files
+    change. Tools and skills of connected MCP servers are served too.
     """
-    choice = ServedSelection(
-        groups=frozenset(groups) - {_EVERY},
-        every_group=_EVERY in groups,
+    selection = ServedSelection(
+        groups=frozenset(groups) - {_ALL},
+        every_group=_ALL in groups,
         enable=enable,
         disable=disable,
         skill_tools=not no_skill_tools,
     )
-    unused = [_OF_HTTP[name] for name in _OF_HTTP if web[name] not in {None, ()}]
+    unused = [option for name, option in _HTTP_OPTIONS.items() if web[name] not in {None, ()}]
     if http is None and unused:
         raise click.UsageError(f"{', '.join(unused)}: only with --http")
-    if client is not None:
-        _print_config(mcp_client(client), http, choice, sources, console, **web)
-        return
-    if http is None:
-        _serve_stdio(choice, sources, console)
+    if client is not None and http is not None:
+        _print_http_config(mcp_client(client), http, web["hosts"], web["token_file"], console)
+    elif client is not None:
+        _print_stdio_config(mcp_client(client), selection, sources, console)
+    elif http is not None:
+        _serve_http(http, selection, sources, console, **web)
     else:
-        _serve_http(http, choice, sources, console, **web)
+        _serve_stdio(selection, sources, console)
 
 
-def _print_config(
-    client: McpClient,
-    http: str | None,
-    choice: ServedSelection,
-    sources: Sources,
-    console: Console,
-    **web: Any,
+def _print_http_config(
+    client: McpClient, where: str, hosts: Texts, token_file: str | None, console: Console
 ) -> None:
-    """Print what starts this very server, or connects to it, and say on stderr where it goes."""
-    if http is not None:
-        address, hosts, token_file = (
-            _address(http, web["token_file"]),
-            web["hosts"],
-            web["token_file"],
-        )
-        if token_file:
-            BearerTokens(token_file)
-        url = address.url_by(hosts[0]) if hosts else address.url
-        console.out(to_connect(client, _NAME, url, with_token=bool(token_file)))
-        if token_file and client.is_toml:
-            console.say(f"it reads the token from the variable {TOKEN_VARIABLE}")
-        if address.is_every and not hosts:
-            console.say("from elsewhere it has another name, which --allow-host tells")
-        console.say(f"put it into {client.remote_file or client.file}")
-    else:
-        groups = (*sorted(choice.groups), *([_EVERY] if choice.every_group else []))
-        options = [
-            *(("--skills", path) for path in sources.skills),
-            *(("--plugins", path) for path in sources.plugins),
-            *(("--entry-points", name) for name in sources.entry_points),
-            *(("--group", name) for name in groups),
-            *(("--enable-tool", pattern) for pattern in choice.enable),
-            *(("--disable-tool", pattern) for pattern in choice.disable),
-        ]
-        switches = {
-            "--project": sources.project,
-            "--claude": sources.claude,
-            "--no-skill-tools": not choice.skill_tools,
-        }
-        given = absolute(options, ("--skills", "--plugins"))
-        given += [name for name, is_on in switches.items() if is_on]
-        console.out(to_start(client, _NAME, ["serve", *given]))
-        if sources.project:
-            console.say("--project reads the folder in which the client starts it")
-        console.say(f"put it into {client.file}")
+    """Print the configuration that connects to this server, and to stderr the file for it."""
+    address = _parse_address(where, token_file)
+    if token_file:
+        BearerTokens(token_file)
+    url = address.url_by(hosts[0]) if hosts else address.url
+    console.out(to_connect(client, _NAME, url, with_token=bool(token_file)))
+    if token_file and client.is_toml:
+        console.say(f"the client reads the token from the environment variable {TOKEN_VARIABLE}")
+    if address.is_every and not hosts:
+        console.say("for clients on other machines, give the server's name with --allow-host")
+    console.say(f"add this to {client.remote_file or client.file}")
 
 
-def _serve_stdio(choice: ServedSelection, sources: Sources, console: Console) -> None:
+def _print_stdio_config(
+    client: McpClient, selection: ServedSelection, sources: Sources, console: Console
+) -> None:
+    """Print the configuration that starts this server, and to stderr the file for it."""
+    groups = (*sorted(selection.groups), *([_ALL] if selection.every_group else []))
+    # Absolute paths: the client runs in another folder.
+    options = {
+        "--skills": map(os.path.abspath, sources.skills),
+        "--plugins": map(os.path.abspath, sources.plugins),
+        "--entry-points": sources.entry_points,
+        "--group": groups,
+        "--enable-tool": selection.enable,
+        "--disable-tool": selection.disable,
+    }
+    flags = {
+        "--project": sources.project,
+        "--claude": sources.claude,
+        "--no-skill-tools": not selection.skill_tools,
+    }
+    arguments = [
+        argument
+        for option, values in options.items()
+        for value in values
+        for argument in (option, value)
+    ]
+    arguments += [flag for flag, is_on in flags.items() if is_on]
+    console.out(to_start(client, _NAME, ["serve", *arguments]))
+    if sources.project:
+        console.say("--project reads the folder in which the client starts the server")
+    console.say(f"add this to {client.file}")
+
+
+def _serve_stdio(selection: ServedSelection, sources: Sources, console: Console) -> None:
     require_sdk()
     from satchel.mcp.mcp_server import SatchelServer
     from satchel.mcp.stdio_server import claim_stdin, serve_stdio
 
-    # Before plugins are imported, which might read what the client says.
+    # Before plugins are imported: one of them could read the client's messages.
     stdin = claim_stdin()
     app = sources.open(run_code=True, servers=CARRIED not in os.environ)
-    _tell(app, choice, console)
-    stdout = console.stream.buffer  # the protocol is UTF-8, whatever the locale says
-    _run(app, lambda: serve_stdio(SatchelServer(app, choice, single=True), stdin, stdout))
+    _print_summary(app, selection, console)
+    stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
+    _run(app, lambda: serve_stdio(SatchelServer(app, selection, single=True), stdin, stdout))
 
 
 def _serve_http(
     where: str,
-    choice: ServedSelection,
+    selection: ServedSelection,
     sources: Sources,
     console: Console,
     *,
     token_file: str | None,
-    hosts: tuple[str, ...],
-    origins: tuple[str, ...],
+    hosts: Texts,
+    origins: Texts,
     rate: float | None,
 ) -> None:
-    address = _address(where, token_file)
+    address = _parse_address(where, token_file)
     tokens = BearerTokens(token_file) if token_file else None
     require_sdk()
     from satchel.mcp.http_server import listen, serve_http
@@ -244,40 +241,40 @@ def _serve_http(
     with listening:
         address = replace(address, port=listening.getsockname()[1])
         app = sources.open(run_code=True, servers=CARRIED not in os.environ)
-        _tell(app, choice, console)
+        _print_summary(app, selection, console)
 
         def serve() -> Coroutine[Any, Any, None]:
             return serve_http(
                 app,
-                choice,
+                selection,
                 listening,
                 address,
                 tokens=tokens,
                 hosts=hosts,
                 origins=origins,
-                per_second=_RATE if rate is None else rate,
-                ready=lambda: console.say(f"at {address.url}, Ctrl-C ends"),
+                per_second=_DEFAULT_RATE if rate is None else rate,
+                ready=lambda: console.say(f"serving at {address.url}, press Ctrl-C to stop"),
             )
 
         _run(app, serve)
 
 
-def _address(where: str, token_file: str | None) -> Address:
-    """Return where to listen, if that is safe."""
+def _parse_address(where: str, token_file: str | None) -> Address:
+    """Return the address. Raises `click.UsageError` for a public one without a token file."""
     try:
         address = Address.of(where)
     except ValueError as problem:
         raise click.BadParameter(str(problem), param_hint="--http") from problem
     if not (address.is_loopback or token_file):
-        told = f"{address.host} can be reached from elsewhere, so --token-file is needed"
-        raise click.UsageError(told)
+        message = f"{address.host} is reachable from other machines, so --token-file is required"
+        raise click.UsageError(message)
     return address
 
 
 def _run(app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Serve and watch until the end, which a signal may bring."""
+    """Serve and watch until the client leaves, SIGINT or SIGTERM."""
 
-    async def watched() -> None:
+    async def serve_and_watch() -> None:
         task = asyncio.current_task()
         assert task is not None
         loop = asyncio.get_running_loop()
@@ -288,29 +285,28 @@ def _run(app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]])
             await serve()
 
     with suppress(asyncio.CancelledError, KeyboardInterrupt):
-        asyncio.run(watched())
+        asyncio.run(serve_and_watch())
 
 
-def _tell(app: "satchel.Satchel", choice: ServedSelection, console: Console) -> None:
-    """Say on stderr what is served, and which options fit nothing."""
+def _print_summary(app: "satchel.Satchel", selection: ServedSelection, console: Console) -> None:
+    """Print to stderr what is served, and which groups and patterns match nothing."""
     catalog = app.catalog
-    for name in sorted(choice.groups - catalog.groups.keys()):
+    for name in sorted(selection.groups - catalog.groups.keys()):
         console.say(f"there is no group {name!r} yet")
-    for name in sorted(choice.groups & catalog.groups.keys()):
+    for name in sorted(selection.groups & catalog.groups.keys()):
         if missing := catalog.groups[name].missing:
             console.say(f"group {name!r} is unavailable: it requires {', '.join(missing)}")
     names = (*SESSION_TOOLS, *(tool.name for tool in catalog.tools.values()))
-    for pattern in (*choice.enable, *choice.disable):
+    for pattern in (*selection.enable, *selection.disable):
         if not any(fits(name, (pattern,)) for name in names):
-            console.say(f"no tool fits {pattern!r} yet")
-    active = choice.active_in(catalog)
-    tools = [
-        tool
+            console.say(f"no tool matches {pattern!r} yet")
+    active = selection.active_in(catalog)
+    number = sum(
+        selection.lets(tool.name) and not active.isdisjoint(tool.groups)
         for tool in catalog.tools.values()
-        if choice.lets(tool.name) and not active.isdisjoint(tool.groups)
-    ]
-    told = f"{count(len(tools), 'tool')}, {count(len(catalog.skills), 'skill')}"
-    console.say(f"serving {told} of {', '.join(sorted(active))}")
+    )
+    sizes = f"{count(number, 'tool')}, {count(len(catalog.skills), 'skill')}"
+    console.say(f"serving {sizes} of {', '.join(sorted(active))}")
     summary(catalog, console)
     if CARRIED in os.environ and app.declared_mcp_servers:
-        console.say("it is carried by another satchel, so it carries no servers itself")
+        console.say("another satchel connects to this one, so it connects to no servers itself")

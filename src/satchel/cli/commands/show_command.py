@@ -1,5 +1,6 @@
-"""`satchel show`: everything about one entry."""
+"""`satchel show`: print everything about one entry."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,48 +18,48 @@ from satchel.text import one_line, visible
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry
 
-_MOST_FILES = 20
+_MAX_FILES = 20
 
 
 @click.command("show", cls=View)
 @click.argument("name")
-@click.option("--kind", type=click.Choice(KINDS), help="Show only what is of this kind.")
+@click.option("--kind", type=click.Choice(KINDS), help="Show only an entry of this kind.")
 @run_code
 def command(
     console: Console, *, name: str, kind: str | None, run: bool, sources: Sources, as_json: bool
 ) -> None:
     """Show everything about a skill, tool, group or plugin.
 
-    NAME may also be SOURCE:NAME, for one that is shadowed by another of its name.
-    No plugin code is run unless you say --run; a tool's contract is known only then.
+    NAME may also be SOURCE:NAME, for an entry that is shadowed by another with the same name.
+    No plugin code is run without --run; a tool's contract is only known with it.
     """
     catalog = sources.open(run_code=run).catalog
-    found = _found(catalog, name, (kind,) if kind else KINDS)
-    shapes = [shown(kind, entry, _signature(kind, entry)) for kind, entry in found]
+    entries = _entries_named(catalog, name, (kind,) if kind else KINDS)
+    records = [shown(kind, entry, _signature(kind, entry)) for kind, entry in entries]
     if as_json:
-        console.json(shapes)
+        console.json(records)
         return
-    for (_, entry), shape in zip(found, shapes, strict=True):
-        _write(entry, shape, console)
+    for (_, entry), record in zip(entries, records, strict=True):
+        _write(entry, record, console)
 
 
-def _found(catalog: "Catalog", name: str, kinds: tuple[str, ...]) -> "list[tuple[str, Entry]]":
-    """Return the entry of each kind that has this name. Raises `NotFoundError` if there is none."""
-    found: list[tuple[str, Entry]] = []
+def _entries_named(
+    catalog: "Catalog", name: str, kinds: tuple[str, ...]
+) -> "list[tuple[str, Entry]]":
+    """Return each kind with its entry of this name. Raises `NotFoundError` if there is none."""
+    entries: list[tuple[str, Entry]] = []
     for kind in kinds:
-        try:
-            found.append((kind, getattr(catalog, kind)(name)))
-        except NotFoundError:
-            continue
-    if not found:
-        known = {entry.name for kind in kinds for entry in entries_of(catalog, kind)}
+        with suppress(NotFoundError):
+            entries.append((kind, getattr(catalog, kind)(name)))
+    if not entries:
+        names = {entry.name for kind in kinds for entry in entries_of(catalog, kind)}
         what = kinds[0] if len(kinds) == 1 else "skill, tool, group or plugin"
-        raise NotFoundError(what, name, near_misses(name, known))
-    return found
+        raise NotFoundError(what, name, near_misses(name, names))
+    return entries
 
 
 def _signature(kind: str, entry: "Entry") -> str | None:
-    """Return a tool's signature as its source says it, read and not run."""
+    """Read a tool's signature from its source, without running it."""
     if kind != "tool" or not entry.path.endswith(".py"):
         return None
     # Lazy: only a tool has a signature.
@@ -73,46 +74,43 @@ def _signature(kind: str, entry: "Entry") -> str | None:
     return next((tool.signature for tool in declared if tool.name == entry.name), None)
 
 
-def _write(entry: "Entry", shape: dict[str, Any], console: Console) -> None:
+def _write(entry: "Entry", record: dict[str, Any], console: Console) -> None:
     state = console.paint(entry.state, fg=COLOURS[entry.state])
-    console.out(f"{shape['kind']} {console.paint(one_line(entry.name), bold=True)}: {state}")
-    console.labelled(_facts(shape))
-    if shape["kind"] == "tool":
-        # A tool that was only read may have a contract.
+    console.out(f"{record['kind']} {console.paint(one_line(entry.name), bold=True)}: {state}")
+    console.labelled(_fields(record))
+    if record["kind"] == "tool":
+        # Without its code, a tool may have a contract that is not known.
         is_loaded = getattr(entry, "tool", None) is not None
-        contract = contract_lines(shape["contract"]) if shape["contract"] else ()
+        contract = contract_lines(record["contract"]) if record["contract"] else ()
         console.labelled(contract if is_loaded else [("contract", NOT_LOADED)])
     for item in entry.diagnostics:
         console.out(f"  {console.paint(diagnostic_line(item), fg=COLOURS[item.severity])}")
-    for text in (shape.get("notes"), shape.get("body")):
+    for text in (record.get("notes"), record.get("body")):
         if text and text.strip():
             console.out(f"\n{visible(text).strip()}")
     console.out()
 
 
-def _facts(shape: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what is told in a line each; what is empty is not told."""
-    files = [file["name"] for file in shape.get("files", ())]
-    more = f" and {count(len(files) - _MOST_FILES, 'more file')}" if files[_MOST_FILES:] else ""
-    metadata = shape.get("metadata", {})
+def _fields(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the labels and values of a record; values may be empty."""
+    files = [file["name"] for file in record.get("files", ())]
+    rest = f" and {count(len(files) - _MAX_FILES, 'more file')}" if files[_MAX_FILES:] else ""
+    active = {None: "", True: "yes", False: "no, until a session activates it"}
+    metadata = record.get("metadata", {})
     return [
-        ("description", shape["description"]),
-        ("signature", f"{shape['name']}{shape['signature']}" if shape.get("signature") else ""),
-        ("path", relative(shape["path"])),
-        ("source", shape["source"]),
-        ("version", shape.get("version", "")),
-        ("group", shape.get("group", "")),
-        ("active", _yes_or_no(shape.get("active"))),
-        ("groups", ", ".join(shape.get("groups", ()))),
-        ("tools", ", ".join(shape.get("tools", ()))),
-        ("servers", ", ".join(server["name"] for server in shape.get("servers", ()))),
-        ("license", shape.get("license") or ""),
-        ("compatibility", shape.get("compatibility") or ""),
-        ("allowed tools", ", ".join(shape.get("allowed_tools", ()))),
+        ("description", record["description"]),
+        ("signature", f"{record['name']}{record['signature']}" if record.get("signature") else ""),
+        ("path", relative(record["path"])),
+        ("source", record["source"]),
+        ("version", record.get("version", "")),
+        ("group", record.get("group", "")),
+        ("active", active[record.get("active")]),
+        ("groups", ", ".join(record.get("groups", ()))),
+        ("tools", ", ".join(record.get("tools", ()))),
+        ("servers", ", ".join(server["name"] for server in record.get("servers", ()))),
+        ("license", record.get("license") or ""),
+        ("compatibility", record.get("compatibility") or ""),
+        ("allowed tools", ", ".join(record.get("allowed_tools", ()))),
         ("metadata", ", ".join(f"{key}: {value}" for key, value in metadata.items())),
-        ("files", ", ".join(files[:_MOST_FILES]) + more),
+        ("files", ", ".join(files[:_MAX_FILES]) + rest),
     ]
-
-
-def _yes_or_no(value: bool | None) -> str:
-    return "" if value is None else "yes" if value else "no, until a session activates it"

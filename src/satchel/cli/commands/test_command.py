@@ -1,4 +1,4 @@
-"""`satchel test`: the tools of a plugin, each called with its own examples."""
+"""`satchel test`: call the tools of a plugin with their own examples."""
 
 import contextlib
 import json
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.base_command import Sources, View
+from satchel.cli.base_command import Sources, View, plugin_argument, set_option
 from satchel.cli.call_output import run_and_print, run_to_end
-from satchel.cli.console import Console, log_visibly
+from satchel.cli.console import Console, log_to_stderr
 from satchel.cli.key_value_pairs import field_values
 from satchel.cli.plugin_config import PluginConfigView, as_texts
 from satchel.cli.rendering import count, diagnostic_line, relative
@@ -32,29 +32,30 @@ from satchel.tools.tool_examples import good_examples
 if TYPE_CHECKING:
     from satchel.catalog import PluginEntry, ToolEntry
 
-_SHOWN_LENGTH = 120
-# The catalog says it in words only.
+_MAX_SHOWN = 120
+# The diagnostic has no structured fields for the tool and the configuration field.
 _NO_VALUE = re.compile(r"tool '(?P<tool>.+)' is left out: '(?P<field>.+)' has no value")
+_SKIP_CODES = frozenset({"tool-state-missing", "group-unavailable"})
 _FRAME = re.compile(r'^ *File "(?P<path>.+)", line (?P<line>\d+), in (?P<name>.+)$', re.MULTILINE)
-_RAISED = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.MULTILINE)
-_EXAMPLES = 'write @tool(examples=[{"parameter": "value"}])'
+_EXCEPTION = re.compile(r"^([A-Za-z_][\w.]*)(?::|$)", re.MULTILINE)
+_ADD_EXAMPLES = 'write @tool(examples=[{"parameter": "value"}])'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleRun:
-    """One call with one example."""
+    """One call of a tool with one of its examples."""
 
     tool: str
     arguments: Mapping[str, Any]
     result: ToolResult
     seconds: float
     location: str
-    """Where the plugin's code raised, if it did."""
+    """Where the plugin's code raised an exception, or `""`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedTool:
-    """A tool that is not called, why, and what makes it called."""
+    """A tool that was not called, with the reason and the fix."""
 
     tool: str
     reason: str
@@ -63,34 +64,30 @@ class SkippedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginTestResult:
-    """What became of one plugin."""
+    """The result of testing one plugin."""
 
     plugin: "PluginEntry"
     attempts: tuple[ExampleRun, ...] = ()
     left_out: tuple[SkippedTool, ...] = ()
-    problems: tuple[Diagnostic, ...] = ()
-    """What is wrong with it, beside values that nobody gave."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """The diagnostics of the plugin, except for missing values."""
     is_interrupted: bool = False
 
     @property
     def failures(self) -> tuple[ExampleRun, ...]:
-        """Return the calls that ended in an error."""
+        """Return the calls that failed."""
         return tuple(item for item in self.attempts if item.result.is_error)
 
     @property
     def passed(self) -> bool:
-        """Tell whether everything that was tried went well."""
-        is_broken = any(item.severity is Severity.ERROR for item in self.problems)
-        is_whole = self.plugin.is_served and not is_broken and not self.is_interrupted
-        return is_whole and not self.failures
+        """Whether the plugin loaded without errors and all calls succeeded."""
+        has_errors = any(item.severity is Severity.ERROR for item in self.diagnostics)
+        return not (has_errors or self.failures or self.is_interrupted) and self.plugin.is_served
 
 
 @click.command("test", cls=View)
-@click.argument("name", metavar="PLUGIN")
-@click.option(
-    "--set", "values", multiple=True, metavar="KEY=VALUE",
-    help="Configure the plugin; '-' reads the value from stdin. Repeatable.",
-)  # fmt: skip
+@plugin_argument
+@set_option("Configure the plugin")
 def command(
     console: Console,
     *,
@@ -99,93 +96,85 @@ def command(
     sources: Sources,
     as_json: bool,
 ) -> int:
-    """Call the tools of a plugin with the examples that they were given.
+    """Call the tools of a plugin with their own examples.
 
-    PLUGIN is the plugin's folder, or the name of one that the usual options find. Its code is run,
-    in an empty current folder, and with nothing configured but defaults and what --set says.
+    PLUGIN is the folder of a plugin, or the name of one that the usual options find. Its code is
+    run in an empty current folder. Only --set and default values configure it.
     """
     given = field_values(values)
-    wanted = _wanted(name, sources)
-    log_visibly()
+    plugin = _find_plugin(name, sources)
+    log_to_stderr()
     with scratch_world() as folder:
-        plugin = _configured(wanted, {})
-        plugin.warn_if_unknown(console, given)
-        texts = as_texts(wanted.name, plugin.config.fields, given, any_key=True)
-        with contextlib.chdir(_made(folder, "here")):
-            plugin = _configured(wanted, texts)
-            outcome = _tried(wanted, plugin, texts, None if as_json else console)
+        view = _configured(plugin, {})
+        view.warn_if_unknown(console, given)
+        texts = as_texts(plugin.name, view.config.fields, given, any_key=True)
+        empty = os.path.join(folder, "here")
+        os.mkdir(empty)
+        with contextlib.chdir(empty):
+            view = _configured(plugin, texts)
+            outcome = _test(plugin, view, texts, None if as_json else console)
     if as_json and not outcome.is_interrupted:
         console.json(outcome_json(outcome))
-    _sum_up(outcome, console)
+    _print_totals(outcome, console)
     if outcome.is_interrupted:
         raise click.Abort
     return 0 if outcome.passed else 1
 
 
-def _wanted(name: str, sources: Sources) -> "PluginEntry":
-    """Find a plugin by its folder or its name. Raises `SatchelError`."""
-    folder = _folder(name)
+def _find_plugin(name: str, sources: Sources) -> "PluginEntry":
+    """Return a plugin by its folder or its name. Raises `SatchelError` if there is none."""
+    folder = _plugin_folder(name)
     if not folder and os.sep in name:
         raise SatchelError("there is no plugin", where=name)
     if not folder:
         return sources.open(run_code=False).catalog.plugin(name)
-    found = satchel.Satchel(plugins=[folder], run_code=False).catalog
-    return next(item for item in found.all_plugins if item.unit == folder)
+    catalog = satchel.Satchel(plugins=[folder], run_code=False).catalog
+    return next(item for item in catalog.all_plugins if item.unit == folder)
 
 
-def _folder(path: str) -> str:
-    """Return the plugin's folder that a path leads to, also inside a package; `""` if to none."""
+def _plugin_folder(path: str) -> str:
+    """Return the plugin's folder at a path, or in a package below its `src`; `""` if none."""
     if os.path.basename(path) == MANIFEST_FILE:
         path = os.path.dirname(path) or "."
-    below = os.path.join(path, "src")
-    packages = sorted(os.listdir(below)) if os.path.isdir(below) else []
-    for folder in (path, *(os.path.join(below, package) for package in packages)):
+    source = os.path.join(path, "src")
+    packages = sorted(os.listdir(source)) if os.path.isdir(source) else []
+    for folder in (path, *(os.path.join(source, package) for package in packages)):
         if format_of(folder) is not None:
             return os.path.abspath(folder)
     return ""
 
 
-def _made(*parts: str) -> str:
-    path = os.path.join(*parts)
-    os.mkdir(path)
-    return path
+def _configured(plugin: "PluginEntry", values: Mapping[str, str]) -> PluginConfigView:
+    config = read_configuration(plugin.name, values, fields=plugin.supply.config)
+    return PluginConfigView(config, None)
 
 
-def _configured(wanted: "PluginEntry", given: Mapping[str, str]) -> PluginConfigView:
-    return PluginConfigView(
-        read_configuration(wanted.name, given, fields=wanted.supply.config), None
-    )
-
-
-def _tried(
-    wanted: "PluginEntry",
-    plugin: PluginConfigView,
-    given: Mapping[str, str],
+def _test(
+    selected: "PluginEntry",
+    view: PluginConfigView,
+    values: Mapping[str, str],
     console: Console | None,
 ) -> PluginTestResult:
-    """Load the plugin alone, and call each of its tools with each of its examples.
-
-    What comes of it is told on the console as it comes.
-    """
-    is_package = wanted.scope is Precedence.PLUGIN
+    """Load the plugin alone and call each tool with each example, printing each result."""
+    is_package = selected.scope is Precedence.PLUGIN
     attempts: list[ExampleRun] = []
 
-    def done(attempt: ExampleRun) -> None:
+    def report(attempt: ExampleRun) -> None:
         attempts.append(attempt)
         if console:
-            _tell_attempt(attempt, console)
+            _print_attempt(attempt, console)
 
     with satchel.Satchel(
-        plugins=() if is_package else [wanted.path],
-        entry_points=[wanted.name] if is_package else (),
-        config={wanted.name: given},
+        plugins=() if is_package else [selected.path],
+        entry_points=[selected.name] if is_package else (),
+        config={selected.name: values},
     ) as app:
-        outcome, tools, unavailable = _loaded(app, wanted, plugin)
+        outcome, tools = _plan(app, selected, view)
         if console:
-            for item in outcome.problems:
+            for item in outcome.diagnostics:
                 console.out(diagnostic_line(item))
         try:
-            run_to_end(_attempts(app, tools, unavailable, outcome.plugin.path, done))
+            run_to_end(_call_examples(app, tools, outcome.plugin.path, report))
         except click.Abort:
             outcome = replace(outcome, is_interrupted=True)
     if console:
@@ -194,112 +183,105 @@ def _tried(
     return replace(outcome, attempts=tuple(attempts))
 
 
-def _loaded(
-    app: satchel.Satchel, wanted: "PluginEntry", plugin: PluginConfigView
-) -> "tuple[PluginTestResult, list[ToolEntry], Mapping[str, tuple[str, ...]]]":
-    """Return what is known before any call, the tools to call, and the groups that cannot be."""
-    found = next(item for item in app.catalog.all_plugins if item.unit == wanted.unit)
-    tools = [item for item in app.catalog.all_tools if item.source == found.name and item.is_served]
-    unavailable = {
-        group.name: group.missing for group in app.catalog.groups.values() if group.missing
-    }
-    reachable = [item for item in tools if not unavailable.keys() >= {*item.groups}]
-    callable_ones = [item for item in reachable if item.tool is not None and item.tool.examples]
-    left_out = (
-        *_without_value(found),
-        *(_without_group(item, unavailable) for item in tools if item not in reachable),
-        *(
-            SkippedTool(i.name, "no examples", _EXAMPLES)
-            for i in reachable
-            if i not in callable_ones
-        ),
+def _plan(
+    app: satchel.Satchel, selected: "PluginEntry", view: PluginConfigView
+) -> "tuple[PluginTestResult, list[ToolEntry]]":
+    """Return the result before any call, and the tools to call."""
+    plugin = next(item for item in app.catalog.all_plugins if item.unit == selected.unit)
+    skipped = list(_without_value(plugin))
+    examples, tools = [], []
+    for tool in app.catalog.all_tools:
+        if tool.source != plugin.name or not tool.is_served:
+            continue
+        if not _usable_groups(app, tool):
+            missing = app.catalog.groups[tool.group].missing
+            reason = f"group {tool.group!r} requires {', '.join(missing)}"
+            fix = "give " + " ".join(f"--set {key}=VALUE" for key in missing)
+            skipped.append(SkippedTool(tool.name, reason, fix))
+        elif tool.tool is None or not tool.tool.examples:
+            examples.append(SkippedTool(tool.name, "no examples", _ADD_EXAMPLES))
+        else:
+            tools.append(tool)
+    missing_values = {view.config.without_value(item) for item in view.config.missing}
+    diagnostics = tuple(
+        item
+        for item in plugin.diagnostics
+        if item not in missing_values and item.code not in _SKIP_CODES
     )
-    waiting = {plugin.config.without_value(item) for item in plugin.config.missing}
-    problems = (item for item in found.diagnostics if item not in waiting)
-    told = tuple(item for item in problems if not _is_left_out(item))
-    return (
-        PluginTestResult(plugin=found, attempts=(), left_out=left_out, problems=told),
-        callable_ones,
-        unavailable,
-    )
+    left_out = (*skipped, *examples)
+    return PluginTestResult(plugin=plugin, left_out=left_out, diagnostics=diagnostics), tools
 
 
-def _is_left_out(item: Diagnostic) -> bool:
-    return item.code in {"tool-state-missing", "group-unavailable"}
+def _usable_groups(app: satchel.Satchel, tool: "ToolEntry") -> list[str]:
+    """Return the groups of a tool, without those that lack a required value."""
+    groups = app.catalog.groups
+    return [name for name in tool.groups if name not in groups or not groups[name].missing]
 
 
-def _without_value(found: "PluginEntry") -> Iterator[SkippedTool]:
-    for item in found.diagnostics:
-        if item.code == "tool-state-missing" and (told := _NO_VALUE.fullmatch(item.message)):
-            key = told["field"]
-            yield SkippedTool(told["tool"], f"{key!r} has no value", f"give --set {key}=VALUE")
+def _without_value(plugin: "PluginEntry") -> Iterator[SkippedTool]:
+    for item in plugin.diagnostics:
+        if item.code == "tool-state-missing" and (match := _NO_VALUE.fullmatch(item.message)):
+            key = match["field"]
+            yield SkippedTool(match["tool"], f"{key!r} has no value", f"give --set {key}=VALUE")
 
 
-def _without_group(tool: "ToolEntry", unavailable: Mapping[str, tuple[str, ...]]) -> SkippedTool:
-    keys = unavailable[tool.group]
-    reason = f"group {tool.group!r} requires {', '.join(keys)}"
-    return SkippedTool(tool.name, reason, "give " + " ".join(f"--set {key}=VALUE" for key in keys))
-
-
-async def _attempts(
+async def _call_examples(
     app: satchel.Satchel,
     tools: Iterable["ToolEntry"],
-    unavailable: Mapping[str, tuple[str, ...]],
     folder: str,
-    done: Callable[[ExampleRun], None],
+    report: Callable[[ExampleRun], None],
 ) -> None:
     for entry in tools:
         for example in good_examples(entry.tool.examples if entry.tool else (), entry.path):
-            # One conversation each: no call knows of the one before.
+            # A new session for each call: calls do not depend on each other.
             session = app.session()
-            session.activate(*(group for group in entry.groups if group not in unavailable))
+            session.activate(*_usable_groups(app, entry))
             arguments = to_plain(example)
-            begun = time.perf_counter()
+            begin = time.perf_counter()
             with _tracebacks() as tracebacks:
                 result = await run_and_print(session, entry.name, arguments, None)
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - begin
             has_raised = result.error_code == "tool_failed" and bool(tracebacks)
-            location = _location(tracebacks[-1], folder) if has_raised else ""
-            done(
+            report(
                 ExampleRun(
                     tool=entry.name,
                     arguments=arguments,
                     result=result,
                     seconds=seconds,
-                    location=location,
+                    location=_location(tracebacks[-1], folder) if has_raised else "",
                 )
             )
 
 
 @contextlib.contextmanager
 def _tracebacks() -> Iterator[list[str]]:
-    """Yield the tracebacks of tools that are logged until the block ends."""
-    # Lazy: only what runs code has anything to log.
+    """Yield a list that collects the logged tracebacks of tools."""
+    # Lazy: not needed for `--help`.
     import logging
 
-    found: list[str] = []
+    tracebacks: list[str] = []
 
-    class Keeping(logging.Handler):
+    class Collector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if _FRAME.search(record.getMessage()):
-                found.append(record.getMessage())
+                tracebacks.append(record.getMessage())
 
-    handler, log = Keeping(), logging.getLogger("satchel.runtime")
+    handler, log = Collector(), logging.getLogger("satchel.runtime")
     log.addHandler(handler)
     try:
-        yield found
+        yield tracebacks
     finally:
         log.removeHandler(handler)
 
 
 def _location(traceback: str, folder: str) -> str:
-    """Say where an exception left the plugin's own code, without its text: that may be a secret."""
+    """Return the last frame in the plugin's code, without the message: it may hold a secret."""
     frames = list(_FRAME.finditer(traceback))
     own = [frame for frame in frames if _path(frame).startswith(os.path.join(folder, ""))]
     if not frames:
         return ""
     frame = (own or frames)[-1]
-    kind = _RAISED.search(traceback, frames[-1].end())
+    kind = _EXCEPTION.search(traceback, frames[-1].end())
     return f"{_path(frame)}:{frame['line']} in {frame['name']}" + (f": {kind[1]}" if kind else "")
 
 
@@ -307,29 +289,25 @@ def _path(frame: re.Match[str]) -> str:
     return os.path.expanduser(frame["path"])
 
 
-def _tell_attempt(attempt: ExampleRun, console: Console) -> None:
+def _print_attempt(attempt: ExampleRun, console: Console) -> None:
     is_error = attempt.result.is_error
-    word = console.paint("FAILED" if is_error else "ok", fg="red" if is_error else "green")
+    label = console.paint("FAILED", fg="red") if is_error else console.paint("ok", fg="green")
     gap = " " * (2 if is_error else 6)
-    arguments = shorten(_as_text(attempt.arguments), _SHOWN_LENGTH)
-    shown = one_line(f"{attempt.tool} {arguments} ({attempt.seconds * 1000:,.0f} ms)")
-    console.out(f"{word}{gap}{shown}")
+    arguments = shorten(json.dumps(attempt.arguments, ensure_ascii=False), _MAX_SHOWN)
+    text = one_line(f"{attempt.tool} {arguments} ({attempt.seconds * 1000:,.0f} ms)")
+    console.out(f"{label}{gap}{text}")
     for line in visible(attempt.result.text).splitlines() if is_error else ():
         console.out(f"        {line}")
     if attempt.location:
         console.out(f"        {one_line(relative(attempt.location))}")
 
 
-def _as_text(arguments: Mapping[str, Any]) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
-
-
-def _sum_up(outcome: PluginTestResult, console: Console) -> None:
-    untried = sum(item.fix == _EXAMPLES for item in outcome.left_out)
+def _print_totals(outcome: PluginTestResult, console: Console) -> None:
+    without_examples = sum(item.fix == _ADD_EXAMPLES for item in outcome.left_out)
     parts = [f"{count(len(outcome.attempts), 'call')}, {len(outcome.failures)} failed"]
-    if untried:
-        parts.append(f"{count(untried, 'tool')} without examples")
-    if others := len(outcome.left_out) - untried:
+    if without_examples:
+        parts.append(f"{count(without_examples, 'tool')} without examples")
+    if others := len(outcome.left_out) - without_examples:
         parts.append(f"{count(others, 'tool')} left out")
     if not outcome.plugin.is_served:
         parts.append("the plugin did not load")

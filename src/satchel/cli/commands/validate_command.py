@@ -1,4 +1,4 @@
-"""`satchel validate`: skills and plugins held to the letter of their format, nothing run."""
+"""`satchel validate`: check skills and plugins strictly against their formats."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -15,66 +15,70 @@ from satchel.diagnostics import Diagnostic, Severity, Where, has_error, make_dia
 from satchel.settings import Limits
 from satchel.text import one_line, visible
 
-if TYPE_CHECKING:  # The command line stays light: whoever has a finding has loaded its room.
+if TYPE_CHECKING:
     from satchel.sources import PluginFinding, SkillScan
 
-_NAMES = frozenset({"SKILL.md", "toolkit.yaml", "plugin.json", "mcp.json", ".mcp.json"})
+_FILES = frozenset({"SKILL.md", "toolkit.yaml", "plugin.json", "mcp.json", ".mcp.json"})
 
 
 @click.command("validate", cls=Command)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(["text", "json", "github"]),
     default="text",
     show_default=True,
-    help="How findings are written; github annotates the lines of a pull request.",
+    help="The output format; github annotates the lines of a pull request.",
 )
-@click.option("--json", "form", flag_value="json", help="The same as --format json.")
+@click.option("--json", "output_format", flag_value="json", help="The same as --format json.")
 @run_code
-def command(console: Console, *, paths: tuple[str, ...], form: str, run: bool) -> int:
-    """Check skills and plugins strictly, and tell all problems at once.
+def command(console: Console, *, paths: tuple[str, ...], output_format: str, run: bool) -> int:
+    """Check skills and plugins strictly, and print all problems.
 
     PATH is a SKILL.md, the manifest or folder of a plugin, or a folder to search for them.
-    No plugin code is run unless you say --run: then what an application would be told is
-    checked, too, and so are contracts.
+    No plugin code is run without --run. With it, plugins are loaded as in an application, and
+    contracts are checked too.
     """
     checks = [check(path) for path in paths]
-    found = {item: None for it in checks for item in it.problems}  # a set that keeps the order
-    plugins = {plugin.path: plugin for it in checks for plugin in it.plugins}
+    # A dict as an ordered set.
+    diagnostics = {item: None for checked in checks for item in checked.problems}
+    plugins = {plugin.path: plugin for checked in checks for plugin in checked.plugins}
     if run:
         for path in plugins:
-            found.update(dict.fromkeys(_loaded(path, console)))
+            diagnostics.update(dict.fromkeys(_run_diagnostics(path, console)))
     elif any(map(_may_have_contracts, plugins.values())):
-        console.say(f"a contract is {NOT_LOADED}")
-    findings = [_nearer(item) for item in strictly(found)]
-    _FORMS[form](findings, console)
+        console.say(f"contracts are {NOT_LOADED}")
+    findings = [
+        replace(item, where=replace(item.where, path=relative(item.where.path)))
+        for item in strictly(diagnostics)
+    ]
+    _FORMATS[output_format](findings, console)
     errors = sum(item.severity is Severity.ERROR for item in findings)
     warnings = sum(item.severity is Severity.WARNING for item in findings)
-    checked = sum(it.units for it in checks)
-    console.say(f"{checked} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
+    units = sum(checked.units for checked in checks)
+    console.say(f"{units} checked: {count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if has_error(findings) else 0
 
 
-def _loaded(path: str, console: Console) -> Iterable[Diagnostic]:
-    """Load a plugin as an application does, and return what only that tells."""
+def _run_diagnostics(path: str, console: Console) -> Iterable[Diagnostic]:
+    """Load a plugin with its code, and return the diagnostics that only this finds."""
     sources = Sources(plugins=(path,))
-    known = sources.open(run_code=False).catalog.diagnostics
+    earlier = sources.open(run_code=False).catalog.diagnostics
     catalog = sources.open(run_code=True).catalog
     for tool in catalog.all_tools:
         if tool.contract:
             console.say(one_line(f"tool {tool.name} has a contract"))
-    return (item for item in catalog.diagnostics if item not in known)
+    return (item for item in catalog.diagnostics if item not in earlier)
 
 
 def _may_have_contracts(plugin: "PluginFinding") -> bool:
-    named = plugin.manifest.contracts if plugin.manifest else ()
-    return bool(named) or any(b"satchel_contracts" in code for code in plugin.sources.values())
+    declared = plugin.manifest.contracts if plugin.manifest else ()
+    return bool(declared) or any(b"satchel_contracts" in code for code in plugin.sources.values())
 
 
 class Checked(NamedTuple):
-    """What a path holds: how many skills and plugins, and what is wrong, not yet strict."""
+    """The number of skills and plugins at a path, and their diagnostics before `strictly`."""
 
     units: int
     problems: list[Diagnostic]
@@ -82,62 +86,64 @@ class Checked(NamedTuple):
 
 
 def check(path: str) -> Checked:
-    """Read what a path holds."""
-    # Lazy: the rooms that read manifests are not needed for `--help`.
+    """Read all skills and plugins at a path."""
+    # Lazy: not needed for `--help`.
     from satchel.sources import NAMESPACE, RootKind, scan_skills, search_root
     from satchel.sources.file_reader import is_inside
 
-    # A manifest in one of these is a part of the plugin around it.
-    parts = (".claude-plugin", NAMESPACE)
+    # A manifest in one of these folders belongs to the plugin around it.
+    manifest_folders = (".claude-plugin", NAMESPACE)
 
     if not os.path.isdir(path):
         folder, name = os.path.split(os.path.abspath(path))
-        if name not in _NAMES or not os.path.lexists(path):
-            return Checked(0, [_nothing(path)], [])
+        if name not in _FILES or not os.path.lexists(path):
+            return Checked(0, [_nothing_found(path)], [])
         path = folder
-    if os.path.basename(os.path.abspath(path)) in parts:
+    if os.path.basename(os.path.abspath(path)) in manifest_folders:
         path = os.path.dirname(os.path.abspath(path))
-    # Who names a folder to check means all of it.
+    # Larger limits: all of the named folder must be checked.
     limits = Limits(find_depth=64, find_folders=100_000)
     scan = scan_skills(search_root(path, RootKind.SKILLS), limits)
-    plugins = _plugins(scan, parts, limits)
+    plugins = _scan_plugins(scan, manifest_folders, limits)
     problems = list(scan.diagnostics)
     for plugin in plugins:
         problems += (*plugin.diagnostics, *plugin.folder.diagnostics)
-    closed = [plugin.path for plugin in plugins if plugin.policy.has_strict_skills]
+    strict = [plugin.path for plugin in plugins if plugin.policy.has_strict_skills]
     skills = {
         skill.path: skill
         for skill in scan.findings.values()
-        if not any(is_inside(skill.path, folder) for folder in closed)
+        if not any(is_inside(skill.path, folder) for folder in strict)
     }
-    for part in (part for plugin in plugins for part in _skills_of(plugin, limits)):
-        skills |= {skill.path: skill for skill in part.findings.values()}
-        problems += (*part.diagnostics, *_never_loaded(part, limits))
+    for plugin_scan in (item for plugin in plugins for item in _scan_skills_of(plugin, limits)):
+        skills |= {skill.path: skill for skill in plugin_scan.findings.values()}
+        problems += (*plugin_scan.diagnostics, *_never_loaded(plugin_scan, limits))
     for skill in skills.values():
         problems += (*skill.diagnostics, *skill.folder.diagnostics)
     units = len(skills) + len(plugins)
     if not units and not has_error(strictly(problems)):
-        problems.append(_nothing(path))
+        problems.append(_nothing_found(path))
     return Checked(units, problems, plugins)
 
 
-def _plugins(scan: "SkillScan", parts: tuple[str, ...], limits: Limits) -> "list[PluginFinding]":
-    """Return the plugins among the folders that were looked into, whatever else they are."""
+def _scan_plugins(
+    scan: "SkillScan", manifest_folders: tuple[str, ...], limits: Limits
+) -> "list[PluginFinding]":
+    """Return the plugins in the folders of a scan; a folder may be a skill and a plugin."""
     from satchel.sources import RootKind, format_of, scan_plugins, search_root
 
-    found: list[PluginFinding] = []
+    plugins: list[PluginFinding] = []
     for key in sorted(scan.walked.union(scan.findings)):
-        # Other clients keep a plugin.json of their own in a hidden folder.
-        if os.path.basename(key).startswith(".") or os.path.basename(key) in parts:
+        # Other clients have their own plugin.json in a hidden folder.
+        if os.path.basename(key).startswith(".") or os.path.basename(key) in manifest_folders:
             continue
         folder = os.path.join(scan.place.path, *key.split("/"))
         if format_of(folder) is not None:
-            found += scan_plugins(search_root(folder, RootKind.PLUGINS), limits).findings.values()
-    return found
+            plugins += scan_plugins(search_root(folder, RootKind.PLUGINS), limits).findings.values()
+    return plugins
 
 
-def _skills_of(plugin: "PluginFinding", limits: Limits) -> "Iterable[SkillScan]":
-    """Look for the skills of a plugin where loading it looks, and by the same rules."""
+def _scan_skills_of(plugin: "PluginFinding", limits: Limits) -> "Iterable[SkillScan]":
+    """Find the skills of a plugin by the rules with which it is loaded."""
     from satchel.sources import scan_skills, skills_of_plugin
 
     for folder in plugin.skills:
@@ -145,39 +151,33 @@ def _skills_of(plugin: "PluginFinding", limits: Limits) -> "Iterable[SkillScan]"
 
 
 def _never_loaded(scan: "SkillScan", limits: Limits) -> Iterable[Diagnostic]:
-    """Report the skills of an open plugin that do not lie where the format looks for them."""
+    """Report the skills of an open plugin that are outside the folders of the format."""
     from satchel.sources import SKILL_FILE, scan_skills
 
     lenient = replace(scan.place.policy, has_strict_skills=False)
     for key in sorted(scan.walked) if scan.place.policy.has_strict_skills else ():
         folder = os.path.join(scan.place.path, key) if key else scan.place.path
-        there = replace(scan.place, path=folder, policy=lenient)
-        for skill in scan_skills(there, limits).findings:
+        root = replace(scan.place, path=folder, policy=lenient)
+        for skill in scan_skills(root, limits).findings:
             if key or not skill:
                 yield make_diagnostic(
                     "source-too-deep",
                     Where(os.path.join(folder, *skill.split("/"), SKILL_FILE)),
-                    "is never loaded: a skill of an open plugin is a folder directly in skills/",
-                    "move its folder there",
+                    "is never loaded: a skill of an open plugin must be a folder in skills/",
+                    "move its folder to skills/",
                 )
 
 
-def _nothing(path: str) -> Diagnostic:
-    whole = os.path.abspath(path)
+def _nothing_found(path: str) -> Diagnostic:
+    where = Where(os.path.abspath(path))
     if not os.path.lexists(path):
-        return make_diagnostic(
-            "source-missing", Where(whole), "does not exist", "check the spelling"
-        )
+        return make_diagnostic("source-missing", where, "does not exist", "check the spelling")
     return make_diagnostic(
         "source-empty",
-        Where(whole),
-        "holds nothing to validate: no SKILL.md, toolkit.yaml or plugin.json",
-        "name a SKILL.md, a folder with one, or the folder of a plugin",
+        where,
+        "contains nothing to validate: no SKILL.md, toolkit.yaml or plugin.json",
+        "give a SKILL.md, a folder with one, or the folder of a plugin",
     )
-
-
-def _nearer(item: Diagnostic) -> Diagnostic:
-    return replace(item, where=replace(item.where, path=relative(item.where.path)))
 
 
 def _as_text(findings: list[Diagnostic], console: Console) -> None:
@@ -190,45 +190,45 @@ def _as_json(findings: list[Diagnostic], console: Console) -> None:
 
 
 def _as_github(findings: list[Diagnostic], console: Console) -> None:
-    for item in worst_first(findings):  # GitHub shows only the first ten of each run
+    for item in worst_first(findings):  # GitHub shows only the first ten of a run
         console.out(workflow_command(item))
 
 
-_FORMS: dict[str, Callable[[list[Diagnostic], Console], None]] = {
+_FORMATS: dict[str, Callable[[list[Diagnostic], Console], None]] = {
     "text": _as_text,
     "json": _as_json,
     "github": _as_github,
 }
 
-_GITHUB_WORDS = {
+_GITHUB_LEVELS = {
     Severity.ERROR: "error",
     Severity.WARNING: "warning",
     Severity.INFO: "notice",
 }
-_IN_MESSAGES = "%\r\n"
-_IN_PROPERTIES = _IN_MESSAGES + ":,"
+_MESSAGE_ESCAPES = "%\r\n"
+_PROPERTY_ESCAPES = _MESSAGE_ESCAPES + ":,"
 
 
 def workflow_command(item: Diagnostic) -> str:
-    """Write a diagnostic as a command that GitHub's runner understands.
+    """Return a diagnostic as a GitHub workflow command.
 
     Format: docs.github.com, workflow commands; escapes as in `@actions/core`.
     """
-    facts = {
+    values = {
         "file": item.where.path,
         "line": item.where.line,
         "col": item.where.column,
         "title": item.code,
     }
     properties = ",".join(
-        f"{key}={_escaped(str(value), _IN_PROPERTIES)}" for key, value in facts.items() if value
+        f"{key}={_escape(str(value), _PROPERTY_ESCAPES)}" for key, value in values.items() if value
     )
-    message = _escaped(item.message + (f" -> {item.fix}" if item.fix else ""), _IN_MESSAGES)
-    return f"::{_GITHUB_WORDS[item.severity]} {properties}::{message}"
+    message = _escape(item.message + (f" -> {item.fix}" if item.fix else ""), _MESSAGE_ESCAPES)
+    return f"::{_GITHUB_LEVELS[item.severity]} {properties}::{message}"
 
 
-def _escaped(text: str, letters: Iterable[str]) -> str:
-    """Escape some letters as the runner unescapes them; '%' must come first."""
-    for letter in letters:
-        text = text.replace(letter, f"%{ord(letter):02X}")
+def _escape(text: str, characters: str) -> str:
+    """Percent-encode some characters; '%' must be the first of them."""
+    for character in characters:
+        text = text.replace(character, f"%{ord(character):02X}")
     return visible(text)

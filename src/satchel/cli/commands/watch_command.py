@@ -1,8 +1,8 @@
-"""`satchel watch`: what is loaded, and a line for every change until Ctrl-C."""
+"""`satchel watch`: print what is loaded, then a line for every change until Ctrl-C."""
 
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -13,53 +13,54 @@ from satchel.cli.base_command import Sources, View
 from satchel.cli.console import Console
 from satchel.cli.rendering import count, diagnostic_line, summary
 from satchel.cli.serializer import KINDS, entries_of
-from satchel.diagnostics import Diagnostic, Severity
+from satchel.diagnostics import Severity
 from satchel.text import one_line
 
 if TYPE_CHECKING:
     import satchel
     from satchel.catalog import Catalog, Change
 
-    News = SimpleQueue["Change | None"]
-    """The changes as they come; `None` asks to stop."""
+    ChangeQueue = SimpleQueue["Change | None"]
+    """The changes in their order; `None` ends the watch."""
 
-# A change that touches no entry, such as a folder that went missing, wakes nobody.
-_LOOK_UP_SECONDS = 0.5
+# A catalog without a changed entry, such as for a missing folder, sends no change: poll for it.
+_POLL_SECONDS = 0.5
 
 
 @click.command("watch", cls=View)
 def command(console: Console, sources: Sources, as_json: bool) -> None:
     """Print what is loaded, then a line for every change, until Ctrl-C.
 
-    Plugins are imported, as they are in an application.
+    Enabled plugins are imported, as in an application.
     """
-    news: News = SimpleQueue()
-    # Before the signals are taken over: a plugin that hangs at its import must not hold Ctrl-C up.
+    changes: ChangeQueue = SimpleQueue()
+    # Before the signal handlers: Ctrl-C must work while a plugin hangs at its import.
     try:
         app = sources.open(run_code=True, servers=True)
     except KeyboardInterrupt:
         return
-    with _stopped_by_signals(news):
-        # First the subscription, then the catalog: what comes between is known by its generation.
-        app.subscribe(news.put)
+    with _stopped_by_signals(changes):
+        # Subscribe first, so that no change is lost; earlier ones are skipped by their generation.
+        app.subscribe(changes.put)
         first = app.catalog
         (_loaded_as_json if as_json else _loaded_as_text)(app, first, console)
         summary(first, console)
         with app.watching():
-            console.say(f"watching {_places(sources)}, Ctrl-C ends")
+            folders = one_line(", ".join((*sources.skills, *sources.plugins)))
+            console.say(f"watching {folders or 'the conventional folders'}, press Ctrl-C to stop")
             write = _change_as_json if as_json else _change_as_text
-            _follow(app, first, news, console, write)
+            _follow(app, first, changes, console, write)
 
 
 @contextmanager
-def _stopped_by_signals(news: "News") -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the watch, even where they were ignored before.
+def _stopped_by_signals(changes: "ChangeQueue") -> Iterator[None]:
+    """Let SIGINT and SIGTERM end the watch, even if the process was started with them ignored.
 
-    A `SimpleQueue` may be put to from a signal handler; other queues may deadlock.
+    Only a `SimpleQueue` is safe in a signal handler; other queues may deadlock.
     """
 
     def stop(_signal: int, _frame: Any) -> None:
-        news.put(None)
+        changes.put(None)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -71,37 +72,32 @@ def _stopped_by_signals(news: "News") -> Iterator[None]:
 
 def _follow(
     app: "satchel.Satchel",
-    seen: "Catalog",
-    news: "News",
+    catalog: "Catalog",
+    changes: "ChangeQueue",
     console: Console,
     write: "Callable[[Change, Console], None]",
 ) -> None:
-    """Write the changes as they come; each trouble is told once, when it begins."""
-    first = seen.generation
+    """Write each change, and each new error or warning once."""
+    first = catalog.generation
     while not console.is_gone:
         try:
-            change = news.get(timeout=_LOOK_UP_SECONDS)
+            change = changes.get(timeout=_POLL_SECONDS)
             if change is None:
                 return
             if change.generation > first:
                 write(change, console)
         except Empty:
             pass
-        if (now := app.catalog) is not seen:
-            for item in _new_trouble(seen, now):
-                console.say(diagnostic_line(item))
-            seen = now
-
-
-def _new_trouble(before: "Catalog", now: "Catalog") -> Iterable[Diagnostic]:
-    known = set(before.diagnostics)
-    return (
-        item for item in now.diagnostics if item not in known and item.severity is not Severity.INFO
-    )
+        before, catalog = catalog, app.catalog
+        if catalog is not before:
+            earlier = set(before.diagnostics)
+            for item in catalog.diagnostics:
+                if item not in earlier and item.severity is not Severity.INFO:
+                    console.say(diagnostic_line(item))
 
 
 def _loaded_as_json(app: "satchel.Satchel", catalog: "Catalog", console: Console) -> None:
-    # Lazy: `--help` needs no catalog.
+    # Lazy: not needed for `--help`.
     from satchel.catalog import loaded_events
 
     for change in loaded_events(catalog):
@@ -113,8 +109,8 @@ def _loaded_as_text(app: "satchel.Satchel", catalog: "Catalog", console: Console
     for kind in KINDS:
         entries = entries_of(catalog, kind)
         served = [entry.name for entry in entries if entry.is_served]
-        others = [f"{entry.name} ({entry.state})" for entry in entries if not entry.is_served]
-        if names := [*served, *others]:
+        unused = [f"{entry.name} ({entry.state})" for entry in entries if not entry.is_served]
+        if names := [*served, *unused]:
             title = console.paint(f"loaded {count(len(served), kind)}:", bold=True)
             console.out(f"{title} {one_line(', '.join(names))}")
     console.out(_size(app, catalog))
@@ -140,11 +136,5 @@ _COLOURS = {
 
 def _change_as_text(change: "Change", console: Console) -> None:
     event = console.paint(change.event, fg=_COLOURS.get(change.event))
-    what = one_line(f"{change.kind} {change.name} ({change.source}) {change.message}")
-    console.out(f"{time.strftime('%H:%M:%S')} {event} {what}")
-
-
-def _places(sources: Sources) -> str:
-    """Name the folders that are watched, as the user wrote them."""
-    named = (*sources.skills, *sources.plugins)
-    return one_line(", ".join(named)) if named else "the well-known places"
+    text = one_line(f"{change.kind} {change.name} ({change.source}) {change.message}")
+    console.out(f"{time.strftime('%H:%M:%S')} {event} {text}")

@@ -3,7 +3,6 @@
 from satchel.runtime.executors.circuit_breaker import CircuitBreaker
 from satchel.runtime.executors.concurrent import Concurrent
 from satchel.runtime.executors.executor import Answer, CallGate, Executor, GatedExecutor, RunCall
-from satchel.runtime.executors.ordered_results import in_order
 from satchel.runtime.executors.rate_limited import RateLimited
 from satchel.runtime.executors.sequential import Sequential
 
@@ -17,5 +16,4 @@ __all__ = [
     "RateLimited",
     "RunCall",
     "Sequential",
-    "in_order",
 ]

@@ -1,7 +1,7 @@
-"""The stream of answers that a pool gives.
+"""The answers of a call pool, as an async iterator.
 
-No async generator: before Python 3.13 one that waits does not hear that its reader is torn down
-(`coroutine.close()`, as happens to a task that is left behind), and so could not end its calls.
+It is no async generator: before Python 3.13 a waiting generator does not notice that its reader is
+closed (`coroutine.close()`, as for a task that is left behind), and could not end its calls.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -13,11 +13,11 @@ from satchel.tools import ToolCall
 
 
 class AnswerStream(AsyncIterator[Answer]):
-    """Runs up to `limit` calls at once, and gives each answer as it comes.
+    """Runs up to `limit` calls at once, and yields each answer as it comes.
 
-    Calls begin when an answer is asked for, and in their order, but those that wait at a gate let
-    those of other tools go first. They see the context variables of whoever asks for the first
-    answer. A call that somebody else cancels is answered as interrupted.
+    Calls start in their order when an answer is asked for, but a call that waits at a gate lets
+    calls of other tools go first. They see the context variables of the reader that asks for the
+    first answer. A call whose task is cancelled is answered as interrupted.
     """
 
     __slots__ = ("_calls", "_gates", "_is_over", "_is_read", "_limit", "_pool", "_run")
@@ -40,12 +40,12 @@ class AnswerStream(AsyncIterator[Answer]):
             try:
                 answer = await self._pool.next()
             except GeneratorExit:
-                # Torn down, perhaps outside of the loop: nothing may be waited for any more.
+                # Closed, perhaps outside the loop: nothing can be awaited any more.
                 self._is_over = True
                 self._pool.cancel()
                 raise
             except BaseException:
-                # Any: what still runs ends with the reading, whatever ends that.
+                # Any: the calls that still run end with the reader.
                 self._is_over = True
                 await self._pool.close()
                 raise
@@ -55,7 +55,7 @@ class AnswerStream(AsyncIterator[Answer]):
             return answer
 
     async def aclose(self) -> None:
-        """Cancel what still runs, and wait until it has ended."""
+        """Cancel the calls that still run, and wait until they have ended."""
         with self._reading():
             self._is_over = True
             if self._pool is not None:
@@ -72,7 +72,7 @@ class AnswerStream(AsyncIterator[Answer]):
             self._is_read = False
 
     def __del__(self) -> None:
-        # The garbage of one thread may be collected in another.
+        # Garbage collection may run in another thread.
         if self._pool is not None and not self._is_over:
             with suppress(RuntimeError):  # the loop is closed: nothing runs any more
                 self._pool.loop.call_soon_threadsafe(self._pool.cancel)

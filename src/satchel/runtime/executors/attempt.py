@@ -1,19 +1,21 @@
-"""Running one call so that nothing but a cancellation comes out of it."""
+"""Run one call so that it raises nothing except a cancellation."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from satchel.tools import ToolCall, ToolResult, failure
 
-Told = TypeVar("Told")
+Outcome = TypeVar("Outcome")
 
 
-async def attempt(run: Callable[[ToolCall], Awaitable[Told]], call: ToolCall) -> Told | ToolResult:
-    """Run a call, and turn what `run` raises against its promise into a result."""
+async def attempt(
+    run: Callable[[ToolCall], Awaitable[Outcome]], call: ToolCall
+) -> Outcome | ToolResult:
+    """Run a call; turn an exception, which `run` should not raise, into a result."""
     try:
         return await run(call)
     except Exception:
-        # Any: one bad call must not take the others of its step with it.
+        # Any: one bad call must not end the other calls of its step.
         import logging
 
         logging.getLogger("satchel.runtime").exception("running %r failed", call.name)

@@ -1,7 +1,7 @@
-"""The pool: calls run in tasks of their own, a few at once, and none is left behind.
+"""A pool of calls: each runs in its own task, a limited number at once.
 
-Each call has a task, so that what it does to context variables stays its own, and so that ending
-it ends nothing else. `asyncio` is imported where it is used.
+Each call has a task, so that it keeps its own context variables, and so that cancelling it cancels
+nothing else. `asyncio` is imported where it is used.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CallPool:
-    """The calls of one stream: which wait, which run, which have ended."""
+    """The calls of one stream: waiting, running and ended."""
 
     def __init__(
         self, calls: tuple[ToolCall, ...], run: RunCall, limit: int, gates: tuple[CallGate, ...]
@@ -32,11 +32,11 @@ class CallPool:
         self._calls, self._run, self._limit, self._gates = calls, run, limit, gates
         self._context = copy_context()
         self.loop = asyncio.get_running_loop()
-        # The calls of one tool stand in a line, and only its head may ask for a turn.
+        # The calls of one tool form a line; only its head asks for a turn.
         self._lines: dict[str, deque[int]] = {}
         for index, call in enumerate(calls):
             self._lines.setdefault(call.name, deque()).append(index)
-        # Ascending, and thus a heap.
+        # Sorted, so already a heap.
         self._heads = [line.popleft() for line in self._lines.values()]
         self._past_the_gates: deque[int] = deque()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -44,7 +44,7 @@ class CallPool:
         self._ended: asyncio.Queue[tuple[int, asyncio.Task[Any], bool]] = asyncio.Queue()
 
     async def next(self) -> Answer | None:
-        """Start what may start, and return the next answer, or `None` after the last."""
+        """Start the calls that may start; return the next answer, or `None` after the last."""
         while True:
             self._fill()
             if not self._tasks and self._ended.empty():
@@ -58,12 +58,12 @@ class CallPool:
             self._past_the_gates.append(index)
 
     def cancel(self) -> None:
-        """Cancel what still runs."""
+        """Cancel the calls that still run."""
         for task in tuple(self._tasks):
             task.cancel()
 
     async def close(self) -> None:
-        """Cancel what still runs, and wait until it has ended, also while being cancelled."""
+        """Cancel the calls that still run, and wait for them, even if cancelled itself."""
         import asyncio
 
         self.cancel()
@@ -72,7 +72,7 @@ class CallPool:
             try:
                 await asyncio.wait(self._tasks)
             except asyncio.CancelledError:
-                # Not handed on: a call that cleans up is not disturbed.
+                # Not passed on: it would disturb a call that cleans up.
                 is_cancelled = True
         if is_cancelled:
             raise asyncio.CancelledError
@@ -84,7 +84,7 @@ class CallPool:
             elif self._heads:
                 index = heappop(self._heads)
                 tool = self._calls[index].name
-                if closed := self._gates_that_are_closed_to(tool):
+                if closed := self._closed_gates(tool):
                     self._launch(index, partial(_wait, closed), is_call=False)
                 else:
                     self._advance(tool)
@@ -92,7 +92,7 @@ class CallPool:
             else:
                 return
 
-    def _gates_that_are_closed_to(self, tool: str) -> tuple[CallGate, ...]:
+    def _closed_gates(self, tool: str) -> tuple[CallGate, ...]:
         return tuple(dropwhile(lambda gate: gate.take(tool), self._gates))
 
     def _advance(self, tool: str) -> None:
@@ -107,7 +107,7 @@ class CallPool:
         self, index: int, run: Callable[[ToolCall], Awaitable[Any]], *, is_call: bool
     ) -> None:
         work = attempt(run, self._calls[index])
-        # A copy for each: a call that sets a context variable sets it for itself.
+        # A copy for each: a call sets context variables only for itself.
         task = self.loop.create_task(work, context=self._context.copy())
         self._tasks.add(task)
         task.add_done_callback(partial(self._note, index, is_call))
@@ -116,7 +116,7 @@ class CallPool:
         self._tasks.discard(task)
         self._running -= is_call
         if not task.cancelled():
-            task.exception()  # looked at, so that asyncio does not complain if nobody asks again
+            task.exception()  # read, so that asyncio does not log it as never retrieved
         self._ended.put_nowait((index, task, is_call))
 
     def _interrupted(self, index: int) -> ToolResult:

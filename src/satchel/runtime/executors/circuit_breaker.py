@@ -1,4 +1,4 @@
-"""Leaving a tool in peace that fails again and again."""
+"""Circuit breaker: stop calling a tool after repeated failures."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from satchel.runtime.executors.executor import Answer, CallGate, Executor, RunCa
 from satchel.tools import ToolCall, ToolResult, failure
 
 FAULTS_OF_A_TOOL = ("tool_failed", "timeout")
-"""The error codes that speak against a tool, rather than against what was asked of it."""
+"""The error codes that are faults of a tool, not of its arguments."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Circuit:
-    """How one tool has fared of late."""
+    """The failures of one tool."""
 
     failures: int = 0
     openings: int = 0
@@ -27,15 +27,15 @@ class _Circuit:
 
 
 class CircuitBreaker:
-    """Answers the calls of a tool itself while the tool rests from failing.
+    """Stops calling a tool after repeated failures, for some time.
 
-    After `failures` in a row, with no success between them, a tool rests for `rest` seconds, over
-    all the steps that this executor runs; its calls are answered with the code `circuit_open`.
-    Then one call is let through: if it succeeds, all is well again; if it fails, the rest begins
-    anew. Only the error codes in `counts` are failures. Any other error, or an interruption, says
-    nothing about the tool; nor does, once it rests, the end of a call that began before.
+    After `failures` in a row, without a success between them, the circuit of a tool is open for
+    `rest` seconds, in all steps that this executor runs: its calls are answered with the code
+    `circuit_open`. Then one call runs: a success closes the circuit, and a failure opens it again.
+    Only the error codes in `counts` are failures. Other errors and interruptions do not count, nor
+    do calls that started before the circuit opened.
 
-    Put it inside a `RateLimited`, so that what is answered here waits for no turn.
+    Put it inside a `RateLimited`, so that calls of an open circuit do not wait for their turn.
     """
 
     __slots__ = ("_circuits", "_clock", "_counts", "_failures", "_guard", "_inner", "_rest")
@@ -50,13 +50,13 @@ class CircuitBreaker:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         if failures < 1:
-            raise DefinitionError(f"a tool cannot be left in peace after {failures} failures")
+            raise DefinitionError(f"a circuit cannot open after {failures} failures")
         if not rest > 0:  # not "<= 0": that would let NaN pass
-            raise DefinitionError(f"a rest of {rest} s is none")
+            raise DefinitionError(f"the rest of a circuit breaker must be positive, not {rest} s")
         self._inner, self._failures, self._rest = inner, failures, rest
         self._counts, self._clock = frozenset(counts), clock
         self._guard = Lock()  # sessions may live in several threads
-        # Only tools that failed are in here: names may be whatever a model makes up.
+        # Only tools that failed: a model may make up any number of names.
         self._circuits: dict[str, _Circuit] = {}
 
     def reset(self, tool: str | None = None) -> None:
@@ -68,13 +68,13 @@ class CircuitBreaker:
                 self._circuits.pop(tool, None)
 
     def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AsyncIterator[Answer]:
-        """Run the calls of tools that do not rest, and yield each answer as it comes."""
+        """Run the calls of tools whose circuit is closed; yield each answer as it comes."""
         return self.stream_through(calls, run, ())
 
     def stream_through(
         self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[CallGate]
     ) -> AsyncIterator[Answer]:
-        """Do as `stream`, but let each call that is run pass the gates before it begins."""
+        """Do as `stream`, and let each call that runs pass the gates first."""
 
         async def run_unless_resting(call: ToolCall) -> ToolResult:
             return await self._answer(call, run)
@@ -89,19 +89,19 @@ class CircuitBreaker:
             is_probe = circuit.is_open and seconds is None
             circuit.is_probed = circuit.is_probed or is_probe
         if seconds is not None:
-            told = _resting(call.name, circuit.failures, seconds)
-            return failure("circuit_open", told, call.id or None)
+            message = _open_message(call.name, circuit.failures, seconds)
+            return failure("circuit_open", message, call.id or None)
         try:
             result = await attempt(run, call)
         finally:
             if is_probe:
                 circuit.is_probed = False
         with self._guard:
-            self._learn(call.name, result, openings)
+            self._count(call.name, result, openings)
         return result
 
     def _seconds_of_rest(self, tool: str) -> float | None:
-        """Return how long a tool still rests, 0 while it is being probed, `None` if it may run."""
+        """Return how long a circuit stays open: 0 during a probe, `None` if the tool may run."""
         circuit = self._circuits.get(tool)
         if circuit is None or not circuit.is_open:
             return None
@@ -110,10 +110,10 @@ class CircuitBreaker:
         seconds = circuit.rests_until - self._clock()
         return seconds if seconds > 0 else None
 
-    def _learn(self, tool: str, result: ToolResult, openings: int) -> None:
+    def _count(self, tool: str, result: ToolResult, openings: int) -> None:
         circuit = self._circuits.get(tool) or _Circuit()
         if circuit.openings != openings:
-            return  # it began before the tool was given a rest, and tells of that time
+            return  # it started before the circuit opened
         if not result.is_error and not result.is_interrupted:
             circuit.is_open, circuit.failures = False, 0
         elif self._is_failure(result):
@@ -133,13 +133,13 @@ class CircuitBreaker:
 
 @dataclass(frozen=True, slots=True)
 class _BreakerGate:
-    """A gate that the calls of a tool that rests may pass at once: they are not run."""
+    """A gate that calls of an open circuit pass at once, because they do not run."""
 
     gate: CallGate
     seconds_of_rest: Callable[[str], float | None]
 
     def take(self, tool: str) -> bool:
-        """Take a turn if one is needed and can be had at once, and tell whether."""
+        """Take a turn if one is needed and free now; return whether the call may pass."""
         return self.seconds_of_rest(tool) is not None or self.gate.take(tool)
 
     async def wait(self, tool: str) -> None:
@@ -148,7 +148,9 @@ class _BreakerGate:
             await self.gate.wait(tool)
 
 
-def _resting(tool: str, failures: int, seconds: float) -> str:
+def _open_message(tool: str, failures: int, seconds: float) -> str:
     when = f"in {ceil(seconds)} s" if seconds else "by another call at this moment"
     often = "once" if failures == 1 else f"{failures} times in a row"
-    return f"{tool} failed {often} and is tried again {when}; use another tool, or go on without"
+    return (
+        f"{tool} failed {often} and is tried again {when}; use another tool, or continue without it"
+    )

@@ -1,4 +1,4 @@
-"""Running calls side by side."""
+"""The executor that runs calls at the same time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from satchel.tools import ToolCall
 
 @dataclass(frozen=True, slots=True)
 class Concurrent:
-    """Runs up to `limit` calls of a step at once; they begin in the order of the calls.
+    """Runs up to `limit` calls of a step at once; they start in the order of the calls.
 
-    Calls begin when an answer is asked for, so a reader that stops asking starts nothing more.
+    Calls start when an answer is asked for; a reader that stops asking starts no more of them.
     """
 
     limit: int = 10
 
     def __post_init__(self) -> None:
         if self.limit < 1:
-            raise DefinitionError(f"a limit of {self.limit} calls at once would run none")
+            raise DefinitionError(f"the limit must be at least 1, not {self.limit}")
 
     def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AnswerStream:
         """Run the calls, and yield each answer as it comes."""
@@ -29,5 +29,5 @@ class Concurrent:
     def stream_through(
         self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[CallGate]
     ) -> AnswerStream:
-        """Do as `stream`, but let each call pass the gates before it begins."""
+        """Do as `stream`, and let each call pass the gates before it starts."""
         return AnswerStream(calls, run, self.limit, gates)

@@ -1,4 +1,4 @@
-"""What an executor is, and what it works with."""
+"""The protocol of executors, which order the calls of one step."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol, runtime_checkable
@@ -6,10 +6,10 @@ from typing import Protocol, runtime_checkable
 from satchel.tools import ToolCall, ToolResult
 
 RunCall = Callable[[ToolCall], Awaitable[ToolResult]]
-"""Runs one call; whatever goes wrong is told in the result."""
+"""Runs one call; every failure becomes a result."""
 
 Answer = tuple[int, ToolResult]
-"""The position of a call among those that were given, and its result."""
+"""The index of a call in the list, and its result."""
 
 
 class Executor(Protocol):
@@ -18,16 +18,16 @@ class Executor(Protocol):
     def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AsyncIterator[Answer]:
         """Run the calls, and yield each answer as it comes.
 
-        Whoever leaves the iterator early closes it (`contextlib.aclosing`): then what still
-        runs is cancelled, and has ended when the closing returns.
+        A reader that stops early closes the iterator (`contextlib.aclosing`): this cancels the
+        calls that still run, and waits until they have ended.
         """
 
 
 class CallGate(Protocol):
-    """Lets the calls of a tool pass one after another, each when its turn has come."""
+    """Lets the calls of a tool pass one after another, each at its turn."""
 
     def take(self, tool: str) -> bool:
-        """Take a turn if one can be had at once, and tell whether."""
+        """Take a turn if one is free now; return whether there was one."""
 
     async def wait(self, tool: str) -> None:
         """Wait for a turn, and take it; first come, first served."""
@@ -35,18 +35,18 @@ class CallGate(Protocol):
 
 @runtime_checkable
 class GatedExecutor(Executor, Protocol):
-    """An executor in which a call that waits at a gate takes no place from another tool's."""
+    """An executor in which a call that waits at a gate does not block calls of other tools."""
 
     def stream_through(
         self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[CallGate]
     ) -> AsyncIterator[Answer]:
-        """Do as `stream`, but let each call pass the gates, in this order, before it begins."""
+        """Do as `stream`, and let each call pass the gates, in this order, before it starts."""
 
 
 def through(
     executor: Executor, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[CallGate]
 ) -> AsyncIterator[Answer]:
-    """Run calls that have to pass gates; in an executor without gates they wait as they run."""
+    """Run calls that must pass gates; in an executor without gates they wait while they run."""
     if isinstance(executor, GatedExecutor):
         return executor.stream_through(calls, run, gates)
 

@@ -1,4 +1,4 @@
-"""Running no more calls of a tool in a time than it stands."""
+"""The executor that limits how fast the calls of a tool start."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from time import monotonic
@@ -9,13 +9,13 @@ from satchel.tools import ToolCall
 
 
 class RateLimited:
-    """Lets the calls of a tool begin at its rate, over all the steps that this executor runs.
+    """Starts the calls of a tool at its rate, over all the steps that this executor runs.
 
     `per_second` is one rate for each tool, or rates by the names of the tools; a tool that is
-    not named there has the rate of `"*"`, or else none. Up to `burst` calls begin together after
-    a rest. A call that waits takes no place from other tools, unless `inner` is no
-    `GatedExecutor`. One whose turn comes while all places are taken keeps it: for each tool and
-    step, one call may thus begin later than its turn.
+    not named there has the rate of `"*"`, or no limit. After a pause, up to `burst` calls start
+    together. A call that waits does not block other tools, if `inner` is a `GatedExecutor`. A call
+    keeps its turn when `inner` has no free place: for each tool and step, one call may thus start
+    later than its turn.
     """
 
     __slots__ = ("_inner", "_turns")
@@ -33,11 +33,11 @@ class RateLimited:
         self._turns = RateLimiter(per_second, burst, clock=clock, sleep=sleep)
 
     def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AsyncIterator[Answer]:
-        """Run the calls, each when its turn has come, and yield each answer as it comes."""
+        """Run the calls, each at its turn, and yield each answer as it comes."""
         return self.stream_through(calls, run, ())
 
     def stream_through(
         self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[CallGate]
     ) -> AsyncIterator[Answer]:
-        """Do as `stream`, but let each call pass the gates first."""
+        """Do as `stream`, and let each call pass the gates first."""
         return through(self._inner, calls, run, (*gates, self._turns))

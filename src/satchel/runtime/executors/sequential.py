@@ -1,4 +1,4 @@
-"""Running calls one after another."""
+"""The executor that runs calls one after another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from satchel.tools import ToolCall
 class Sequential:
     """Runs the calls of a step one after another.
 
-    The next begins when its answer is asked for: whoever stops after a failure has run no more.
+    A call starts when its answer is asked for: a reader that stops after a failure runs no more.
     """
 
     def stream(self, calls: Sequence[ToolCall], run: RunCall) -> AnswerStream:
@@ -22,5 +22,5 @@ class Sequential:
     def stream_through(
         self, calls: Sequence[ToolCall], run: RunCall, gates: Sequence[CallGate]
     ) -> AnswerStream:
-        """Do as `stream`, but let each call pass the gates; one that waits lets others go first."""
+        """Do as `stream`, and let each call pass the gates; one that waits lets others go first."""
         return AnswerStream(calls, run, 1, gates)

@@ -1,4 +1,4 @@
-"""Layers that stand ready; a function makes each: `app.register_middleware(retry())`."""
+"""Middleware to register; each function returns one: `app.register_middleware(retry())`."""
 
 from satchel.runtime.middleware.approval import Approval, approve, is_preapproved
 from satchel.runtime.middleware.caching import by_arguments, by_session, cache

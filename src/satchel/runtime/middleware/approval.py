@@ -1,4 +1,4 @@
-"""Calls that somebody must approve."""
+"""Middleware that asks for approval before a call."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,25 +16,25 @@ _NAME_LENGTH = 64
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The answer of whoever was asked."""
+    """The answer to a request for approval."""
 
     allowed: bool
     reason: str = ""
-    """Why not, for the model."""
+    """Why the call is denied, for the model."""
     arguments: Mapping[str, Any] | None = None
-    """What the tool is to be called with instead, if it is allowed."""
+    """Other arguments to call the tool with, if it is allowed."""
 
 
 Ask = Callable[[ToolCall], Any]
-"""Gives `True`, `False`, the reason for a denial as text, or an `Approval`; may be async."""
+"""Returns `True`, `False`, the reason for a denial, or an `Approval`; may be async."""
 
 
 def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) -> Middleware:
     """Make a call only after `ask` approved it; a denial has the code `denied`.
 
-    `needs` says which calls must be approved: by default all but those of tools whose
-    annotations say `readOnlyHint`, which is as true as whoever wrote the tool. A blocking `ask`
-    runs in a thread. Approved is only what says so: an error, or any other answer, is no approval.
+    `needs` says which calls must be approved: by default all except those of tools with the
+    annotation `readOnlyHint`, which the author of the tool sets. A blocking `ask` runs in a
+    thread. An error, or any other answer than those of `Ask`, denies the call.
     """
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
@@ -42,8 +42,9 @@ def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) 
         if answer.allowed is not True:
             reason = answer.reason.encode(errors="replace").decode()
             name = shorten(one_line(call.name), _NAME_LENGTH)
-            told = f"the call of {name} was denied: {reason or 'go on without it, or ask why'}"
-            yield failure("denied", told, call.id or None)
+            why = reason or "continue without it, or ask why"
+            message = f"the call of {name} was denied: {why}"
+            yield failure("denied", message, call.id or None)
             return
         if answer.arguments is not None:
             call = replace(call, arguments=answer.arguments)
@@ -55,18 +56,17 @@ def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) 
 
 
 def is_preapproved(call: ToolCall) -> bool:
-    """Tell whether a skill that was loaded asks for this tool, by name, in `allowed-tools`.
+    """Return whether a loaded skill names this tool in `allowed-tools`.
 
-    That is a wish of whoever wrote the skill; a host that trusts its skills may heed it in the
-    `needs` of `approve`. A name with a condition, such as `Bash(git:*)`, is for the host to read:
-    it stands in `call.context.preapproved`.
+    Its author asks for that; a host that trusts its skills may use it in the `needs` of `approve`.
+    The host reads names with a condition, such as `Bash(git:*)`, in `call.context.preapproved`.
     """
     return call.name in call.context.preapproved
 
 
 async def _answer(ask: Ask, needs: Callable[[ToolCall], bool], call: ToolCall) -> Approval:
     try:
-        # Only a plain `False` lets a call pass: whoever forgets to return says `None`.
+        # Only `False` lets a call pass: a function without `return` returns `None`.
         if needs(call) is False:
             return Approval(allowed=True)
         return _read(await called(ask, call))
@@ -74,8 +74,8 @@ async def _answer(ask: Ask, needs: Callable[[ToolCall], bool], call: ToolCall) -
         import logging
 
         log = logging.getLogger("satchel.runtime")
-        log.exception("the approval of a call of %s could not be had", one_line(call.name))
-        return Approval(allowed=False, reason="an approval could not be had")
+        log.exception("asking for the approval of a call of %s failed", one_line(call.name))
+        return Approval(allowed=False, reason="asking for approval failed")
 
 
 def _read(answer: Any) -> Approval:
@@ -86,4 +86,4 @@ def _read(answer: Any) -> Approval:
             return Approval(allowed=False, reason=answer)
         case Approval(reason=str()):
             return answer
-    raise TypeError(f"a value of type {type(answer).__name__} neither approves nor denies")
+    raise TypeError(f"a value of type {type(answer).__name__} is no approval")

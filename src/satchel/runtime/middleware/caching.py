@@ -1,4 +1,4 @@
-"""Answers from memory."""
+"""Middleware that answers equal calls from memory."""
 
 import json
 import time
@@ -14,24 +14,24 @@ from satchel.tools import Item, ToolCall
 
 
 def by_session(call: ToolCall) -> Hashable:
-    """Tell calls apart by session, arguments, and what the host says in the context.
+    """Return a key of the session, the arguments, and the context from the host.
 
-    Calls with metadata or configuration that JSON cannot carry are not remembered.
+    Calls with metadata or configuration that is no JSON are not remembered.
     """
     context = call.context
-    said = _canonical(call.arguments, context.config, context.metadata)
-    return None if said is None else (id(context.state), said)
+    values = _canonical(call.arguments, context.config, context.metadata)
+    return None if values is None else (id(context.state), values)
 
 
 def by_arguments(call: ToolCall) -> Hashable:
-    """Tell calls apart by arguments alone: for tools that answer everybody alike."""
+    """Return a key of the arguments alone: for tools that answer every session alike."""
     return _canonical(call.arguments)
 
 
 def is_repeatable(call: ToolCall) -> bool:
-    """Tell whether a call is of a tool that only reads, or is idempotent, and answers itself.
+    """Return whether the tool of a call only reads or is idempotent, and is no background tool.
 
-    Not of one that reads but denies `idempotentHint`: it does not answer alike twice.
+    With `idempotentHint` set to false it is not: such a tool may answer differently each time.
     """
     tool = tool_of(call)
     if tool is None or tool.background or (tool.annotations or {}).get("idempotentHint") is False:
@@ -47,20 +47,19 @@ def cache(
     which: Callable[[ToolCall], bool] = is_repeatable,
     clock: Callable[[], float] = time.monotonic,
 ) -> Middleware:
-    """Answer a call that equals an earlier one from memory, if its tool only reads.
+    """Answer a repeated call from memory, if its tool only reads.
 
-    Those are tools with `readOnlyHint`, and idempotent ones; within a session these have a memory
-    of their own, which does not grow old. `which` chooses other calls than those. Equal is what
-    has the same tool and the same `key`; a key of `None` is not remembered. Only successes are,
-    `size` of them, the oldest go first; chunks are not repeated. Any other call that is not of a
-    tool with `readOnlyHint` may change what was read, so what its session remembers is forgotten.
+    These are tools with `readOnlyHint` and idempotent tools, unless `which` chooses others. Calls
+    are equal if tool and `key` are equal; a call whose key is `None` is not remembered. The memory
+    keeps the newest `size` successful results for `seconds`, without their chunks. A call of any
+    other tool without `readOnlyHint` may change what was read: it clears the memory of its session.
 
-    Of equal calls that come together one runs, and the others get its answer; but if it tells
-    chunks or is given up, the others run, too. Answers from memory say `cached` in their
-    metadata. Layers that refuse calls belong outside this one.
+    Of equal calls at the same time one runs, and the others get its result. If it yields chunks or
+    is cancelled, the others run, too. Results from memory have `cached` in their metadata. Put
+    middleware that refuses calls outside this one.
     """
     if not (seconds > 0 and size > 0):
-        raise DefinitionError(f"{size} answers for {seconds} seconds are nothing to remember")
+        raise DefinitionError(f"{size} answers for {seconds} seconds cannot be remembered")
     memory = AnswerMemory(size, seconds, clock)
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
@@ -82,7 +81,7 @@ def cache(
 
 
 def _canonical(*values: object) -> str | None:
-    """Write values as JSON that is the same for equal ones; `None` where JSON has no word."""
+    """Return values as JSON, the same for equal ones; `None` if JSON cannot express them."""
     try:
         plain = [dict(value) if isinstance(value, Mapping) else value for value in values]
         return json.dumps(plain, sort_keys=True)

@@ -1,4 +1,4 @@
-"""How a call ended, for those that tell of it."""
+"""How a call ended, for logs, measurements and traces."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from satchel.tools.tool_results import to_json
 
 @dataclass(frozen=True, slots=True)
 class CallEnding:
-    """How a call ended, in the words of a result."""
+    """How a call ended, with the fields of a result."""
 
     is_error: bool
     error_code: str | None
@@ -16,15 +16,15 @@ class CallEnding:
 
     @property
     def word(self) -> str:
-        """The ending in one word."""
+        """`ok`, `interrupted`, or the error code."""
         if self.is_interrupted:
             return "interrupted"
         return (self.error_code or "error") if self.is_error else "ok"
 
 
 def ending_of(result: ToolResult | None, problem: BaseException | None) -> CallEnding:
-    """Say how a call ended that told `result`, then raised `problem`; each may be missing."""
-    # Whoever has the result may stop there, and then it is the generator's end that is raised.
+    """Return how a call ended that yielded `result`, then raised `problem`; each may be missing."""
+    # A reader may stop after the result; then `GeneratorExit` is raised.
     if result is not None and (problem is None or isinstance(problem, GeneratorExit)):
         return CallEnding(result.is_error, result.error_code, result.is_interrupted)
     if problem is None:
@@ -37,7 +37,7 @@ def ending_of(result: ToolResult | None, problem: BaseException | None) -> CallE
 
 
 def written(value: object) -> str:
-    """Write a value for a person: text as it is, anything else as JSON, if that can be."""
+    """Return text as it is, and any other value as JSON, if possible."""
     try:
         text = value if isinstance(value, str) else to_json(value)
     except Exception:

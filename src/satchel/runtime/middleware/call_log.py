@@ -1,4 +1,4 @@
-"""Each call in the log."""
+"""Middleware that logs each call."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +17,7 @@ _ARGUMENTS_LENGTH = 1000
 
 
 class Log(Protocol):
-    """A logger, or whatever else logs the same way."""
+    """A logger, or another object with its `log` method."""
 
     def log(self, level: int, msg: str, /, *args: Any) -> None:
         """Log a message with its values."""
@@ -30,20 +30,20 @@ def log_calls(
     arguments: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Middleware:
-    """Log that a call begins, and how it ended after how many milliseconds.
+    """Log the begin of each call, and its end with the milliseconds it took.
 
-    The logger is `satchel.calls` unless another is given. `arguments` logs also what the model
-    sent, which may hold secrets; what the host injects is never logged.
+    The logger is `satchel.calls` unless another is given. `arguments` also logs the arguments,
+    which may hold secrets. Values that the host injects are never logged.
     """
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         log = _own_logger() if logger is None else logger
-        name, mark = one_line(call.name), one_line(call.id) or "-"
+        name, call_id = one_line(call.name), one_line(call.id) or "-"
         if arguments:
             sent = shorten(one_line(written(call.arguments)), _ARGUMENTS_LENGTH)
-            log.log(level, "call %s (id %s) begins with %s", name, mark, sent)
+            log.log(level, "call %s (id %s) begins with %s", name, call_id, sent)
         else:
-            log.log(level, "call %s (id %s) begins", name, mark)
+            log.log(level, "call %s (id %s) begins", name, call_id)
         result: ToolResult | None = None
         problem: BaseException | None = None
         begun = clock()
@@ -57,8 +57,8 @@ def log_calls(
             problem = raised
             raise
         finally:
-            word, passed = ending_of(result, problem).word, (clock() - begun) * 1000
-            log.log(level, "call %s (id %s) ends: %s after %.0f ms", name, mark, word, passed)
+            word, elapsed = ending_of(result, problem).word, (clock() - begun) * 1000
+            log.log(level, "call %s (id %s) ends: %s after %.0f ms", name, call_id, word, elapsed)
 
     return layer
 

@@ -1,4 +1,4 @@
-"""What each call took, for whoever counts."""
+"""Middleware that reports how long each call took."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -18,20 +18,20 @@ class Measurement:
     group: str
     call_id: str
     seconds: float
-    """From begin to end, with the time that whoever reads the chunks takes between them."""
+    """From begin to end, with the time that the reader of the chunks takes."""
     chunks: int
     is_error: bool
     error_code: str | None
-    """`interrupted` also if the call was cancelled; the name of the class if it raised."""
+    """`interrupted` also for a cancelled call; the class of the exception if it raised."""
     is_interrupted: bool
 
 
 def measure(
     report: Callable[[Measurement], object], *, clock: Callable[[], float] = time.monotonic
 ) -> Middleware:
-    """Report each call at its end, whichever that is.
+    """Report each call when it has ended, also after a failure.
 
-    `report` is called on the event loop, so it must be quick; what it raises is logged.
+    `report` is called on the event loop, so it must be quick; its exceptions are logged.
     """
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
@@ -51,7 +51,7 @@ def measure(
             raise
         finally:
             end = ending_of(result, problem)
-            _tell(
+            _report(
                 report,
                 Measurement(
                     tool=call.name,
@@ -68,7 +68,7 @@ def measure(
     return layer
 
 
-def _tell(report: Callable[[Measurement], object], measurement: Measurement) -> None:
+def _report(report: Callable[[Measurement], object], measurement: Measurement) -> None:
     try:
         report(measurement)
     except Exception:

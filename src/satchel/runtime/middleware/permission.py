@@ -1,4 +1,4 @@
-"""Which tools may be called."""
+"""Middleware that allows and denies tools by name."""
 
 from collections.abc import AsyncIterator, Iterable
 
@@ -20,8 +20,8 @@ def authorize(allow: Iterable[str] = ("*",), deny: Iterable[str] = ()) -> Middle
     allowed, denied = _patterns(allow), _patterns(deny)
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-        # A layer may have sent the call to another tool by its name. Then its group is not known
-        # and allows nothing, while both tools can be denied.
+        # Other middleware may have sent the call to another tool by its name. Then its group is
+        # not known and allows nothing, but both tools can be denied.
         own_name = call.name if call.tool is None else call.tool.name
         if (
             not _matches(allowed, call.name, call.groups if own_name == call.name else ())
@@ -29,8 +29,8 @@ def authorize(allow: Iterable[str] = ("*",), deny: Iterable[str] = ()) -> Middle
             or _matches(denied, own_name, call.groups)
         ):
             name = shorten(one_line(call.name), _NAME_LENGTH)
-            told = f"{name} is not allowed here; go on without it, and do not try it again"
-            yield failure("not_allowed", told, call.id or None)
+            message = f"{name} is not allowed here; continue without it, and do not retry"
+            yield failure("not_allowed", message, call.id or None)
             return
         async with opened(inner, call) as items:
             async for item in items:
@@ -48,9 +48,9 @@ def _patterns(patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _matches(patterns: tuple[str, ...], name: str, groups: tuple[str, ...]) -> bool:
-    called = [f"group:{group}" for group in groups]
+    group_texts = [f"group:{group}" for group in groups]
     return any(
         fits(text, (pattern,))
         for pattern in patterns
-        for text in (called if pattern.startswith("group:") else [name])
+        for text in (group_texts if pattern.startswith("group:") else [name])
     )

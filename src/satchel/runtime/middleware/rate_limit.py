@@ -1,4 +1,4 @@
-"""So many calls a second, and no more."""
+"""Middleware that limits the calls of each tool per second."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,19 +16,19 @@ def limit_rate(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[object]] = pause,
 ) -> Middleware:
-    """Let each tool be called so many times a second; a call that comes too early waits.
+    """Limit the calls of each tool per second; a call that comes too early waits.
 
-    `burst` calls may come at once after a quiet time. Who waits longest is next, within one
-    event loop; a call that is cancelled while it waits gives its place away. The limit is one for
-    all sessions that share the layer. To limit how fast the calls of one model step begin, there
-    is the executor `RateLimited`.
+    After a pause, `burst` calls may start at once. The call that waits longest is next, within
+    one event loop; a call that is cancelled while it waits loses its turn. All sessions that share
+    the middleware share the limit. To limit the calls of one model step, use the executor
+    `RateLimited`.
 
-    Raises `DefinitionError` for a rate or a burst that would never let a call go.
+    Raises `DefinitionError` for a rate or a burst that would never let a call start.
     """
     turns = RateLimiter(per_second, burst, clock=clock, sleep=sleep)
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-        if call.tool is not None:  # what nobody can call need not wait
+        if call.tool is not None:  # without a tool nothing will run
             await turns.wait(call.name)
         async with opened(inner, call) as items:
             async for item in items:

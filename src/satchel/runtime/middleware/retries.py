@@ -1,4 +1,4 @@
-"""Calling again what failed."""
+"""Middleware that retries failed calls."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import replace
@@ -16,9 +16,9 @@ _DOUBLINGS = 60
 def backoff(
     first: float = 0.5, longest: float = 30.0, *, chance: Callable[[], float] = random
 ) -> Callable[[int], float]:
-    """Make waits that double each time; how much of the second half is waited, chance decides.
+    """Return waits that double after each failure, at random between half and all of that time.
 
-    Otherwise all who failed together would come back together.
+    The random part keeps calls that failed together from being retried together.
     """
 
     def seconds(failed: int) -> float:
@@ -35,16 +35,16 @@ def retry(
     codes: Iterable[str] = ("tool_failed", "timeout"),
     sleep: Callable[[float], Awaitable[object]] | None = None,
 ) -> Middleware:
-    """Call an idempotent tool again if its error has one of the codes; others are called once.
+    """Retry the calls of idempotent tools whose error has one of the codes.
 
-    `wait` says how many seconds to wait after so many failures; by default `backoff()`. Once a
-    chunk was passed on, the call is not repeated: what was told cannot be unsaid. The metadata
-    of the result holds the number of `attempts`.
+    `wait` returns the seconds to wait after a number of failures; by default `backoff()`. After a
+    chunk was passed on, the call is not repeated: a chunk cannot be taken back. The metadata of
+    the result has the number of `attempts`.
     """
     if attempts < 1:
         raise DefinitionError(f"a call cannot be tried {attempts} times")
     pause = backoff() if wait is None else wait
-    worth = frozenset(codes)
+    retried_codes = frozenset(codes)
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         import asyncio
@@ -60,7 +60,11 @@ def retry(
                     if not isinstance(item, ToolResult):
                         is_final = True
                         yield item
-                    elif not is_final and item.error_code in worth and not item.is_interrupted:
+                    elif (
+                        not is_final
+                        and item.error_code in retried_codes
+                        and not item.is_interrupted
+                    ):
                         again = True
                         break
                     else:

@@ -1,4 +1,4 @@
-"""A limit to the time that everything inside takes."""
+"""Middleware that limits the time of everything inside it."""
 
 from collections.abc import AsyncIterator
 
@@ -10,10 +10,10 @@ from satchel.tools import Item, ToolCall, failure
 
 
 def limit_time(seconds: float) -> Middleware:
-    """Answer with the code `timeout` if the inside takes longer, and close it.
+    """Answer with the code `timeout` if everything inside takes longer, and close it.
 
-    Counted is the time that is spent inside, other layers included; what whoever reads the
-    chunks does between them takes nothing away from the tool.
+    The clock runs while the tool or other middleware inside works, not while the reader of the
+    chunks does.
     """
     if not seconds > 0:  # not "<= 0": that would let NaN pass
         raise DefinitionError(f"a limit of {seconds} seconds cannot be kept")
@@ -24,27 +24,28 @@ def limit_time(seconds: float) -> Middleware:
         now, left = asyncio.get_running_loop().time, seconds
         async with opened(inner, call) as items:
             while True:
-                # Each wait has a limit of its own: one that spans a `yield` would cancel
-                # whoever reads, and the next step may be taken by another task.
+                # Each wait has a limit of its own: a limit around a `yield` would cancel the
+                # reader, and another task may take the next step.
                 task = asyncio.current_task()
-                assert task is not None  # whoever waits for an item is a task
-                begun, cancels = now(), task.cancelling()
+                assert task is not None  # only a task can wait for an item
+                started, cancels = now(), task.cancelling()
                 limit = asyncio.timeout(left)
                 try:
                     async with limit:
                         item = await anext(items, None)
                 except TimeoutError:
                     if not limit.expired():
-                        raise  # somebody else's
+                        raise  # of another limit
                 if limit.expired():
                     if task.cancelling() > cancels:
-                        raise asyncio.CancelledError  # the host meant it, too
-                    break  # also if the inside caught the cancellation and went on
+                        raise asyncio.CancelledError  # the host has cancelled, too
+                    break  # also if the tool caught the cancellation and continued
                 if item is None:
                     return
-                left -= now() - begun
+                left -= now() - started
                 yield item
-        told = f"{one_line(call.name)} gave no answer within {seconds:g} s"
-        yield failure("timeout", f"{told}; ask for less, or go on without", call.id or None)
+        limit_text = f"{one_line(call.name)} gave no answer within {seconds:g} s"
+        message = f"{limit_text}. Ask for less, or continue without it."
+        yield failure("timeout", message, call.id or None)
 
     return layer

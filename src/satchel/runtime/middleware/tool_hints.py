@@ -1,18 +1,18 @@
-"""What the tool of a call tells about it."""
+"""What the annotations of a tool say about its calls."""
 
 from satchel.tools import Tool, ToolCall
 
 
 def tool_of(call: ToolCall) -> Tool | None:
-    """Return the tool that a call is of, if that is known.
+    """Return the tool that a call will run, if it is known.
 
-    A layer may have sent the call to another tool by its name, and then `call.tool` is still
-    the first one, whose promises are not those of the tool that will run.
+    Other middleware may have sent the call to another tool by its name. Then `call.tool` is still
+    the first tool, whose annotations do not hold for the other.
     """
     return call.tool if call.tool is not None and call.tool.name == call.name else None
 
 
 def may_change_something(call: ToolCall) -> bool:
-    """Tell whether a call may do more than read, which is so unless `readOnlyHint` denies it."""
+    """Return whether a call may do more than read: its tool has no `readOnlyHint`."""
     tool = tool_of(call)
     return tool is None or (tool.annotations or {}).get("readOnlyHint") is not True

@@ -1,4 +1,4 @@
-"""Each call as a span of OpenTelemetry, by its conventions for generative AI."""
+"""Middleware that makes an OpenTelemetry span of each call, by its conventions for AI."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -15,7 +15,7 @@ def trace(tracer: Any = None, *, content: bool = False) -> Middleware:
     """Make a span `execute_tool NAME` of each call, which is current inside the tool.
 
     `content` records arguments and results, which may hold secrets. Without `opentelemetry-api`
-    calls pass as if this were not there.
+    this does nothing.
     """
     try:
         from opentelemetry import (  # type: ignore[import-not-found, unused-ignore]
@@ -31,8 +31,8 @@ def trace(tracer: Any = None, *, content: bool = False) -> Middleware:
         )
 
         def current() -> Any:
-            # Left before each `yield`: whoever reads is not inside the tool, and may go on in
-            # another context, where it could not be left any more.
+            # Left before each `yield`: the reader is not inside the tool, and may continue in
+            # another context, where the span could not be left any more.
             return api.use_span(span, record_exception=False, set_status_on_exception=False)
 
         result: ToolResult | None = None

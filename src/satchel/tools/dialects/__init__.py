@@ -1,4 +1,4 @@
-"""The shapes that providers want tools in: pure functions of values, one module for each."""
+"""Dialects: the formats in which providers expect tools, one module each, pure functions."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from satchel.tools.dialects.schema_walk import shown
 from satchel.tools.dialects.tool_shape import ToolShape
 
 DIALECTS = ("openai", "openai-strict", "anthropic", "gemini", "mcp")
-"""The names of the dialects, in the order in which they are listed to people."""
+"""The names of the dialects, in the order in which they are listed."""
 
 _MAKERS: Mapping[str, Callable[[ToolShape], dict[str, Any]]] = MappingProxyType(
     dict(zip(DIALECTS, (openai, openai_strict, anthropic, gemini, mcp), strict=True))
@@ -26,10 +26,10 @@ __all__ = ["DIALECTS", "ToolShape", "in_dialect", "shown", "without_nulls"]
 
 
 def in_dialect(dialect: str, shape: ToolShape) -> dict[str, Any]:
-    """Describe a tool as the provider wants it; what comes back shares nothing with the tool.
+    """Return the description of a tool in a dialect; it shares nothing with the tool.
 
-    Raises `NotFoundError` for a dialect that there is not, and `DefinitionError` for a schema that
-    is nested deeper than 256 schemas.
+    Raises `NotFoundError` for an unknown dialect, and `DefinitionError` for a schema that is nested
+    deeper than 256 levels.
     """
     if dialect not in _MAKERS:
         raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))

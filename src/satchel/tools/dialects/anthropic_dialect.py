@@ -1,4 +1,4 @@
-"""The shape that Anthropic wants."""
+"""The dialect of Anthropic's Messages API."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from satchel.tools.dialects.tool_shape import ToolShape
 
 
 def anthropic(shape: ToolShape) -> dict[str, Any]:
-    """Describe a tool for Anthropic's Messages API."""
+    """Return the description of a tool for Anthropic's Messages API."""
     return {
         "name": shape.name,
         "description": visible(shape.description),

@@ -1,8 +1,8 @@
-"""The shape that Gemini wants: a function declaration whose schema is JSON Schema.
+"""The dialect of Gemini: a function declaration with a JSON Schema.
 
-`parametersJsonSchema` takes JSON Schema and ignores most keywords that it does not know. It
-refuses the whole request for a reference to nowhere, or one with more beside it than a description
-and a default. The rules: https://ai.google.dev/api/caching#FunctionDeclaration.
+`parametersJsonSchema` accepts JSON Schema and ignores most unknown keywords. Gemini refuses the
+whole request if a reference has no target, or has other keywords beside it than a description and
+a default. The rules: https://ai.google.dev/api/caching#FunctionDeclaration.
 """
 
 from collections.abc import Mapping
@@ -18,16 +18,16 @@ _BESIDE_A_REFERENCE = ("description", "default")
 
 
 def gemini(shape: ToolShape) -> dict[str, Any]:
-    """Describe a tool as a function declaration; one without parameters has no schema."""
+    """Return a function declaration; without parameters it has no schema."""
     root = object_schema(shape.parameters)
-    made: dict[str, Any] = {"name": shape.name, "description": visible(shape.description)}
+    declaration: dict[str, Any] = {"name": shape.name, "description": visible(shape.description)}
     if properties_of(root):
-        made["parametersJsonSchema"] = _normalized(root)
-    return made
+        declaration["parametersJsonSchema"] = _normalize(root)
+    return declaration
 
 
-def _normalized(root: dict[str, Any]) -> dict[str, Any]:
-    """Change a schema in place to what Gemini reads, and return it."""
+def _normalize(root: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that Gemini accepts; `root` is changed."""
     root.pop("$schema", None)
     definitions = _definitions(root)
     for node in schemas_in(root):
@@ -44,16 +44,16 @@ def _normalized(root: dict[str, Any]) -> dict[str, Any]:
 
 
 def _definitions(root: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all definitions, those of `$defs` before those of older drafts."""
-    made: dict[str, Any] = {}
+    """Return all definitions; those of `$defs` take precedence over those of older drafts."""
+    definitions: dict[str, Any] = {}
     for keyword in DEFINITIONS:
-        named = root.get(keyword)
-        made = {**(named if isinstance(named, dict) else {}), **made}
-    return made
+        value = root.get(keyword)
+        definitions = {**(value if isinstance(value, dict) else {}), **definitions}
+    return definitions
 
 
 def _reference(ref: Any, root: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a reference into `$defs`; any other becomes the type of its target, if it has one."""
+    """Return a reference into `$defs`; any other reference becomes `object` or no constraint."""
     target = target_of(ref, root)
     if not isinstance(target, Mapping):
         return {}

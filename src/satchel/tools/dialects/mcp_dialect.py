@@ -1,4 +1,4 @@
-"""The shape of a tool in the Model Context Protocol."""
+"""The dialect of the Model Context Protocol."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,24 +10,24 @@ from satchel.tools.dialects.tool_shape import ToolShape
 
 
 def mcp(shape: ToolShape) -> dict[str, Any]:
-    """Describe a tool as an MCP server lists it, its schemas kept in JSON Schema 2020-12."""
-    hints = shown(shape.annotations or {})  # whose title is a text as a schema's is
+    """Return the description of a tool as an MCP server lists it, in JSON Schema 2020-12."""
+    hints = shown(shape.annotations or {})  # their title is text, as that of a schema
     title = hints.get("title")
-    made = {
+    described = {
         "name": shape.name,
         **({"title": title} if isinstance(title, str) and title else {}),
         "description": visible(shape.description),
-        "inputSchema": _of_type_object(shape.parameters),
+        "inputSchema": _object_schema(shape.parameters),
     }
     if _is_object(shape.output):
-        made["outputSchema"] = _of_type_object(shape.output)
+        described["outputSchema"] = _object_schema(shape.output)
     if hints:
-        made["annotations"] = hints
-    return made
+        described["annotations"] = hints
+    return described
 
 
-def _of_type_object(schema: Any) -> dict[str, Any]:
-    """Copy a schema and say at its top what MCP wants to read there."""
+def _object_schema(schema: Any) -> dict[str, Any]:
+    """Return a copy of a schema with the type `object`, which MCP requires."""
     return {**(shown(schema) if isinstance(schema, Mapping) else {}), "type": "object"}
 
 

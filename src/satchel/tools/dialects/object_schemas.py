@@ -1,4 +1,4 @@
-"""What stands at the top of a tool's schema: providers want one plain object there."""
+"""Convert the top level of a tool's schema to one plain object, as providers require."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,15 +11,15 @@ _COMBINING = frozenset({"allOf", "anyOf", "const", "enum", "not", "oneOf"})
 
 
 def object_schema(parameters: Any) -> dict[str, Any]:
-    """Copy a tool's schema and make its top an object with properties, if it is none.
+    """Return a copy of a tool's schema whose top level is an object with properties.
 
-    A reference or a union at the top, which several providers answer with a refusal of the whole
-    request, becomes the one object that allows all that it allowed.
+    Several providers refuse a reference or a union at the top level; it becomes one object that
+    allows every value that it allowed.
     """
     copy = shown(parameters)
     root = copy if isinstance(copy, dict) else {}
     if "$ref" in root or _COMBINING & root.keys():
-        root = shown(_united(root))  # a copy, so that no part stands in it twice
+        root = shown(_flatten_root(root))  # a copy, so that no part occurs in it twice
     root["type"] = "object"
     if not isinstance(root.get("properties"), dict):
         root["properties"] = {}
@@ -27,9 +27,9 @@ def object_schema(parameters: Any) -> dict[str, Any]:
 
 
 def unfolded(schema: Any, root: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Merge a schema with what it refers to and with its `allOf`; also say what it referred to.
+    """Merge a schema with its `$ref` targets and its `allOf`; return it and the references.
 
-    What stands nearer wins.
+    Outer keywords take precedence.
     """
     parts: list[Mapping[str, Any]] = []
     refs: list[str] = []
@@ -49,53 +49,54 @@ def unfolded(schema: Any, root: Mapping[str, Any]) -> tuple[dict[str, Any], tupl
 
 
 def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Merge schemas that hold at once: all their properties, else the first to say a thing."""
-    made: dict[str, Any] = {}
+    """Merge schemas that all apply: properties are combined, other keywords come from the first."""
+    result: dict[str, Any] = {}
     for part in parts:
         for key, value in part.items():
             if key == "properties" and isinstance(value, dict):
-                known = properties_of(made)
-                made[key] = {**known, **value, **known}
+                properties = properties_of(result)
+                result[key] = {**properties, **value, **properties}
             elif key == "required" and isinstance(value, list):
-                made[key] = [*members(made, key), *value]
+                result[key] = [*members(result, key), *value]
             else:
-                made.setdefault(key, value)
-    return made
+                result.setdefault(key, value)
+    return result
 
 
 def properties_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties that a schema names."""
-    found = schema.get("properties")
-    return found if isinstance(found, dict) else {}
+    """Return the properties of a schema by name."""
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
 
 
 def required_of(schema: Mapping[str, Any]) -> list[str]:
-    """Return the names of the properties that must be there, each once."""
+    """Return the names of the required properties, each once."""
     names = [name for name in members(schema, "required") if isinstance(name, str)]
     return list(dict.fromkeys(names))
 
 
-def _united(root: dict[str, Any]) -> dict[str, Any]:
+def _flatten_root(root: dict[str, Any]) -> dict[str, Any]:
     base, _ = unfolded(root, root)
     branches = [unfolded(branch, root)[0] for branch in branches_of(base)]
-    made = {key: value for key, value in base.items() if key not in _COMBINING}
+    flat = {key: value for key, value in base.items() if key not in _COMBINING}
     own = properties_of(base)
-    made["properties"] = {**own, **_alternatives(branches), **own}
-    needed = [required_of(branch) for branch in branches]
-    common = [name for name in needed[0] if all(name in one for one in needed)] if needed else []
-    made["required"] = [*required_of(base), *common]
-    return made
+    flat["properties"] = {**own, **_branch_properties(branches), **own}
+    required = [required_of(branch) for branch in branches]
+    first = required[0] if required else []
+    common = [name for name in first if all(name in names for names in required)]
+    flat["required"] = [*required_of(base), *common]
+    return flat
 
 
-def _alternatives(branches: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Give each property all the schemas that it has in one branch or another."""
-    found: dict[str, list[Any]] = {}
+def _branch_properties(branches: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the properties of all branches; one with several schemas gets `anyOf`."""
+    schemas: dict[str, list[Any]] = {}
     for branch in branches:
         for name, schema in properties_of(branch).items():
-            choices = found.setdefault(name, [])
+            choices = schemas.setdefault(name, [])
             if schema not in choices:
                 choices.append(schema)
     return {
         name: choices[0] if len(choices) == 1 else {"anyOf": choices}
-        for name, choices in found.items()
+        for name, choices in schemas.items()
     }

@@ -1,4 +1,4 @@
-"""The shape that OpenAI made common."""
+"""The dialect of OpenAI, which many other providers accept."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from satchel.tools.dialects.tool_shape import ToolShape
 
 
 def openai(shape: ToolShape) -> dict[str, Any]:
-    """Describe a tool for OpenAI and for the many that take the same."""
+    """Return the description of a tool for OpenAI and compatible providers."""
     return {
         "type": "function",
         "function": {

@@ -1,7 +1,7 @@
-"""OpenAI's strict mode, in which the model cannot send what the schema does not allow.
+"""The dialect of OpenAI's strict mode, in which the model always sends valid arguments.
 
-It takes a part of JSON Schema, refuses the rest with the whole request, and has every property
-sent: what may be left out is sent as `null`. The rules, read in 2026:
+It supports a part of JSON Schema and refuses requests with other keywords. The model sends every
+property; for an optional one it may send `null`. The rules, read in 2026:
 https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 """
 
@@ -41,8 +41,8 @@ _KEPT = MappingProxyType(
 )
 _PREFIX = "#/$defs/"
 _TEXTS = frozenset({"title", "description"})
-_SAID = ("minLength", "maxLength", "uniqueItems", "default")
-# Beside a reference or a union these say nothing of the value, or nothing that strict mode takes.
+_IN_DESCRIPTION = ("minLength", "maxLength", "uniqueItems", "default")
+# Keywords that do not restrict the value: dropped beside a reference or a union.
 _ANNOTATIONS = frozenset(
     {
         *("$anchor", "$comment", "$defs", "$id", "$schema", "default", "definitions", "deprecated"),
@@ -53,35 +53,35 @@ _ANNOTATIONS = frozenset(
 
 
 class NotStrictError(Exception):
-    """Strict mode cannot say what this schema says."""
+    """Strict mode cannot express a schema."""
 
 
 def openai_strict(shape: ToolShape) -> dict[str, Any]:
-    """Describe a tool for strict mode, or plainly if strict mode cannot express its schema."""
-    made = openai(shape)
+    """Return the description of a tool in strict mode, or without it if that is impossible."""
+    described = openai(shape)
     try:
         parameters = _strict(object_schema(shape.parameters))
     except NotStrictError:
-        made["function"]["strict"] = False
+        described["function"]["strict"] = False
     else:
-        made["function"] |= {"parameters": parameters, "strict": True}
-    return made
+        described["function"] |= {"parameters": parameters, "strict": True}
+    return described
 
 
 def _strict(root: dict[str, Any]) -> dict[str, Any]:
-    made: dict[str, Any] = run_walk(_node(root, root))
-    names = _names_in(made)
+    strict: dict[str, Any] = run_walk(_node(root, root))
+    names = _referenced_names(strict)
     definitions: dict[str, Any] = {}
     while names:
         name = names.pop()
         if name not in definitions:
             definitions[name] = run_walk(_node(_definitions(root)[name], root))
-            names += _names_in(definitions[name])
+            names += _referenced_names(definitions[name])
     if definitions:
-        made["$defs"] = ordered(definitions, _definitions(root))
-    if made.get("type") != "object" or is_too_large(made):
+        strict["$defs"] = ordered(definitions, _definitions(root))
+    if strict.get("type") != "object" or is_too_large(strict):
         raise NotStrictError
-    return ordered(made, root)
+    return ordered(strict, root)
 
 
 def _node(schema: Any, root: Mapping[str, Any]) -> Walk:
@@ -89,34 +89,34 @@ def _node(schema: Any, root: Mapping[str, Any]) -> Walk:
         raise NotStrictError
     schema = _without_all_of(schema)
     if "$ref" in schema:
-        made = _reference(schema, root)
+        strict = _reference(schema, root)
     elif "anyOf" in schema or "oneOf" in schema:
-        made = yield _union(schema, root)
+        strict = yield _union(schema, root)
     else:
-        made = yield _by_type(schema, root)
+        strict = yield _by_type(schema, root)
     if schema.get("nullable") is True and not allows_null({**schema, "nullable": False}, root):
-        made = _or_null(made)
-    return ordered(_described(made, schema), schema)
+        strict = _or_null(strict)
+    return ordered(_with_texts(strict, schema), schema)
 
 
 def _without_all_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Merge a single schema in `allOf`, which is how a description got beside a reference once."""
+    """Merge an `allOf` of one schema; older generators write a description to a reference so."""
     while "allOf" in schema:
         parts = members(schema, "allOf")
         if len(parts) != 1 or not isinstance(parts[0], Mapping):
             raise NotStrictError
         rest = {key: value for key, value in schema.items() if key != "allOf"}
-        _refuse_more(rest, parts[0], but=rest.keys() - parts[0].keys())
+        _refuse_restrictions(rest, parts[0], allowed=rest.keys() - parts[0].keys())
         schema = {**parts[0], **rest}
     return schema
 
 
-def _refuse_more(
-    schema: Mapping[str, Any], known: Mapping[str, Any], but: frozenset[str] | set[str]
+def _refuse_restrictions(
+    schema: Mapping[str, Any], target: Mapping[str, Any], allowed: frozenset[str] | set[str]
 ) -> None:
-    """Refuse what restricts the value, unless it is `known` or among those to let pass."""
-    for key in schema.keys() - _ANNOTATIONS - but:
-        if key not in known or schema[key] != known[key]:
+    """Raise for keywords that restrict the value and are neither `allowed` nor in `target`."""
+    for key in schema.keys() - _ANNOTATIONS - allowed:
+        if key not in target or schema[key] != target[key]:
             raise NotStrictError
 
 
@@ -124,32 +124,32 @@ def _reference(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, 
     target = followed(schema, root)
     if not isinstance(target, Mapping):
         raise NotStrictError
-    _refuse_more(schema, target, but={"$ref"})
+    _refuse_restrictions(schema, target, allowed={"$ref"})
     if schema["$ref"] == "#":
         return {"$ref": "#"}
     match steps_of(schema["$ref"]):
         case [keyword, name] if keyword in DEFINITIONS:
-            return {"$ref": f"{_PREFIX}{_safe(name)}"}
-    raise NotStrictError  # strict mode is only known to look into $defs
+            return {"$ref": f"{_PREFIX}{_safe_name(name)}"}
+    raise NotStrictError  # strict mode supports references to $defs only
 
 
 def _definitions(root: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all definitions under names that need no escape in a reference."""
-    made: dict[str, Any] = {}
+    """Return all definitions, under names that need no escaping in a reference."""
+    definitions: dict[str, Any] = {}
     for keyword in DEFINITIONS:
-        named = root.get(keyword)
-        for name, schema in (named if isinstance(named, dict) else {}).items():
-            if made.setdefault(_safe(name), schema) != schema:
+        value = root.get(keyword)
+        for name, schema in (value if isinstance(value, dict) else {}).items():
+            if definitions.setdefault(_safe_name(name), schema) != schema:
                 raise NotStrictError
-    return made
+    return definitions
 
 
-def _safe(name: str) -> str:
+def _safe_name(name: str) -> str:
     return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
 
 
-def _names_in(made: Any) -> list[str]:
-    names, todo = [], [made]
+def _referenced_names(schema: Any) -> list[str]:
+    names, todo = [], [schema]
     while todo:
         item = todo.pop()
         if isinstance(item, dict):
@@ -163,54 +163,54 @@ def _names_in(made: Any) -> list[str]:
 
 
 def _union(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Walk:
-    _refuse_more(schema, {}, but={"anyOf"} if "anyOf" in schema else {"oneOf"})
-    made: list[Any] = []
+    _refuse_restrictions(schema, {}, allowed={"anyOf"} if "anyOf" in schema else {"oneOf"})
+    choices: list[Any] = []
     for branch in branches_of(schema):
         choice = yield _node(branch, root)
-        if choice not in made:
-            made.append(choice)
-    if not made:
+        if choice not in choices:
+            choices.append(choice)
+    if not choices:
         raise NotStrictError
-    return {"anyOf": made}
+    return {"anyOf": choices}
 
 
 def _by_type(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Walk:
-    made: list[Any] = []
+    choices: list[Any] = []
     for kind in types_of(schema):
         if values_of(schema, kind) != []:
-            made += [(yield _typed(schema, kind, root))]
-    if not made:
+            choices += [(yield _typed(schema, kind, root))]
+    if not choices:
         raise NotStrictError
-    return made[0] if len(made) == 1 else {"anyOf": made}
+    return choices[0] if len(choices) == 1 else {"anyOf": choices}
 
 
 def _typed(schema: Mapping[str, Any], kind: str, root: Mapping[str, Any]) -> Walk:
-    made: dict[str, Any] = {"type": kind}
+    strict: dict[str, Any] = {"type": kind}
     values = values_of(schema, kind)
     if kind == "object":
-        made |= yield _object(schema, root)
+        strict |= yield _object(schema, root)
     elif kind == "array":
-        made["items"] = yield _node(_items(schema), root)
+        strict["items"] = yield _node(_items(schema), root)
     elif values is not None and kind != "null":
-        made |= {"const": values[0]} if "const" in schema else {"enum": values}
-    made |= {key: schema[key] for key in _KEPT.get(kind, ()) if _is_taken(key, schema.get(key))}
-    return ordered(made, schema)
+        strict |= {"const": values[0]} if "const" in schema else {"enum": values}
+    kept = (key for key in _KEPT.get(kind, ()) if _is_supported(key, schema.get(key)))
+    return ordered(strict | {key: schema[key] for key in kept}, schema)
 
 
 def _object(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Walk:
-    properties, needed = properties_of(schema), required_of(schema)
+    properties, required = properties_of(schema), required_of(schema)
     is_closed = schema.get("additionalProperties", "properties" not in schema) is False
     is_open = {"patternProperties", "const", "enum"} & schema.keys()
     if not is_closed or is_open or schema.get("unevaluatedProperties", False) is not False:
         raise NotStrictError
-    if any(name not in properties for name in needed):
+    if any(name not in properties for name in required):
         raise NotStrictError
-    made = {}
+    strict = {}
     for name, item in properties.items():
-        made[name] = yield _node(item, root)
-        if name not in needed and not allows_null(item, root):
-            made[name] = _or_null(made[name])
-    return {"properties": made, "required": list(properties), "additionalProperties": False}
+        strict[name] = yield _node(item, root)
+        if name not in required and not allows_null(item, root):
+            strict[name] = _or_null(strict[name])
+    return {"properties": strict, "required": list(properties), "additionalProperties": False}
 
 
 def _items(schema: Mapping[str, Any]) -> Any:
@@ -219,7 +219,7 @@ def _items(schema: Mapping[str, Any]) -> Any:
     return schema.get("items")
 
 
-def _is_taken(keyword: str, value: Any) -> bool:
+def _is_supported(keyword: str, value: Any) -> bool:
     match keyword:
         case "format":
             return isinstance(value, str) and value in _FORMATS
@@ -230,17 +230,20 @@ def _is_taken(keyword: str, value: Any) -> bool:
     return is_number(value)
 
 
-def _or_null(made: dict[str, Any]) -> dict[str, Any]:
-    core = {key: value for key, value in made.items() if key not in _TEXTS}
-    texts = {key: value for key, value in made.items() if key in _TEXTS}
+def _or_null(strict: dict[str, Any]) -> dict[str, Any]:
+    core = {key: value for key, value in strict.items() if key not in _TEXTS}
+    texts = {key: value for key, value in strict.items() if key in _TEXTS}
     return {**texts, "anyOf": [*core.get("anyOf", [core]), {"type": "null"}]}
 
 
-def _described(made: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the author's texts and, in words, what strict mode does not take as keywords."""
-    lost = [key for key in ("format", "pattern") if not _is_taken(key, schema.get(key))]
-    said = join_texts(schema.get("description"), *about(schema, (*_SAID, *lost)))
-    texts: dict[str, str] = {"title": join_texts(schema.get("title")), "description": said}
-    given = {key: text for key, text in texts.items() if text}
-    # Strict mode takes nothing beside a reference.
-    return {**({"anyOf": [made]} if given and "$ref" in made else made), **given}
+def _with_texts(strict: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Add title and description, with sentences for the keywords that strict mode lacks."""
+    lost = [key for key in ("format", "pattern") if not _is_supported(key, schema.get(key))]
+    sentences = about(schema, (*_IN_DESCRIPTION, *lost))
+    texts = {
+        "title": join_texts(schema.get("title")),
+        "description": join_texts(schema.get("description"), *sentences),
+    }
+    texts = {key: text for key, text in texts.items() if text}
+    # Strict mode allows no keyword beside a reference.
+    return {**({"anyOf": [strict]} if texts and "$ref" in strict else strict), **texts}

@@ -1,29 +1,29 @@
-"""What a `$ref` points at. Only what stands in the same schema is ever looked up."""
+"""Resolve `$ref`, only inside the same schema."""
 
 from collections.abc import Mapping
 from typing import Any
 
 DEFINITIONS = ("$defs", "definitions")
-"""Where definitions stand: since draft 2019-09, and before."""
+"""The keywords for definitions: since draft 2019-09, and before."""
 
 
 def target_of(ref: Any, root: Mapping[str, Any]) -> Any:
-    """Return what a reference points at, or `None`: to nowhere, to the network, to no schema."""
+    """Return the target of a local reference; `None` if it is missing, remote or not a schema."""
     if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
         return None
-    found: Any = root
+    target: Any = root
     for step in steps_of(ref):
-        if isinstance(found, Mapping) and step in found:
-            found = found[step]
-        elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-            found = found[int(step)]
+        if isinstance(target, Mapping) and step in target:
+            target = target[step]
+        elif isinstance(target, list) and step.isdecimal() and int(step) < len(target):
+            target = target[int(step)]
         else:
             return None
-    return found if isinstance(found, Mapping | bool) else None
+    return target if isinstance(target, Mapping | bool) else None
 
 
 def followed(schema: Any, root: Mapping[str, Any]) -> Any:
-    """Follow references until something else stands there; `None` for one that has no end."""
+    """Return a schema with its references resolved; `None` for a cycle or a missing target."""
     seen = set()
     while isinstance(schema, Mapping) and "$ref" in schema:
         ref = schema["$ref"]
@@ -41,13 +41,13 @@ def steps_of(ref: str) -> list[str]:
 
 
 def _unquoted(text: str) -> str:
-    """Decode `%3C`, which generators for TypeScript write into references."""
+    """Decode percent-encoding such as `%3C`, which some TypeScript generators write."""
     head, *tail = text.split("%")
-    out = head.encode(errors="surrogatepass")
+    decoded = head.encode(errors="surrogatepass")
     for part in tail:
         try:
-            code = bytes.fromhex(part[:2])
+            code, rest = bytes.fromhex(part[:2]), part[2:]
         except ValueError:
-            code, part = b"%", f"  {part}"  # noqa: PLW2901 - nothing is cut off what is no code
-        out += code + part[2:].encode(errors="surrogatepass")
-    return out.decode(errors="replace")
+            code, rest = b"%", part
+        decoded += code + rest.encode(errors="surrogatepass")
+    return decoded.decode(errors="replace")

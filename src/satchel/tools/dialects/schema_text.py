@@ -1,4 +1,4 @@
-"""What a schema can no longer say by keywords, said in words."""
+"""Describe schema keywords in a sentence, for providers that do not support them."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,13 +18,13 @@ _SENTENCES = MappingProxyType(
     }
 )
 _NAMES = frozenset({"format", "pattern"})
-"""Keywords whose values are read as they are, not as JSON strings."""
+"""Keywords whose values are written without JSON quotes."""
 
 _LONGEST_VALUE = 200
 
 
 def about(schema: Mapping[str, Any], keywords: Iterable[str]) -> list[str]:
-    """Say those of the keywords that a schema has and that restrict or help."""
+    """Return a sentence for each of the keywords that a schema has."""
     return [
         _SENTENCES[key].format(_plain(schema[key]) if key in _NAMES else _in_json(schema[key]))
         for key in keywords
@@ -33,16 +33,15 @@ def about(schema: Mapping[str, Any], keywords: Iterable[str]) -> list[str]:
 
 
 def join_texts(*texts: Any) -> str:
-    """Join what is there into one text, without saying a thing twice."""
-    said: list[str] = []
+    """Join texts, without empty ones and repetitions."""
+    parts: list[str] = []
     for text in texts:
-        if isinstance(text, str) and text.strip() and not any(text in one for one in said):
-            said.append(text.rstrip())
-    return " ".join(said)
+        if isinstance(text, str) and text.strip() and not any(text in part for part in parts):
+            parts.append(text.rstrip())
+    return " ".join(parts)
 
 
 def _in_json(value: Any) -> str:
-    """Write a value as JSON, shortened, and fit for a prompt."""
     text = json.dumps(value, ensure_ascii=False, default=str, skipkeys=True)
     return shorten(visible(text), _LONGEST_VALUE)
 

@@ -1,4 +1,4 @@
-"""The types that a schema allows, given or to be read off its other keywords."""
+"""The types and values that a schema allows."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,26 +12,29 @@ _LOOKAROUNDS = ("(?=", "(?!", "(?<=", "(?<!")
 
 
 def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the types, or nothing if any value may stand there."""
-    given = schema.get("type")
-    if isinstance(given, str):
-        names: Iterable[Any] = [given]
-    elif isinstance(given, list):
-        names = given
+    """Return the names of the allowed types; `()` means any type.
+
+    Without `type`, they follow from other keywords.
+    """
+    declared = schema.get("type")
+    if isinstance(declared, str):
+        names: Iterable[Any] = [declared]
+    elif isinstance(declared, list):
+        names = declared
     elif (values := values_of(schema)) is not None:
         names = [type_of(value) for value in values]
     elif _OBJECTS & schema.keys():
         names = ["object"]
     else:
         names = ["array"] if _ARRAYS & schema.keys() else []
-    known = dict.fromkeys(name for name in names if name in TYPES)
-    if "number" in known:
-        known.pop("integer", None)  # every integer is a number
-    return tuple(known)
+    types = dict.fromkeys(name for name in names if name in TYPES)
+    if "number" in types:
+        types.pop("integer", None)  # every integer is a number
+    return tuple(types)
 
 
 def values_of(schema: Mapping[str, Any], kind: str | None = None) -> list[Any] | None:
-    """Return the values that alone are allowed, those of one type if it is named, or `None`."""
+    """Return the values of `const` or `enum`, of one type if named; `None` without either."""
     if "const" in schema:
         values = [schema["const"]]
     elif isinstance(schema.get("enum"), list):
@@ -58,22 +61,22 @@ def type_of(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether JSON can carry it as a number, which it cannot infinity."""
+    """Return whether a value is a JSON number; infinity is not."""
     return type_of(value) == "integer" or (isinstance(value, float) and abs(value) < float("inf"))
 
 
 def is_count(value: Any) -> bool:
-    """Tell whether it can be a number of characters, items or properties."""
+    """Return whether a value is an integer that is not negative."""
     return type_of(value) == "integer" and value >= 0
 
 
 def is_plain_pattern(value: Any) -> bool:
-    """Tell whether providers can match a pattern: none of them looks ahead or behind."""
+    """Return whether a value is a pattern without lookaround, which no provider supports."""
     return isinstance(value, str) and not any(part in value for part in _LOOKAROUNDS)
 
 
 def allows_null(schema: Any, root: Mapping[str, Any]) -> bool:
-    """Tell whether `null` is among the values, through references too."""
+    """Return whether a schema allows `null`, also through references."""
     todo, seen = [schema], set()
     while todo:
         item = todo.pop()
@@ -100,9 +103,9 @@ def branches_of(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def members(schema: Mapping[str, Any], keyword: str) -> list[Any]:
-    """Return the schemas that a keyword combines."""
-    found = schema.get(keyword)
-    return found if isinstance(found, list) else []
+    """Return the list of a keyword such as `anyOf`, or `[]`."""
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []
 
 
 def _may_be_null(schema: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""How a schema is walked: where schemas stand inside schemas, and how deep they may."""
+"""Traverse schemas without recursion, with a limit of their depth."""
 
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any
@@ -7,10 +7,10 @@ from satchel.errors import DefinitionError
 from satchel.text import visible
 
 DEEPEST = 256
-"""How many schemas may stand inside one another."""
+"""The maximum number of nested schemas."""
 
 Walk = Generator[Any, Any, Any]
-"""A recursive function, written as a generator: it yields a walk to be sent its result."""
+"""A recursive function as a generator: it yields an inner walk, and gets its result back."""
 
 _TEXTS = frozenset({"$comment", "description", "title"})
 _SCHEMAS = frozenset(
@@ -24,31 +24,32 @@ _MAPS = frozenset(
     {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-# What stands at a place: a schema or a list of them, schemas by name, or data of the author's.
+# What a value is: a schema or a list of schemas, schemas by name, or plain data.
 _SCHEMA, _MAP, _DATA = "schema", "map", "data"
 
 
 def shown(schema: Any) -> Any:
-    """Copy a schema as the model may see it: without invisible characters in its texts.
+    """Return a copy of a schema without invisible characters in its texts.
 
-    A text is the description, title or comment of a schema; a property that has such a name, a
-    default or an example is left as it is. Raises `DefinitionError` if it is nested too deep.
+    Texts are descriptions, titles and comments of schemas; properties with such names, defaults
+    and examples stay as they are. Raises `DefinitionError` for a schema that is nested too deep.
     """
     holder: dict[Any, Any] = {}
     todo: list[tuple[Any, Any, Any, str, int]] = [(holder, "", schema, _SCHEMA, 0)]
-    while todo:  # not by recursion: strangers nest deeper than Python calls
+    while todo:  # without recursion: schemas may be nested deeper than Python's stack
         target, at, value, kind, depth = todo.pop()
         if depth > DEEPEST:
             raise DefinitionError(
                 f"the schema is nested deeper than {DEEPEST} levels",
-                fix="flatten it, or let it refer to $defs",
+                fix="flatten it, or move parts to $defs",
             )
         if isinstance(value, Mapping):
-            target[at] = made = dict.fromkeys(value)
+            target[at] = copy = dict.fromkeys(value)
             deeper = depth + (kind != _MAP)
             for key, item in value.items():
-                inner = _shown_text(kind, key, item)
-                todo.append((made, key, inner, _kind_inside(kind, key), deeper))
+                is_text = kind == _SCHEMA and key in _TEXTS and isinstance(item, str)
+                inner = visible(item) if is_text else item
+                todo.append((copy, key, inner, _kind_inside(kind, key), deeper))
         elif isinstance(value, list | tuple):
             target[at] = items = [None] * len(value)
             deeper = depth + (kind == _DATA)
@@ -59,13 +60,13 @@ def shown(schema: Any) -> Any:
 
 
 def references(schema: Any) -> Iterator[str]:
-    """Yield what the schemas in a schema refer to; data that looks like a reference is none."""
+    """Yield all references of a schema and of the schemas inside it."""
     for node in schemas_in(schema):
         yield from (node[key] for key in _REFERENCES if isinstance(node.get(key), str))
 
 
 def schemas_in(schema: Any) -> Iterator[Any]:
-    """Yield a schema and each mapping in it that is a schema; it may be changed meanwhile."""
+    """Yield a schema and each schema inside it; the caller may change what it gets."""
     todo: list[tuple[Any, str]] = [(schema, _SCHEMA)]
     while todo:
         value, kind = todo.pop()
@@ -78,7 +79,7 @@ def schemas_in(schema: Any) -> Iterator[Any]:
 
 
 def run_walk(walk: Walk) -> Any:
-    """Run a walk to its end without Python's own stack, which strangers' schemas overflow."""
+    """Run a walk without recursion: a deep schema would overflow Python's stack."""
     stack, sent = [walk], None
     while stack:
         try:
@@ -92,14 +93,9 @@ def run_walk(walk: Walk) -> Any:
     return sent
 
 
-def ordered(made: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the keywords in the order of the schema that they were made of, new ones last."""
-    return {**{key: made[key] for key in like if key in made}, **made}
-
-
-def _shown_text(kind: str, key: Any, value: Any) -> Any:
-    is_text = kind == _SCHEMA and key in _TEXTS and isinstance(value, str)
-    return visible(value) if is_text else value
+def ordered(schema: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema with its keywords in the order of another schema, and new ones last."""
+    return {**{key: schema[key] for key in like if key in schema}, **schema}
 
 
 def _kind_inside(kind: str, key: Any) -> str:

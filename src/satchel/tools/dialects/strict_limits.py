@@ -1,4 +1,4 @@
-"""How large a schema OpenAI's strict mode takes; a larger one has the whole request refused."""
+"""The size limits of OpenAI's strict mode, which refuses requests with a larger schema."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,11 +7,11 @@ PROPERTIES = 5_000
 NESTED_OBJECTS = 10
 ENUM_VALUES = 1_000
 CHARACTERS = 120_000
-"""Of all names of properties and definitions, and all values that are listed, together."""
+"""Of all names of properties and definitions and all `enum` and `const` values together."""
 
 
 def is_too_large(schema: Mapping[str, Any]) -> bool:
-    """Tell whether a schema, made for strict mode, passes one of its limits."""
+    """Return whether a schema in strict mode exceeds one of the limits."""
     properties = values = characters = 0
     for node, depth in _nodes(schema):
         listed = [*node.get("enum", ()), *([node["const"]] if "const" in node else ())]
@@ -25,7 +25,7 @@ def is_too_large(schema: Mapping[str, Any]) -> bool:
 
 
 def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """Yield each schema with the number of objects that it stands in, itself counted."""
+    """Yield each schema with its object depth: the number of objects around it and itself."""
     todo = [(schema, 0)]
     while todo:
         node, depth = todo.pop()

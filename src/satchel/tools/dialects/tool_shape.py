@@ -1,4 +1,4 @@
-"""What every dialect is made of."""
+"""The input of every dialect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolShape:
-    """A tool as data: all that a provider may be told of it."""
+    """A tool as data: everything that a provider may see."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
-    """JSON Schema of the arguments; of type object, but what strangers write may be anything."""
+    """JSON Schema of the arguments; untrusted, so it may be any value."""
     output: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] | None = None
     """MCP's hints: title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint."""

@@ -1,4 +1,4 @@
-"""The fixtures of the conformance suite, under the names that it calls them by."""
+"""The fixtures of the conformance suite, with the names that the suite uses."""
 
 import asyncio
 import json
@@ -31,32 +31,32 @@ SOUND = b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 
 @tool
 def test_simple_text() -> str:
-    """Answer with text."""
+    """Return text."""
     return "This is a simple text response for testing."
 
 
 @tool
 def test_image_content() -> Image:
-    """Answer with an image."""
+    """Return an image."""
     return Image(PIXEL)
 
 
 @tool
 def test_audio_content() -> Audio:
-    """Answer with a recording."""
+    """Return a recording."""
     return Audio(SOUND)
 
 
 @tool
 def test_embedded_resource() -> Resource:
-    """Answer with a document."""
+    """Return a document."""
     text = "This is an embedded resource content."
     return Resource("test://embedded-resource", text, "text/plain")
 
 
 @tool
 def test_multiple_content_types() -> list:
-    """Answer with several kinds of things."""
+    """Return blocks of several kinds."""
     data = json.dumps({"test": "data", "value": 123})
     return [
         Text("Multiple content types test:"),
@@ -72,7 +72,7 @@ def test_error_handling() -> str:
 
 
 class SchemaTool(Tool):
-    """Shows that a schema is passed on with all its keywords."""
+    """Shows that a schema keeps all of its keywords."""
 
     name = "json_schema_2020_12_tool"
     description = "Tool with JSON Schema 2020-12 features"
@@ -101,7 +101,7 @@ class SchemaTool(Tool):
     }
 
     async def execute(self, **arguments: object) -> str:
-        """Answer with the arguments."""
+        """Return the arguments."""
         return json.dumps(arguments)
 
 
@@ -119,7 +119,7 @@ class HeaderTool(Tool):
     }
 
     async def execute(self, **arguments: object) -> str:
-        """Answer with the arguments."""
+        """Return the arguments."""
         return json.dumps(arguments)
 
 
@@ -147,7 +147,7 @@ async def test_logging_tool(context: ToolContext) -> str:
 
 @tool
 async def test_tool_with_progress(context: ToolContext) -> str:
-    """Tell how far it is."""
+    """Report progress."""
     for done in (0, 50, 100):
         message = f"Completed step {done} of 100"
         await context.get_metadata("mcp").progress(done, 100, message)
@@ -176,21 +176,21 @@ ROOTS = {"method": "roots/list", "params": {}}
 NAME = {"type": "string"}
 
 
-async def asked(context, **questions):
-    """Ask, and return the answers."""
+async def ask(context, **questions):
+    """Ask the client, and return the answers."""
     return await context.get_metadata("mcp").ask(questions)
 
 
-def told(word, answer):
-    """Say what the user decided and filled in."""
+def describe(label, answer):
+    """Return the user's decision and the content of the form."""
     content = json.dumps(answer.get("content", {}))
-    return f"{word}: action={answer['action']}, content={content}"
+    return f"{label}: action={answer['action']}, content={content}"
 
 
 @tool
 async def test_sampling(prompt: str, context: ToolContext) -> str:
     """Ask the client's model."""
-    answers = await asked(context, question=sampling(prompt))
+    answers = await ask(context, question=sampling(prompt))
     return f"LLM response: {answers['question']['content']['text']}"
 
 
@@ -198,8 +198,8 @@ async def test_sampling(prompt: str, context: ToolContext) -> str:
 async def test_elicitation(message: str, context: ToolContext) -> str:
     """Ask the user."""
     question = form(message, response={"type": "string", "description": "User's response"})
-    answers = await asked(context, question=question)
-    return told("User response", answers["question"])
+    answers = await ask(context, question=question)
+    return describe("User response", answers["question"])
 
 
 @tool
@@ -218,27 +218,27 @@ async def test_elicitation_sep1034_defaults(context: ToolContext) -> str:
         },
         verified={"type": "boolean", "description": "Verification status", "default": True},
     )
-    answers = await asked(context, question=question)
-    return told("Elicitation completed", answers["question"])
+    answers = await ask(context, question=question)
+    return describe("Elicitation completed", answers["question"])
 
 
-def options(kind, *words):
+def options(kind, *labels):
     """Return the choices of a titled enum."""
     return [
-        {"const": f"value{number}", "title": f"{word} {kind}"}
-        for number, word in enumerate(words, 1)
+        {"const": f"value{number}", "title": f"{label} {kind}"}
+        for number, label in enumerate(labels, 1)
     ]
 
 
 @tool
 async def test_elicitation_sep1330_enums(context: ToolContext) -> str:
-    """Ask the user to choose, in every way there is."""
+    """Ask the user to choose, with each kind of enum."""
     plain = ["option1", "option2", "option3"]
-    words = ("First", "Second", "Third")
+    labels = ("First", "Second", "Third")
     question = form(
         "Please select options from the enum fields",
         untitledSingle={"type": "string", "enum": plain},
-        titledSingle={"type": "string", "oneOf": options("Option", *words)},
+        titledSingle={"type": "string", "oneOf": options("Option", *labels)},
         legacyEnum={
             "type": "string",
             "enum": ["opt1", "opt2", "opt3"],
@@ -254,24 +254,24 @@ async def test_elicitation_sep1330_enums(context: ToolContext) -> str:
             "type": "array",
             "minItems": 1,
             "maxItems": 3,
-            "items": {"anyOf": options("Choice", *words)},
+            "items": {"anyOf": options("Choice", *labels)},
         },
     )
-    answers = await asked(context, question=question)
-    return told("Elicitation completed", answers["question"])
+    answers = await ask(context, question=question)
+    return describe("Elicitation completed", answers["question"])
 
 
 @tool
 async def test_input_required_result_elicitation(context: ToolContext) -> str:
     """Ask for a name."""
-    answers = await asked(context, user_name=form("What is your name?", name=NAME))
+    answers = await ask(context, user_name=form("What is your name?", name=NAME))
     return f"Hello, {answers['user_name']['content']['name']}!"
 
 
 @tool
 async def test_streaming_elicitation(context: ToolContext) -> str:
     """Ask for a name, too."""
-    answers = await asked(context, user_name=form("What is your name?", name=NAME))
+    answers = await ask(context, user_name=form("What is your name?", name=NAME))
     return f"Hello, {answers['user_name']['content']['name']}!"
 
 
@@ -279,42 +279,42 @@ async def test_streaming_elicitation(context: ToolContext) -> str:
 async def test_input_required_result_sampling(context: ToolContext) -> str:
     """Ask the client's model."""
     question = sampling("What is the capital of France?")
-    answers = await asked(context, capital_question=question)
+    answers = await ask(context, capital_question=question)
     return answers["capital_question"]["content"]["text"]
 
 
 @tool
 async def test_missing_capability(context: ToolContext) -> str:
-    """Ask the client's model, whether it can be asked or not."""
-    answers = await asked(context, question=sampling("Hello?"))
+    """Ask the client's model, even if the client does not support it."""
+    answers = await ask(context, question=sampling("Hello?"))
     return answers["question"]["content"]["text"]
 
 
 @tool
 async def test_input_required_result_list_roots(context: ToolContext) -> str:
     """Ask for the roots."""
-    answers = await asked(context, client_roots=ROOTS)
+    answers = await ask(context, client_roots=ROOTS)
     return json.dumps(answers["client_roots"]["roots"])
 
 
 @tool
 async def test_input_required_result_request_state(context: ToolContext) -> str:
-    """Ask for a confirmation, and see that the state came back."""
-    await asked(context, confirm=form("Please confirm", ok={"type": "boolean"}))
+    """Ask for a confirmation, and check that the state came back."""
+    await ask(context, confirm=form("Please confirm", ok={"type": "boolean"}))
     return "state-ok"
 
 
 @tool
 async def test_input_required_result_tampered_state(context: ToolContext) -> str:
-    """Ask for a confirmation; a state that was tampered with is refused before it comes here."""
-    await asked(context, confirm=form("Please confirm", ok={"type": "boolean"}))
+    """Ask for a confirmation; a changed state is refused before it arrives here."""
+    await ask(context, confirm=form("Please confirm", ok={"type": "boolean"}))
     return "state-ok"
 
 
 @tool
 async def test_input_required_result_multiple_inputs(context: ToolContext) -> str:
     """Ask for three things at once."""
-    answers = await asked(
+    answers = await ask(
         context,
         user_name=form("What is your name?", name=NAME),
         greeting=sampling("Generate a greeting", 50),
@@ -326,21 +326,21 @@ async def test_input_required_result_multiple_inputs(context: ToolContext) -> st
 @tool
 async def test_input_required_result_multi_round(context: ToolContext) -> str:
     """Ask for one thing after the other."""
-    first = await asked(context, step1=form("Step 1: What is your name?", name=NAME))
-    second = await asked(context, step2=form("Step 2: What is your favorite color?", color=NAME))
+    first = await ask(context, step1=form("Step 1: What is your name?", name=NAME))
+    second = await ask(context, step2=form("Step 2: What is your favorite color?", color=NAME))
     return f"{first['step1']['content']['name']} likes {second['step2']['content']['color']}"
 
 
 @tool
 async def test_input_required_result_capabilities(context: ToolContext) -> str:
-    """Ask for whatever the client can answer."""
-    able = context.get_metadata("mcp").capabilities
+    """Ask only what the client can answer."""
+    capabilities = context.get_metadata("mcp").capabilities
     questions = {}
-    if "elicitation" in able:
+    if "elicitation" in capabilities:
         questions["user_name"] = form("What is your name?", name=NAME)
-    if "sampling" in able:
+    if "sampling" in capabilities:
         questions["greeting"] = sampling("Generate a greeting")
-    return json.dumps(await asked(context, **questions))
+    return json.dumps(await ask(context, **questions))
 
 
 # ---- lists that change ----------------------------------------------------------------------
@@ -353,13 +353,13 @@ ANOTHER = (
 
 
 def next_name(folder, stem):
-    """Return a name that is not taken."""
+    """Return an unused name."""
     return next(f"{stem}{n}" for n in range(1_000) if not list(folder.glob(f"*{stem}{n}*")))
 
 
 @tool
 def test_trigger_tool_change() -> str:
-    """Put another plugin beside this one."""
+    """Write another plugin beside this one."""
     name = next_name(HERE.parent, "later")
     folder = HERE.parent / name
     folder.mkdir()
@@ -370,7 +370,7 @@ def test_trigger_tool_change() -> str:
 
 @tool
 def test_trigger_prompt_change() -> str:
-    """Put another skill beside the others: each is a prompt."""
+    """Write another skill, which is also a prompt."""
     skills = HERE.parents[1] / "skills"
     name = next_name(skills, "later")
     (skills / name).mkdir()
@@ -413,7 +413,7 @@ def test_prompt_with_image() -> list:
 async def test_input_required_result_prompt(context: ToolContext) -> str:
     """A prompt that asks the user first."""
     question = form("What context should the prompt use?", context=NAME)
-    answers = await asked(context, user_context=question)
+    answers = await ask(context, user_context=question)
     return f"Use this context: {answers['user_context']['content']['context']}"
 
 

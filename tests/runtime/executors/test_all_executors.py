@@ -4,14 +4,13 @@ from contextlib import aclosing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stage import FAILED, FINE, Stage, now, play, some_calls
+from stage import FAILED, FINE, Stage, in_order, now, play, some_calls
 
 from satchel.runtime.executors import (
     CircuitBreaker,
     Concurrent,
     RateLimited,
     Sequential,
-    in_order,
 )
 from satchel.tools import failure
 
@@ -95,20 +94,6 @@ def test_whoever_is_cancelled_at_any_moment_leaves_nothing_behind(executor, call
         assert stage.running == 0
 
     play(main())
-
-
-class Forgetful:
-    """Somebody's own executor, which answers the first call only, and one that there is not."""
-
-    async def stream(self, calls, run):
-        yield 0, await run(calls[0])
-        yield 7, FINE
-
-
-def test_a_call_that_an_executor_forgets_has_failed():
-    first, second = play(in_order(Forgetful(), some_calls(0, 0), Stage().run))
-    assert first == FINE
-    assert (second.error_code, second.call_id) == ("tool_failed", "1")
 
 
 def test_a_cancellation_passes_through():

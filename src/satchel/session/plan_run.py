@@ -1,0 +1,139 @@
+"""One plan: the calls of one model message, judged together, run, and answered."""
+
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from satchel.contracts import ToolContract
+from satchel.runtime.call_messages import interruption
+from satchel.runtime.executors import Answer, Executor
+from satchel.runtime.stream_opening import close
+from satchel.session.planning import EffectWriter, PlannedCalls
+from satchel.session.plans import PlanJudge
+from satchel.session.tool_resolver import contract_of
+from satchel.shared import SharedView
+from satchel.tools import ToolCall, ToolResult, failure
+
+CurrentView = Callable[[], SharedView]
+"""Returns the shared view for a call that starts now."""
+
+RunInView = Callable[[SharedView, ToolCall], Awaitable[tuple[ToolResult, ToolContract | None]]]
+"""Runs a call; returns its result, and the contract whose effects it has."""
+
+
+class Plan:
+    """Runs the calls that contracts and the policy accept; writes effects in the calls' order."""
+
+    judged: PlannedCalls
+    effects: EffectWriter
+
+    def __init__(
+        self,
+        calls: Sequence[ToolCall],
+        current_view: CurrentView,
+        judge: PlanJudge,
+        run: RunInView,
+    ) -> None:
+        self._calls, self._current_view, self._judge, self._run = calls, current_view, judge, run
+        self._waiting = dict(enumerate(calls))
+        self._interrupted: set[int] = set()
+
+    def begin(self) -> PlannedCalls:
+        """Judge the plan; return the calls to run and the answers to the others."""
+        shared_view = self._current_view()
+        self.judged = judged = self._judge.judged_with_policy(shared_view, self._calls)
+        for index in judged.answers:
+            del self._waiting[index]
+        self._contracts = [contract_of(shared_view, call.name) for call in judged.calls]
+        self._numbers = {id(call): number for number, call in enumerate(judged.calls)}
+        self.effects = EffectWriter(self._contracts, self._judge.state)
+        return judged
+
+    async def run(self, call: ToolCall) -> ToolResult:
+        """Run one of the calls, as an executor asks for it."""
+        number, contract = self._numbers.get(id(call)), None
+        if number is not None:
+            index, contract = self.judged.places[number], self._contracts[number]
+            self._waiting.pop(index, None)
+            if index in self._interrupted:
+                return interruption(call.name, call.id or None)
+        result, contract = await self._run_by(contract, call)
+        if number is not None and not result.is_error:
+            self.effects.end(number, result, contract)
+        return result
+
+    async def _run_by(
+        self, contract: ToolContract | None, call: ToolCall
+    ) -> tuple[ToolResult, ToolContract | None]:
+        """Run a call that was judged by a contract; judge it again if that is another one now."""
+        shared_view = self._current_view()
+        if contract_of(shared_view, call.name) is not contract:
+            judged = self._judge.judged(shared_view, [call], None)
+            if not judged.calls:
+                return judged.answers[0], None
+            call = judged.calls[0]
+        return await self._run(shared_view, call)
+
+    def interrupt(self, call_id: str | None) -> int:
+        """Answer the waiting calls with that id, or all, as interrupted; return how many."""
+        indexes = [at for at, call in self._waiting.items() if call_id in {None, call.id}]
+        for index in indexes:
+            del self._waiting[index]
+        self._interrupted.update(indexes)
+        return len(indexes)
+
+
+class PlanStream(AsyncIterator[Answer]):
+    """Yields the answers to a plan, each when it is final; those that are not run come first.
+
+    It is no async generator, for the reason given for the `AnswerStream` of an executor. The plan
+    does not know it, so that a stream that is dropped is freed at once.
+    """
+
+    def __init__(self, plan: Plan, executor: Executor) -> None:
+        self._plan, self._executor = plan, executor
+        self._is_over = False
+        self._answers: AsyncIterator[Answer] | None = None
+        self._ready: deque[Answer] = deque()
+        self._unanswered: dict[int, ToolCall] = {}
+
+    async def __anext__(self) -> Answer:
+        if self._is_over:
+            raise StopAsyncIteration
+        if self._answers is None:
+            judged = self._plan.begin()
+            self._unanswered = dict(enumerate(judged.calls))
+            self._ready.extend(sorted(judged.answers.items()))
+            self._answers = self._executor.stream(judged.calls, self._plan.run)
+        while not self._ready:
+            try:
+                number, result = await anext(self._answers)
+            except StopAsyncIteration:
+                if not self._unanswered:
+                    raise
+                self._answer_forgotten()
+            except BaseException:
+                self._is_over = True  # what still ran has ended with it
+                self._plan.effects.close()
+                raise
+            else:
+                self._take(number, result)
+        return self._ready.popleft()
+
+    async def aclose(self) -> None:
+        """Cancel what still runs, and wait until it has ended."""
+        self._is_over = True
+        if self._answers is not None:
+            await close(self._answers)
+            self._plan.effects.close()
+
+    def _take(self, number: int, result: ToolResult) -> None:
+        # An executor may answer a call twice.
+        if self._unanswered.pop(number, None) is not None:
+            places = self._plan.judged.places
+            final = self._plan.effects.arrive(number, result)
+            self._ready.extend((places[at], answer) for at, answer in final)
+
+    def _answer_forgotten(self) -> None:
+        """Answer the rest: a model waits for it, also where an executor forgot a call."""
+        for number, call in tuple(self._unanswered.items()):
+            self._take(number, failure("tool_failed", "tool failed", call.id or None))
