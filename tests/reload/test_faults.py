@@ -3,10 +3,17 @@
 Each test runs a program of its own, because limits and permissions are those of a process.
 """
 
+import errno
+import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
+
+from satchel import Satchel
+from satchel.sources.file_reader import real_path
 
 PROGRAM = """
 import ctypes, os, resource, sys
@@ -19,9 +26,11 @@ for name in ("alpha", "beta"):
     skill.mkdir(parents=True)
     (plugin / "toolkit.yaml").write_text(f"name: the-{name}\\nactive: true\\n")
     (plugin / "tools.py").write_text(
-        f"from satchel import tool\\n@tool\\ndef {name}() -> str:\\n    'Answer.'\\n    return 'ok'\\n"
+        f"from satchel import tool\\n@tool\\ndef {name}() -> str:\\n"
+        "    'Answer.'\\n    return 'ok'\\n"
     )
-    (skill / "SKILL.md").write_text(f"---\\nname: {name}\\ndescription: Does {name}.\\n---\\nDo it.\\n")
+    front_matter = f"---\\nname: {name}\\ndescription: Does {name}.\\n---\\n"
+    (skill / "SKILL.md").write_text(front_matter + "Do it.\\n")
 
 # Without its capabilities, root has the rights of an ordinary owner.
 libc = ctypes.CDLL(None, use_errno=True)
@@ -113,3 +122,46 @@ def test_a_root_that_can_be_entered_and_not_listed_keeps_what_it_held(tmp_path, 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts handles in /proc")
 def test_without_free_file_handles_everything_keeps_its_last_good_version(tmp_path):
     run(tmp_path, HANDLES, "-")
+
+
+@pytest.mark.parametrize("pause", [0.001, 0.02, 0.1])
+def test_an_editor_that_truncates_a_file_first_takes_no_tool_away(tmp_path, pause):
+    code = (
+        "from satchel import tool\n\n@tool\ndef hello() -> str:\n    'Say {n}.'\n    return '{n}'\n"
+    )
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo/toolkit.yaml").write_text("name: demo\nactive: true\n")
+    file = tmp_path / "demo/tools.py"
+    file.write_text(code.format(n=0))
+    changes, is_served = [], threading.Event()
+    with Satchel(plugins=tmp_path) as app:
+
+        def note(change):
+            changes.append((change.kind, change.event))
+            if app.catalog.tools["hello"].description == "Say 5.":
+                is_served.set()
+
+        app.subscribe(note)
+        with app.watching():
+            for number in range(1, 6):
+                file.write_bytes(b"")
+                time.sleep(pause)  # the editor's own pause
+                file.write_text(code.format(n=number))
+            assert is_served.wait(60)
+    assert ("tool", "removed") not in changes
+
+
+def test_a_link_that_is_replaced_while_it_is_resolved_is_resolved_again(tmp_path, monkeypatch):
+    (tmp_path / "skills").mkdir()
+    (tmp_path / "link").symlink_to("skills")
+    readlink, failed = os.readlink, []
+
+    def replaced_once(path, **options):
+        if not failed:
+            failed.append(path)
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return readlink(path, **options)
+
+    monkeypatch.setattr(os, "readlink", replaced_once)
+    assert real_path(str(tmp_path / "link")) == str(tmp_path / "skills")
+    assert failed

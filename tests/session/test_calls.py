@@ -767,6 +767,25 @@ def test_what_is_remembered_lasts_for_a_turn_unless_the_tool_asks_for_the_sessio
     assert asyncio.run(both()) == [3, 2]
 
 
+def test_a_remembered_answer_is_not_given_to_another_user():
+    @tool(idempotent=True)
+    def mail(context: ToolContext) -> str:
+        return f"{context.get_metadata('user')} {context.state.get('folder')}"
+
+    app = Satchel()
+    app.register_tool(mail)
+    session = app.session()
+
+    def read(user):
+        context = ToolContext(metadata={"user": user})
+        return in_time(session.call("mail", {}, context=context))
+
+    assert [read(user).text for user in ("al", "bo", "al")] == ["al None", "bo None", "al None"]
+    assert read("bo").metadata["cached"]
+    session.state["folder"] = "inbox"
+    assert read("bo").text == "bo inbox"
+
+
 def test_a_tool_that_takes_the_place_of_another_runs_again():
     app = Satchel()
     app.register_tool(echo, idempotent=True)

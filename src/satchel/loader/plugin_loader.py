@@ -151,9 +151,21 @@ def _or_settling(
 ) -> PluginContribution:
     """Return a plugin, marked as settling if it is broken and may be half written."""
     is_broken = contribution.state in {Status.FAILED, Status.DEGRADED}
-    if is_broken and inputs.may_be_half_written(found.folder):
+    is_suspect = is_broken or _has_lost_tools(inputs, contribution)
+    if is_suspect and inputs.may_be_half_written(found.folder):
         return replace(contribution, state=Status.SETTLING)
     return contribution
+
+
+def _has_lost_tools(inputs: PassInputs, contribution: PluginContribution) -> bool:
+    """Return whether tools of the last good version are missing.
+
+    Editors truncate a file before they write it, and an empty file is valid Python.
+    """
+    last = inputs.last_good(contribution) if contribution.state is Status.OK else None
+    if last is None:
+        return False
+    return not {tool.name for tool in last.tools} <= {tool.name for tool in contribution.tools}
 
 
 # ---- importing one --------------------------------------------------------------------------

@@ -3,11 +3,11 @@
 import json
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened
@@ -153,10 +153,13 @@ def answer_from(memory: AnswerMemory) -> Middleware:
     """Return the middleware of idempotent tools: a repeated call gets the first answer again."""
 
     def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-        key = _canonical(call.arguments)
-        if call.tool is None or key is None:
+        tool, context = call.tool, call.context
+        # What a tool sees of its context may decide its answer: the user, for example.
+        seen = (context.config, context.metadata, context.state)
+        key = None if tool is None else canonical(call.arguments, *seen * tool.wants_context)
+        if tool is None or key is None:
             return inner(call)
-        return remembered(memory, key, call.tool, inner, call)
+        return remembered(memory, key, tool, inner, call)
 
     return layer
 
@@ -166,10 +169,11 @@ def forget_turn(memory: AnswerMemory) -> None:
     memory.forget(lambda answer: answer.tool.remember != "session")
 
 
-def _canonical(arguments: Any) -> str | None:
-    """Return arguments as JSON, the same for equal ones; `None` if JSON cannot express them."""
+def canonical(arguments: object, *values: object) -> str | None:
+    """Return values as JSON, the same for equal ones; `None` if JSON cannot express them."""
     try:
-        return json.dumps(json.loads(to_json(arguments)), sort_keys=True)
+        plain = [dict(value) if isinstance(value, Mapping) else value for value in values]
+        return json.dumps([json.loads(to_json(arguments)), *plain], sort_keys=True)
     except Exception:
         return None
 

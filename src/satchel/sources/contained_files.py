@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import PureWindowsPath
 
 from satchel.errors import ToolError
-from satchel.sources.file_reader import is_inside, is_utf8
+from satchel.sources.file_reader import is_inside, is_utf8, real_path
 from satchel.text import shorten
 
 if sys.platform != "win32":
@@ -137,7 +137,7 @@ def open_contained(
     """
     written = repr(shorten(path, 200))
     try:
-        root = os.path.realpath(os.path.expanduser(base))
+        root = real_path(os.path.expanduser(base))
         parts = _parts(root, start, path, written, noun)
         whole = os.path.join(root, *parts)
         if not _CAN_WALK:
@@ -164,7 +164,7 @@ def _parts(root: str, start: str, path: str, written: str, noun: str) -> Sequenc
     """Return the parts of the resolved path, relative to the resolved base folder `root`."""
     if not is_path(path):
         raise ToolError(f"{written} is not a path; write one such as notes/plan.md.")
-    resolved = os.path.realpath(os.path.join(root, start, path))
+    resolved = real_path(os.path.join(root, start, path))
     # `~` is not expanded, and drives are refused on every system.
     if path.startswith("~") or PureWindowsPath(path).drive or not is_inside(resolved, root):
         raise ToolError(f"{written} is not inside {noun}; use a path relative to it.")

@@ -5,11 +5,13 @@ import os
 import stat
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 # A file that changed more recently than this may change again without a new time stamp.
 RACY_SECONDS = 2.0
+_MOST_TRIES = 100
 
 
 class UnreadableFileError(Exception):
@@ -91,6 +93,24 @@ def is_inside(path: str, root: str) -> bool:
 def touches(changed: Iterable[str], path: str) -> bool:
     """Return whether one of the changed paths is inside `path` or contains it."""
     return any(is_inside(item, path) or is_inside(path, item) for item in changed)
+
+
+def real_path(path: str) -> str:
+    """Return a path without links, as `os.path.realpath`, also while links are replaced."""
+    for _ in range(_MOST_TRIES):
+        with suppress(OSError):  # a link was replaced between `lstat` and `readlink`
+            return os.path.realpath(path)
+    return os.path.realpath(path)
+
+
+def may_be_folder(path: str) -> bool:
+    """Return whether a path is a folder, or may be one that cannot be looked at now."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def is_utf8(name: str) -> bool:

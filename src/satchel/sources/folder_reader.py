@@ -15,6 +15,7 @@ from satchel.sources.file_reader import (
     is_inside,
     is_utf8,
     read_regular,
+    real_path,
     reason_of,
 )
 from satchel.sources.search_roots import SearchRoot
@@ -75,7 +76,7 @@ class FolderReader:
         cached = {file.name: file for file in before.files} if before else {}
         required = [self._required(folder, name, cached, walk) for name in sorted(self.required)]
         files: list[UnitFile] = []
-        for name, path in self._walk(folder, "", (os.path.realpath(folder),), walk):
+        for name, path in self._walk(folder, "", (real_path(folder),), walk):
             if name in self.required:
                 continue
             if len(files) == self.most_files:
@@ -93,14 +94,14 @@ class FolderReader:
         self, folder: str, name: str, cached: Mapping[str, UnitFile], walk: "_WalkState"
     ) -> UnitFile | None:
         """Read a file by its name; links must stay inside the root."""
-        path, home = folder, os.path.realpath(folder)
+        path, home = folder, real_path(folder)
         for part in name.split("/"):
             path = os.path.join(path, part)
             if not part or is_skipped(part) or not os.path.lexists(path):
                 return None
             if not os.path.islink(path):
                 continue
-            target = os.path.realpath(path)
+            target = real_path(path)
             walk.links.add((path, target))
             if not is_inside(target, self.root):
                 walk.diagnostics.append(link_outside(path))
@@ -131,7 +132,7 @@ class FolderReader:
             if not self._belongs(entry, name, walk) or not (enters or self.wanted(name)):
                 continue
             if entry.is_symlink():
-                walk.links.add((entry.path, os.path.realpath(entry.path)))
+                walk.links.add((entry.path, real_path(entry.path)))
             if not enters:
                 yield name, entry.path
             elif (step := follow(entry, above, self.root, walk.diagnostics)) is not None:
@@ -154,7 +155,7 @@ class FolderReader:
     ) -> UnitFile | None:
         try:
             status = os.stat(path)
-            if os.path.islink(path) and not is_inside(os.path.realpath(path), self.root):
+            if os.path.islink(path) and not is_inside(real_path(path), self.root):
                 diagnostics.append(link_outside(path))
                 return None
         except OSError as error:
@@ -255,7 +256,7 @@ def follow(
     """Return the resolved path of a folder to enter; report one that must not be entered."""
     # A folder that is not a link can still be a loop, if a link led above it.
     linked = entry.is_symlink()
-    target = os.path.realpath(entry.path) if linked else os.path.join(above[-1], entry.name)
+    target = real_path(entry.path) if linked else os.path.join(above[-1], entry.name)
     if linked and not is_inside(target, root):
         diagnostics.append(link_outside(entry.path))
         return None

@@ -24,10 +24,10 @@ from satchel.formats import (
 from satchel.formats.read_result import quoted
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
-from satchel.sources.file_reader import is_inside
+from satchel.sources.file_reader import is_inside, real_path
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, NAMESPACE, PluginFormat
-from satchel.sources.toolkit_parts import parts_of, too_large, with_toolkit
+from satchel.sources.toolkit_parts import parts_of, unusable_code, with_toolkit
 
 MCP_FILE = "mcp.json"
 
@@ -74,7 +74,7 @@ def _servers(
     if file is None or file.data is None:
         return (), (unreadable(finding, MCP_FILE, "mcp-invalid"),)
     reading = read_mcp(file.data, path, limits, spec)
-    root = os.path.realpath(finding.path)
+    root = real_path(finding.path)
     inside, diagnostics = [], list(reading.diagnostics)
     for server in reading.value or ():
         if field := _escaping_field(server, root):
@@ -98,7 +98,7 @@ def _escaping_field(server: McpServerManifest, root: str) -> str:
 
 
 def _is_below(path: str, base: str) -> bool:
-    return "\0" not in path and is_inside(os.path.realpath(path), os.path.realpath(base))
+    return "\0" not in path and is_inside(real_path(path), real_path(base))
 
 
 # ---- the extension for Satchel ---------------------------------------------------------------
@@ -124,8 +124,8 @@ def _extension(
         finding = replace(finding, parts=CodeParts(files))
     diagnostics += _unfit_name(finding, core)
     manifest = _with_core(own_manifest or PluginManifest(name=core.name), core)
-    if oversized := tuple(too_large(finding, limits.plugin_source)):
-        extended, code_diagnostics = finding, oversized
+    if unusable := tuple(unusable_code(finding, limits.plugin_source)):
+        extended, code_diagnostics = finding, unusable
     else:
         extended, code_diagnostics = with_toolkit(finding, manifest, limits)
     diagnostics += code_diagnostics

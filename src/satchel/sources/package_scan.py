@@ -18,6 +18,7 @@ from satchel.sources.file_reader import (
     digest_of,
     is_inside,
     read_regular,
+    real_path,
     stamped,
     touches,
 )
@@ -274,7 +275,7 @@ def _part(
     previous = before.part if before else None
     if previous is not None and (previous.place, previous.is_edited) != (root, is_edited):
         previous = None
-    return read_toolkit(empty, os.path.realpath(home.path), limits, previous)
+    return read_toolkit(empty, real_path(home.path), limits, previous)
 
 
 def _code(
@@ -293,7 +294,7 @@ def _code(
     else:
         exclude = {entry.name for entry in list_folder(folder, []) if is_folder(entry)}
     reader = FolderReader(
-        root=os.path.realpath(folder),
+        root=real_path(folder),
         most_files=limits.files_per_skill,
         largest=limits.plugin_source,
         wanted=wanted,

@@ -10,7 +10,14 @@ from satchel.formats import PluginManifest, read_plugin
 from satchel.formats.read_result import quoted
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import read_claude_bundle
-from satchel.sources.file_reader import is_inside, is_utf8, touches
+from satchel.sources.file_reader import (
+    is_inside,
+    is_utf8,
+    may_be_folder,
+    real_path,
+    reason_of,
+    touches,
+)
 from satchel.sources.folder_reader import (
     FolderContent,
     FolderReader,
@@ -25,7 +32,7 @@ from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of
 from satchel.sources.search_roots import SearchRoot
-from satchel.sources.toolkit_parts import parts_of, too_large, with_toolkit
+from satchel.sources.toolkit_parts import parts_of, unusable_code, with_toolkit
 
 # Files, in lower case, of a folder that was probably meant as a plugin; the first match is used.
 _NEAR_MISSES = {
@@ -64,7 +71,7 @@ def scan_plugins(
         dirty = None
     elif dirty is not None and not touches(dirty, place.path):
         return before
-    if not os.path.isdir(place.path):
+    if not may_be_folder(place.path):
         return PluginScan(
             place=place, findings={}, diagnostics=() if place.optional else (missing(place),)
         )
@@ -82,7 +89,7 @@ class _Search:
         dirty: Iterable[str] | None,
     ) -> None:
         self._place, self._limits, self._cached, self._dirty = place, limits, cached, dirty
-        self._root = os.path.realpath(place.path)
+        self._root = real_path(place.path)
         self._findings: dict[str, PluginFinding] = {}
         self._diagnostics: list[Diagnostic] = []
         self._links: set[tuple[str, str]] = set()
@@ -96,6 +103,7 @@ class _Search:
                 is_hidden = is_skipped(entry.name) or entry.name.startswith(".")
                 if is_folder(entry) and not is_hidden:
                     self._visit(entry)
+        self._keep_unreadable()
         plugin_links = (finding.folder.links for finding in self._findings.values())
         links = frozenset(self._links).union(*plugin_links)
         return PluginScan(
@@ -104,6 +112,24 @@ class _Search:
             diagnostics=tuple(self._diagnostics),
             links=links,
         )
+
+    def _keep_unreadable(self) -> None:
+        """Keep plugins whose folder cannot be read now as broken ones, because they still exist."""
+        root_error = _listing_error(self._place.path)
+        for key, cached in self._cached.items():
+            if key in self._findings:
+                continue
+            if (error := root_error or _listing_error(cached.path)) is not None:
+                message = f"cannot be read: {reason_of(error)}"
+                fix = "make the folder readable, or delete it"
+                unreadable = make_diagnostic("plugin-unreadable", Where(cached.path), message, fix)
+                self._findings[key] = PluginFinding(
+                    place=self._place,
+                    key=key,
+                    format=cached.format,
+                    parts=cached.parts,
+                    diagnostics=(unreadable,),
+                )
 
     def _visit(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):
@@ -128,7 +154,7 @@ class _Search:
         if before is not None and self._dirty is not None and not touches(self._dirty, before.path):
             return before
         finding = PluginFinding(place=self._place, key=key, format=form)
-        target = os.path.realpath(finding.path)
+        target = real_path(finding.path)
         # Links must stay in the plugin if a link led out of the search root.
         is_own_root = finding.policy.is_contained or not is_inside(target, self._root)
         root = target if is_own_root else self._root
@@ -213,8 +239,8 @@ def _read_toolkit_manifest(finding: PluginFinding, limits: Limits) -> PluginFind
     partial = reading.value or reading.partial
     if partial:
         finding = replace(finding, parts=parts_of(finding.prefix, partial))
-    if oversized := tuple(too_large(finding, limits.plugin_source)):
-        return replace(finding, diagnostics=(*reading.diagnostics, *oversized))
+    if unusable := tuple(unusable_code(finding, limits.plugin_source)):
+        return replace(finding, diagnostics=(*reading.diagnostics, *unusable))
     # Errors in the code are reported even if the manifest is invalid.
     manifest = partial or PluginManifest(name=finding.folder_name)
     full, code_diagnostics = with_toolkit(finding, manifest, limits)
@@ -246,6 +272,20 @@ def _no_skills(path: str, manifest: PluginManifest, missing: tuple[str, ...]) ->
             "source-missing", Where(path, line), message, "create it, or remove 'skills:'"
         )
     ]
+
+
+def _listing_error(folder: str) -> OSError | None:
+    """Return why an existing folder cannot be listed or entered."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                entry.stat(follow_symlinks=False)
+                break
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return error
+    return None
 
 
 def _missing_manifest(folder: str) -> list[Diagnostic]:

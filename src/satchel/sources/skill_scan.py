@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, strictly
 from satchel.formats import ReadResult, SkillManifest, read_skill
 from satchel.settings import Limits
-from satchel.sources.file_reader import UnitFile, is_inside, is_utf8
+from satchel.sources.file_reader import UnitFile, is_inside, is_utf8, may_be_folder, real_path
 from satchel.sources.folder_reader import (
     FolderContent,
     FolderReader,
@@ -178,7 +178,7 @@ class _Walk:
 
     def __init__(self, place: SearchRoot, limits: Limits, before: SkillScan | None) -> None:
         self._place, self._limits = place, limits
-        self._root = os.path.realpath(place.within or place.path)
+        self._root = real_path(place.within or place.path)
         self._known = before.findings if before else {}
         self._reader = FolderReader(
             root=self._root,
@@ -195,12 +195,12 @@ class _Walk:
     def everything(self) -> SkillScan:
         """Scan the whole search root."""
         path = self._place.path
-        target = os.path.realpath(path)
+        target = real_path(path)
         if self._place.within and target != self._path_without_links():
             self._links.add((path, target))
         if not is_inside(target, self._root):
             self._note("", [link_outside(path)])
-        elif os.path.isdir(path):
+        elif may_be_folder(path):
             self._folder("", path, (target,))
         elif not self._place.optional or (self._place.within and os.path.lexists(path)):
             self._note("", [missing(self._place)])
@@ -214,7 +214,7 @@ class _Walk:
         """Scan the part of the search root at `key` and below; no link leads there."""
         *above, last = key.split("/")
         parent = os.path.join(self._place.path, *above)
-        ancestry = [os.path.realpath(self._place.path)]
+        ancestry = [real_path(self._place.path)]
         for name in above:
             ancestry.append(os.path.join(ancestry[-1], name))
         for entry in list_folder(parent, []):
@@ -246,7 +246,7 @@ class _Walk:
         diagnostics: list[Diagnostic] = []
         entries = list_folder(path, diagnostics)
         self._note(key, diagnostics)
-        if diagnostics and os.path.isdir(path):
+        if diagnostics and may_be_folder(path):
             self._keep_skills_below(key, diagnostics[0])
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
         if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
@@ -270,7 +270,7 @@ class _Walk:
         if is_skipped(entry.name):
             return
         if entry.is_symlink():
-            self._links.add((entry.path, os.path.realpath(entry.path)))
+            self._links.add((entry.path, real_path(entry.path)))
         if is_folder(entry):
             self._enter(key, entry, above)
         elif entry.name != SKILL_FILE and entry.name.casefold() == SKILL_FILE.casefold():

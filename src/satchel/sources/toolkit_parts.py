@@ -16,7 +16,8 @@ from satchel.formats import (
 from satchel.formats.read_result import quoted
 from satchel.formats.utf8_text import decode
 from satchel.settings import Limits
-from satchel.sources.plugin_findings import CodeParts, PluginFinding, files_of
+from satchel.sources.file_reader import is_inside
+from satchel.sources.plugin_findings import CodeParts, PluginFinding, files_of, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE
 
 _DEFAULT_SETUP = "setup"
@@ -54,8 +55,15 @@ def normalized_name(name: str) -> str:
     return os.path.normpath(name).replace(os.sep, "/")
 
 
-def too_large(finding: PluginFinding, limit: int) -> Iterable[Diagnostic]:
-    """Yield a diagnostic for each Python file that is larger than the limit."""
+def unusable_code(finding: PluginFinding, limit: int) -> Iterable[Diagnostic]:
+    """Report each Python file that is too large, and each named one that cannot be read."""
+    problems = [it for it in finding.folder.diagnostics if it.code == "source-unreadable"]
+    for name in sorted(finding.parts.required):
+        path = os.path.join(finding.path, *name.split("/"))
+        is_code = name.endswith(".py") and finding.folder.get(name) is None
+        blocking = (it.where.path for it in problems if it.where.path != finding.path)
+        if is_code and any(is_inside(path, blocker) for blocker in blocking):
+            yield unreadable(finding, name)
     for name, file in finding.code.items():
         if name.endswith(".py") and file.size > limit:
             yield make_diagnostic(

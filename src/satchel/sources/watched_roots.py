@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Self
 
-from satchel.sources.file_reader import is_inside
+from satchel.sources.file_reader import is_inside, real_path
 
 
 class RootIdentity:
@@ -50,7 +50,7 @@ class RootAliases:
     """Maps paths between roots that are the same folder: the system reports only one of them."""
 
     def __init__(self, roots: tuple[str, ...]) -> None:
-        self._real = {root: os.path.realpath(root) for root in roots}
+        self._real = {root: real_path(root) for root in roots}
         self._linked = any(root != real for root, real in self._real.items())
 
     def of(self, paths: frozenset[str] | None) -> frozenset[str] | None:

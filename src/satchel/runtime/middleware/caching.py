@@ -1,12 +1,11 @@
 """Middleware that answers equal calls from memory."""
 
-import json
 import time
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable
 from functools import partial
 
 from satchel.errors import DefinitionError
-from satchel.runtime.answer_memory import AnswerMemory, remembered
+from satchel.runtime.answer_memory import AnswerMemory, canonical, remembered
 from satchel.runtime.middleware.tool_hints import may_change_something, tool_of
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened
@@ -19,13 +18,13 @@ def by_session(call: ToolCall) -> Hashable:
     Calls with metadata or configuration that is no JSON are not remembered.
     """
     context = call.context
-    values = _canonical(call.arguments, context.config, context.metadata)
+    values = canonical(call.arguments, context.config, context.metadata)
     return None if values is None else (id(context.state), values)
 
 
 def by_arguments(call: ToolCall) -> Hashable:
     """Return a key of the arguments alone: for tools that answer every session alike."""
-    return _canonical(call.arguments)
+    return canonical(call.arguments)
 
 
 def is_repeatable(call: ToolCall) -> bool:
@@ -78,12 +77,3 @@ def cache(
                 memory.forget(lambda answer: answer.state is call.context.state)
 
     return layer
-
-
-def _canonical(*values: object) -> str | None:
-    """Return values as JSON, the same for equal ones; `None` if JSON cannot express them."""
-    try:
-        plain = [dict(value) if isinstance(value, Mapping) else value for value in values]
-        return json.dumps(plain, sort_keys=True)
-    except (TypeError, ValueError, RecursionError):
-        return None
