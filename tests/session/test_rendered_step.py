@@ -165,7 +165,7 @@ def test_a_step_keeps_the_wording_that_it_began_with(crowd):
 def test_sessions_that_see_the_same_share_the_work(crowd):
     def showing(**options):
         session = Session(crowd, SessionOptions(**options))
-        return session._rendered(session._scene())
+        return session._rendered(session._shared_view())
 
     one, other = showing(), showing()
     assert one is other
