@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """How severe a diagnostic is: an error removes a unit, a warning does not."""
+    """How severe a diagnostic is: only an error removes a skill, plugin or tool."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -70,7 +70,7 @@ _E, _W, _I = Severity.ERROR, Severity.WARNING, Severity.INFO
 
 RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
     {
-        # YAML, wherever it stands
+        # YAML, in any file
         "yaml-invalid": DiagnosticRule("The text is not valid YAML.", _E, _E),
         "yaml-repaired": DiagnosticRule("The YAML became valid after a value was quoted.", _W, _E),
         "yaml-unsafe": DiagnosticRule(
@@ -134,7 +134,7 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "skill-duplicate": DiagnosticRule(
             "The same skill, byte for byte, was found twice.", _I, _I
         ),
-        # Finding
+        # Folders and files that are searched
         "source-missing": DiagnosticRule("A configured folder does not exist.", _W, _E),
         "source-empty": DiagnosticRule(
             "A configured folder contains no skill and no plugin.", _I, _E
@@ -297,7 +297,7 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "group-declared-twice": DiagnosticRule(
             "Two sources describe the same group; the first is used.", _W, _W
         ),
-        # What the user chose
+        # The user's satchel.toml
         "disabled": DiagnosticRule("The user disabled it.", _I, _I),
         "choices-unreadable": DiagnosticRule("A satchel.toml cannot be read.", _E, _E),
         "choices-unknown": DiagnosticRule(

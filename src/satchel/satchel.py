@@ -60,7 +60,7 @@ from satchel.workers import WorkerPool
 
 _log = logging.getLogger("satchel")
 
-# Factor of the limit `mcp_connect`: giving up on a server that hangs includes ending it.
+# Factor of the limit `mcp_connect`: after it has passed, a server that hangs must be stopped.
 _CONNECT_FACTOR = 2
 
 PathLike = str | os.PathLike[str]
@@ -70,7 +70,8 @@ class Satchel:
     """Manages the skills and tools of one application.
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
-    one); `places` adds search roots, such as those of `conventional_roots`. The user's
+    one); `places` are further folders to search, such as those of
+    `conventional_roots`. The user's
     `satchel.toml`, and that of the folder `project`, enable and disable things. `config` has
     values for the state fields of tools, by plugin; they win over the environment and all files.
     With `run_code=False` no plugin is imported: everything is listed, nothing can be called.
@@ -148,10 +149,11 @@ class Satchel:
         """Begin a conversation.
 
         The first four choose the built-in tools: to activate tool groups, load skills, run their
-        scripts, and search. With `search=None`, search is offered only if much is out of sight.
+        scripts, and search. With `search=None`, search is offered only if many tools or
+        skills are not shown.
         `notes` says where the notes of active groups go: into the prompt, into the answer of the
         meta tool, or both. `enable` and `disable` are name patterns. This conversation has only
-        tools that match `enable`, if given, and do not match `disable`. `plan_policy` is
+        tools that match `enable`, if given, and do not match `disable`. `plan_policy` sets
         `Session.plan_policy`.
         """
         tools = NamePatterns(_as_tuple(enable) or None, _as_tuple(disable))
@@ -221,29 +223,35 @@ class Satchel:
         `DefinitionError` for an invalid tool.
         """
         group = options.pop("group", None)
-        made = make_tool(tool, **options)
+        new_tool = make_tool(tool, **options)
         with self._lock:
-            made = self._with_state(made)
-            where = group_names(group or made.group)
-            for known in where:
-                self.catalog.group(known)
+            new_tool = self._with_state(new_tool)
+            groups = group_names(group or new_tool.group)
+            self._require_groups(groups)
             host = self._config.host
-            made = with_unique_name(made, host.tools, self.catalog.tools, on_conflict)
-            if (kept := registered(host.tools, made.name)) is not None and on_conflict == "skip":
-                return kept
-            if on_conflict == "skip" and (entry := self.catalog.tools.get(made.name)) is not None:
-                return entry.tool or made
-            supply = host_contribution(made, where, f"registration {next(self._registrations)}")
-            others = (item for item in host.tools if item.name != made.name)
-            self._add(tools=(*others, supply))
-        return made
+            new_tool = with_unique_name(new_tool, host.tools, self.catalog.tools, on_conflict)
+            name = new_tool.name
+            if on_conflict == "skip":
+                if (existing := registered(host.tools, name)) is not None:
+                    return existing
+                if (entry := self.catalog.tools.get(name)) is not None:
+                    return entry.tool or new_tool
+            version = f"registration {next(self._registrations)}"
+            contribution = host_contribution(new_tool, groups, version)
+            others = (item for item in host.tools if item.name != name)
+            self._add(tools=(*others, contribution))
+        return new_tool
 
-    def _with_state(self, made: Tool) -> Tool:
-        if not isinstance(made, FunctionTool) or not made.state:
-            return made
+    def _require_groups(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.catalog.group(name)  # raises NotFoundError
+
+    def _with_state(self, tool: Tool) -> Tool:
+        if not isinstance(tool, FunctionTool) or not tool.state:
+            return tool
         config = self._config.configuration(HOST, (), self._cache.scan.selection)
         keys = f'pass presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
-        return bind_state(made, config.values, keys)
+        return bind_state(tool, config.values, keys)
 
     def register_middleware(
         self, middleware: Middleware, *, group: str | None = None, tool: str | None = None
@@ -273,19 +281,21 @@ class Satchel:
         does not fit; then nothing is registered. A later tool that does not fit is left out.
         """
         with self._lock:
-            held = dict(self._config.contracts)
+            registered_contracts = dict(self._config.contracts)
             for contract in contracts:
-                self._require_fitting(contract, held)
+                self._require_fitting(contract, registered_contracts)
                 version = f"registration {next(self._registrations)}"
-                held[contract.name] = HostContract(contract, version)
-            self._set_contracts(held)
+                registered_contracts[contract.name] = HostContract(contract, version)
+            self._set_contracts(registered_contracts)
 
-    def _require_fitting(self, contract: ToolContract, held: Mapping[str, HostContract]) -> None:
+    def _require_fitting(
+        self, contract: ToolContract, registered_contracts: Mapping[str, HostContract]
+    ) -> None:
         if not isinstance(contract, ToolContract):
             raise DefinitionError(
                 f"{type(contract).__name__} is not a contract", fix="pass a ToolContract"
             )
-        if contract.name in held:
+        if contract.name in registered_contracts:
             raise ConflictError(
                 f"the host already registered a contract for the tool {contract.name!r}",
                 fix="call remove_contract first",
@@ -315,7 +325,7 @@ class Satchel:
         version clashes, only that tool is left out.
         """
         with self._lock:
-            address, served = self._extended(tool if isinstance(tool, str) else tool.name)
+            address, served = self._find_extended(tool if isinstance(tool, str) else tool.name)
             models = _without(self._config.models, address)
             if model is not None:
                 _require_model(model)
@@ -325,7 +335,7 @@ class Satchel:
             self._config = replace(self._config, models=models)
             self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
-    def _extended(self, name: str) -> tuple[str, Tool | None]:
+    def _find_extended(self, name: str) -> tuple[str, Tool | None]:
         """Return a tool's address, and the tool unless its model keeps it from being served."""
         try:
             entry = self.catalog.tool(name)
@@ -349,8 +359,7 @@ class Satchel:
         """
         with self._lock:
             groups = group_names(group)
-            for known in groups:
-                self.catalog.group(known)
+            self._require_groups(groups)
             added = replace(search_root(path, RootKind.SKILLS), groups=groups)
             others = [
                 item
@@ -389,14 +398,13 @@ class Satchel:
             )
         with self._lock:
             self._require_open()
-            where = group_names(group)
-            for known in where:
-                self.catalog.group(known)
+            groups = group_names(group)
+            self._require_groups(groups)
             registry = self._server_registry()
             server_config = registry.create(
                 server,
                 name=name,
-                groups=where,
+                groups=groups,
                 enable=enable,
                 disable=disable,
                 presets=presets,
@@ -440,11 +448,12 @@ class Satchel:
     def approve_mcp_tools(
         self, server: str, *tools: str, digests: Mapping[str, str] | None = None
     ) -> tuple[str, ...]:
-        """Approve the current definitions of a server's tools, or of all; use the server's names.
+        """Approve the current definitions of a server's tools; without names, of all its tools.
 
-        With `digests` by tool, as shown in their diagnostics, a tool is approved only if it has
-        that digest. Returns the tools that had changed. Raises `NotFoundError`, and `ConflictError`
-        while the server is down or if a digest does not match.
+        `tools` are the names that the server uses. With `digests` by tool, as shown in their
+        diagnostics, a tool is approved only if it has that digest. Returns the tools that had
+        changed. Raises `NotFoundError`, and `ConflictError` while the server is down or if a
+        digest does not match.
         """
         with self._lock:
             self._require_open()
@@ -502,9 +511,10 @@ class Satchel:
         return is_removed
 
     def remove_group(self, name: str) -> None:
-        """Remove a group that the application added, with its tools and skills in no other group.
+        """Remove a group that the application added.
 
-        Raises `NotFoundError` with the near misses, and `ConflictError` for `basic`.
+        Tools and skills that are in no other group are removed, too. Raises `NotFoundError` with
+        the near misses, and `ConflictError` for `basic`.
         """
         if name == BASIC_GROUP:
             raise ConflictError(f"group {BASIC_GROUP!r} cannot be removed")
@@ -720,10 +730,10 @@ def _values(plugin: str, given: Any) -> dict[str, Any]:
     return dict(given)
 
 
-M = TypeVar("M", ToolContribution, SearchRoot)
+GroupMember = TypeVar("GroupMember", ToolContribution, SearchRoot)
 
 
-def _without_group(group: str, member: M) -> M | None:
+def _without_group(group: str, member: GroupMember) -> GroupMember | None:
     """Return a member without a group, or `None` if it has no other."""
     if group not in member.groups:
         return member

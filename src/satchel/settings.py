@@ -8,8 +8,9 @@ KIB = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds that keep one bad unit from harming the rest; hitting one names it.
+    """Limits that protect the agent from one bad skill, plugin, tool or server.
 
+    A diagnostic or an error says which limit was exceeded.
     Sizes are bytes, times are seconds, lengths are characters.
     """
 
@@ -55,7 +56,7 @@ class Limits:
 class WatchTimings:
     """How quickly a watch reacts, in seconds.
 
-    `step` is the watcher's tick: an event arrives about one and a half steps after the write.
+    `step` is how long the watcher collects events: one arrives about 1.5 steps after the write.
     """
 
     step: float = 0.01
@@ -77,7 +78,7 @@ class WatchTimings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of a `Satchel`, besides its sources."""
+    """The settings of a `Satchel`, apart from its skills and plugins."""
 
     limits: Limits = field(default_factory=Limits)
     pace: WatchTimings = field(default_factory=WatchTimings)
@@ -88,4 +89,4 @@ class Settings:
     mcp_servers: bool = True
     """Whether to connect the MCP servers that plugins and `satchel.toml` name."""
     state_folder: str = ""
-    """The folder of the pinned MCP tools; `""` for the user's own folder."""
+    """The folder that records approved MCP tools; `""` for the user's own folder."""

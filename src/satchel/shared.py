@@ -94,10 +94,12 @@ class Generation(Memo):
         texts = (text for plugin in plugins for text in plugin.supply.sections)
         return self.once("sections", lambda: render_sections(texts))
 
-    def scene(self, activation: Activation, tools: NamePatterns | None = None) -> "SharedView":
+    def shared_view(
+        self, activation: Activation, tools: NamePatterns | None = None
+    ) -> "SharedView":
         """Return the view of an activation, limited to some of the tools."""
         if tools and not tools.let_all:
-            return self.once(tools, lambda: self._only(tools)).scene(activation)
+            return self.once(tools, lambda: self._only(tools)).shared_view(activation)
         active, view = self.once(activation, lambda: self._seen(activation))
         return SharedView(self, active, view)
 
@@ -165,9 +167,9 @@ class SharedState:
         self._store.publish(catalog)
         self.newest = Generation(catalog, self.newest)
 
-    def scene(self, activation: Activation, tools: NamePatterns | None = None) -> SharedView:
+    def shared_view(self, activation: Activation, tools: NamePatterns | None = None) -> SharedView:
         """Return the view of an activation on the newest catalog."""
-        return self.newest.scene(activation, tools)
+        return self.newest.shared_view(activation, tools)
 
     def search(self, words: str, kind: str, most: int) -> list[SearchHit]:
         """Find tools or skills of the newest catalog, the best match first."""

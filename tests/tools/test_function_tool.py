@@ -894,9 +894,9 @@ def test_open_parameters_are_those_without_a_value_that_holds_for_every_call():
 
 
 def test_only_a_function_with_keywords_takes_further_arguments():
-    assert FunctionTool(lambda **more: more, name="further").takes_further
-    assert not FunctionTool(lambda *places: places, name="places").takes_further
-    assert not FunctionTool(found).takes_further
+    assert FunctionTool(lambda **more: more, name="further").takes_kwargs
+    assert not FunctionTool(lambda *places: places, name="places").takes_kwargs
+    assert not FunctionTool(found).takes_kwargs
 
 
 def test_a_tool_knows_what_its_function_takes_by_itself():

@@ -20,12 +20,12 @@ def bind_contract(tool: Tool, contract: ToolContract) -> FunctionTool:
     function_tool = tool if isinstance(tool, FunctionTool) else _function_tool(tool)
     _require_fit(function_tool, contract)
     parameters = {item.name for item in function_tool.open_parameters}
-    takes_any = function_tool.takes_further
+    takes_any = function_tool.takes_kwargs
     names = tuple(key for key in contract.supplied if key in parameters or takes_any)
 
     def complete(arguments: Mapping[str, Any]) -> dict[str, Any]:
         completed = contract.with_defaults(arguments)
-        settled = function_tool.settled
+        settled = function_tool.fixed_parameters
         return {name: value for name, value in completed.items() if name not in settled}
 
     def supply(context: ToolContext) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def bind_contract(tool: Tool, contract: ToolContract) -> FunctionTool:
 
 def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
     """Raise `DefinitionError` for a value that the function does not take, or lacks."""
-    place, is_open = f"contract {contract.name!r}", tool.takes_further
+    place, is_open = f"contract {contract.name!r}", tool.takes_kwargs
     if tool.is_extended:
         raise DefinitionError(
             "its tool is extended by a model, and a contract already describes all arguments",
@@ -58,7 +58,10 @@ def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
             where=place,
             fix=f"add a parameter {unknown[0]!r} to the function, or one of type ToolContext",
         )
-    accepted, properties = tool.settled | parameters, contract.parameters.get("properties", {})
+    accepted, properties = (
+        tool.fixed_parameters | parameters,
+        contract.parameters.get("properties", {}),
+    )
     if extra := [name for name in properties if name not in accepted and not is_open]:
         raise DefinitionError(
             f"its schema has {extra[0]!r}, which the function does not take",

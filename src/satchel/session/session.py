@@ -72,7 +72,7 @@ class Session(CallApi):
     @property
     def active_groups(self) -> tuple[str, ...]:
         """Return the names of the active groups."""
-        return tuple(group.name for group in self._scene().view.groups)
+        return tuple(group.name for group in self._shared_view().view.groups)
 
     @property
     def loaded_skills(self) -> tuple[str, ...]:
@@ -83,9 +83,9 @@ class Session(CallApi):
 
     def step(self) -> Step:
         """Begin a model request: return a frozen view of the newest catalog."""
-        shared_view = self._scene()
-        content, before = self._begin_step(shared_view)
-        return Step(self._conversation, self._calls, shared_view, content, before)
+        shared_view = self._shared_view()
+        content, last_digest = self._begin_step(shared_view)
+        return Step(self._conversation, self._calls, shared_view, content, last_digest)
 
     def changes(self) -> StepChanges:
         """Return the differences between the last step and the newest catalog.
@@ -93,7 +93,7 @@ class Session(CallApi):
         `step()` begins a step; so do the session's own methods for prompt, notes and schemas.
         Before the first step there are no changes.
         """
-        rendered = self._rendered(self._scene())
+        rendered = self._rendered(self._shared_view())
         return StepChanges(changes_between(self._history.digest, rendered.digest))
 
     def prompt(self) -> str:
@@ -113,7 +113,7 @@ class Session(CallApi):
         return self.step().prompt_sections()
 
     def fill(self, template: str) -> Filled:
-        """Fill the places `{{VARIABLE}}` of a host's prompt with values of the state, as JSON.
+        """Replace each `{{VARIABLE}}` in a template by its value in the state, as JSON.
 
         A variable that no contract declares is replaced by nothing, with a diagnostic.
         """
@@ -134,7 +134,7 @@ class Session(CallApi):
         `NotFoundError`. Tools that are new to the session come last, so that the provider's prompt
         cache stays valid.
         """
-        shared_view = self._scene()
+        shared_view = self._shared_view()
         content, _ = self._begin_step(shared_view)
         return schemas(shared_view, content.rendered, dialect, content.names)
 
@@ -153,7 +153,7 @@ class Session(CallApi):
         self._conversation.switch(groups, Activation.deactivate)
 
     def new_turn(self) -> None:
-        """Begin a turn of the user.
+        """Begin the user's next turn.
 
         Clears the state keys that contracts do not preserve, and the remembered answers of
         idempotent tools, except those that last for the session.
@@ -173,7 +173,7 @@ class Session(CallApi):
         `await asyncio.to_thread(session.load_skill, name)`. Raises `ToolError` if the server does
         not return the file that it listed.
         """
-        shared_view = self._scene()
+        shared_view = self._shared_view()
         entry, own_name = find_skill(name, shared_view)
         require_usable_skill(entry)
         entry = fetch_skill_blocking(entry, self._conversation.shared.limits)
@@ -195,9 +195,9 @@ class Session(CallApi):
         `ConflictError` instead. Raises `DefinitionError` for an invalid state. If it raises,
         nothing has changed.
         """
-        problems, seen = restore_state(self._conversation, state, strict=strict)
+        diagnostics, seen = restore_state(self._conversation, state, strict=strict)
         self._history = StepHistory(seen=seen)
-        return problems
+        return diagnostics
 
     # ---- calls ----------------------------------------------------------------------------
 
@@ -211,14 +211,14 @@ class Session(CallApi):
     def interrupt(self, call_id: str | None = None) -> int:
         """End the calls with that id, or all calls; return how many there were.
 
-        Each ends with a result that is marked interrupted and has the output until then. Any
+        Each ends with a result that is marked interrupted and contains the output so far. Any
         thread may call this.
         """
         return self._calls.interrupt(call_id)
 
-    def _scene(self) -> SharedView:
+    def _shared_view(self) -> SharedView:
         conversation = self._conversation
-        return conversation.shared.scene(conversation.activation, conversation.options.tools)
+        return conversation.shared.shared_view(conversation.activation, conversation.options.tools)
 
     def _begin_step(self, shared_view: SharedView) -> tuple[StepContent, ViewDigest | None]:
         """Begin a step; return its content, and the digest of the step before."""

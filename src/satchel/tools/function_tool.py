@@ -80,8 +80,10 @@ class FunctionTool(Tool):
         require_parameters(fn, presets, "presets name")
         self._injected: Mapping[str, Any] = MappingProxyType(dict(presets))
         self._fields = state_fields(fn, self._signature, names)
-        self._made_defaults = tuple(field for field in self._fields if field.default is not None)
-        self._texts = texts
+        self._fields_with_defaults = tuple(
+            field for field in self._fields if field.default is not None
+        )
+        self._parameter_texts = texts
         self._includes = (get("include_var_positional"), get("include_var_keyword"))
         self._model: type[BaseModel] | None = None
         self._supplied: frozenset[str] = frozenset()
@@ -114,17 +116,17 @@ class FunctionTool(Tool):
 
     @property
     def open_parameters(self) -> tuple[Parameter, ...]:
-        """Return the parameters without a fixed value."""
-        excluded = self.settled.union(self._contexts)
+        """Return the parameters whose value can differ between calls, except the context."""
+        excluded = self.fixed_parameters.union(self._contexts)
         return tuple(item for item in self._signature.parameters if item.name not in excluded)
 
     @property
-    def settled(self) -> frozenset[str]:
+    def fixed_parameters(self) -> frozenset[str]:
         """Return the names of the parameters that have the same value in every call."""
         return self.hidden.difference(self._supplied, self._contexts)
 
     @property
-    def takes_further(self) -> bool:
+    def takes_kwargs(self) -> bool:
         """Return whether the function has `**kwargs`."""
         return self._signature.var_keyword is not None
 
@@ -151,9 +153,9 @@ class FunctionTool(Tool):
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Validate and coerce arguments. Raises `ArgumentError`."""
-        if self._written is None:
+        if self._schema_validator is None:
             return self._own_arguments.check(self.name, arguments)
-        arguments = self._complete(self._written.check(self.name, arguments))
+        arguments = self._complete(self._schema_validator.check(self.name, arguments))
         if self._signature.var_keyword is None:
             return self._own_arguments.check(self.name, arguments)
         # Arguments of the schema that are not in the signature go into `**kwargs`.
@@ -164,16 +166,16 @@ class FunctionTool(Tool):
 
     def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
         """Return the function with its checked arguments and the injected values."""
-        if self._made_defaults:
-            defaults = {field.name: field.made_default() for field in self._made_defaults}
+        if self._fields_with_defaults:
+            defaults = {field.name: field.made_default() for field in self._fields_with_defaults}
             arguments = {**arguments, **defaults}
         if self._supply is not None:
             arguments = {**arguments, **self._supply(context)}
         if self._injected or self._contexts:
             arguments = {**arguments, **dict.fromkeys(self._contexts, context), **self._injected}
         positional: list[Any] = []
-        if self._has_places:
-            positional, arguments = self._signature.place(arguments, self._spread)
+        if self._needs_placing:
+            positional, arguments = self._signature.place(arguments, self._shown_variadic)
         return partial(self.fn, *positional, **arguments)
 
     async def execute(self, /, **arguments: Any) -> Any:
@@ -223,7 +225,7 @@ class FunctionTool(Tool):
         """Return a copy with another description and schema, and with values for each call.
 
         `supply` returns the values of `names` when a call begins; no model can set them.
-        `complete` adds the arguments that the model may leave out.
+        `complete` adds the defaults of arguments that the model left out.
         """
         tool = copy(self)
         tool._supplied, tool._supply = frozenset(names), supply  # noqa: SLF001
@@ -244,7 +246,7 @@ class FunctionTool(Tool):
                 where=where(self.fn),
                 fix="add **kwargs to the function",
             )
-        if model is not None and self._written is not None:
+        if model is not None and self._schema_validator is not None:
             raise DefinitionError(
                 f"tool {self.name!r} has its own schema",
                 where=where(self.fn),
@@ -261,26 +263,26 @@ class FunctionTool(Tool):
         variadic = zip(
             (signature.var_positional, signature.var_keyword), self._includes, strict=True
         )
-        self._spread = tuple(
+        self._shown_variadic = tuple(
             item for item, shown in variadic if item and shown and item.name not in hidden
         )
-        self._has_places = bool(self._spread) or signature.has_places
+        self._needs_placing = bool(self._shown_variadic) or signature.has_places
         shown = [item for item in signature.parameters if item.name not in hidden]
         self._own_arguments = ArgumentModel(
             self.fn,
-            [*shown, *self._spread],
-            self._texts,
+            [*shown, *self._shown_variadic],
+            self._parameter_texts,
             hidden=hidden,
             taken=signature.names,
             more=self._model,
         )
         self.parameters = self._own_arguments.schema
-        self._written: SchemaValidator | None = None
+        self._schema_validator: SchemaValidator | None = None
         if self._given_schema is not None:
             closed = hidden | signature.taken
-            self._written = SchemaValidator(self._given_schema, where(self.fn), closed)
+            self._schema_validator = SchemaValidator(self._given_schema, where(self.fn), closed)
             # A copy: callers may change it, and the validator still reads the schema.
-            self.parameters = self._given_schema = deepcopy(self._written.schema)
+            self.parameters = self._given_schema = deepcopy(self._schema_validator.schema)
 
 
 def set_extended_model(tool: Tool, model: "type[BaseModel] | None") -> Tool:
