@@ -115,11 +115,11 @@ class FunctionTool(Tool):
     @property
     def open_parameters(self) -> tuple[Parameter, ...]:
         """Return the parameters without a fixed value."""
-        excluded = self.settled.union(self._contexts)
+        excluded = self.fixed_parameters.union(self._contexts)
         return tuple(item for item in self._signature.parameters if item.name not in excluded)
 
     @property
-    def settled(self) -> frozenset[str]:
+    def fixed_parameters(self) -> frozenset[str]:
         """Return the names of the parameters that have the same value in every call."""
         return self.hidden.difference(self._supplied, self._contexts)
 
