@@ -431,20 +431,25 @@ def test_a_call_that_does_not_fit_is_rejected_before_any_rule(make, rule, call):
 
 
 def test_a_correction_that_does_not_fit_is_rejected_and_names_the_rule(make, rule, call):
-    def misfit(call):
+    def find_mismatch(call):
         return ("odd", "It is odd.") if call.arguments else None
 
-    (verdict,) = judged(make(rule("a", has("a"), sets("a"))), call(), find_mismatch=misfit).rejected
+    (verdict,) = judged(
+        make(rule("a", has("a"), sets("a"))), call(), find_mismatch=find_mismatch
+    ).rejected
     assert (verdict.code, verdict.message, verdict.ids) == ("odd", "It is odd.", ("a",))
 
 
 def test_the_schema_of_a_contract_judges_its_calls(make, call):
-    misfit = schema_mismatch({"search": make(schema={"n": "int"})})
-    assert misfit(call(n=1)) is None
-    assert misfit(call("other", n="x")) is None
-    assert misfit(call()) == ("invalid_arguments", "invalid arguments for search: n: is required")
-    assert misfit(ToolCall(name="search", arguments="{"))[0] == "invalid_arguments"
-    assert misfit(ToolCall(name="search", arguments=_DEEP)) == (
+    find_mismatch = schema_mismatch({"search": make(schema={"n": "int"})})
+    assert find_mismatch(call(n=1)) is None
+    assert find_mismatch(call("other", n="x")) is None
+    assert find_mismatch(call()) == (
+        "invalid_arguments",
+        "invalid arguments for search: n: is required",
+    )
+    assert find_mismatch(ToolCall(name="search", arguments="{"))[0] == "invalid_arguments"
+    assert find_mismatch(ToolCall(name="search", arguments=_DEEP)) == (
         "invalid_arguments",
         "invalid arguments for search: they are nested too deeply",
     )

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from satchel.tools import FunctionTool, ToolCall, callables
-from satchel.tools.callables import AHEAD, in_thread, is_stream, iterate_in_thread, runs_on_loop
+from satchel.tools.callables import MAX_AHEAD, in_thread, is_stream, iterate_in_thread, runs_on_loop
 
 WHO = ContextVar("WHO", default="nobody")
 
@@ -238,7 +238,7 @@ def test_a_function_that_never_returns_does_not_keep_the_process_alive():
 
 def test_a_generator_is_drawn_in_one_thread_with_the_context_variables_of_the_caller():
     def items():
-        for _ in range(AHEAD * 3):
+        for _ in range(MAX_AHEAD * 3):
             yield threading.current_thread(), WHO.get()
 
     async def main():
@@ -279,7 +279,7 @@ class Watched:
         try:
             while True:
                 self.drawn += 1
-                if self.drawn == AHEAD:
+                if self.drawn == MAX_AHEAD:
                     self.full.set()
                 yield self.drawn
         finally:
@@ -296,10 +296,10 @@ def test_a_generator_is_never_further_ahead_than_it_may_be():
 
     async def main():
         stream = iterate_in_thread(watched.items())
-        for taken in range(1, AHEAD * 4):
+        for taken in range(1, MAX_AHEAD * 4):
             assert await anext(stream) == taken
             # The one that was taken just now is still being worked on.
-            assert watched.drawn < taken + AHEAD
+            assert watched.drawn < taken + MAX_AHEAD
         await stream.aclose()
         await happens(watched.closed)
 
@@ -319,7 +319,7 @@ def test_a_generator_that_waits_for_room_is_closed_when_nobody_takes_items_any_m
 
     asyncio.run(main())
     join(watched.threads)
-    assert watched.drawn == AHEAD
+    assert watched.drawn == MAX_AHEAD
 
 
 def test_a_generator_is_closed_when_its_reader_is_cancelled():
@@ -399,13 +399,13 @@ def test_a_function_that_hangs_keeps_only_its_own_thread():
 
 
 def test_only_a_few_idle_threads_are_kept():
-    everybody = threading.Barrier(callables.MOST_IDLE * 2)
+    everybody = threading.Barrier(callables.MAX_IDLE_THREADS * 2)
 
     async def main():
         await asyncio.gather(*(in_thread(everybody.wait) for _ in range(everybody.parties)))
 
     asyncio.run(main())
-    assert len(callables._THREADS._idle) <= callables.MOST_IDLE + 1
+    assert len(callables._THREADS._idle) <= callables.MAX_IDLE_THREADS + 1
 
 
 def test_a_thread_that_raised_is_used_again():

@@ -25,8 +25,8 @@ def bind_contract(tool: Tool, contract: ToolContract) -> FunctionTool:
 
     def complete(arguments: Mapping[str, Any]) -> dict[str, Any]:
         completed = contract.with_defaults(arguments)
-        settled = function_tool.fixed_parameters
-        return {name: value for name, value in completed.items() if name not in settled}
+        fixed = function_tool.fixed_parameters
+        return {name: value for name, value in completed.items() if name not in fixed}
 
     def supply(context: ToolContext) -> dict[str, Any]:
         values = injected_arguments(contract, context)
@@ -42,12 +42,12 @@ def bind_contract(tool: Tool, contract: ToolContract) -> FunctionTool:
 
 
 def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
-    """Raise `DefinitionError` for a value that the function does not take, or lacks."""
-    place, is_open = f"contract {contract.name!r}", tool.takes_kwargs
+    """Raise `DefinitionError` if the contract has unknown parameters or lacks required ones."""
+    location, is_open = f"contract {contract.name!r}", tool.takes_kwargs
     if tool.is_extended:
         raise DefinitionError(
             "its tool is extended by a model, and a contract already describes all arguments",
-            where=place,
+            where=location,
             fix="remove the model, and add its fields to the schema",
         )
     parameters = {item.name for item in tool.open_parameters}
@@ -55,7 +55,7 @@ def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
     if unknown and not tool.takes_context:
         raise DefinitionError(
             f"the function does not take {unknown[0]!r}",
-            where=place,
+            where=location,
             fix=f"add a parameter {unknown[0]!r} to the function, or one of type ToolContext",
         )
     accepted, properties = (
@@ -65,7 +65,7 @@ def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
     if extra := [name for name in properties if name not in accepted and not is_open]:
         raise DefinitionError(
             f"its schema has {extra[0]!r}, which the function does not take",
-            where=place,
+            where=location,
             fix="remove it from the schema, or add the parameter",
         )
     required = contract.parameters.get("required", ())
@@ -74,7 +74,7 @@ def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
     if missing := sorted(needed - given):
         raise DefinitionError(
             f"the function needs {missing[0]!r}, which its schema does not require",
-            where=place,
+            where=location,
             fix="require it in the schema, or give the parameter a default",
         )
 

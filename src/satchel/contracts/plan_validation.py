@@ -1,8 +1,8 @@
 """Validate a plan against the contracts of its tools: keep, correct, prune or reject each call.
 
 Rules are checked in the order of their declaration. A corrected call is checked again. When a
-call changes, calls whose rules depend on the plan are checked again, too. The resulting plan keeps
-every rule, and validating it again changes nothing.
+call changes, calls whose rules depend on the plan are checked again, too. The resulting plan
+satisfies every rule, and validating it again changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -118,9 +118,9 @@ class _CallValidation:
         self._config: Mapping[str, Any] = NOTHING
         self._find_mismatch: FindMismatch | None = None
         self._original: Mapping[str, Any] = NOTHING
-        """A copy of the arguments that rules receive, to detect changes."""
+        """A copy of the arguments for the rules, to detect rules that change them."""
         self._is_comparable = False
-        """Whether a copy equals the arguments; objects from the host need not."""
+        """Whether a copy equals the arguments. Some host objects do not equal their copy."""
 
     @property
     def is_dropped(self) -> bool:
@@ -146,8 +146,8 @@ class _CallValidation:
             self._parse(self.sent)
             return
         try:
-            given = config(self.index, self.sent) if callable(config) else config
-            self._config = MappingProxyType(resolve_config(self._contract, given, state))
+            values = config(self.index, self.sent) if callable(config) else config
+            self._config = MappingProxyType(resolve_config(self._contract, values, state))
         except ContractError as problem:
             self._reject((), problem.message, problem=problem.__cause__)
         else:
@@ -182,18 +182,18 @@ class _CallValidation:
         return self.is_dropped or len(self.corrections) > before
 
     def _first_broken(self, plan: Plan, state: Mapping[str, Any]) -> ToolInvariant | None:
-        if self._is_comparable and self._has_changed():  # By a rule of another call.
+        if self._is_comparable and self._has_changed():  # a rule of another call changed them
             self._restore()
         for rule in self._rules:
             try:
                 is_kept = rule.is_kept(self.parsed, state, self._config, plan)
                 if self._is_comparable and self._has_changed():
                     self._restore()
-                    raise TypeError("it changed the arguments of the call")  # noqa: TRY301 - as what it raises
+                    raise TypeError("it changed the arguments of the call")  # noqa: TRY301 - handled like its own errors
                 if not is_kept:
                     return rule
             except (Exception, SystemExit) as problem:
-                self._reject_for(rule, "could not be checked", problem)
+                self._reject_failed(rule, "could not be checked", problem)
                 return None
         return None
 
@@ -212,10 +212,12 @@ class _CallValidation:
     def _correct(self, rule: ToolInvariant, plan: Plan, state: Mapping[str, Any]) -> None:
         """Let a rule correct the call, or drop the call."""
         if rule.correct is None:
-            self._refuse(rule)
+            self._reject_broken(rule)
             return
         if len(self.corrections) >= len(self._rules):
-            self._refuse(*(item for item in self._rules if item.id in self._conflicting(rule)))
+            self._reject_broken(
+                *(item for item in self._rules if item.id in self._conflicting(rule))
+            )
             return
         try:
             given = self.parsed.changed(arguments=deepcopy(self.parsed.arguments))
@@ -227,9 +229,9 @@ class _CallValidation:
             if is_corrected:
                 self._accept(corrected, rule)
             else:
-                self._refuse(rule)
+                self._reject_broken(rule)
         except (Exception, SystemExit) as problem:
-            self._reject_for(rule, "could not be corrected", problem)
+            self._reject_failed(rule, "could not be corrected", problem)
 
     def _conflicting(self, broken: ToolInvariant) -> set[str]:
         """Return the rules that undo each other: all corrections since the broken rule's last."""
@@ -253,12 +255,12 @@ class _CallValidation:
         ids = tuple(dict.fromkeys(self.corrections))
         return Verdict(index=self.index, sent=self.sent, call=self.call, ids=ids)
 
-    def _refuse(self, *rules: ToolInvariant) -> None:
+    def _reject_broken(self, *rules: ToolInvariant) -> None:
         texts = " ".join(rule.rule for rule in rules)
         self._reject(tuple(rule.id for rule in rules), f"{self.sent.name} was refused: {texts}")
 
-    def _reject_for(self, rule: ToolInvariant, what: str, problem: BaseException) -> None:
-        message = f"{self.sent.name} was refused: its rule {rule.id!r} {what}"
+    def _reject_failed(self, rule: ToolInvariant, failure: str, problem: BaseException) -> None:
+        message = f"{self.sent.name} was refused: its rule {rule.id!r} {failure}"
         self._reject((rule.id,), message, problem=problem)
 
     def _reject(

@@ -35,13 +35,18 @@ def no_middleware(_tool: str, _groups: Collection[str]) -> Sequence[Middleware]:
 
 
 class CallScope(NamedTuple):
-    """What a call of a session has around it."""
+    """What surrounds a call of a session."""
 
     layers: Sequence[Middleware]
+    """The middleware of the called tool."""
     layers_of: MiddlewareFor
+    """Returns the middleware of another tool, to which a call may be redirected."""
     find: Find
+    """Finds a tool by its name."""
     answers: AnswerMemory | None
+    """The remembered results of idempotent tools."""
     tasks: BackgroundTasks | None
+    """The background tasks of the session."""
 
 
 def begin(
@@ -105,15 +110,15 @@ class MiddlewareRun:
             if isinstance(item, ToolChunk):
                 self.so_far = self.so_far or ChunkAccumulator(owner.limits)
                 return replace(self.so_far.add(item), call_id=owner.call_id)
-            # Not returned yet: a layer may do something after its last item.
+            # Not returned yet: middleware may run code after its last item.
             self._result = item
         if (result := self._result) is not None:
             if result is not self._function_result:
                 result = to_result(result, owner.call_id)
-            return limit_result(self._marked(result), owner.limits)
+            return limit_result(self._mark_interrupted(result), owner.limits)
         if self.so_far is None:
             raise TypeError("the middleware yielded nothing")
-        return self._marked(self.so_far.result(owner.call_id))
+        return self._mark_interrupted(self.so_far.result(owner.call_id))
 
     async def close(self) -> None:
         """Close what the middleware opened, the outermost first."""
@@ -123,9 +128,9 @@ class MiddlewareRun:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended
             if aclose := getattr(items, "aclose", None):
-                with suppress(Exception):  # how a middleware ends does not matter here
+                with suppress(Exception):  # the result is known already
                     await aclose()
-            elif hasattr(items, "send"):  # a coroutine: the middleware is no generator
+            elif hasattr(items, "send"):  # a coroutine: the middleware is not a generator
                 items.close()
 
     def _run_tool(self, call: ToolCall) -> AsyncIterator[Item]:
@@ -133,10 +138,10 @@ class MiddlewareRun:
         call = redirected(call, self._scope.find)
         tool = call.tool
         if tool is None:
-            return self._open(self._run_function(call))
+            return self._track(self._run_function(call))
         layers: list[Middleware] = []
         if tool.name != self._owner.tool.name:
-            # Sending a call to a tool never avoids the middleware of that tool.
+            # A redirected call must not bypass the middleware of the tool that it reaches.
             others = self._scope.layers_of(call.name, call.groups)
             layers += [layer for layer in others if layer not in self._scope.layers]
         if tool.background and self._scope.tasks is not None:
@@ -145,18 +150,18 @@ class MiddlewareRun:
             layers.append(answer_from(self._scope.answers))
         if tool.postprocess is not None:
             layers.append(postprocess(tool.postprocess))
-        return wrap(lambda call: self._open(self._run_function(call)), layers)(call)
+        return wrap(lambda call: self._track(self._run_function(call)), layers)(call)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
         tool, tasks, limits = call.tool, self._scope.tasks, self._owner.limits
         assert tool is not None
         assert tasks is not None
-        validated(call, tool)  # reported now, and not when somebody asks for the task
+        validated(call, tool)  # an error is reported now, not when the task is read
         run = begin(call, tool, limits, find=self._scope.find, answers=self._scope.answers)
         async for item in tasks.start(run):
             yield item
 
-    def _open(self, items: AsyncIterator[Item]) -> AsyncIterator[Item]:
+    def _track(self, items: AsyncIterator[Item]) -> AsyncIterator[Item]:
         self._around.opened.append(items)
         return items
 
@@ -165,7 +170,7 @@ class MiddlewareRun:
         if call.tool is None:
             yield failure("tool_not_found", f"there is no tool {call.name!r}", owner.call_id)
             return
-        owner.answered_by = call.name
+        owner.executed_tool = call.name
         # Arguments that middleware changed are validated like those of a model.
         is_validated = call.arguments is owner.call.arguments and call.tool is owner.tool
         run = FunctionRun(owner, call, call.tool, is_validated=is_validated)
@@ -178,11 +183,11 @@ class MiddlewareRun:
         self._function_result = item
         yield item
 
-    def _marked(self, result: ToolResult) -> ToolResult:
-        """Return a result that says the tool was interrupted, whatever middleware made of it."""
+    def _mark_interrupted(self, result: ToolResult) -> ToolResult:
+        """Return the result, marked as interrupted even if middleware replaced it."""
         if not self._has_been_interrupted or result.is_interrupted:
             return result
-        ended = self._owner.ended(EndReason.INTERRUPTED)
+        ended = self._owner.early_result(EndReason.INTERRUPTED)
         content = (*result.content, *ended.content)
         return replace(
             ended, content=content, structured=result.structured, metadata=result.metadata

@@ -1,14 +1,14 @@
 """The life of one call: a task of its own, its chunks, and how it ends.
 
 1. `result()`, or the first `next()`, starts the task. From Python 3.12 on it starts eagerly, so a
-   tool that does not wait has ended when the task is made.
+   tool that does not wait has ended when the task is created.
 2. In the task, a source yields the items: a `FunctionRun`, or a `MiddlewareRun` around it.
 3. Each chunk goes to the reader, and the task waits until the reader asks for the next one. The
    last item is the result; every failure becomes a result.
 4. A time limit or `interrupt()` cancels the function, so that middleware sees how it ended. If no
    function is running, it cancels the middleware. A reader that leaves cancels the whole task.
-5. A task that does not end within the grace time is left behind: the reader gets a result, the log
-   says so, and the coroutine takes no further step.
+5. A task that does not end within the grace time is abandoned: the reader gets a result, the log
+   has a warning, and the coroutine takes no further step.
 
 `asyncio` is imported where it is used: it takes longer to import than the whole package.
 """
@@ -38,8 +38,8 @@ class EndReason(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-class LeftBehind(BaseException):
-    """Thrown into a coroutine that ignores its cancellation, before it is dropped."""
+class Abandoned(BaseException):
+    """Thrown into a coroutine that ignored its cancellation; it takes no step after this."""
 
 
 class Stoppable(Protocol):
@@ -71,16 +71,17 @@ class CallTask:
     reason: EndReason | None = None
     """`INTERRUPTED` after `interrupt()`."""
     is_starting = False
-    """Whether the task takes its first step now, which may be its only one."""
-    is_leaving = False
-    """Whether the reader has left and waits for no result."""
-    left_behind = False
-    answered_by = ""
-    """The tool that ran; another than the call names if middleware redirected the call."""
+    """Whether the task takes its first step now; a tool that never waits has no other step."""
+    reader_has_left = False
+    """Whether the reader stopped reading and does not want the result."""
+    is_abandoned = False
+    """Whether the task ignored its cancellation, so that its reader got another result."""
+    executed_tool = ""
+    """The name of the tool that ran. It differs from the call's if middleware redirected it."""
     _loop: "asyncio.AbstractEventLoop | None" = None
     _task: "asyncio.Task[None] | None" = None
     _waiter: "asyncio.Future[None] | None" = None  # the reader waits for an item
-    _wanted: "asyncio.Future[None] | None" = None  # the task waits for its reader
+    _reader_is_ready: "asyncio.Future[None] | None" = None  # the task waits for its reader
     _grace_timer: "asyncio.TimerHandle | None" = None
     _item: Item | None = None
     _chunks: ChunkAccumulator | None = None  # of a call that has ended
@@ -131,15 +132,20 @@ class CallTask:
         """End the call, and wait until it has ended."""
         import asyncio
 
-        if self._task is not None and not self._task.done() and await self._leave_and_wait():
+        if (
+            self._task is not None
+            and not self._task.done()
+            and await self._cancel_for_reader_and_wait()
+        ):
             raise asyncio.CancelledError
 
     def interrupt(self) -> None:
         """End the call; its result keeps the chunks so far. Thread-safe."""
-        # Set before the loop is read; `_start` does it in the other order.
+        # Set the reason, then read the loop. `_start` sets the loop, then reads the reason. So one
+        # of the two sees the other, whichever thread is first.
         self.reason = EndReason.INTERRUPTED
         if (loop := self._loop) is not None:
-            with suppress(RuntimeError):  # the loop is closed: nothing runs any more
+            with suppress(RuntimeError):  # the loop is closed, so nothing runs
                 loop.call_soon_threadsafe(self._end)
 
     @property
@@ -156,19 +162,19 @@ class CallTask:
     async def _next(self) -> Item:
         if self._task is None:
             self._start()
-        elif self._wanted is not None and not self._wanted.done():
-            self._wanted.set_result(None)
+        elif self._reader_is_ready is not None and not self._reader_is_ready.done():
+            self._reader_is_ready.set_result(None)
         if self._item is None:
             assert self._loop is not None
             self._waiter = self._loop.create_future()
             try:
                 await self._waiter
             except GeneratorExit:
-                self._leave()  # nothing can be awaited any more
+                self._cancel_for_reader()  # nothing can be awaited any more
                 raise
             except BaseException:
                 # Any: the cancellation by the host. It is raised whatever the tool does with it.
-                await self._leave_and_wait()
+                await self._cancel_for_reader_and_wait()
                 raise
         item = self._item
         assert item is not None
@@ -181,7 +187,7 @@ class CallTask:
 
         self._loop = loop = asyncio.get_running_loop()
         if self.reason is not None:
-            self._finish(self.ended(self.reason))
+            self._finish(self.early_result(self.reason))
             return
         self._work = Droppable(self._main())
         if sys.version_info < (3, 12):
@@ -202,33 +208,33 @@ class CallTask:
             while not isinstance(item := await source.next(), ToolResult):
                 if self._reads_chunks:
                     await self._hand_over(item)
-        except LeftBehind:
+        except Abandoned:
             raise
         except BaseException as problem:
             # Any: a tool that exits or cancels itself must not end the host.
             if self._loop is None or self._loop.is_closed():
                 raise  # nothing can be awaited any more
             item = self._end_of(problem)
-        if self._is_cancelled:  # whatever the middleware made of that
-            item = self._after_chunks(self.ended(EndReason.INTERRUPTED))
+        if self._is_cancelled:  # even if middleware returned another result
+            item = self._after_chunks(self.early_result(EndReason.INTERRUPTED))
         await source.close()
         self._finish(item)
 
     def _end_of(self, problem: BaseException) -> ToolResult:
-        # A loop that closes cancels every task, also that of the reader, which waits. Any other
-        # cancellation came from the tool, which has failed.
-        futures = (self._waiter, self._wanted)
+        # A loop that closes cancels every task. The waiting reader is one of them, so its future is
+        # cancelled, too. Any other cancellation came from the tool, which counts as a failure.
+        futures = (self._waiter, self._reader_is_ready)
         is_closing = any(future is not None and future.cancelled() for future in futures)
-        if is_closing or self.is_leaving or self.reason is not None:
-            return self._after_chunks(self.ended(EndReason.INTERRUPTED))
-        return self._after_chunks(self.explained(problem))
+        if is_closing or self.reader_has_left or self.reason is not None:
+            return self._after_chunks(self.early_result(EndReason.INTERRUPTED))
+        return self._after_chunks(self.result_of_error(problem))
 
     async def _hand_over(self, chunk: ToolChunk) -> None:
         assert self._loop is not None
-        self._wanted = self._loop.create_future()
+        self._reader_is_ready = self._loop.create_future()
         self._item = chunk
         self._wake()
-        await self._wanted
+        await self._reader_is_ready
 
     def _wake(self, _task: object = None) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -236,7 +242,7 @@ class CallTask:
 
     def _finish(self, item: Item) -> None:
         if self._is_over:
-            return  # it was left behind before
+            return  # it was abandoned, and the reader has a result
         self._is_over = True
         if self._source is not None:
             self._chunks = self._source.so_far
@@ -245,13 +251,13 @@ class CallTask:
         self._item = item
         self._wake()
 
-    def explained(self, problem: BaseException) -> ToolResult:
-        """Return the result for an exception, with what the model may know of it."""
+    def result_of_error(self, problem: BaseException) -> ToolResult:
+        """Return the result for an exception; its text is safe for the model."""
         result = error_result(self.tool, self.call.arguments, problem, self.call_id)
         return limit_result(result, self.limits)
 
-    def ended(self, reason: EndReason) -> ToolResult:
-        """Return the result of a call that was ended for a reason."""
+    def early_result(self, reason: EndReason) -> ToolResult:
+        """Return the result of a call that was ended early."""
         tool = self.tool
         if reason is EndReason.INTERRUPTED:
             return interruption(tool.name, self.call_id)
@@ -264,7 +270,7 @@ class CallTask:
         chunks = self._source.so_far if self._source else self._chunks
         return chunks.followed_by(last) if chunks else last
 
-    # ---- ending it, as callbacks of the loop ------------------------------------------------
+    # ---- ending it: the loop calls these ----------------------------------------------------
 
     def _end(self) -> None:
         if self._is_over or self._is_ending or self._task is None:
@@ -275,39 +281,39 @@ class CallTask:
             return
         for function in tuple(self.running):
             function.end(EndReason.INTERRUPTED)
-        if self._has_middleware:  # it may still do something, for as long as the grace time
+        if self._has_middleware:  # it may clean up, within the grace time
             self.start_grace(self._cancel)
 
     def _cancel(self) -> None:
-        """Cancel the whole task: no function runs, or middleware continues after its end."""
+        """Cancel the whole task: no function runs, or middleware did not end after it."""
         self._is_cancelled = True
         self._cancel_task()
 
-    def _leave(self) -> None:
-        """Cancel the task for a reader that waits for no result."""
-        if not self._is_over and not self.is_leaving:
-            self.is_leaving = True
+    def _cancel_for_reader(self) -> None:
+        """Cancel the task, because the reader stopped reading."""
+        if not self._is_over and not self.reader_has_left:
+            self.reader_has_left = True
             self._cancel_task()
 
     def _cancel_task(self) -> None:
         assert self._task is not None
-        with suppress(RuntimeError):  # the loop is closed: nothing runs any more
+        with suppress(RuntimeError):  # the loop is closed, so nothing runs
             self._task.cancel()
             # A task that never took a step does not call `_finish` itself.
             self._task.add_done_callback(self._finish_unstarted)
-            self.start_grace(self.leave_behind)
+            self.start_grace(self.abandon)
 
     def _finish_unstarted(self, _task: object) -> None:
-        self._finish(self._after_chunks(self.ended(EndReason.INTERRUPTED)))
+        self._finish(self._after_chunks(self.early_result(EndReason.INTERRUPTED)))
         self._wake()
 
-    async def _leave_and_wait(self) -> bool:
+    async def _cancel_for_reader_and_wait(self) -> bool:
         """Cancel the task, wait for its end, and return whether the reader was cancelled."""
         import asyncio
 
-        self._leave()
+        self._cancel_for_reader()
         is_cancelled = False
-        while not (self._task is None or self._task.done() or self.left_behind):
+        while not (self._task is None or self._task.done() or self.is_abandoned):
             assert self._loop is not None
             self._waiter = self._loop.create_future()
             try:
@@ -321,7 +327,7 @@ class CallTask:
         """Call `then` if the call does not end within the grace time."""
         self.stop_grace()
         assert self._loop is not None
-        # The function may need all of its own grace time; then the middleware needs some.
+        # Twice, so that middleware has time left after a function that used all of its own.
         grace = self.limits.cancel_grace * (2 if self._has_middleware else 1)
         self._grace_timer = self._loop.call_later(grace, then)
 
@@ -331,14 +337,14 @@ class CallTask:
             self._grace_timer.cancel()
             self._grace_timer = None
 
-    def leave_behind(self, reason: EndReason = EndReason.INTERRUPTED) -> None:
+    def abandon(self, reason: EndReason = EndReason.INTERRUPTED) -> None:
         """Abandon a task that continues after its cancellation."""
-        self.left_behind = True
+        self.is_abandoned = True
         self.log_leak()
         self._work.drop()
         if self._task is not None:
             self._task.cancel()
-        last = self._after_chunks(replace(self.ended(reason), metadata={"leaked": True}))
+        last = self._after_chunks(replace(self.early_result(reason), metadata={"leaked": True}))
         self._finish(last)
 
     def log_leak(self) -> None:
@@ -386,4 +392,4 @@ class Droppable(Coroutine[Any, Any, None]):
 
     def _discard(self) -> None:
         with suppress(BaseException):  # also StopIteration, if it returns
-            self._work.throw(LeftBehind())
+            self._work.throw(Abandoned())

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from satchel.runtime.call_task import CallTask, EndReason, LeftBehind
+from satchel.runtime.call_task import Abandoned, CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.result_limits import limit_result
 from satchel.runtime.stream_opening import first_of
@@ -30,7 +30,8 @@ class FunctionRun:
     _task: "asyncio.Task[Any] | None" = None  # set while the function runs
     _timer: "asyncio.TimerHandle | None" = None
     _begun: float | None = None
-    _is_ending = _is_left_running = False
+    _is_ending = False
+    _may_continue = False  # the function is in a thread, which cancelling does not end
 
     def __init__(
         self, owner: CallTask, call: ToolCall, tool: Tool, *, is_validated: bool = False
@@ -46,30 +47,32 @@ class FunctionRun:
         import asyncio
 
         if self._owner.reason is not None:  # also when middleware retries
-            return await self._last(self._owner.ended(EndReason.INTERRUPTED))
+            return await self._close_and_append(self._owner.early_result(EndReason.INTERRUPTED))
         task = asyncio.current_task()
         assert task is not None
-        cancels, problem = task.cancelling(), None
+        cancel_requests, problem = task.cancelling(), None
         self._enter(task)
         try:
             item = await self._step()
         except BaseException as raised:
-            # Any: a tool that exits, interrupts or cancels itself must not end the host.
+            # Any: a tool that exits, interrupts or cancel_requests itself must not end the host.
             problem = raised
         finally:
             self._exit()
-        if problem is not None and (isinstance(problem, LeftBehind) or task.get_loop().is_closed()):
+        if problem is not None and (isinstance(problem, Abandoned) or task.get_loop().is_closed()):
             raise problem  # nothing can be awaited any more
         if (reason := self._reason or self._owner.reason) is not None:
-            return await self._ended(reason, task)
+            return await self._result_of_cancelled(reason, task)
         if problem is None:
             return item
-        is_cancelled = isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancels
-        if is_cancelled or self._owner.is_leaving:
-            if self._is_left_running:
+        is_cancelled = (
+            isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancel_requests
+        )
+        if is_cancelled or self._owner.reader_has_left:
+            if self._may_continue:
                 self._owner.log_leak()
             raise problem
-        return await self._last(self._owner.explained(problem))
+        return await self._close_and_append(self._owner.result_of_error(problem))
 
     async def close(self) -> None:
         """Close the stream of the function, if one is open."""
@@ -77,7 +80,7 @@ class FunctionRun:
         if aclose := getattr(stream, "aclose", None):
             try:
                 await aclose()
-            except LeftBehind:
+            except Abandoned:
                 raise
             except BaseException:  # noqa: S110 - how a tool ends does not matter here
                 pass
@@ -89,9 +92,9 @@ class FunctionRun:
         if not self._is_validated:
             call = validated(call, tool)
         runner = tool.runner
-        self._is_left_running = not runner.ends_when_cancelled
+        self._may_continue = not runner.ends_when_cancelled
         outcome = await runner.run(call)
-        self._is_left_running = False
+        self._may_continue = False
         if isinstance(outcome, FinalResult):
             return outcome.with_id(owner.call_id)
         if not hasattr(outcome, "__anext__"):
@@ -113,28 +116,30 @@ class FunctionRun:
                 return value.with_id(call_id)
             first, item = None, to_result(value)
             if item.error_code == "invalid_result":
-                return await self._last(replace(item, call_id=call_id))
+                return await self._close_and_append(replace(item, call_id=call_id))
             chunk = chunks.add(item, is_whole=isinstance(value, ToolResult))
             if chunk.content or chunk.structured is not None or chunk.metadata:
                 return replace(chunk, call_id=call_id)
 
-    async def _ended(self, reason: EndReason, task: "asyncio.Task[Any]") -> ToolResult:
+    async def _result_of_cancelled(
+        self, reason: EndReason, task: "asyncio.Task[Any]"
+    ) -> ToolResult:
         if self._is_ending:
             task.uncancel()
-        result = self._owner.ended(reason)
-        if self._is_left_running:
+        result = self._owner.early_result(reason)
+        if self._may_continue:
             self._owner.log_leak()
             result = replace(result, metadata={"leaked": True})
-        result = await self._last(result)
+        result = await self._close_and_append(result)
         if reason is EndReason.TIMEOUT:
             self._owner.stop_grace()  # middleware continues, as after any failure
         return result
 
-    async def _last(self, last: ToolResult) -> ToolResult:
+    async def _close_and_append(self, last: ToolResult) -> ToolResult:
         await self.close()
         return self.so_far.followed_by(last) if self.so_far else last
 
-    # ---- its time ---------------------------------------------------------------------------
+    # ---- the time limit ---------------------------------------------------------------------
 
     def _enter(self, task: "asyncio.Task[Any]") -> None:
         self._task = task
@@ -164,4 +169,4 @@ class FunctionRun:
         if self._task is not None and not self._is_ending:
             self._is_ending = True
             self._task.cancel()
-            self._owner.start_grace(lambda: self._owner.leave_behind(reason))
+            self._owner.start_grace(lambda: self._owner.abandon(reason))

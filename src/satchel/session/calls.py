@@ -65,15 +65,15 @@ class CallDispatcher:
     async def call(self, shared_view: SharedView, call: ToolCall) -> ToolResult:
         """Run a tool as a plan of one; every failure becomes a result."""
         # This holds the view until the call has ended: the modules of a plugin's version live as
-        # long as a catalog that serves it, so a reload takes nothing away from this call.
-        run = self._admit(shared_view, call)
+        # long as a catalog that serves it, so a reload does not unload them during this call.
+        run = self._judge_and_begin(shared_view, call)
         if isinstance(run, ToolResult):
             return run
-        return self._written(shared_view, run, await self._result_of(run))
+        return self._with_effects_written(shared_view, run, await self._result_of(run))
 
     async def stream(self, shared_view: SharedView, call: ToolCall) -> AsyncIterator[Item]:
         """Run a tool; yield each chunk as it comes, and last the result."""
-        run = self._admit(shared_view, call)
+        run = self._judge_and_begin(shared_view, call)
         if isinstance(run, ToolResult):
             yield run
             return
@@ -82,7 +82,7 @@ class CallDispatcher:
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
-            yield self._written(shared_view, run, item)
+            yield self._with_effects_written(shared_view, run, item)
         finally:
             del self._running[key]
             await run.close()
@@ -121,7 +121,7 @@ class CallDispatcher:
         if isinstance(run, ToolResult):
             return run, self._judge.writing(shared_view, call.name, run)
         result = await self._result_of(run)
-        return result, self._judge.writing(shared_view, run.answered_by or call.name, result)
+        return result, self._judge.writing(shared_view, run.executed_tool or call.name, result)
 
     async def _result_of(self, run: CallTask) -> ToolResult:
         key = id(run)
@@ -131,8 +131,8 @@ class CallDispatcher:
         finally:
             del self._running[key]
 
-    def _admit(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
-        """Return a single call that is ready to run, or the result that says why it is not run."""
+    def _judge_and_begin(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
+        """Return a single call that is ready to run, or the result of a refused call."""
         if must_judge(shared_view, call.name, self._conversation.plan_policy):
             judged = self._judge.judged_with_policy(shared_view, [call])
             if not judged.calls:
@@ -140,9 +140,11 @@ class CallDispatcher:
             call = judged.calls[0]
         return self._begin(shared_view, call)
 
-    def _written(self, shared_view: SharedView, run: CallTask, result: ToolResult) -> ToolResult:
+    def _with_effects_written(
+        self, shared_view: SharedView, run: CallTask, result: ToolResult
+    ) -> ToolResult:
         """Write the effects of a call into the state; if that fails, return why instead."""
-        name = run.answered_by or run.call.name  # middleware may have sent it to another tool
+        name = run.executed_tool or run.call.name  # middleware may have sent it to another tool
         if contract_of(shared_view, name) is None:
             return result
         return self._judge.written(shared_view, name, result)
@@ -189,14 +191,14 @@ class CallDispatcher:
     ) -> CallTask | ToolResult:
         """Return a call that is ready to run, or the result that says why it cannot run."""
         name = call.name
-        # A model may send a name that is no text.
+        # A model may send a name that is not a string.
         entry = self._resolver.find(name, shared_view) if isinstance(name, str) else None
         if entry is None:
             text = self._resolver.unavailable(name, shared_view)
             return failure("tool_not_found", text, call.id or None)
         tool, groups = entry
         layers, context = self._layers_of(shared_view, name, groups), call.context
-        # Only for code that can read it: it takes longer to make than a small tool runs.
+        # Only for code that can read it: creating it takes longer than a small tool runs.
         if layers or tool.wants_context or tool.postprocess:
             context = ToolContext(
                 metadata=context.metadata,
@@ -220,20 +222,20 @@ class CallDispatcher:
             layers_of=partial(self._layers_of_another, shared_view),
             find=lambda other: self._resolver.find(other, shared_view),
             answers=self._answers,
-            tasks=self._tasks_in(shared_view) if tool.background else None,
+            tasks=self._background_tasks(shared_view) if tool.background else None,
         )
 
     def _layers_of(
         self, shared_view: SharedView, tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
         # The host's middleware is outside that of plugins.
-        own, generation = self._shared.layers, shared_view.generation
-        if not (own or generation.layers):
+        host_layers, generation = self._shared.layers, shared_view.generation
+        if not (host_layers or generation.layers):
             return ()
-        # The value holds the tuple, so that no other tuple can have its id.
+        # The cached value keeps the tuple alive, so that no other tuple gets the same id.
         _, layers = generation.once(
-            (id(own), tool, tuple(groups)),
-            lambda: (own, layers_for(own + generation.layers, tool, groups)),
+            (id(host_layers), tool, tuple(groups)),
+            lambda: (host_layers, layers_for(host_layers + generation.layers, tool, groups)),
         )
         return layers
 
@@ -257,18 +259,18 @@ class CallDispatcher:
 
         return layer
 
-    def _tasks_in(self, shared_view: SharedView) -> BackgroundTasks:
+    def _background_tasks(self, shared_view: SharedView) -> BackgroundTasks:
         def with_effects(tool: str, result: ToolResult) -> ToolResult:
             contract = contract_of(shared_view, tool)
             if contract is None:
                 return result
             return write_effects(contract, result, self._conversation.state)
 
-        return _SessionTasks(self._resolver.book, shared_view.catalog, with_effects)
+        return _SessionTasks(self._resolver.task_registry, shared_view.catalog, with_effects)
 
 
 def call_of(name: str, arguments: Arguments, call_id: str, context: ToolContext | None) -> ToolCall:
-    """Return the value that is passed on from the session to the function."""
+    """Return a `ToolCall` that has no tool and no groups yet."""
     return construct_fast(
         ToolCall,
         name=name,
@@ -296,16 +298,16 @@ class _SessionTasks(BackgroundTasks):
 
     def __init__(
         self,
-        book: BackgroundTasks,
+        registry: BackgroundTasks,
         catalog: Catalog,
         with_effects: Callable[[str, ToolResult], ToolResult],
     ) -> None:
         super().__init__()
-        self._book, self._catalog, self._with_effects = book, catalog, with_effects
+        self._registry, self._catalog, self._with_effects = registry, catalog, with_effects
 
     async def start(self, run: CallTask) -> AsyncIterator[Item]:
-        async for item in self._book.start(run):
-            task = self._book.get(item.metadata["task_id"])
+        async for item in self._registry.start(run):
+            task = self._registry.get(item.metadata["task_id"])
             # An asyncio task releases its callbacks, and what they hold, after calling them.
             task.work.add_done_callback(partial(self._end, task))
             yield item

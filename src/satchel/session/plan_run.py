@@ -1,4 +1,4 @@
-"""One plan: the calls of one model message, judged together, run, and answered."""
+"""One plan: the calls of one model message. They are judged together, then run."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -17,7 +17,7 @@ CurrentView = Callable[[], SharedView]
 """Returns the shared view for a call that starts now."""
 
 RunInView = Callable[[SharedView, ToolCall], Awaitable[tuple[ToolResult, ToolContract | None]]]
-"""Runs a call; returns its result, and the contract whose effects it has."""
+"""Runs a call; returns its result, and the contract whose effects must be written."""
 
 
 class Plan:
@@ -49,7 +49,7 @@ class Plan:
         return judged
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Run one of the calls, as an executor asks for it."""
+        """Run one of the calls; the executor calls this."""
         number, contract = self._numbers.get(id(call)), None
         if number is not None:
             index, contract = self.judged.places[number], self._contracts[number]
@@ -64,7 +64,7 @@ class Plan:
     async def _run_by(
         self, contract: ToolContract | None, call: ToolCall
     ) -> tuple[ToolResult, ToolContract | None]:
-        """Run a call that was judged by a contract; judge it again if that is another one now."""
+        """Run a judged call; judge it again if its contract was replaced meanwhile."""
         shared_view = self._current_view()
         if contract_of(shared_view, call.name) is not contract:
             judged = self._judge.judged(shared_view, [call], None)
@@ -75,7 +75,7 @@ class Plan:
 
     def interrupt(self, call_id: str | None) -> int:
         """Answer the waiting calls with that id, or all, as interrupted; return how many."""
-        indexes = [at for at, call in self._waiting.items() if call_id in {None, call.id}]
+        indexes = [index for index, call in self._waiting.items() if call_id in {None, call.id}]
         for index in indexes:
             del self._waiting[index]
         self._interrupted.update(indexes)
@@ -83,10 +83,10 @@ class Plan:
 
 
 class PlanStream(AsyncIterator[Answer]):
-    """Yields the answers to a plan, each when it is final; those that are not run come first.
+    """Yields the result of each call when it is final; refused calls come first.
 
-    It is no async generator, for the reason given for the `AnswerStream` of an executor. The plan
-    does not know it, so that a stream that is dropped is freed at once.
+    The docstring of `AnswerStream` says why this is not an async generator. The plan holds no
+    reference to this stream, so a stream without a reader is freed at once.
     """
 
     def __init__(self, plan: Plan, executor: Executor) -> None:
@@ -112,7 +112,7 @@ class PlanStream(AsyncIterator[Answer]):
                     raise
                 self._answer_forgotten()
             except BaseException:
-                self._is_over = True  # what still ran has ended with it
+                self._is_over = True  # the running calls have ended with the executor
                 self._plan.effects.close()
                 raise
             else:
@@ -120,7 +120,7 @@ class PlanStream(AsyncIterator[Answer]):
         return self._ready.popleft()
 
     async def aclose(self) -> None:
-        """Cancel what still runs, and wait until it has ended."""
+        """Cancel the running calls, and wait until they have ended."""
         self._is_over = True
         if self._answers is not None:
             await close(self._answers)
@@ -131,9 +131,9 @@ class PlanStream(AsyncIterator[Answer]):
         if self._unanswered.pop(number, None) is not None:
             places = self._plan.judged.places
             final = self._plan.effects.arrive(number, result)
-            self._ready.extend((places[at], answer) for at, answer in final)
+            self._ready.extend((places[position], answer) for position, answer in final)
 
     def _answer_forgotten(self) -> None:
-        """Answer the rest: a model waits for it, also where an executor forgot a call."""
+        """Answer the calls that the executor did not: the model needs a result for each."""
         for number, call in tuple(self._unanswered.items()):
             self._take(number, failure("tool_failed", "tool failed", call.id or None))

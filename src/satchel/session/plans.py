@@ -95,10 +95,10 @@ class PlanJudge:
             configs[at] = resolve_config(contracts[call.name], call.context.config, self.state)
             return configs[at]
 
-        def misfit(call: ToolCall) -> tuple[str, str] | None:
-            return self._resolver.misfit(call, shared_view)
+        def find_mismatch(call: ToolCall) -> tuple[str, str] | None:
+            return self._resolver.find_mismatch(call, shared_view)
 
-        return validate(calls, contracts, self.state, config_of, misfit)
+        return validate(calls, contracts, self.state, config_of, find_mismatch)
 
 
 def must_judge(shared_view: SharedView, name: str, policy: PlanPolicy | None) -> bool:

@@ -27,12 +27,12 @@ class ToolResolver:
 
     @property
     def tasks(self) -> BackgroundTasks | None:
-        """Return the background tasks, or `None` if there never was one."""
+        """Return the background tasks, or `None` before the first one."""
         return self._tasks
 
     @property
-    def book(self) -> BackgroundTasks:
-        """Return the registry of background tasks."""
+    def task_registry(self) -> BackgroundTasks:
+        """Return the background tasks; create their registry if there is none yet."""
         if self._tasks is None:
             self._tasks = BackgroundTasks()
         return self._tasks
@@ -42,17 +42,17 @@ class ToolResolver:
         entry = shared_view.view.by_name.get(name)
         if entry is not None and entry.tool is not None:
             return entry.tool, entry.groups
-        own = self._rendered(shared_view).own_tools.get(name)
-        if own is None:
+        session_tool = self._rendered(shared_view).own_tools.get(name)
+        if session_tool is None:
             return None
-        return self._with_context(own, shared_view), (BASIC_GROUP,)
+        return self._with_context(session_tool, shared_view), (BASIC_GROUP,)
 
-    def misfit(self, call: ToolCall, shared_view: SharedView) -> tuple[str, str] | None:
+    def find_mismatch(self, call: ToolCall, shared_view: SharedView) -> tuple[str, str] | None:
         """Return the error code and message of a call that cannot run; `None` if it can."""
-        found = self.find(call.name, shared_view) if isinstance(call.name, str) else None
-        if found is None:
+        entry = self.find(call.name, shared_view) if isinstance(call.name, str) else None
+        if entry is None:
             return "tool_not_found", self.unavailable(call.name, shared_view)
-        tool, _ = found
+        tool, _ = entry
         try:
             tool.check(read_arguments(call.name, call.arguments))
         except Exception as problem:
@@ -75,10 +75,10 @@ class ToolResolver:
             return f"Tool {name!r} is in tool group {context.group_of(hidden)!r}, {hint}"
         name = shorten(one_line(name), _LONGEST_NAME)
         callable_names = [other for other, entry in catalog.tools.items() if entry.tool is not None]
-        near = near_misses(name, {*rendered.names, *callable_names})
+        similar_names = near_misses(name, {*rendered.names, *callable_names})
         guesses = [
             other if other in rendered.names else f"{other} (in a tool group that is not active)"
-            for other in near
+            for other in similar_names
         ]
         hint = f" Did you mean {', '.join(guesses)}?" if guesses else ""
         return f"There is no tool {name!r}.{hint}"
@@ -89,7 +89,7 @@ class ToolResolver:
             return tool.with_context(self._context(shared_view))
         if HIDDEN in tool.hidden:
             return tool.with_injected({HIDDEN: self._context(shared_view)})
-        return tool.with_injected({"book": self.book})
+        return tool.with_injected({"book": self.task_registry})
 
     def _rendered(self, shared_view: SharedView) -> RenderedStep:
         return render_step(shared_view, self._conversation, self._tasks is not None)

@@ -15,10 +15,10 @@ from typing import Any
 
 from satchel.tools.signatures import innermost
 
-MOST_IDLE = 16
+MAX_IDLE_THREADS = 16
 """How many idle threads are kept; the number of busy threads has no limit."""
 
-AHEAD = 16
+MAX_AHEAD = 16
 """How many items a generator may be ahead of its reader."""
 
 
@@ -62,9 +62,9 @@ class _Threads:
         while self._idle:
             try:
                 worker = self._idle.pop()
-            except IndexError:  # another thread was faster
+            except IndexError:  # another thread took it
                 break
-            if worker.is_alive():  # in a forked child it is not
+            if worker.is_alive():  # threads of the parent are dead in a forked child
                 worker.jobs.put((fn, report))
                 return
         worker = _Worker(self._idle)
@@ -90,13 +90,13 @@ class _Worker(Thread):
         try:
             value = fn()
         except BaseException as raised:
-            # Any: otherwise the caller would wait for ever.
+            # Any: otherwise the caller would wait forever.
             problem = raised
-        is_kept = len(self._idle) < MOST_IDLE
+        is_kept = len(self._idle) < MAX_IDLE_THREADS
         if is_kept:
-            # Before the report, so that a call that follows at once can have this thread.
+            # Before the report, so that the next call can reuse this thread at once.
             self._idle.append(self)
-        with suppress(RuntimeError):  # the loop is closed: nothing waits any more
+        with suppress(RuntimeError):  # the loop is closed, so no caller waits
             report(value, problem)
         return is_kept
 
@@ -115,7 +115,7 @@ async def in_thread(fn: Callable[[], Any]) -> Any:
     done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
     def settle(value: Any, problem: BaseException | None) -> None:
-        if not done.done():  # else it is cancelled
+        if not done.done():  # the caller may have been cancelled
             done.set_result((value, problem))
 
     def report(value: Any, problem: BaseException | None) -> None:
@@ -138,7 +138,7 @@ async def iterate_in_thread(items: Generator[Any, Any, Any]) -> AsyncGenerator[A
 
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[tuple[bool, Any]] = asyncio.Queue()
-    space, stopped = Semaphore(AHEAD), Event()
+    space, stopped = Semaphore(MAX_AHEAD), Event()
 
     def work() -> None:
         with closing(items):

@@ -116,7 +116,7 @@ class FunctionTool(Tool):
 
     @property
     def open_parameters(self) -> tuple[Parameter, ...]:
-        """Return the parameters whose value can differ between calls, except the context."""
+        """Return the parameters without a fixed value."""
         excluded = self.fixed_parameters.union(self._contexts)
         return tuple(item for item in self._signature.parameters if item.name not in excluded)
 

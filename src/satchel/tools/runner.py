@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Runner(ABC):
     """Runs the function of a tool, in this process or elsewhere.
 
-    Set `Tool.runner` to run a tool by another one.
+    Set `Tool.runner` to choose the runner of a tool.
     """
 
     ends_when_cancelled = True
@@ -29,11 +29,11 @@ class Runner(ABC):
 
         `call.tool` is set, and `call.arguments` were validated. `call.bind()` adds the values that
         the host injects and returns the function, ready to be called; a runner that sends calls
-        to another process leaves that to the other side.
+        to another process does not call it: the other process adds the values.
         """
 
 
-async def settled(value: Any) -> Any:
+async def resolved(value: Any) -> Any:
     """Await a value until it is a result, or an async iterator of chunks."""
     while True:
         if hasattr(value, "__await__"):
@@ -54,7 +54,7 @@ class LoopRunner(Runner):
         value = call.bind()()
         if type(value) is CoroutineType:
             value = await value
-        return value if type(value) is str else await settled(value)
+        return value if type(value) is str else await resolved(value)
 
 
 class ThreadRunner(Runner):
@@ -64,7 +64,7 @@ class ThreadRunner(Runner):
 
     async def run(self, call: "ToolCall") -> Any:
         """Call the function in a thread, and await what it returns."""
-        return await settled(await in_thread(call.bind()))
+        return await resolved(await in_thread(call.bind()))
 
 
 LOOP, THREAD = LoopRunner(), ThreadRunner()

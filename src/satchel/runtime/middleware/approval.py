@@ -34,7 +34,7 @@ def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) 
 
     `needs` says which calls must be approved: by default all except those of tools with the
     annotation `readOnlyHint`, which the author of the tool sets. A blocking `ask` runs in a
-    thread. An error, or any other answer than those of `Ask`, denies the call.
+    thread. An error, or an answer that `Ask` does not list, denies the call.
     """
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
@@ -58,8 +58,9 @@ def approve(ask: Ask, needs: Callable[[ToolCall], bool] = may_change_something) 
 def is_preapproved(call: ToolCall) -> bool:
     """Return whether a loaded skill names this tool in `allowed-tools`.
 
-    Its author asks for that; a host that trusts its skills may use it in the `needs` of `approve`.
-    The host reads names with a condition, such as `Bash(git:*)`, in `call.context.preapproved`.
+    The author of the skill requests this. A host that trusts its skills may use it in the
+    `needs` of `approve`. `call.context.preapproved` also has names with a condition,
+    such as `Bash(git:*)`.
     """
     return call.name in call.context.preapproved
 

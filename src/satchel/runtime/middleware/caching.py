@@ -15,7 +15,7 @@ from satchel.tools import Item, ToolCall
 def by_session(call: ToolCall) -> Hashable:
     """Return a key of the session, the arguments, and the context from the host.
 
-    Calls with metadata or configuration that is no JSON are not remembered.
+    Calls with metadata or configuration that is not JSON are not remembered.
     """
     context = call.context
     values = canonical(call.arguments, context.config, context.metadata)
@@ -23,14 +23,14 @@ def by_session(call: ToolCall) -> Hashable:
 
 
 def by_arguments(call: ToolCall) -> Hashable:
-    """Return a key of the arguments alone: for tools that answer every session alike."""
+    """Return a key of the arguments alone: for tools whose results do not depend on the session."""
     return canonical(call.arguments)
 
 
 def is_repeatable(call: ToolCall) -> bool:
     """Return whether the tool of a call only reads or is idempotent, and is no background tool.
 
-    With `idempotentHint` set to false it is not: such a tool may answer differently each time.
+    A tool with `idempotentHint: false` is not repeatable: its results may differ each time.
     """
     tool = tool_of(call)
     if tool is None or tool.background or (tool.annotations or {}).get("idempotentHint") is False:
@@ -48,14 +48,15 @@ def cache(
 ) -> Middleware:
     """Answer a repeated call from memory, if its tool only reads.
 
-    These are tools with `readOnlyHint` and idempotent tools, unless `which` chooses others. Calls
-    are equal if tool and `key` are equal; a call whose key is `None` is not remembered. The memory
-    keeps the newest `size` successful results for `seconds`, without their chunks. A call of any
-    other tool without `readOnlyHint` may change what was read: it clears the memory of its session.
+    By default, it remembers tools with `readOnlyHint` and idempotent tools; `which` replaces this
+    choice. Calls are equal if tool and `key` are equal; a call whose key is `None` is not
+    remembered. The memory keeps the newest `size` successful results for `seconds`, without their
+    chunks. A call of any other tool without `readOnlyHint` may change what was read: it clears the
+    memory of its session.
 
-    Of equal calls at the same time one runs, and the others get its result. If it yields chunks or
-    is cancelled, the others run, too. Results from memory have `cached` in their metadata. Put
-    middleware that refuses calls outside this one.
+    If equal calls run at the same time, one runs and the others get its result. If that call yields
+    chunks or is cancelled, the others run, too. Results from memory have `cached` in their
+    metadata. Put middleware that refuses calls outside this one.
     """
     if not (seconds > 0 and size > 0):
         raise DefinitionError(f"{size} answers for {seconds} seconds cannot be remembered")

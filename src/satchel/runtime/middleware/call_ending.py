@@ -15,7 +15,7 @@ class CallEnding:
     is_interrupted: bool
 
     @property
-    def word(self) -> str:
+    def status(self) -> str:
         """`ok`, `interrupted`, or the error code."""
         if self.is_interrupted:
             return "interrupted"
@@ -36,7 +36,7 @@ def ending_of(result: ToolResult | None, problem: BaseException | None) -> CallE
     return CallEnding(is_error=True, error_code=type(problem).__name__, is_interrupted=False)
 
 
-def written(value: object) -> str:
+def as_text(value: object) -> str:
     """Return text as it is, and any other value as JSON, if possible."""
     try:
         text = value if isinstance(value, str) else to_json(value)

@@ -4,14 +4,14 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol
 
-from satchel.runtime.middleware.call_ending import ending_of, written
+from satchel.runtime.middleware.call_ending import as_text, ending_of
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened
 from satchel.text import one_line, shorten
 from satchel.tools import Item, ToolCall, ToolResult
 
 INFO = 20
-"""The level of that name; `logging` itself is imported when something is logged."""
+"""The same as `logging.INFO`; `logging` is imported only when something is logged."""
 
 _ARGUMENTS_LENGTH = 1000
 
@@ -30,17 +30,17 @@ def log_calls(
     arguments: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Middleware:
-    """Log the begin of each call, and its end with the milliseconds it took.
+    """Log the start of each call, and its end with the milliseconds it took.
 
     The logger is `satchel.calls` unless another is given. `arguments` also logs the arguments,
-    which may hold secrets. Values that the host injects are never logged.
+    which may contain secrets. Values that the host injects are never logged.
     """
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         log = _own_logger() if logger is None else logger
         name, call_id = one_line(call.name), one_line(call.id) or "-"
         if arguments:
-            sent = shorten(one_line(written(call.arguments)), _ARGUMENTS_LENGTH)
+            sent = shorten(one_line(as_text(call.arguments)), _ARGUMENTS_LENGTH)
             log.log(level, "call %s (id %s) begins with %s", name, call_id, sent)
         else:
             log.log(level, "call %s (id %s) begins", name, call_id)
@@ -57,8 +57,8 @@ def log_calls(
             problem = raised
             raise
         finally:
-            word, elapsed = ending_of(result, problem).word, (clock() - begun) * 1000
-            log.log(level, "call %s (id %s) ends: %s after %.0f ms", name, call_id, word, elapsed)
+            status, elapsed = ending_of(result, problem).status, (clock() - begun) * 1000
+            log.log(level, "call %s (id %s) ends: %s after %.0f ms", name, call_id, status, elapsed)
 
     return layer
 

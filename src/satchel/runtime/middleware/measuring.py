@@ -18,7 +18,7 @@ class Measurement:
     group: str
     call_id: str
     seconds: float
-    """From begin to end, with the time that the reader of the chunks takes."""
+    """From start to end, including the time that the reader of the chunks takes."""
     chunks: int
     is_error: bool
     error_code: str | None

@@ -13,15 +13,15 @@ _NAME_LENGTH = 64
 
 
 def authorize(allow: Iterable[str] = ("*",), deny: Iterable[str] = ()) -> Middleware:
-    """Refuse what is denied or not allowed, with the code `not_allowed`; `deny` wins.
+    """Refuse tools that are denied or not allowed, with the code `not_allowed`; `deny` wins.
 
     Patterns are names or globs of tools, such as `read_*`, or of groups, such as `group:maps`.
     """
     allowed, denied = _patterns(allow), _patterns(deny)
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-        # Other middleware may have sent the call to another tool by its name. Then its group is
-        # not known and allows nothing, but both tools can be denied.
+        # Other middleware may have sent the call to another tool by its name. The groups
+        # of that tool are unknown here, so only its name can allow it. Denying either tool refuses.
         own_name = call.name if call.tool is None else call.tool.name
         if (
             not _matches(allowed, call.name, call.groups if own_name == call.name else ())

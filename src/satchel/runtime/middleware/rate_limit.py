@@ -18,18 +18,18 @@ def limit_rate(
 ) -> Middleware:
     """Limit the calls of each tool per second; a call that comes too early waits.
 
-    After a pause, `burst` calls may start at once. The call that waits longest is next, within
-    one event loop; a call that is cancelled while it waits loses its turn. All sessions that share
+    After a pause, `burst` calls may start at once. Within one event loop, the call that waited
+    longest is next; a call that is cancelled while it waits loses its turn. All sessions that share
     the middleware share the limit. To limit the calls of one model step, use the executor
     `RateLimited`.
 
     Raises `DefinitionError` for a rate or a burst that would never let a call start.
     """
-    turns = RateLimiter(per_second, burst, clock=clock, sleep=sleep)
+    limiter = RateLimiter(per_second, burst, clock=clock, sleep=sleep)
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
         if call.tool is not None:  # without a tool nothing will run
-            await turns.wait(call.name)
+            await limiter.wait(call.name)
         async with opened(inner, call) as items:
             async for item in items:
                 yield item

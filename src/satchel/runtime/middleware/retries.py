@@ -10,7 +10,7 @@ from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened
 from satchel.tools import Item, ToolCall, ToolResult
 
-_DOUBLINGS = 60
+_MAX_DOUBLINGS = 60
 
 
 def backoff(
@@ -22,7 +22,7 @@ def backoff(
     """
 
     def seconds(failed: int) -> float:
-        whole: float = min(longest, first * 2 ** min(failed - 1, _DOUBLINGS))
+        whole: float = min(longest, first * 2 ** min(failed - 1, _MAX_DOUBLINGS))
         return whole * (1 + chance()) / 2
 
     return seconds
@@ -37,8 +37,8 @@ def retry(
 ) -> Middleware:
     """Retry the calls of idempotent tools whose error has one of the codes.
 
-    `wait` returns the seconds to wait after a number of failures; by default `backoff()`. After a
-    chunk was passed on, the call is not repeated: a chunk cannot be taken back. The metadata of
+    `wait` returns the seconds to wait after a number of failures; by default `backoff()`. A call
+    that has yielded a chunk is not retried: the reader has the chunk already. The metadata of
     the result has the number of `attempts`.
     """
     if attempts < 1:
@@ -50,11 +50,11 @@ def retry(
         import asyncio
 
         tool = tool_of(call)
-        most = attempts if tool is not None and tool.idempotent else 1
+        max_attempts = attempts if tool is not None and tool.idempotent else 1
         attempt = 0
         while True:
             attempt += 1
-            is_final, again = attempt == most, False
+            is_final, is_retried = attempt == max_attempts, False
             async with opened(inner, call) as items:
                 async for item in items:
                     if not isinstance(item, ToolResult):
@@ -65,11 +65,11 @@ def retry(
                         and item.error_code in retried_codes
                         and not item.is_interrupted
                     ):
-                        again = True
+                        is_retried = True
                         break
                     else:
                         yield replace(item, metadata={**item.metadata, "attempts": attempt})
-            if not again:
+            if not is_retried:
                 return
             await (sleep or asyncio.sleep)(pause(attempt))
 

@@ -15,7 +15,7 @@ def limit_time(seconds: float) -> Middleware:
     The clock runs while the tool or other middleware inside works, not while the reader of the
     chunks does.
     """
-    if not seconds > 0:  # not "<= 0": that would let NaN pass
+    if not seconds > 0:  # `<= 0` would accept NaN
         raise DefinitionError(f"a limit of {seconds} seconds cannot be kept")
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
@@ -35,7 +35,7 @@ def limit_time(seconds: float) -> Middleware:
                         item = await anext(items, None)
                 except TimeoutError:
                     if not limit.expired():
-                        raise  # of another limit
+                        raise  # raised by another time limit
                 if limit.expired():
                     if task.cancelling() > cancels:
                         raise asyncio.CancelledError  # the host has cancelled, too

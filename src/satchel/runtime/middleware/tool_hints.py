@@ -7,7 +7,7 @@ def tool_of(call: ToolCall) -> Tool | None:
     """Return the tool that a call will run, if it is known.
 
     Other middleware may have sent the call to another tool by its name. Then `call.tool` is still
-    the first tool, whose annotations do not hold for the other.
+    the first tool, and its annotations do not apply to the other.
     """
     return call.tool if call.tool is not None and call.tool.name == call.name else None
 

@@ -1,9 +1,9 @@
-"""Middleware that makes an OpenTelemetry span of each call, by its conventions for AI."""
+"""Middleware that makes an OpenTelemetry span of each call, as its GenAI conventions say."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
-from satchel.runtime.middleware.call_ending import ending_of, written
+from satchel.runtime.middleware.call_ending import as_text, ending_of
 from satchel.runtime.middleware.tool_hints import tool_of
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import close
@@ -14,7 +14,7 @@ from satchel.tools import Item, ToolCall, ToolResult
 def trace(tracer: Any = None, *, content: bool = False) -> Middleware:
     """Make a span `execute_tool NAME` of each call, which is current inside the tool.
 
-    `content` records arguments and results, which may hold secrets. Without `opentelemetry-api`
+    `content` records arguments and results, which may contain secrets. Without `opentelemetry-api`
     this does nothing.
     """
     try:
@@ -23,26 +23,26 @@ def trace(tracer: Any = None, *, content: bool = False) -> Middleware:
         )
     except ImportError:
         return lambda call, inner: inner(call)
-    maker = api.get_tracer("satchel") if tracer is None else tracer
+    span_tracer = api.get_tracer("satchel") if tracer is None else tracer
 
     async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-        span = maker.start_span(
+        span = span_tracer.start_span(
             f"execute_tool {one_line(call.name)}", attributes=_attributes(call, content=content)
         )
 
-        def current() -> Any:
-            # Left before each `yield`: the reader is not inside the tool, and may continue in
-            # another context, where the span could not be left any more.
+        def as_current_span() -> Any:
+            # Exited before each `yield`: the reader is outside of the tool. It may also continue in
+            # another context, where the span cannot be exited.
             return api.use_span(span, record_exception=False, set_status_on_exception=False)
 
         result: ToolResult | None = None
         problem: BaseException | None = None
         try:
-            with current():
+            with as_current_span():
                 items = inner(call)
             try:
                 while True:
-                    with current():
+                    with as_current_span():
                         item = await anext(items, None)
                     if item is None:
                         break
@@ -50,7 +50,7 @@ def trace(tracer: Any = None, *, content: bool = False) -> Middleware:
                         result = item
                     yield item
             finally:
-                with current():
+                with as_current_span():
                     await close(items)
         except BaseException as raised:
             problem = raised
@@ -58,7 +58,7 @@ def trace(tracer: Any = None, *, content: bool = False) -> Middleware:
         finally:
             end = ending_of(result, problem)
             if end.is_error or end.is_interrupted:
-                span.set_attribute("error.type", end.word)
+                span.set_attribute("error.type", end.status)
                 span.set_status(api.StatusCode.ERROR)
             elif content and result is not None:
                 span.set_attribute("gen_ai.tool.call.result", _content(result))
@@ -78,9 +78,9 @@ def _attributes(call: ToolCall, *, content: bool) -> dict[str, str]:
     if (tool := tool_of(call)) is not None:
         attributes["gen_ai.tool.description"] = visible(tool.description)
     if content:
-        attributes["gen_ai.tool.call.arguments"] = written(call.arguments)
+        attributes["gen_ai.tool.call.arguments"] = as_text(call.arguments)
     return attributes
 
 
 def _content(result: ToolResult) -> str:
-    return written(result.text if result.structured is None else result.structured)
+    return as_text(result.text if result.structured is None else result.structured)
