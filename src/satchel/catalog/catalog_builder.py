@@ -40,7 +40,7 @@ class RankedSkill:
     finding: SkillFinding
     rank: tuple[object, ...]
     unsettled: bool = False
-    """Whether it is broken but may be half written; then the previous entry stays."""
+    """Whether it is broken, perhaps because it is half written. The previous entry stays."""
 
 
 def build_plugins(
@@ -119,7 +119,7 @@ def _skills(
         root = ranked.finding.place
         old = before.get((root.scope, root.source, ranked.finding.path))
         if old is not None and old.state is Status.DISABLED:
-            # A disabled skill has no last good version, as after a cold load.
+            # A disabled skill has no last good version, as at startup.
             yield ranked, _skill(ranked, None)
         elif not ranked.unsettled:
             yield ranked, _skill(ranked, old)
@@ -232,7 +232,10 @@ def _tools(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[ToolEn
 
 
 def _state_of_part(plugin: PluginEntry) -> Status:
-    """Return the state of a served plugin's parts; those that a degraded plugin serves are good."""
+    """Return the status of the tools and groups of a served plugin.
+
+    A degraded plugin serves only its valid parts, so these are `ok`.
+    """
     return Status.OK if plugin.state is Status.DEGRADED else plugin.state
 
 
@@ -300,7 +303,7 @@ def _groups_of(
 
 
 Membership = Mapping[tuple[str, str], tuple[str, ...]]
-"""The groups that list a skill, by the skill's source and name; the host's by name alone."""
+"""The groups that list a skill, by source and name; for groups of the host the source is `""`."""
 
 
 def _skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
@@ -326,7 +329,7 @@ def _apply_to_skills(
     skills: Iterable[tuple[RankedSkill, SkillEntry]],
     membership: Membership,
 ) -> Iterable[SkillEntry]:
-    """Disable skills; they lose their last good version, as after a cold load."""
+    """Disable skills by the rules; a disabled skill has no last good version, as at startup."""
     for ranked, entry in skills:
         if rules.reason(entry) is None:
             yield entry
@@ -347,7 +350,7 @@ def _groups(
     skills: Sequence[SkillEntry],
     rules: DisableRules,
 ) -> list[GroupEntry]:
-    """Return the groups; if two owners describe one, the description of the nearer owner counts."""
+    """Return the groups; of two descriptions, that of the first owner is used."""
     groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
     disabled: list[GroupEntry] = []
     for plugin in plugins:

@@ -69,19 +69,24 @@ def load_folder(
         return not_isolated(contribution, found, "this process is not its own")
     try:
         first, *others = found.modules
-        more = (*others, *found.contract_modules)
+        other_modules = (*others, *found.contract_modules)
         code = import_folder(
-            found.code_path, found.sources, first, limits.plugin_import, more=more, alone=alone
+            found.code_path,
+            found.sources,
+            first,
+            limits.plugin_import,
+            more=other_modules,
+            alone=alone,
         )
     except PluginCodeError as error:
         return failed_contribution(contribution, import_failed(error, file))
     # Searching the text is cheap, and most folders have no hooks.
     has_hooks = any(mark in text for text in found.sources.values() for mark in _HOOK_MARKS)
 
-    # Modules that only hold contracts have neither tools nor hooks.
+    # Tools and hooks of modules that are imported only for their contracts are ignored.
     modules = {name: code.modules[name] for name in found.modules}
 
-    def call() -> PluginContribution:
+    def collect() -> PluginContribution:
         tools = tools_of_modules(found, modules)
         if not has_hooks:
             return with_contracts(with_code_tools(contribution, tools), found, code.modules, ())
@@ -90,7 +95,7 @@ def load_folder(
         return with_contracts(hooked, found, code.modules, answers.contracts)
 
     try:
-        served, changed = guarded(call, limits.hook, "hook", alone=alone)
+        served, changed = guarded(collect, limits.hook, "hook", alone=alone)
     except PluginCodeError as error:
         code.undo()
         reason = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
@@ -126,8 +131,8 @@ def started(
 ) -> PluginContribution:
     """Run the startup of a new version; a version whose startup fails is not served.
 
-    If a configured value is missing or invalid, the startup does not run and the version has no
-    tools; the rest of it is served. An older version keeps serving only if the value is invalid.
+    If a configuration value is missing or invalid, the startup does not run. The version is served
+    without its tools. If the value is invalid, the last good version is served instead, if any.
     """
     life = contribution.life
     if life is None or contribution.state is Status.FAILED:

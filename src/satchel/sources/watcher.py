@@ -20,7 +20,7 @@ from satchel.sources.file_reader import StampedPath, stamped
 from satchel.sources.git_locks import git_locks
 from satchel.sources.watched_roots import RootAliases, RootIdentity, readable_ones
 
-# Errors of the backend: a ValueError for a root whose name is not UTF-8.
+# Errors of the backend; it raises ValueError for a root whose name is not UTF-8.
 _BACKEND_ERRORS = (OSError, RuntimeError, ValueError)
 
 # After this many failures within this time (in seconds), polling replaces the events.
@@ -36,7 +36,7 @@ class WatchTargets:
     installed: tuple[StampedPath, ...] = ()
     """Folders of installed packages, with their stamps when they were read."""
     awaited: tuple[str, ...] = ()
-    """Files whose appearance marks the end of a running installation."""
+    """Files that appear when a running installation ends."""
     unsettled: frozenset[str] = frozenset()
     """Paths that may have been half written when they were read."""
     unreadable: tuple[str, ...] = ()
@@ -81,8 +81,8 @@ def change_events(
 ) -> Iterator[ChangeEvent]:
     """Yield change events until `stop` is set; waits in the calling thread.
 
-    Whenever the watches are set, the first event means "everything", which covers all earlier
-    changes. `watched` is called again after each event.
+    The first event after the watches are set has `paths=None`, so it covers all earlier changes.
+    `watched` is called again after each event.
     """
     watch = _Watch(watched, stop, pace, notifier)
     while not stop.is_set():
@@ -93,7 +93,7 @@ def change_events(
 
 
 class _Watch:
-    """The supervisor of one watch; used in one thread."""
+    """Watches one set of roots, and recovers from failures of the backend; not thread-safe."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class _Watch:
         return sum(time.monotonic() - at < _FAILURES_WITHIN for at in self._failures)
 
     def poll(self, *, always: bool) -> Iterator[ChangeEvent]:
-        """Yield an event for everything at each tick, until watching can be tried again."""
+        """Yield an event without paths at each interval, until native events can be tried again."""
         if not any(item.code == "watcher-polling" for item in self._trouble):
             self._trouble = (*self._trouble, _polling("events are switched off"))
         while not self._stop.is_set() and (always or self.fails_too_often()):
@@ -160,7 +160,7 @@ class _Watch:
             now = self._watched()
             if (now.roots, now.links) != (start.roots, start.links) or not identity.holds():
                 return
-            # Paths that became readable were not watched until now.
+            # Paths that became readable are not watched yet, so set the watches again.
             if (now.unreadable, readable_ones(now.unreadable)) != (start.unreadable, readable):
                 return
             beat = min(pace.heartbeat, pace.settle) if now.unsettled else pace.heartbeat
@@ -198,7 +198,7 @@ class _Watch:
                 break
             paths |= later_paths
         if paths and time.monotonic() >= deadline:
-            # A lock that exists for so long was left behind by a git process that died.
+            # After so long, assume that the git process died and left its lock behind.
             self._stale_locks = self._locks()
         return paths
 
