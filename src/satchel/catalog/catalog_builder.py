@@ -39,7 +39,7 @@ class RankedSkill:
 
     finding: SkillFinding
     rank: tuple[object, ...]
-    unsettled: bool = False
+    is_settling: bool = False
     """Whether it is broken, perhaps because it is half written. The previous entry stays."""
 
 
@@ -121,7 +121,7 @@ def _skills(
         if old is not None and old.state is Status.DISABLED:
             # A disabled skill has no last good version, as at startup.
             yield ranked, _skill(ranked, None)
-        elif not ranked.unsettled:
+        elif not ranked.is_settling:
             yield ranked, _skill(ranked, old)
         elif old is not None:
             yield ranked, replace(_unshadowed(old), rank=ranked.rank)

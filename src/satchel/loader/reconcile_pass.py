@@ -169,7 +169,7 @@ def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterab
 
 
 def _settling_paths(ranked: Iterable[RankedSkill], imported: Imported) -> Iterable[str]:
-    yield from (item.finding.path for item in ranked if item.unsettled)
+    yield from (item.finding.path for item in ranked if item.is_settling)
     plugins = imported.contributions.values()
     yield from (plugin.path for plugin in plugins if plugin.state is Status.SETTLING)
 

@@ -113,7 +113,7 @@ class ScanCache:
                 *(stamp for item in packages for stamp in item.stamps),
             ),
             awaited=self.scan.distributions.awaited,
-            unsettled=self.settling,
+            settling=self.settling,
             unreadable=tuple(sorted(unreadable)),
         )
 

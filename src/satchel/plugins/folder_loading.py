@@ -110,7 +110,9 @@ def with_code(
 
     `changed` names what the hooks changed in the process; the import's changes are in `code`.
     """
-    diagnostics = list(process_changed(contribution, dict.fromkeys((*code.meddled, *changed))))
+    diagnostics = list(
+        process_changed(contribution, dict.fromkeys((*code.process_changes, *changed)))
+    )
     names = {tool.name for tool in contribution.tools}
     for group in contribution.groups:
         diagnostics += [
@@ -159,7 +161,7 @@ def started(
         contribution.code.undo()
         problem = code_problem("plugin-startup-failed", error, contribution.path, config.values)
         return failed_contribution(contribution, problem)
-    contribution.code.at_end(life.end)
+    contribution.code.add_finalizer(life.end)
     return replace(
         contribution,
         diagnostics=(*contribution.diagnostics, *process_changed(contribution, changed)),
@@ -171,7 +173,7 @@ def _config_fault(config: Configuration) -> Diagnostic | None:
     if config.missing:
         name, fault, fix = config.missing[0].name, "has no value", config.how_to_set
     elif config.invalid:
-        (name, fault), fix = next(iter(config.invalid.items())), config.mend
+        (name, fault), fix = next(iter(config.invalid.items())), config.how_to_correct
     else:
         return None
     message = f"this version is not started and has no tools: {name!r} {fault}"

@@ -36,7 +36,7 @@ class ImportedCode:
     """The imported module, or the object that the entry point names."""
     module_set: "_FolderModules | DistributionModules" = field(compare=False)
     """Its modules in `sys.modules`."""
-    meddled: tuple[str, ...] = ()
+    process_changes: tuple[str, ...] = ()
     """Names of the process state that the import changed; the changes were undone."""
     modules: Mapping[str, ModuleType] = field(default_factory=dict, compare=False)
     """The requested modules, by the names used in the request."""
@@ -60,7 +60,7 @@ class ImportedCode:
         """Record that the plugin started on these modules; its next start imports new modules."""
         self.module_set.claim()
 
-    def at_end(self, finalizer: Callable[[], None]) -> None:
+    def add_finalizer(self, finalizer: Callable[[], None]) -> None:
         """Add a function to call when the last reference is dropped or the interpreter exits."""
         self.finalizers.append(finalizer)
 
@@ -110,7 +110,7 @@ def import_folder(
 
     started = time.perf_counter()
     try:
-        imported, meddled = guarded(load, limit, "plugin_import", folder, alone=alone)
+        imported, process_changes = guarded(load, limit, "plugin_import", folder, alone=alone)
     except BaseException:
         module_set.purge()
         raise
@@ -119,7 +119,7 @@ def import_folder(
     return ImportedCode(
         thing=imported[module],
         module_set=module_set,
-        meddled=meddled,
+        process_changes=process_changes,
         modules=imported,
         seconds=seconds,
     )
@@ -176,7 +176,7 @@ def import_distribution(
 
     started = time.perf_counter()
     try:
-        (thing, imported), meddled = guarded(load, limit, "plugin_import", alone=alone)
+        (thing, imported), process_changes = guarded(load, limit, "plugin_import", alone=alone)
     except BaseException:
         module_set.undo()
         raise
@@ -184,7 +184,11 @@ def import_distribution(
     module_set.take()
     del evicted  # From here on, only code that uses the old version keeps it alive.
     return ImportedCode(
-        thing=thing, module_set=module_set, meddled=meddled, modules=imported, seconds=seconds
+        thing=thing,
+        module_set=module_set,
+        process_changes=process_changes,
+        modules=imported,
+        seconds=seconds,
     )
 
 

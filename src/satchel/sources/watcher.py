@@ -37,7 +37,7 @@ class WatchTargets:
     """Folders of installed packages, with their stamps when they were read."""
     awaited: tuple[str, ...] = ()
     """Files that appear when a running installation ends."""
-    unsettled: frozenset[str] = frozenset()
+    settling: frozenset[str] = frozenset()
     """Paths that may have been half written when they were read."""
     unreadable: tuple[str, ...] = ()
     """Folders and files that could not be read; there may be no events below them."""
@@ -48,7 +48,7 @@ class ChangeEvent:
     """Paths that may have changed; `None` means that everything may have changed."""
 
     paths: frozenset[str] | None
-    trouble: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     """Diagnostics of the watcher itself."""
 
 
@@ -105,7 +105,7 @@ class _Watch:
         self._watched, self._stop, self._pace, self._notifier = watched, stop, pace, notifier
         self._failures: list[float] = []
         self._stale_locks: set[tuple[str, int]] = set()
-        self._trouble: tuple[Diagnostic, ...] = ()
+        self._diagnostics: tuple[Diagnostic, ...] = ()
 
     def fails_too_often(self) -> bool:
         """Return whether polling should replace the events for a while."""
@@ -116,11 +116,11 @@ class _Watch:
 
     def poll(self, *, always: bool) -> Iterator[ChangeEvent]:
         """Yield an event without paths at each interval, until native events can be tried again."""
-        if not any(item.code == "watcher-polling" for item in self._trouble):
-            self._trouble = (*self._trouble, _polling("events are switched off"))
+        if not any(item.code == "watcher-polling" for item in self._diagnostics):
+            self._diagnostics = (*self._diagnostics, _polling("events are switched off"))
         while not self._stop.is_set() and (always or self.fails_too_often()):
-            yield ChangeEvent(None, self._trouble)
-            self._stop.wait(self._pace.settle if self._watched().unsettled else self._pace.poll)
+            yield ChangeEvent(None, self._diagnostics)
+            self._stop.wait(self._pace.settle if self._watched().settling else self._pace.poll)
 
     def watch_events(self) -> Iterator[ChangeEvent]:
         """Yield change events until the watches must be set again."""
@@ -135,7 +135,7 @@ class _Watch:
                 self._record_failure(error)
                 return
             stack.callback(notifier.close)
-            yield ChangeEvent(None, self._trouble)
+            yield ChangeEvent(None, self._diagnostics)
             try:
                 for event in self._change_events(notifier, start, identity):
                     yield replace(event, paths=aliases.of(event.paths))
@@ -144,9 +144,9 @@ class _Watch:
 
     def _record_failure(self, error: Exception) -> None:
         self._failures.append(time.monotonic())
-        self._trouble = (_failed(error),)
+        self._diagnostics = (_failed(error),)
         if self.fails_too_often():
-            self._trouble = (_polling(str(error)),)
+            self._diagnostics = (_polling(str(error)),)
         self._stop.wait(self._pace.step)
 
     def _change_events(
@@ -163,20 +163,20 @@ class _Watch:
             # Paths that became readable are not watched yet, so set the watches again.
             if (now.unreadable, readable_ones(now.unreadable)) != (start.unreadable, readable):
                 return
-            beat = min(pace.heartbeat, pace.settle) if now.unsettled else pace.heartbeat
+            beat = min(pace.heartbeat, pace.settle) if now.settling else pace.heartbeat
             paths = self._batch(notifier, beat)
-            if now.unsettled and not paths:
-                yield ChangeEvent(now.unsettled, self._trouble)
+            if now.settling and not paths:
+                yield ChangeEvent(now.settling, self._diagnostics)
             elif paths:
                 if paths & set(start.roots):
                     return
                 active, last_scan = True, time.monotonic()
-                yield ChangeEvent(paths | now.unsettled, self._trouble)
+                yield ChangeEvent(paths | now.settling, self._diagnostics)
             elif self._installed_changed(now) or self._safety_scan_is_due(last_scan, active=active):
                 active, last_scan = False, time.monotonic()
                 if not self._recent_failures():
-                    self._trouble = ()
-                yield ChangeEvent(None, self._trouble)
+                    self._diagnostics = ()
+                yield ChangeEvent(None, self._diagnostics)
 
     def _safety_scan_is_due(self, last_scan: float, *, active: bool) -> bool:
         pause = self._pace.resync_active if active else self._pace.resync_idle
