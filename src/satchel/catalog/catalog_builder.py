@@ -40,7 +40,7 @@ class RankedSkill:
     finding: SkillFinding
     rank: tuple[object, ...]
     is_settling: bool = False
-    """Whether it is broken, perhaps because it is half written. The previous entry stays."""
+    """Whether it is broken, but perhaps only half written; if so, the previous entry stays."""
 
 
 def build_plugins(
@@ -119,7 +119,7 @@ def _skills(
         root = ranked.finding.place
         old = before.get((root.scope, root.source, ranked.finding.path))
         if old is not None and old.state is Status.DISABLED:
-            # A disabled skill has no last good version, as at startup.
+            # A disabled skill has no last good version, as after a restart.
             yield ranked, _skill(ranked, None)
         elif not ranked.is_settling:
             yield ranked, _skill(ranked, old)
@@ -329,7 +329,7 @@ def _apply_to_skills(
     skills: Iterable[tuple[RankedSkill, SkillEntry]],
     membership: Membership,
 ) -> Iterable[SkillEntry]:
-    """Disable skills by the rules; a disabled skill has no last good version, as at startup."""
+    """Disable skills by rule; a disabled skill has no last good version, as after a restart."""
     for ranked, entry in skills:
         if rules.reason(entry) is None:
             yield entry
@@ -350,7 +350,7 @@ def _groups(
     skills: Sequence[SkillEntry],
     rules: DisableRules,
 ) -> list[GroupEntry]:
-    """Return the groups; of two descriptions, that of the first owner is used."""
+    """Return the groups. If several plugins describe one, the first description is used."""
     groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
     disabled: list[GroupEntry] = []
     for plugin in plugins:

@@ -59,7 +59,10 @@ class Lifecycle:
         hook, self._values = self._hooks.satchel_startup, dict(config)
         try:
             _, changed = guarded(
-                lambda: self._finish(hook(config=dict(config))), self._limit, "hook", alone=alone
+                lambda: self._await_results(hook(config=dict(config))),
+                self._limit,
+                "hook",
+                alone=alone,
             )
         except PluginCodeError:
             self._stop_loop()
@@ -74,7 +77,7 @@ class Lifecycle:
         """
         hook = self._hooks.satchel_catalog_built
         if not self._is_muted:
-            self._call(lambda: self._finish(hook(catalog=catalog)), "satchel_catalog_built")
+            self._call(lambda: self._await_results(hook(catalog=catalog)), "satchel_catalog_built")
 
     def end(self) -> None:
         """Run the shutdown if the version was started; errors are logged.
@@ -85,7 +88,7 @@ class Lifecycle:
             had_begun, self._has_begun = self._has_begun, False
             if had_begun:
                 hook = self._hooks.satchel_shutdown
-                self._call(lambda: self._finish(hook()), "satchel_shutdown")
+                self._call(lambda: self._await_results(hook()), "satchel_shutdown")
                 self._stop_loop()
 
     def _call(self, work: Callable[[], None], hook: str) -> None:
@@ -106,7 +109,7 @@ class Lifecycle:
         message = without_secrets(problem, self._values)
         _log.error("%s of plugin %s failed: %s", hook, self._name, message)
 
-    def _finish(self, results: Iterable[Any]) -> None:
+    def _await_results(self, results: Iterable[Any]) -> None:
         """Await the coroutines among the results of a hook; raise the first exception."""
         for result in results:
             if inspect.isawaitable(result):

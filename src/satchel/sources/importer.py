@@ -37,7 +37,7 @@ class ImportedCode:
     module_set: "_FolderModules | DistributionModules" = field(compare=False)
     """Its modules in `sys.modules`."""
     process_changes: tuple[str, ...] = ()
-    """Names of the process state that the import changed; the changes were undone."""
+    """The parts of the process state that the import changed; the changes were undone."""
     modules: Mapping[str, ModuleType] = field(default_factory=dict, compare=False)
     """The requested modules, by the names used in the request."""
     seconds: float = field(default=0.0, compare=False)
