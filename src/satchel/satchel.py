@@ -683,7 +683,7 @@ class Satchel:
 
     def _on_event(self, event: ChangeEvent) -> None:
         options = ReconcileOptions(
-            dirty=event.paths, debounce=True, in_background=True, diagnostics=event.trouble
+            dirty=event.paths, debounce=True, in_background=True, diagnostics=event.diagnostics
         )
         with self._lock:
             if not self._is_closed:

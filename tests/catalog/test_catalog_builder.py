@@ -153,7 +153,7 @@ def test_an_unsettled_skill_wins_its_name_when_the_one_that_shadowed_it_goes(mak
     near = make.skill("a", source="near")
     far = make.skill("a", source="far", scope=Precedence.USER, text="far")
     first = make.catalog([near, far])
-    torn = replace(far, finding=replace(far.finding, manifest=None), unsettled=True)
+    torn = replace(far, finding=replace(far.finding, manifest=None), is_settling=True)
     second = make.catalog([torn], previous=first)
     assert (second.skills["a"].source, second.skills["a"].diagnostics) == ("far", ())
 

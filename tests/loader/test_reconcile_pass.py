@@ -82,7 +82,7 @@ def test_a_broken_edit_settles_before_it_counts(run, write_skill, tmp_path):
     folder = write_skill(tmp_path / "skills", "pdf", text="torn")
     settling, catalog = run(first, debounce=True)
     assert catalog is first[1]
-    assert settling.watch_targets().unsettled == {str(folder)}
+    assert settling.watch_targets().settling == {str(folder)}
     settled, catalog = run((settling, catalog), settle=0.0, debounce=True)
     assert (catalog.skills["pdf"].state, settled.settling) == (Status.STALE, frozenset())
 
@@ -105,7 +105,7 @@ def test_while_an_open_plugin_settles_nothing_more_is_discovered_either(run, wri
     write_open("one", "two", text="{")
     settling, catalog = run(first, debounce=True)
     assert (list(catalog.skills), catalog.plugins["demo"].state) == (["one"], Status.OK)
-    assert settling.watch_targets().unsettled
+    assert settling.watch_targets().settling
 
 
 def test_what_is_wrong_with_the_sources_is_in_the_catalog(given, tmp_path):

@@ -396,5 +396,5 @@ def test_what_no_process_survives_is_named_in_the_documentation(
     write_plugin(tmp_path / "plugins", "hostile", tools=source)
     assert run(tmp_path / "plugins").returncode != 0
     page = Path(__file__).parents[2] / "docs" / "reference" / "plugin-format.md"
-    _, _, told = page.read_text().partition("### What Python in one process cannot survive")
+    _, _, told = page.read_text().partition("### What one Python process cannot isolate")
     assert named in told.partition("\n## ")[0]

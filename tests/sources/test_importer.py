@@ -297,7 +297,7 @@ def test_a_folder_whose_name_has_no_letters_is_imported_as_well(tmp_path):
 
 def test_what_importing_changed_in_the_process_is_reported(load, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert load(tools="import os\nos.chdir('/')").meddled == ("the current folder",)
+    assert load(tools="import os\nos.chdir('/')").process_changes == ("the current folder",)
     assert Path.cwd() == tmp_path
 
 
@@ -449,7 +449,7 @@ def test_a_plugin_that_puts_its_folder_on_the_path_shadows_no_other_module(write
     sources = {"tools.py": source, "wave.py": b"X = 1\n", "helper_x.py": b"Y = 2\n"}
     code = import_folder(str(folder), sources, "tools", 5)
     assert code.thing.helper_x.Y == 2
-    assert "sys.path" in code.meddled
+    assert "sys.path" in code.process_changes
     assert str(folder) not in sys.path
     assert importlib.import_module("wave").__file__ == wave.__file__
     code.purge()

@@ -39,8 +39,8 @@ class RankedSkill:
 
     finding: SkillFinding
     rank: tuple[object, ...]
-    unsettled: bool = False
-    """Whether it is broken but may be half written; then the previous entry stays."""
+    is_settling: bool = False
+    """Whether it is broken, but perhaps only half written; if so, the previous entry stays."""
 
 
 def build_plugins(
@@ -119,9 +119,9 @@ def _skills(
         root = ranked.finding.place
         old = before.get((root.scope, root.source, ranked.finding.path))
         if old is not None and old.state is Status.DISABLED:
-            # A disabled skill has no last good version, as after a cold load.
+            # A disabled skill has no last good version, as after a restart.
             yield ranked, _skill(ranked, None)
-        elif not ranked.unsettled:
+        elif not ranked.is_settling:
             yield ranked, _skill(ranked, old)
         elif old is not None:
             yield ranked, replace(_unshadowed(old), rank=ranked.rank)
@@ -232,7 +232,10 @@ def _tools(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[ToolEn
 
 
 def _state_of_part(plugin: PluginEntry) -> Status:
-    """Return the state of a served plugin's parts; those that a degraded plugin serves are good."""
+    """Return the status of the tools and groups of a served plugin.
+
+    A degraded plugin serves only its valid parts, so these are `ok`.
+    """
     return Status.OK if plugin.state is Status.DEGRADED else plugin.state
 
 
@@ -300,7 +303,7 @@ def _groups_of(
 
 
 Membership = Mapping[tuple[str, str], tuple[str, ...]]
-"""The groups that list a skill, by the skill's source and name; the host's by name alone."""
+"""The groups that list a skill, by source and name; for groups of the host the source is `""`."""
 
 
 def _skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
@@ -326,7 +329,7 @@ def _apply_to_skills(
     skills: Iterable[tuple[RankedSkill, SkillEntry]],
     membership: Membership,
 ) -> Iterable[SkillEntry]:
-    """Disable skills; they lose their last good version, as after a cold load."""
+    """Disable skills by rule; a disabled skill has no last good version, as after a restart."""
     for ranked, entry in skills:
         if rules.reason(entry) is None:
             yield entry
@@ -347,7 +350,7 @@ def _groups(
     skills: Sequence[SkillEntry],
     rules: DisableRules,
 ) -> list[GroupEntry]:
-    """Return the groups; if two owners describe one, the description of the nearer owner counts."""
+    """Return the groups. If several plugins describe one, the first description is used."""
     groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
     disabled: list[GroupEntry] = []
     for plugin in plugins:

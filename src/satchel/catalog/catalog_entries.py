@@ -25,14 +25,14 @@ class Status(StrEnum):
     STALE = "stale"
     """The newest version is broken or degraded, and the last good one is served. Entries only."""
     DEGRADED = "degraded"
-    """Some of its tools are refused; the rest is served unless a last good version is."""
+    """Some of its tools are invalid. The last good version is served; without one, the rest."""
     SETTLING = "settling"
     """It may be half written or is still being imported; the catalog keeps what it served before.
 
     Contributions only.
     """
     REVOKED = "revoked"
-    """It must not be used, whatever its content; no last good version is served."""
+    """It must not be used, even if it is valid, and no last good version is served."""
     FAILED = "failed"
     """Broken. The last good version is served, if there is one."""
     SHADOWED = "shadowed"
@@ -47,7 +47,7 @@ class Status(StrEnum):
 
     @property
     def is_served(self) -> bool:
-        """Tell whether an entry of this status reaches the model."""
+        """Whether an entry with this status is served to the model."""
         return self in {Status.OK, Status.STALE, Status.DEGRADED}
 
     @property
@@ -68,7 +68,7 @@ class Entry:
     path: str
     """The folder of a skill or plugin, or the file of a tool; the address of an MCP server."""
     unit: str
-    """What it belongs to across catalogs: a folder, or an entry point's full name."""
+    """Identifies its origin in every catalog: a folder, or the full name of an entry point."""
     rank: tuple[Any, ...] = field(compare=False)
     """Its position in the order of precedence within its scope."""
     state: Status = Status.OK
@@ -140,7 +140,7 @@ class ToolEntry(Entry):
     """A tool; `tool` is `None` if its code was read but not run."""
 
     groups: tuple[str, ...]
-    """Its groups; it is listed under the first."""
+    """Its groups. Listings show the tool under the first one."""
     version: str
     """Changes with its schema, its code, or the host's registration of it."""
     tool: Tool | None = field(default=None, compare=False)
@@ -200,7 +200,7 @@ class PluginContribution:
     sections: tuple[str, ...] = ()
     """Sections at the end of the system prompt."""
     layers: tuple[Any, ...] = field(default=(), compare=False)
-    """Middleware around calls. The catalog only passes it on, as it does with commands and life."""
+    """Middleware around calls. The catalog does not use it, nor `commands` and `life`."""
     commands: tuple[Any, ...] = field(default=(), compare=False)
     """Commands for the command line."""
     offers: tuple[Any, ...] = field(default=(), compare=False)
@@ -214,7 +214,7 @@ class PluginContribution:
     diagnostics: tuple[Diagnostic, ...] = ()
     state: Status = Status.OK
     code: Any = field(default=None, compare=False)
-    """A handle to the imported version; the catalog only passes it on."""
+    """The handle of the imported version (`ImportedCode`); the catalog does not use it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +243,7 @@ class ToolContribution:
     description: str
     path: str
     version: str
-    """Changes when the tool does."""
+    """Changes whenever the tool changes."""
     groups: tuple[str, ...] = ()
     """The groups that the tool itself names."""
     tool: Tool | None = field(default=None, compare=False)

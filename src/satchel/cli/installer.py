@@ -119,7 +119,7 @@ class Installer:
         return package
 
     def _resolve_folder(self, what: str, path: str, *, is_path: bool) -> str | PipPackage | None:
-        """Return what an existing folder contains; `None` if it is not the one to install."""
+        """Return the plugin or project in a folder; `None` if `what` means a distribution."""
         if format_of(path) is not None:
             if not is_path:
                 self._say(f"{what!r} is treated as the folder ./{what}")
@@ -240,7 +240,7 @@ class Installer:
         ]
 
     def _require_one_plugin(self, names: Collection[str], owner: str) -> None:
-        """Refuse values for several plugins: a key does not say to which plugin it belongs."""
+        """Refuse `--set` for a package with several plugins: a key does not name its plugin."""
         if self.values and len(names) > 1:
             fix = f"run 'satchel config set NAME KEY=VALUE', then install {owner} without --set"
             raise SatchelError(f"{owner!r} contains the plugins {', '.join(names)}", fix=fix)
@@ -261,7 +261,7 @@ class Installer:
                 self._run_hook(hook, part.manifest)
 
     def _clean_up(self, plugins: Sequence[DistributionFinding], *, is_new: bool) -> None:
-        """After an error, uninstall a new package, or print the state of an upgraded one."""
+        """Uninstall a new package after an error; for an upgraded one, print its state."""
         item = plugins[0]
         if is_new:
             try:
@@ -278,7 +278,7 @@ class Installer:
 
     @contextmanager
     def _report_kept_values(self, names: Iterable[str]) -> Iterator[None]:
-        """On an error, print which files of values were changed."""
+        """On an error, print which configuration files keep their new values."""
         before = {path: _content(path) for path in map(configuration_path, names)}
         try:
             yield
@@ -289,7 +289,7 @@ class Installer:
             raise
 
     def _collect_values(self, name: str, fields: "tuple[ConfigField, ...]") -> dict[str, str]:
-        """Return the given values, and ask for missing ones."""
+        """Return the values from `--set`, and ask the user for missing ones."""
         texts = as_texts(name, fields, self.values)
         given = {key.lower() for key in texts}
         missing = read_configuration(name, {}, fields=fields).missing

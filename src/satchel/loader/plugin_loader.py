@@ -30,7 +30,7 @@ from satchel.sources import (
 from satchel.workers import load_worker, with_health
 
 _NOT_IMPORTED = {Status.DISABLED, Status.SETTLING, Status.REVOKED}
-"""The states of contributions whose import did not run or did not end."""
+"""States in which a cached contribution has no finished import."""
 
 Manifests = dict[int, tuple[PluginFinding, PluginContribution]]
 
@@ -50,7 +50,7 @@ class Candidate:
 
 
 def import_plugins(inputs: PassInputs, scan: Scan) -> Imported:
-    """Import the enabled plugins; of those that share a name, only the first good one."""
+    """Import the enabled plugins. If several share a name, only the first good one is imported."""
     manifests = _read_folders(inputs, scan.folders.values())
     candidates = [
         *(
@@ -95,11 +95,11 @@ def disabled_contribution(
     return replace(contribution, state=Status.DISABLED, diagnostics=(reason,))
 
 
-# ---- which plugins there are, and which may be imported -----------------------------------------
+# ---- candidates for import -------------------------------------------------------------------
 
 
 def _read_folders(inputs: PassInputs, scans: Iterable[PluginScan]) -> Manifests:
-    """Read the manifests; an unchanged folder has the same finding, so its result is reused."""
+    """Read the manifests. An unchanged folder has the same finding object: its result is reused."""
     manifests: Manifests = {}
     for order, scan in enumerate(scans):
         for finding in scan.findings.values():
@@ -168,7 +168,7 @@ def _has_lost_tools(inputs: PassInputs, contribution: PluginContribution) -> boo
     return not {tool.name for tool in last.tools} <= {tool.name for tool in contribution.tools}
 
 
-# ---- importing one --------------------------------------------------------------------------
+# ---- importing a plugin ---------------------------------------------------------------------
 
 
 def _import(
@@ -180,12 +180,12 @@ def _import(
         return cached, None
     pending, wait = inputs.cache.imported.pending.get(unit_of(contribution)), 0.0
     if not inputs.options.in_background:
-        # A watch that stopped may have begun the import; it must not run twice.
+        # A stopped watch may have begun this import. The same content must not be imported twice.
         if pending is not None and pending.ended_with(contribution.digest):
             return pending.work.result(), None
         return load(), None
-    # A folder that was edited meanwhile is imported again at once. The modules of a package have
-    # public names, so one import of a package has to end before the next begins.
+    # If a folder was edited during its import, import the new content at once. Modules of a package
+    # have public names, so its running import must end first.
     is_folder = contribution.scope is not Precedence.PLUGIN
     if pending is None or (is_folder and pending.digest != contribution.digest):
         pending = PendingImport(contribution.digest, GuardedWork(load))

@@ -42,7 +42,7 @@ from satchel.sources import (
     skills_of_plugin,
 )
 
-_LAST = 1_000_000_000
+_SERVER_RANK = 1_000_000_000
 """The rank of MCP servers: after all folders and packages."""
 
 
@@ -92,10 +92,11 @@ def reconcile(
     )
     is_disabled = selection.disabled if selection.chooses else nothing_disabled
     catalog = build(every_skill, plugins, previous, diagnostics, is_disabled)
-    # Contracts are checked against the finished catalog; what they lack belongs into it.
-    of_contracts = tuple(contract_diagnostics(config, catalog, bound.plugins.values()))
-    if of_contracts:
-        catalog = build(every_skill, plugins, previous, (*diagnostics, *of_contracts), is_disabled)
+    # Contracts are checked against the finished catalog, which must list their problems, too.
+    contract_problems = tuple(contract_diagnostics(config, catalog, bound.plugins.values()))
+    if contract_problems:
+        diagnostics = (*diagnostics, *contract_problems)
+        catalog = build(every_skill, plugins, previous, diagnostics, is_disabled)
     return results, catalog
 
 
@@ -103,7 +104,7 @@ def reconcile(
 
 
 def _scan(inputs: PassInputs) -> Scan:
-    """Scan plugin folders and installed packages; what is not dirty comes from the cache."""
+    """Scan plugin folders and installed packages; reuse cached results of paths not in `dirty`."""
     cache, dirty = inputs.cache.scan, inputs.options.dirty
     limits = inputs.config.settings.limits
     distributions = scan_distributions(installed_folders(), cache.distributions)
@@ -148,9 +149,9 @@ def _skill_roots(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:
 
 
 def _rejected_plugins(plugins: Iterable[PluginEntry], imported: Imported) -> Iterable[PluginEntry]:
-    """Yield the open plugins that serve an older version because the newest was rejected.
+    """Yield the open plugins whose newest version is broken, so an older one is served.
 
-    Nothing new of them may be discovered: Agent Plugins 1.0.0, section 5.2.
+    Their new skills must not be discovered: Agent Plugins 1.0.0, section 5.2.
     """
     broken = {Status.FAILED, Status.SETTLING}
     for plugin in plugins:
@@ -168,7 +169,7 @@ def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterab
 
 
 def _settling_paths(ranked: Iterable[RankedSkill], imported: Imported) -> Iterable[str]:
-    yield from (item.finding.path for item in ranked if item.unsettled)
+    yield from (item.finding.path for item in ranked if item.is_settling)
     plugins = imported.contributions.values()
     yield from (plugin.path for plugin in plugins if plugin.state is Status.SETTLING)
 
@@ -177,9 +178,9 @@ def _settling_paths(ranked: Iterable[RankedSkill], imported: Imported) -> Iterab
 
 
 def _servers(inputs: PassInputs, plugins: Iterable[BoundPlugin]) -> dict[str, ServerContribution]:
-    """Return the contributions of the MCP servers; tools of plugins keep their names."""
+    """Return the contributions of the MCP servers; on a conflict, plugin tools keep their names."""
     taken = {tool.name for plugin in plugins for tool in plugin.contribution.tools}
-    return server_contributions(inputs.config.servers, taken, inputs.cache.servers, _LAST)
+    return server_contributions(inputs.config.servers, taken, inputs.cache.servers, _SERVER_RANK)
 
 
 def _without_disabled(
@@ -196,7 +197,7 @@ def _server_skills(
     plugins: Iterable[PluginEntry],
     previous: Catalog,
 ) -> ServerSkills:
-    """Return the skills of the served MCP servers; other skills keep their names."""
+    """Return the skills of the served MCP servers; on a conflict, other skills keep their names."""
     findings = [item.finding for item in ranked]
     taken = {item.manifest.name if item.manifest else item.folder_name for item in findings}
     # The last good version of a broken skill may have another name than its folder.

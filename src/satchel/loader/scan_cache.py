@@ -32,7 +32,7 @@ class PendingImport:
     work: GuardedWork[PluginContribution]
 
     def ended_with(self, digest: str) -> bool:
-        """Wait for the end; return whether it imported the content with this digest."""
+        """Wait until the import ends; return whether it imported the content with this digest."""
         return self.work.is_done_within(None) and self.digest == digest
 
 
@@ -92,7 +92,7 @@ class ScanCache:
     """Paths of units that may be half written or are still being imported."""
 
     def watch_targets(self) -> WatchTargets:
-        """Return what a watch observes until the next pass."""
+        """Return the folders and files to watch until the next pass."""
         scans: list[PluginScan | SkillScan] = [*self.scan.folders.values(), *self.skills.values()]
         packages = [package for package in self.scan.packages.values() if self._uses(package)]
         roots = {scan.place.path for scan in scans}.union(*(item.roots for item in packages))
@@ -109,15 +109,15 @@ class ScanCache:
                 *self.scan.distributions.stamps,
                 *(stamp for item in self.bound.plugins.values() for stamp in item.config_stamps),
                 *self.scan.selection.stamps,
-                *self._pins(),
+                *self._pin_file_stamps(),
                 *(stamp for item in packages for stamp in item.stamps),
             ),
             awaited=self.scan.distributions.awaited,
-            unsettled=self.settling,
+            settling=self.settling,
             unreadable=tuple(sorted(unreadable)),
         )
 
-    def _pins(self) -> Iterable[StampedPath]:
+    def _pin_file_stamps(self) -> Iterable[StampedPath]:
         stamps = (server.offered.verdict.stamp for server in self.servers.values())
         return (stamp for stamp in stamps if stamp is not None)
 
@@ -148,6 +148,6 @@ class PassInputs:
         return self.cache.bound.last_good.get(unit_of(contribution))
 
     def may_be_half_written(self, folder: Any) -> bool:
-        """Return whether a broken folder is so young that its files may still be written."""
+        """Return whether a folder changed so recently that its files may be incomplete."""
         pace = self.config.settings.pace
         return self.options.debounce and bool(folder.is_younger_than(pace.settle))

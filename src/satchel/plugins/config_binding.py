@@ -26,7 +26,7 @@ class HostContract:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundTool:
-    """One tool of a plugin, what was bound to it, and the result."""
+    """One tool of a plugin, the values, model and contract bound to it, and the result."""
 
     tool: ToolContribution
     values: Mapping[str, Any] = field(repr=False)
@@ -69,7 +69,7 @@ def bind_config(
     if contribution.state is Status.DISABLED:
         return BoundPlugin(contribution=contribution)
     if before is not None and before.contribution is contribution and not (models or contracts):
-        return before  # There was nothing to bind, and there still is not.
+        return before  # Nothing had to be bound last time, and nothing changed.
     plugin = contribution.name
     models_by_tool = {tool.name: models.get(f"{plugin}:{tool.name}") for tool in contribution.tools}
     has_state = any(_state_fields(tool) for tool in contribution.tools)
@@ -117,7 +117,7 @@ def bind_config(
 def bind_state(tool: FunctionTool, values: Mapping[str, Any], keys: str = "") -> FunctionTool:
     """Return a copy of a tool with its state fields bound. Raises `DefinitionError`.
 
-    `keys` tells the reader of an error where the values belong.
+    `keys` is used in error messages: it names the place where the values are set.
     """
     return tool.with_state(_state_values(tool, values), keys)
 
@@ -127,7 +127,7 @@ def _other_missing_values(
 ) -> Iterable[Diagnostic]:
     """Report required fields without a value that no tool's diagnostic names.
 
-    Perhaps no code ran, or the plugin reads the fields itself.
+    This happens if the code was not imported, or if the plugin reads the fields itself.
     """
     fixes = {item.fix.lower() for item in reported}
     return (
@@ -190,7 +190,7 @@ def _bind_tool(
         and before.contract is contract
         and before.invalid == invalid
         and _is_equal(before.values, values)
-        # A tool that keeps an older value is bound again each time: the reason may be gone.
+        # A tool that still uses older values is bound again each time: the error may be fixed.
         and not (before.diagnostic and before.served)
     ):
         return before
@@ -201,7 +201,8 @@ def _bind_tool(
         _require_allowed(invalid, config)
         served = _with_values(tool, values, model, has_state=has_state)
     except MissingStateError as problem:
-        # Removing a value is deliberate. An unreadable file may still contain it.
+        # A removed value is a decision of the user, so no last good version is served. But if the
+        # file is unreadable, it may still contain the value.
         if config is None or not config.is_unreadable:
             last_good = None
         diagnostic = _missing_value(tool, problem, config, last_good)
@@ -223,7 +224,7 @@ def _bind_tool(
 
 
 def _with_contract(bound: BoundTool) -> BoundTool:
-    """Bind a tool to the host's contract; a tool that does not fit it is left out."""
+    """Bind a tool to the host's contract; leave the tool out if they do not match."""
     if bound.contract is None or bound.served is None:
         return bound
     contract, version = bound.contract.contract, bound.contract.version
@@ -240,13 +241,15 @@ def _require_allowed(invalid: tuple[str, ...], config: Configuration | None) -> 
     if config and invalid:
         name = invalid[0]
         fault = config.invalid[name.lower()]
-        raise DefinitionError(f"the configured value of {name!r} {fault}", fix=config.mend(name))
+        raise DefinitionError(
+            f"the configured value of {name!r} {fault}", fix=config.how_to_correct(name)
+        )
 
 
 def _is_equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     try:
         return bool(one == other)
-    except Exception:  # Values of the host may refuse to be compared.
+    except Exception:  # Objects of the host may raise in `__eq__`.
         return False
 
 

@@ -69,19 +69,24 @@ def load_folder(
         return not_isolated(contribution, found, "this process is not its own")
     try:
         first, *others = found.modules
-        more = (*others, *found.contract_modules)
+        other_modules = (*others, *found.contract_modules)
         code = import_folder(
-            found.code_path, found.sources, first, limits.plugin_import, more=more, alone=alone
+            found.code_path,
+            found.sources,
+            first,
+            limits.plugin_import,
+            more=other_modules,
+            alone=alone,
         )
     except PluginCodeError as error:
         return failed_contribution(contribution, import_failed(error, file))
     # Searching the text is cheap, and most folders have no hooks.
     has_hooks = any(mark in text for text in found.sources.values() for mark in _HOOK_MARKS)
 
-    # Modules that only hold contracts have neither tools nor hooks.
+    # Tools and hooks of modules that are imported only for their contracts are ignored.
     modules = {name: code.modules[name] for name in found.modules}
 
-    def call() -> PluginContribution:
+    def collect() -> PluginContribution:
         tools = tools_of_modules(found, modules)
         if not has_hooks:
             return with_contracts(with_code_tools(contribution, tools), found, code.modules, ())
@@ -90,7 +95,7 @@ def load_folder(
         return with_contracts(hooked, found, code.modules, answers.contracts)
 
     try:
-        served, changed = guarded(call, limits.hook, "hook", alone=alone)
+        served, changed = guarded(collect, limits.hook, "hook", alone=alone)
     except PluginCodeError as error:
         code.undo()
         reason = "plugin-hook-failed" if has_hooks else "plugin-tool-invalid"
@@ -105,7 +110,9 @@ def with_code(
 
     `changed` names what the hooks changed in the process; the import's changes are in `code`.
     """
-    diagnostics = list(process_changed(contribution, dict.fromkeys((*code.meddled, *changed))))
+    diagnostics = list(
+        process_changed(contribution, dict.fromkeys((*code.process_changes, *changed)))
+    )
     names = {tool.name for tool in contribution.tools}
     for group in contribution.groups:
         diagnostics += [
@@ -126,8 +133,8 @@ def started(
 ) -> PluginContribution:
     """Run the startup of a new version; a version whose startup fails is not served.
 
-    If a configured value is missing or invalid, the startup does not run and the version has no
-    tools; the rest of it is served. An older version keeps serving only if the value is invalid.
+    If a configuration value is missing or invalid, the startup does not run. The version is served
+    without its tools. If the value is invalid, the last good version is served instead, if any.
     """
     life = contribution.life
     if life is None or contribution.state is Status.FAILED:
@@ -154,7 +161,7 @@ def started(
         contribution.code.undo()
         problem = code_problem("plugin-startup-failed", error, contribution.path, config.values)
         return failed_contribution(contribution, problem)
-    contribution.code.at_end(life.end)
+    contribution.code.add_finalizer(life.end)
     return replace(
         contribution,
         diagnostics=(*contribution.diagnostics, *process_changed(contribution, changed)),
@@ -166,7 +173,7 @@ def _config_fault(config: Configuration) -> Diagnostic | None:
     if config.missing:
         name, fault, fix = config.missing[0].name, "has no value", config.how_to_set
     elif config.invalid:
-        (name, fault), fix = next(iter(config.invalid.items())), config.mend
+        (name, fault), fix = next(iter(config.invalid.items())), config.how_to_correct
     else:
         return None
     message = f"this version is not started and has no tools: {name!r} {fault}"

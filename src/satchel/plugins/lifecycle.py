@@ -18,7 +18,7 @@ from satchel.sources.code_guard import describe_error
 
 _log = logging.getLogger("satchel")
 
-_LINGER = 1.0
+_CANCEL_GRACE = 1.0
 """Seconds that the shutdown waits for tasks that ignore their cancellation."""
 
 
@@ -37,7 +37,7 @@ class Lifecycle:
 
     @property
     def has_startup(self) -> bool:
-        """Whether it has a startup; then a new configuration needs a new version."""
+        """Whether it implements `satchel_startup`; then a new configuration means a new import."""
         return bool(self._hooks.satchel_startup.get_hookimpls())
 
     @property
@@ -59,7 +59,10 @@ class Lifecycle:
         hook, self._values = self._hooks.satchel_startup, dict(config)
         try:
             _, changed = guarded(
-                lambda: self._finish(hook(config=dict(config))), self._limit, "hook", alone=alone
+                lambda: self._await_results(hook(config=dict(config))),
+                self._limit,
+                "hook",
+                alone=alone,
             )
         except PluginCodeError:
             self._stop_loop()
@@ -70,11 +73,11 @@ class Lifecycle:
     def notify(self, catalog: Catalog) -> None:
         """Call `satchel_catalog_built`; errors are logged.
 
-        Publishing waits for this call, so after one timeout it is not made again.
+        Publishing a catalog waits for this hook, so it is not called again after a timeout.
         """
         hook = self._hooks.satchel_catalog_built
         if not self._is_muted:
-            self._call(lambda: self._finish(hook(catalog=catalog)), "satchel_catalog_built")
+            self._call(lambda: self._await_results(hook(catalog=catalog)), "satchel_catalog_built")
 
     def end(self) -> None:
         """Run the shutdown if the version was started; errors are logged.
@@ -85,7 +88,7 @@ class Lifecycle:
             had_begun, self._has_begun = self._has_begun, False
             if had_begun:
                 hook = self._hooks.satchel_shutdown
-                self._call(lambda: self._finish(hook()), "satchel_shutdown")
+                self._call(lambda: self._await_results(hook()), "satchel_shutdown")
                 self._stop_loop()
 
     def _call(self, work: Callable[[], None], hook: str) -> None:
@@ -106,19 +109,19 @@ class Lifecycle:
         message = without_secrets(problem, self._values)
         _log.error("%s of plugin %s failed: %s", hook, self._name, message)
 
-    def _finish(self, answers: Iterable[Any]) -> None:
-        """Wait for the coroutines among what the implementations of a hook returned."""
-        for answer in answers:
-            if inspect.isawaitable(answer):
+    def _await_results(self, results: Iterable[Any]) -> None:
+        """Await the coroutines among the results of a hook; raise the first exception."""
+        for result in results:
+            if inspect.isawaitable(result):
                 if self._loop is None:
                     self._loop = EventLoopThread(f"satchel-plugin-{self._name}")
-                if problem := self._loop.begin(_outcome(answer)).result():
+                if problem := self._loop.begin(_exception_of(result)).result():
                     raise problem
 
     def _stop_loop(self) -> None:
         loop, self._loop = self._loop, None
         if loop is not None:
-            loop.stop(_LINGER)
+            loop.stop(_CANCEL_GRACE)
 
 
 def notify_catalog_built(catalog: Catalog) -> None:
@@ -174,10 +177,10 @@ def _text(item: tuple[str, Any]) -> str:
         return f"{item[0]} {id(item[1]):x}"  # A value may have no working repr.
 
 
-async def _outcome(answer: Any) -> BaseException | None:
+async def _exception_of(awaitable: Any) -> BaseException | None:
     """Return the exception of a coroutine; `SystemExit` must not end the loop."""
     try:
-        await answer
+        await awaitable
     except BaseException as problem:
         return problem
     return None

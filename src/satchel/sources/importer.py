@@ -36,8 +36,8 @@ class ImportedCode:
     """The imported module, or the object that the entry point names."""
     module_set: "_FolderModules | DistributionModules" = field(compare=False)
     """Its modules in `sys.modules`."""
-    meddled: tuple[str, ...] = ()
-    """The process state that the import changed and that was restored."""
+    process_changes: tuple[str, ...] = ()
+    """The parts of the process state that the import changed; the changes were undone."""
     modules: Mapping[str, ModuleType] = field(default_factory=dict, compare=False)
     """The requested modules, by the names used in the request."""
     seconds: float = field(default=0.0, compare=False)
@@ -57,11 +57,11 @@ class ImportedCode:
         self.module_set.undo()
 
     def claim(self) -> None:
-        """Mark these modules as started by the plugin: its next start imports new ones."""
+        """Record that the plugin started on these modules; its next start imports new modules."""
         self.module_set.claim()
 
-    def at_end(self, finalizer: Callable[[], None]) -> None:
-        """Call a function when the last reference is dropped, or when the interpreter exits."""
+    def add_finalizer(self, finalizer: Callable[[], None]) -> None:
+        """Add a function to call when the last reference is dropped or the interpreter exits."""
         self.finalizers.append(finalizer)
 
 
@@ -74,7 +74,7 @@ def _finalize(finalizers: list[Callable[[], None]], release: Callable[[], None])
 
     is_running = threading.main_thread().is_alive()
     if finalizers and is_running:
-        # In a thread, so that the code that drops the last reference need not wait.
+        # A thread, so that dropping the last reference does not block.
         threading.Thread(target=end, name="satchel-plugin-end").start()
     else:  # An exiting interpreter starts no threads, and drops all modules anyway.
         end()
@@ -105,12 +105,12 @@ def import_folder(
             names = dict.fromkeys((module, *more))
             return {name: importlib.import_module(f"{package}.{name}") for name in names}
         finally:
-            if not is_served(package):  # The import exceeded its limit and has ended only now.
+            if not is_served(package):  # The import ended after its time limit.
                 module_set.purge()
 
     started = time.perf_counter()
     try:
-        imported, meddled = guarded(load, limit, "plugin_import", folder, alone=alone)
+        imported, process_changes = guarded(load, limit, "plugin_import", folder, alone=alone)
     except BaseException:
         module_set.purge()
         raise
@@ -119,7 +119,7 @@ def import_folder(
     return ImportedCode(
         thing=imported[module],
         module_set=module_set,
-        meddled=meddled,
+        process_changes=process_changes,
         modules=imported,
         seconds=seconds,
     )
@@ -176,15 +176,19 @@ def import_distribution(
 
     started = time.perf_counter()
     try:
-        (thing, imported), meddled = guarded(load, limit, "plugin_import", alone=alone)
+        (thing, imported), process_changes = guarded(load, limit, "plugin_import", alone=alone)
     except BaseException:
         module_set.undo()
         raise
     seconds = time.perf_counter() - started
     module_set.take()
-    del evicted  # From here on, only its users hold it.
+    del evicted  # From here on, only code that uses the old version keeps it alive.
     return ImportedCode(
-        thing=thing, module_set=module_set, meddled=meddled, modules=imported, seconds=seconds
+        thing=thing,
+        module_set=module_set,
+        process_changes=process_changes,
+        modules=imported,
+        seconds=seconds,
     )
 
 

@@ -37,8 +37,8 @@ from satchel.sources.process_state import module_names
 _OURS, _HOLDERS = "__satchel_imported__", "__satchel_holders__"
 _CLAIMS = "__satchel_claims__"
 
-# Held while modules are exchanged, never while plugin code runs. Reentrant, because a garbage
-# collection meanwhile may release a version.
+# Held while modules are exchanged, never while plugin code runs. Reentrant, because the garbage
+# collector may release a version in the same thread during an exchange.
 _lock = threading.RLock()
 
 
@@ -59,9 +59,10 @@ class DistributionModules:
         self._own: dict[str, Any] = {}
 
     def evict(self) -> list[Any]:
-        """Remove the modules of another version; the caller must hold the result meanwhile.
+        """Remove the modules of another version, and return them.
 
-        Modules on which the same plugin has started already count as another version.
+        The caller must keep the result until the import has ended, because `undo` needs it. Modules
+        on which the same plugin has already started count as another version.
         """
         with _lock:
             before = self._ownership.loaded()
@@ -99,7 +100,7 @@ class DistributionModules:
             raise ImportError(f"{name} is installed in {there}, but Python imports {here}")
 
     def take(self) -> None:
-        """Own the modules that are loaded now, after the import."""
+        """Mark the loaded modules with this version, and hold those that Satchel imported."""
         with _lock:
             self._all = self._ownership.loaded()
             for name, module in self._all.items():
@@ -117,7 +118,7 @@ class DistributionModules:
     def undo(self) -> None:
         """Remove the modules, and restore what was evicted and is still in use.
 
-        Modules that other imports share meanwhile stay.
+        Modules that another import shares are not removed.
         """
         with _lock:
             if not self._all:  # The import failed.
@@ -173,7 +174,7 @@ class DistributionModules:
         return name in self._evicted or name not in self._before
 
     def _late(self) -> dict[str, Any]:
-        """Return modules that were imported into our packages later."""
+        """Return modules of these packages that were imported after `take`."""
         return {
             name: module
             for name, module in self._ownership.loaded().items()
@@ -182,12 +183,12 @@ class DistributionModules:
             and sys.modules.get(package) is self._own[package]
         }
 
-    def _shared_packages(self, ours: Mapping[str, Any]) -> set[str]:
-        """Return the packages among `ours` with modules of other distributions."""
+    def _shared_packages(self, modules: Mapping[str, Any]) -> set[str]:
+        """Return the packages among `modules` that contain modules of other distributions."""
         return {
             package
             for name, module in loaded_by_name().items()
-            if (package := name.rpartition(".")[0]) in ours
+            if (package := name.rpartition(".")[0]) in modules
             and not self._ownership.owns(name, module)
         }
 
@@ -220,18 +221,18 @@ class DistributionModules:
         return [it for it in self._finding.files if it.endswith(".pth") and "/" not in it]
 
     def _own_paths(self) -> set[str]:
-        """Return what the path files of the distribution add to `sys.path` now."""
+        """Return the folders that the path files of the distribution add to `sys.path`."""
         files = (os.path.join(self._finding.site, name) for name in self._path_files())
         return {line for file in files for line in path_lines(file)}
 
     def _remove_paths(self, entries: Iterable[PathEntry]) -> None:
-        """Remove from `sys.path` what these entries added and no path file adds now."""
+        """Remove the paths of these entries from `sys.path`, except those that a path file adds."""
         paths = {path for entry in entries for path in entry.paths} - self._own_paths()
         for path in paths.intersection(sys.path):
             sys.path.remove(path)
 
     def _bind_foreign_modules(self) -> None:
-        """Set modules of other distributions as attributes of our exchanged packages."""
+        """Set modules of other distributions as attributes of the exchanged packages."""
         for name, module in loaded_by_name().items() if self._evicted else ():
             if name.rpartition(".")[0] in self._all and not self._ownership.owns(name, module):
                 _bind(name, module)

@@ -20,7 +20,7 @@ from satchel.sources.file_reader import StampedPath, stamped
 from satchel.sources.git_locks import git_locks
 from satchel.sources.watched_roots import RootAliases, RootIdentity, readable_ones
 
-# Errors of the backend: a ValueError for a root whose name is not UTF-8.
+# Errors of the backend; it raises ValueError for a root whose name is not UTF-8.
 _BACKEND_ERRORS = (OSError, RuntimeError, ValueError)
 
 # After this many failures within this time (in seconds), polling replaces the events.
@@ -36,8 +36,8 @@ class WatchTargets:
     installed: tuple[StampedPath, ...] = ()
     """Folders of installed packages, with their stamps when they were read."""
     awaited: tuple[str, ...] = ()
-    """Files whose appearance marks the end of a running installation."""
-    unsettled: frozenset[str] = frozenset()
+    """Files that appear when a running installation ends."""
+    settling: frozenset[str] = frozenset()
     """Paths that may have been half written when they were read."""
     unreadable: tuple[str, ...] = ()
     """Folders and files that could not be read; there may be no events below them."""
@@ -48,7 +48,7 @@ class ChangeEvent:
     """Paths that may have changed; `None` means that everything may have changed."""
 
     paths: frozenset[str] | None
-    trouble: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     """Diagnostics of the watcher itself."""
 
 
@@ -81,8 +81,8 @@ def change_events(
 ) -> Iterator[ChangeEvent]:
     """Yield change events until `stop` is set; waits in the calling thread.
 
-    Whenever the watches are set, the first event means "everything", which covers all earlier
-    changes. `watched` is called again after each event.
+    The first event after the watches are set has `paths=None`, so it covers all earlier changes.
+    `watched` is called again after each event.
     """
     watch = _Watch(watched, stop, pace, notifier)
     while not stop.is_set():
@@ -93,7 +93,7 @@ def change_events(
 
 
 class _Watch:
-    """The supervisor of one watch; used in one thread."""
+    """Watches one set of roots, and recovers from failures of the backend; not thread-safe."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class _Watch:
         self._watched, self._stop, self._pace, self._notifier = watched, stop, pace, notifier
         self._failures: list[float] = []
         self._stale_locks: set[tuple[str, int]] = set()
-        self._trouble: tuple[Diagnostic, ...] = ()
+        self._diagnostics: tuple[Diagnostic, ...] = ()
 
     def fails_too_often(self) -> bool:
         """Return whether polling should replace the events for a while."""
@@ -115,12 +115,12 @@ class _Watch:
         return sum(time.monotonic() - at < _FAILURES_WITHIN for at in self._failures)
 
     def poll(self, *, always: bool) -> Iterator[ChangeEvent]:
-        """Yield an event for everything at each tick, until watching can be tried again."""
-        if not any(item.code == "watcher-polling" for item in self._trouble):
-            self._trouble = (*self._trouble, _polling("events are switched off"))
+        """Yield an event without paths at each interval, until native events can be tried again."""
+        if not any(item.code == "watcher-polling" for item in self._diagnostics):
+            self._diagnostics = (*self._diagnostics, _polling("events are switched off"))
         while not self._stop.is_set() and (always or self.fails_too_often()):
-            yield ChangeEvent(None, self._trouble)
-            self._stop.wait(self._pace.settle if self._watched().unsettled else self._pace.poll)
+            yield ChangeEvent(None, self._diagnostics)
+            self._stop.wait(self._pace.settle if self._watched().settling else self._pace.poll)
 
     def watch_events(self) -> Iterator[ChangeEvent]:
         """Yield change events until the watches must be set again."""
@@ -135,7 +135,7 @@ class _Watch:
                 self._record_failure(error)
                 return
             stack.callback(notifier.close)
-            yield ChangeEvent(None, self._trouble)
+            yield ChangeEvent(None, self._diagnostics)
             try:
                 for event in self._change_events(notifier, start, identity):
                     yield replace(event, paths=aliases.of(event.paths))
@@ -144,9 +144,9 @@ class _Watch:
 
     def _record_failure(self, error: Exception) -> None:
         self._failures.append(time.monotonic())
-        self._trouble = (_failed(error),)
+        self._diagnostics = (_failed(error),)
         if self.fails_too_often():
-            self._trouble = (_polling(str(error)),)
+            self._diagnostics = (_polling(str(error)),)
         self._stop.wait(self._pace.step)
 
     def _change_events(
@@ -160,23 +160,23 @@ class _Watch:
             now = self._watched()
             if (now.roots, now.links) != (start.roots, start.links) or not identity.holds():
                 return
-            # Paths that became readable were not watched until now.
+            # Paths that became readable are not watched yet, so set the watches again.
             if (now.unreadable, readable_ones(now.unreadable)) != (start.unreadable, readable):
                 return
-            beat = min(pace.heartbeat, pace.settle) if now.unsettled else pace.heartbeat
+            beat = min(pace.heartbeat, pace.settle) if now.settling else pace.heartbeat
             paths = self._batch(notifier, beat)
-            if now.unsettled and not paths:
-                yield ChangeEvent(now.unsettled, self._trouble)
+            if now.settling and not paths:
+                yield ChangeEvent(now.settling, self._diagnostics)
             elif paths:
                 if paths & set(start.roots):
                     return
                 active, last_scan = True, time.monotonic()
-                yield ChangeEvent(paths | now.unsettled, self._trouble)
+                yield ChangeEvent(paths | now.settling, self._diagnostics)
             elif self._installed_changed(now) or self._safety_scan_is_due(last_scan, active=active):
                 active, last_scan = False, time.monotonic()
                 if not self._recent_failures():
-                    self._trouble = ()
-                yield ChangeEvent(None, self._trouble)
+                    self._diagnostics = ()
+                yield ChangeEvent(None, self._diagnostics)
 
     def _safety_scan_is_due(self, last_scan: float, *, active: bool) -> bool:
         pause = self._pace.resync_active if active else self._pace.resync_idle
@@ -198,7 +198,7 @@ class _Watch:
                 break
             paths |= later_paths
         if paths and time.monotonic() >= deadline:
-            # A lock that exists for so long was left behind by a git process that died.
+            # After so long, assume that the git process died and left its lock behind.
             self._stale_locks = self._locks()
         return paths
 

@@ -1,4 +1,4 @@
-"""`satchel serve`: serve tools and skills over MCP until the client leaves or Ctrl-C."""
+"""`satchel serve`: serve tools and skills over MCP until the client disconnects or Ctrl-C."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from satchel.mcp.bearer_tokens import BearerTokens
 from satchel.mcp.listen_address import Address, is_number, origin_of
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
-from satchel.mcp_servers.server_addresses import CARRIED
+from satchel.mcp_servers.server_addresses import STARTED_BY_SATCHEL
 from satchel.names import SESSION_TOOLS, fits
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def command(
 def _print_http_config(
     client: McpClient, where: str, hosts: Texts, token_file: str | None, console: Console
 ) -> None:
-    """Print the configuration that connects to this server, and to stderr the file for it."""
+    """Print the configuration to connect to this server; print its file's name to stderr."""
     address = _parse_address(where, token_file)
     if token_file:
         BearerTokens(token_file)
@@ -176,7 +176,7 @@ def _print_http_config(
 def _print_stdio_config(
     client: McpClient, selection: ServedSelection, sources: Sources, console: Console
 ) -> None:
-    """Print the configuration that starts this server, and to stderr the file for it."""
+    """Print the configuration to start this server; print its file's name to stderr."""
     groups = (*sorted(selection.groups), *([_ALL] if selection.every_group else []))
     # Absolute paths: the client runs in another folder.
     options = {
@@ -210,9 +210,9 @@ def _serve_stdio(selection: ServedSelection, sources: Sources, console: Console)
     from satchel.mcp.mcp_server import SatchelServer
     from satchel.mcp.stdio_server import claim_stdin, serve_stdio
 
-    # Before plugins are imported: one of them could read the client's messages.
+    # Claim stdin before plugins are imported: plugin code could read the client's messages.
     stdin = claim_stdin()
-    app = sources.open(run_code=True, servers=CARRIED not in os.environ)
+    app = sources.open(run_code=True, servers=STARTED_BY_SATCHEL not in os.environ)
     _print_summary(app, selection, console)
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
     _run(app, lambda: serve_stdio(SatchelServer(app, selection, single=True), stdin, stdout))
@@ -240,7 +240,7 @@ def _serve_http(
         raise SatchelError(f"cannot listen at {where}: {problem.strerror}") from problem
     with listening:
         address = replace(address, port=listening.getsockname()[1])
-        app = sources.open(run_code=True, servers=CARRIED not in os.environ)
+        app = sources.open(run_code=True, servers=STARTED_BY_SATCHEL not in os.environ)
         _print_summary(app, selection, console)
 
         def serve() -> Coroutine[Any, Any, None]:
@@ -272,7 +272,7 @@ def _parse_address(where: str, token_file: str | None) -> Address:
 
 
 def _run(app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Serve and watch until the client leaves, SIGINT or SIGTERM."""
+    """Serve and watch until the client disconnects, or until SIGINT or SIGTERM."""
 
     async def serve_and_watch() -> None:
         task = asyncio.current_task()
@@ -289,7 +289,7 @@ def _run(app: "satchel.Satchel", serve: Callable[[], Coroutine[Any, Any, None]])
 
 
 def _print_summary(app: "satchel.Satchel", selection: ServedSelection, console: Console) -> None:
-    """Print to stderr what is served, and which groups and patterns match nothing."""
+    """Print to stderr what is served, and the groups and patterns that match nothing."""
     catalog = app.catalog
     for name in sorted(selection.groups - catalog.groups.keys()):
         console.say(f"there is no group {name!r} yet")
@@ -308,5 +308,5 @@ def _print_summary(app: "satchel.Satchel", selection: ServedSelection, console: 
     sizes = f"{count(number, 'tool')}, {count(len(catalog.skills), 'skill')}"
     console.say(f"serving {sizes} of {', '.join(sorted(active))}")
     summary(catalog, console)
-    if CARRIED in os.environ and app.declared_mcp_servers:
+    if STARTED_BY_SATCHEL in os.environ and app.declared_mcp_servers:
         console.say("another satchel connects to this one, so it connects to no servers itself")
