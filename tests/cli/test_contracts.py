@@ -154,7 +154,7 @@ def test_with_run_a_plugin_is_held_to_what_its_contracts_say(run, plugin):
     result = run("validate", folder, "--run")
     assert result.exit_code == 1
     assert "error[plugin-import-failed]" in result.stdout
-    assert "'query' is an argument too" in result.stdout
+    assert "'query' is also an argument" in result.stdout
     good = run("validate", plugin(), "--run")
     assert (good.exit_code, good.stdout) == (0, "")
     assert "tool search has a contract" in good.stderr

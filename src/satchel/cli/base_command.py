@@ -136,9 +136,17 @@ class View(SourcesCommand):
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 run_code = click.option("--run", is_flag=True, help="Also import the enabled plugins.")
-activates_groups = click.option(
-    "--group", "groups", multiple=True, metavar="NAME", help="Activate a group. Repeatable."
-)
+
+
+def repeatable(
+    option: str, name: str, metavar: str, text: str, **more: Any
+) -> Callable[[Body], Body]:
+    """Return an option that may be repeated; its values are passed as `name`."""
+    text = f"{text} Repeatable."
+    return click.option(option, name, multiple=True, metavar=metavar, help=text, **more)
+
+
+activates_groups = repeatable("--group", "groups", "NAME", "Activate a group.")
 
 
 def plugin_argument(function: Body) -> Body:
@@ -148,7 +156,4 @@ def plugin_argument(function: Body) -> Body:
 
 def set_option(text: str) -> Callable[[Body], Body]:
     """Return the option `--set KEY=VALUE`, which may be repeated."""
-    return click.option(
-        "--set", "values", multiple=True, metavar="KEY=VALUE",
-        help=f"{text}; '-' reads the value from stdin. Repeatable.",
-    )  # fmt: skip
+    return repeatable("--set", "values", "KEY=VALUE", f"{text}; '-' reads the value from stdin.")

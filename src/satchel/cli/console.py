@@ -58,35 +58,27 @@ class Console:
     """The output of one command."""
 
     def __init__(self, data: TextIO) -> None:
-        self._data = data
+        self.stream = data
+        """The stream of the data, for a command that writes to it directly."""
         self.is_gone = False
         """Whether the reader of stdout has gone; further output is discarded."""
         is_terminal = data.isatty() and os.environ.get("TERM") != "dumb"
         self._colour = is_terminal and not os.environ.get("NO_COLOR")
 
-    @property
-    def stream(self) -> TextIO:
-        """Return the stream of the data, for a command that writes to it directly."""
-        return self._data
-
     def out(self, text: str = "", end: str = "\n") -> None:
         """Write a line of data and flush it."""
         try:
-            self._data.write(text + end)
-            self._data.flush()
+            self.stream.write(text + end)
+            self.stream.flush()
         except BrokenPipeError:
             self.is_gone = True
-            _discard(self._data)
+            _discard(self.stream)
         except OSError as problem:
             raise SatchelError(f"cannot write to stdout: {problem.strerror}") from problem
 
     def json(self, value: Any) -> None:
         """Write a JSON document in ASCII, so that an invalid file name cannot break the output."""
         self.out(json.dumps(value, indent=2))
-
-    def json_line(self, value: Any) -> None:
-        """Write one line of NDJSON."""
-        self.out(json.dumps(value))
 
     def labelled(self, lines: Iterable[tuple[str, str]]) -> None:
         """Write values with their labels in a column; empty values are left out."""
@@ -117,7 +109,7 @@ class Console:
         if re.fullmatch("[1-9][0-9]{0,4}", columns):
             return int(columns)
         try:
-            return os.get_terminal_size(self._data.fileno()).columns or None
+            return os.get_terminal_size(self.stream.fileno()).columns or None
         except (OSError, ValueError):
             return None
 

@@ -34,7 +34,10 @@ def command(
 
     Enabled plugins are imported, as in an application.
     """
-    app = sources.open(run_code=True, servers=True, skill_style=_style(budget, tokens))
+    if budget is None:
+        budget = DEFAULT_BUDGET // _CHARACTERS_PER_TOKEN if tokens else DEFAULT_BUDGET
+    style = satchel.SkillPrompt(budget=budget, measure=about_tokens if tokens else len)
+    app = sources.open(run_code=True, servers=True, skill_style=style)
     session = app.session()
     session.activate(*groups)
     prompt = session.prompt()
@@ -52,10 +55,3 @@ def command(
     else:
         console.say(count(len(prompt), "character"))
     summary(app.catalog, console)
-
-
-def _style(budget: int | None, tokens: bool) -> "satchel.SkillPrompt":
-    default = DEFAULT_BUDGET // _CHARACTERS_PER_TOKEN if tokens else DEFAULT_BUDGET
-    return satchel.SkillPrompt(
-        budget=default if budget is None else budget, measure=about_tokens if tokens else len
-    )

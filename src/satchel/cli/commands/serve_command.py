@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import Sources, SourcesCommand
+from satchel.cli.base_command import Sources, SourcesCommand, repeatable
 from satchel.cli.console import Console
 from satchel.cli.mcp_client_config import (
     CLIENTS,
@@ -69,23 +69,9 @@ _HTTP_OPTIONS = {
 
 
 @click.command("serve", cls=SourcesCommand)
-@click.option(
-    "--group", "groups", multiple=True, metavar="NAME|all", help="Activate a group. Repeatable."
-)
-@click.option(
-    "--enable-tool",
-    "enable",
-    multiple=True,
-    metavar="PATTERN",
-    help="Serve only tools whose name matches. Repeatable.",
-)
-@click.option(
-    "--disable-tool",
-    "disable",
-    multiple=True,
-    metavar="PATTERN",
-    help="Do not serve tools whose name matches. Repeatable.",
-)
+@repeatable("--group", "groups", "NAME|all", "Activate a group.")
+@repeatable("--enable-tool", "enable", "PATTERN", "Serve only tools whose name matches.")
+@repeatable("--disable-tool", "disable", "PATTERN", "Do not serve tools whose name matches.")
 @click.option("--no-skill-tools", is_flag=True, help="Do not serve load_skill, read_skill_file.")
 @click.option("--http", metavar="HOST:PORT", help="Serve over streamable HTTP, at /mcp.")
 @click.option(
@@ -93,22 +79,11 @@ _HTTP_OPTIONS = {
     metavar="FILE",
     help="Require a token from this file; needed unless HOST is a loopback address.",
 )
-@click.option(
-    "--allow-host",
-    "hosts",
-    multiple=True,
-    metavar="NAME",
-    callback=_check_hosts,
-    help="A host name of the server. Repeatable.",
-)
-@click.option(
-    "--allow-origin",
-    "origins",
-    multiple=True,
-    metavar="URL",
+@repeatable("--allow-host", "hosts", "NAME", "A host name of the server.", callback=_check_hosts)
+@repeatable(
+    "--allow-origin", "origins", "URL", "The origin of a web page that may connect.",
     callback=_check_origins,
-    help="The origin of a web page that may connect. Repeatable.",
-)
+)  # fmt: skip
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, max=_MAX_RATE),

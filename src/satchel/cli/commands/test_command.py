@@ -19,7 +19,7 @@ from satchel.cli.key_value_pairs import field_values
 from satchel.cli.plugin_config import PluginConfigView, as_texts
 from satchel.cli.rendering import count, diagnostic_line, relative
 from satchel.cli.serializer import outcome_json
-from satchel.diagnostics import Diagnostic, Severity
+from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
 from satchel.formats import to_plain
 from satchel.sources import MANIFEST_FILE, Precedence, format_of
@@ -81,8 +81,8 @@ class PluginTestResult:
     @property
     def passed(self) -> bool:
         """Whether the plugin loaded without errors and all calls succeeded."""
-        has_errors = any(item.severity is Severity.ERROR for item in self.diagnostics)
-        return not (has_errors or self.failures or self.is_interrupted) and self.plugin.is_served
+        has_failed = has_error(self.diagnostics) or self.failures or self.is_interrupted
+        return self.plugin.is_served and not has_failed
 
 
 @click.command("test", cls=View)

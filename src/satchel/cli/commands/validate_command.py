@@ -1,7 +1,7 @@
 """`satchel validate`: check skills and plugins strictly against their formats."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,7 +53,7 @@ def command(console: Console, *, paths: tuple[str, ...], output_format: str, run
         replace(item, where=replace(item.where, path=relative(item.where.path)))
         for item in strictly(diagnostics)
     ]
-    _FORMATS[output_format](findings, console)
+    _write(findings, output_format, console)
     errors = sum(item.severity is Severity.ERROR for item in findings)
     warnings = sum(item.severity is Severity.WARNING for item in findings)
     units = sum(checked.units for checked in checks)
@@ -180,25 +180,16 @@ def _nothing_found(path: str) -> Diagnostic:
     )
 
 
-def _as_text(findings: list[Diagnostic], console: Console) -> None:
-    for item in findings:
-        console.out(console.paint(diagnostic_line(item), fg=COLOURS[item.severity]))
+def _write(findings: list[Diagnostic], output_format: str, console: Console) -> None:
+    if output_format == "json":
+        console.json([item.as_dict() for item in findings])
+    elif output_format == "github":
+        for item in worst_first(findings):  # GitHub shows only the first ten of a run
+            console.out(workflow_command(item))
+    else:
+        for item in findings:
+            console.out(console.paint(diagnostic_line(item), fg=COLOURS[item.severity]))
 
-
-def _as_json(findings: list[Diagnostic], console: Console) -> None:
-    console.json([item.as_dict() for item in findings])
-
-
-def _as_github(findings: list[Diagnostic], console: Console) -> None:
-    for item in worst_first(findings):  # GitHub shows only the first ten of a run
-        console.out(workflow_command(item))
-
-
-_FORMATS: dict[str, Callable[[list[Diagnostic], Console], None]] = {
-    "text": _as_text,
-    "json": _as_json,
-    "github": _as_github,
-}
 
 _GITHUB_LEVELS = {
     Severity.ERROR: "error",

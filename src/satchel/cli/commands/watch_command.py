@@ -1,5 +1,6 @@
 """`satchel watch`: print what is loaded, then a line for every change until Ctrl-C."""
 
+import json
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -122,7 +123,7 @@ def _size(app: "satchel.Satchel", catalog: "Catalog") -> str:
 
 
 def _change_as_json(change: "Change", console: Console) -> None:
-    console.json_line(change.as_dict())
+    console.out(json.dumps(change.as_dict()))
 
 
 _COLOURS = {
