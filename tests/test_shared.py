@@ -124,19 +124,19 @@ def test_a_view_is_of_the_newest_generation():
 def test_a_held_view_does_not_change(shared):
     held = shared.scene(MAPS)
     before = held.catalog
-    shared.publish(Catalog(7))
+    shared.publish(Catalog(generation=7))
     assert held.catalog is before
     assert shared.scene(MAPS).catalog.generation == 7
 
 
 def test_a_generation_is_freed_when_the_next_is_published(shared):
-    shared.publish(Catalog(1))
+    shared.publish(Catalog(generation=1))
     scene = shared.scene(Activation())
     scene.once("view", lambda view=scene.view: view)
     shared.search("word", "tool", 1)
     old = ref(shared.catalog)
     del scene
-    shared.publish(Catalog(2))
+    shared.publish(Catalog(generation=2))
     gc.collect()
     assert old() is None
 

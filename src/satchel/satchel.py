@@ -557,7 +557,7 @@ class Satchel:
             self._is_closed = True
             lives = [entry.supply.life for entry in self.catalog.all_plugins if entry.supply.life]
             self._cache = ScanCache()
-            self._shared.publish(Catalog(self.catalog.generation + 1))
+            self._shared.publish(Catalog(generation=self.catalog.generation + 1))
         if self._servers is not None:
             self._servers.close()
         self._workers.close()

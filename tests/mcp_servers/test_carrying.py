@@ -836,7 +836,10 @@ def deep(levels):
 HOSTILE = {
     "deep": (deep(60), "mcp_schema_depth"),
     "large": ({"type": "object", "description": "x" * 70_000}, "mcp_schema"),
-    "broken": ({"type": "object", "properties": {"a": {"type": "odd"}}}, "not a usable JSON Schema"),
+    "broken": (
+        {"type": "object", "properties": {"a": {"type": "odd"}}},
+        "not a usable JSON Schema",
+    ),
     "outside": ({"type": "object", "properties": {"a": {"$ref": "other.json"}}}, "another"),
     "nan": ({"type": "object", "properties": {"a": {"default": float("nan")}}}, "not valid JSON"),
     "file": ({"type": "object", "allOf": [{"$ref": "file:///etc/passwd"}]}, "another"),

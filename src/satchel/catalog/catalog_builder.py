@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import entry_kind
@@ -86,14 +86,14 @@ def build(
     all_tools = resolve_tools(map(rules.apply, tool_entries))
     all_skills = resolve_skills(_apply_to_skills(rules, skill_entries, membership))
     groups = _groups(plugins, all_tools, all_skills, rules)
-    parts = (
-        _with_generation(all_skills, previous.all_skills, number),
-        _with_generation(all_tools, previous.all_tools, number),
-        _with_generation(groups, previous.all_groups, number),
-        _with_generation(listed, previous.all_plugins, number),
-        tuple(dict.fromkeys(diagnostics)),
-    )
-    return previous if parts == previous.parts else Catalog(number, *parts)
+    parts: dict[str, Any] = {
+        "all_skills": _with_generation(all_skills, previous.all_skills, number),
+        "all_tools": _with_generation(all_tools, previous.all_tools, number),
+        "all_groups": _with_generation(groups, previous.all_groups, number),
+        "all_plugins": _with_generation(listed, previous.all_plugins, number),
+        "source_diagnostics": tuple(dict.fromkeys(diagnostics)),
+    }
+    return previous if parts == previous.parts else Catalog(generation=number, **parts)
 
 
 def _with_generation(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:

@@ -9,7 +9,7 @@ import click
 
 import satchel
 from satchel.catalog import SkillEntry, ToolEntry
-from satchel.cli.base_command import Sources, View
+from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console
 from satchel.cli.rendering import count, status_label, table
@@ -41,7 +41,7 @@ def command() -> None:
     """
 
 
-@command.command("list", cls=View)
+@command.command("list", cls=CatalogCommand)
 def list_(console: Console, sources: Sources, as_json: bool) -> None:
     """List the servers without starting or connecting to them."""
     app = sources.open(run_code=False)
@@ -56,7 +56,7 @@ def list_(console: Console, sources: Sources, as_json: bool) -> None:
     console.say(count(len(servers), "server"))
 
 
-@command.command("tools", cls=View)
+@command.command("tools", cls=CatalogCommand)
 @click.argument("name", metavar="SERVER")
 @_state
 def tools(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
@@ -70,7 +70,7 @@ def tools(console: Console, name: str, state: str, sources: Sources, as_json: bo
     _say_diagnostics(app, console)
 
 
-@command.command("skills", cls=View)
+@command.command("skills", cls=CatalogCommand)
 @click.argument("name", metavar="SERVER")
 @_state
 def skills(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
@@ -83,7 +83,7 @@ def skills(console: Console, name: str, state: str, sources: Sources, as_json: b
     _say_diagnostics(app, console)
 
 
-@command.command("call", cls=View)
+@command.command("call", cls=CatalogCommand)
 @click.argument("name", metavar="SERVER")
 @click.argument("tool")
 @takes_arguments
@@ -111,7 +111,7 @@ def call(
     return call_and_show(console, session, entry, arguments, as_json=as_json)
 
 
-@command.command("approve", cls=View)
+@command.command("approve", cls=CatalogCommand)
 @click.argument("name", metavar="SERVER")
 @click.argument("names", nargs=-1, metavar="[TOOL]...")
 @click.option("--digest", help="Approve one TOOL by its digest from 'mcp tools', unseen.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.base_command import Sources, View, plugin_argument, set_option
+from satchel.cli.base_command import CatalogCommand, Sources, plugin_argument, set_option
 from satchel.cli.call_output import run_and_print, run_to_end
 from satchel.cli.console import Console, log_to_stderr
 from satchel.cli.key_value_pairs import field_values
@@ -85,7 +85,7 @@ class PluginTestResult:
         return not (has_errors or self.failures or self.is_interrupted) and self.plugin.is_served
 
 
-@click.command("test", cls=View)
+@click.command("test", cls=CatalogCommand)
 @plugin_argument
 @set_option("Configure the plugin")
 def command(
