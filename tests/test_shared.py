@@ -59,7 +59,7 @@ def test_sessions_with_the_same_groups_active_share_a_view(shared):
     with_groups(shared, "maps", "web")
 
     def view(activation):
-        return shared.scene(activation).view
+        return shared.shared_view(activation).view
 
     assert view(Activation()) is view(Activation())
     assert view(MAPS) is view(Activation().activate("maps"))
@@ -75,9 +75,9 @@ def test_views_with_the_same_skills_share_them(shared, tmp_path, write_skill):
     app.create_group("web")
     app.register_skill(tmp_path / "b", group="web")
     shared.publish(app.catalog)
-    plain, maps = shared.scene(Activation()).view, shared.scene(MAPS).view
+    plain, maps = shared.shared_view(Activation()).view, shared.shared_view(MAPS).view
     assert plain.skills is maps.skills
-    web = shared.scene(Activation().activate("web")).view
+    web = shared.shared_view(Activation().activate("web")).view
     assert [skill.name for skill in web.skills] == ["always", "sometimes"]
 
 
@@ -114,24 +114,24 @@ def test_a_view_is_of_the_newest_generation():
     app = Satchel()
     app.create_group("maps", active=True)
     shared = SharedState(CatalogStore(), Limits(), SkillPrompt())
-    old = shared.scene(Activation())
+    old = shared.shared_view(Activation())
     shared.publish(app.catalog)
-    scene = shared.scene(Activation())
+    scene = shared.shared_view(Activation())
     assert shared.catalog is scene.catalog is app.catalog
     assert scene.view == view_of(app.catalog, Activation()) != old.view
 
 
 def test_a_held_view_does_not_change(shared):
-    held = shared.scene(MAPS)
+    held = shared.shared_view(MAPS)
     before = held.catalog
     shared.publish(Catalog(generation=7))
     assert held.catalog is before
-    assert shared.scene(MAPS).catalog.generation == 7
+    assert shared.shared_view(MAPS).catalog.generation == 7
 
 
 def test_a_generation_is_freed_when_the_next_is_published(shared):
     shared.publish(Catalog(generation=1))
-    scene = shared.scene(Activation())
+    scene = shared.shared_view(Activation())
     scene.once("view", lambda view=scene.view: view)
     shared.search("word", "tool", 1)
     old = ref(shared.catalog)
@@ -156,9 +156,9 @@ def test_an_idle_session_holds_no_generation():
 
 def test_values_of_a_view_are_shared_by_equal_views(shared):
     with_groups(shared, "maps", "web")
-    assert shared.scene(MAPS).once("key", lambda: 1) == 1
-    assert shared.scene(MAPS.deactivate("web")).once("key", lambda: 2) == 1
-    assert shared.scene(Activation()).once("key", lambda: 3) == 3
+    assert shared.shared_view(MAPS).once("key", lambda: 1) == 1
+    assert shared.shared_view(MAPS.deactivate("web")).once("key", lambda: 2) == 1
+    assert shared.shared_view(Activation()).once("key", lambda: 3) == 3
     assert shared.newest.once("key", lambda: 4) == 4
 
 
@@ -167,7 +167,7 @@ def test_sessions_with_some_of_the_tools_share_all_schemas(shared):
     app.register_tool(made)
     shared.publish(app.catalog)
     made.asked.clear()
-    part = shared.scene(Activation(), NamePatterns(enable=("c*",)))
+    part = shared.shared_view(Activation(), NamePatterns(enable=("c*",)))
     assert part.view.by_name.keys() == {"count"}
     part.generation.schema(made, "openai")
     shared.newest.schema(made, "openai")

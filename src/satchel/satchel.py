@@ -555,14 +555,18 @@ class Satchel:
         """
         with self._lock:
             self._is_closed = True
-            lives = [entry.supply.life for entry in self.catalog.all_plugins if entry.supply.life]
+            lives = [
+                entry.supply.lifecycle
+                for entry in self.catalog.all_plugins
+                if entry.supply.lifecycle
+            ]
             self._cache = ScanCache()
             self._shared.publish(Catalog(generation=self.catalog.generation + 1))
         if self._servers is not None:
             self._servers.close()
         self._workers.close()
-        for life in lives:
-            life.end()
+        for lifecycle in lives:
+            lifecycle.end()
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -673,7 +677,7 @@ class Satchel:
 
     def _on_event(self, event: ChangeEvent) -> None:
         options = ReconcileOptions(
-            dirty=event.paths, debounce=True, in_background=True, diagnostics=event.trouble
+            dirty=event.paths, debounce=True, in_background=True, diagnostics=event.diagnostics
         )
         with self._lock:
             if not self._is_closed:

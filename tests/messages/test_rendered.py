@@ -199,7 +199,7 @@ def watches(world):
             lambda: WatchTargets(roots=(str(world),)), stop, pace, notifier=notifier
         )
         for _ in range(3):
-            yield from next(news).trouble
+            yield from next(news).diagnostics
         stop.set()
 
 

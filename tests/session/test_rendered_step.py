@@ -165,7 +165,7 @@ def test_a_step_keeps_the_wording_that_it_began_with(crowd):
 def test_sessions_that_see_the_same_share_the_work(crowd):
     def showing(**options):
         session = Session(crowd, SessionOptions(**options))
-        return session._rendered(session._scene())
+        return session._rendered(session._shared_view())
 
     one, other = showing(), showing()
     assert one is other
@@ -221,7 +221,7 @@ def test_what_is_published_while_a_session_is_asked_for_its_schemas_mixes_nothin
     app = maps_and_web()
     session = app.session()
     session.activate("maps")
-    scene, published = SharedState.scene, []
+    scene, published = SharedState.shared_view, []
 
     def publishing(*asked):
         found = scene(*asked)
@@ -230,7 +230,7 @@ def test_what_is_published_while_a_session_is_asked_for_its_schemas_mixes_nothin
             app.remove_tool("route")
         return found
 
-    monkeypatch.setattr(SharedState, "scene", publishing)
+    monkeypatch.setattr(SharedState, "shared_view", publishing)
     assert names(session) == ["echo", "route", META]
     assert published
     assert names(session) == ["echo", META]

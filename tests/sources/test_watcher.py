@@ -20,8 +20,8 @@ CALM = WatchTimings(
     quiet=0.005,
     burst=3,
     patience=60,
-    resync_active=60,
-    resync_idle=60,
+    safety_scan_active=60,
+    safety_scan_idle=60,
     poll=0.005,
 )
 
@@ -99,13 +99,13 @@ def watch(tmp_path):
 
 
 def codes(hint):
-    return [item.code for item in hint.trouble]
+    return [item.code for item in hint.diagnostics]
 
 
 def test_once_the_watches_stand_everything_is_to_be_looked_at(watch, tmp_path):
     watched = watch()
     hint = watched.next()
-    assert (hint.paths, hint.trouble) == (None, ())
+    assert (hint.paths, hint.diagnostics) == (None, ())
     assert [notifier.roots for notifier in watched.built] == [[str(tmp_path)]]
 
 
@@ -219,8 +219,8 @@ def test_a_notifier_that_dies_is_started_again_and_everything_is_compared(watch,
     watched.send(problem)
     hint = watched.next()
     assert (hint.paths, codes(hint)) == (None, ["watcher-failed"])
-    assert str(problem) in hint.trouble[0].message
-    assert ("UTF-8" in hint.trouble[0].fix) is ("decode" in str(problem))
+    assert str(problem) in hint.diagnostics[0].message
+    assert ("UTF-8" in hint.diagnostics[0].fix) is ("decode" in str(problem))
     watched.send(["a"])
     assert watched.next().paths == {"a"}
     assert [notifier.closed for notifier in watched.built] == [True, False]
@@ -245,7 +245,7 @@ def test_a_notifier_that_can_never_be_built_is_replaced_by_comparing(watch):
     watched = watch(failing=[OSError("inotify watch limit reached")] * 5)
     hint = watched.next()
     assert (hint.paths, codes(hint), watched.built) == (None, ["watcher-polling"], [])
-    assert "max_user_watches" in hint.trouble[0].fix
+    assert "max_user_watches" in hint.diagnostics[0].fix
     assert codes(watched.next()) == ["watcher-polling"]
 
 
@@ -273,7 +273,7 @@ def clock(monkeypatch):
 
 
 def test_trouble_is_over_when_the_watch_was_well_for_long(watch, clock):
-    watched = watch(replace(CALM, resync_active=6, resync_idle=6))
+    watched = watch(replace(CALM, safety_scan_active=6, safety_scan_idle=6))
     watched.next()
     watched.send(RuntimeError("dead"), clock.after(7), clock.after(7))
     assert [codes(watched.next()) for _ in range(3)] == [
@@ -284,7 +284,7 @@ def test_trouble_is_over_when_the_watch_was_well_for_long(watch, clock):
 
 
 def test_everything_is_compared_now_and_then_and_sooner_after_an_event(watch, clock):
-    watched = watch(replace(CALM, resync_active=10, resync_idle=1_000))
+    watched = watch(replace(CALM, safety_scan_active=10, safety_scan_idle=1_000))
     watched.next()
     watched.send(clock.after(11))
     assert watched.next().paths is None
@@ -337,7 +337,7 @@ def test_polling_compares_everything_at_each_tick_and_says_so_once(watch):
     found = [watched.next() for _ in range(3)]
     assert [hint.paths for hint in found] == [None] * 3
     assert [codes(hint) for hint in found] == [["watcher-polling"]] * 3
-    assert "switched off" in found[0].trouble[0].message
+    assert "switched off" in found[0].diagnostics[0].message
     assert watched.built == []
 
 

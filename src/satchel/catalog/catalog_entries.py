@@ -205,7 +205,7 @@ class PluginContribution:
     """Commands for the command line."""
     offers: tuple[Any, ...] = field(default=(), compare=False)
     """Prompts and resources for MCP clients."""
-    life: Any = field(default=None, compare=False, repr=False)
+    lifecycle: Any = field(default=None, compare=False, repr=False)
     """Its lifecycle, if it has startup, shutdown or catalog hooks."""
     started_with: str = ""
     """Fingerprint of the values that its startup received."""

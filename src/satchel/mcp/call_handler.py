@@ -108,7 +108,7 @@ async def _arguments(asked: CallRequest) -> dict[str, Any]:
 def _may_be_explained(asked: CallRequest) -> bool:
     """Tell whether a session may say how to get at a tool that is not shown."""
     name, can_switch = asked.params.name, asked.talk.manner.can_switch
-    return can_switch and asked.choice.lets(name) and name in asked.shown.catalog.tools
+    return can_switch and asked.choice.enables(name) and name in asked.shown.catalog.tools
 
 
 def _unknown(name: str, shown: ClientView) -> str:

@@ -198,7 +198,8 @@ class ViewCache:
         found += [
             described(tool, partial(described_tool, tool, BASIC_GROUP))
             for tool in step.own_tools
-            if self.choice.lets(tool.name) and (manner.is_lasting or tool.name not in _TASK_TOOLS)
+            if self.choice.enables(tool.name)
+            and (manner.is_lasting or tool.name not in _TASK_TOOLS)
         ]
         return (one for one in found if one is not None)
 

@@ -96,8 +96,8 @@ class WorkerService:
 
     def end(self) -> None:
         """Run the shutdown of the plugin."""
-        if self._load.supply.life is not None:
-            self._load.supply.life.end()
+        if self._load.supply.lifecycle is not None:
+            self._load.supply.lifecycle.end()
 
     async def _list(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> Any:
         return {

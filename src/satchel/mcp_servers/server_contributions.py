@@ -53,7 +53,7 @@ class ServerConfig:
 
     def wants(self, tool: str) -> bool:
         """Return whether a tool is enabled and was not removed."""
-        return tool not in self.removed and NamePatterns(self.enable, self.disable).lets(tool)
+        return tool not in self.removed and NamePatterns(self.enable, self.disable).enables(tool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContr
         presets=_presets(config, definition),
         hidden=config.presets.get(ALL, NOTHING),
         timeout=config.timeout,
-        odd=drift,
+        drift=drift,
     )
     return ToolContribution(
         name=name,

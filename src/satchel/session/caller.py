@@ -22,7 +22,7 @@ class CallApi(ABC):
         self._calls = calls
 
     @abstractmethod
-    def _scene(self) -> SharedView:
+    def _shared_view(self) -> SharedView:
         """Return the shared view for a call that starts now."""
 
     async def call(
@@ -38,7 +38,9 @@ class CallApi(ABC):
         `arguments` may be the JSON text that models produce. `context` is what the host passes
         to the tool beside them.
         """
-        return await self._calls.call(self._scene(), call_of(name, arguments, call_id, context))
+        return await self._calls.call(
+            self._shared_view(), call_of(name, arguments, call_id, context)
+        )
 
     def stream(
         self,
@@ -52,17 +54,17 @@ class CallApi(ABC):
 
         Leaving the loop early ends the tool; with `contextlib.aclosing`, at once.
         """
-        return self._calls.stream(self._scene(), call_of(name, arguments, call_id, context))
+        return self._calls.stream(self._shared_view(), call_of(name, arguments, call_id, context))
 
     @property
     def contracts(self) -> Contracts:
         """The contracts of the tools that can be called now."""
-        entries = self._scene().view.tools
+        entries = self._shared_view().view.tools
         return Contracts(entry.contract for entry in entries if entry.tool and entry.contract)
 
     def tool_guide(self) -> str:
         """Return a block for a planner: the tools of the active groups, and the rules they keep."""
-        shared_view = self._scene()
+        shared_view = self._shared_view()
         return shared_view.once(
             "guide",
             lambda: render_guide(_guided(entry) for entry in shared_view.view.tools if entry.tool),
@@ -76,7 +78,7 @@ class CallApi(ABC):
         Returns the calls that would run, and those that would be corrected, pruned and rejected.
         `config` is for every call; without it, each call's own context has it.
         """
-        return self._calls.validate(self._scene(), plan, config)
+        return self._calls.validate(self._shared_view(), plan, config)
 
     async def execute(
         self,
@@ -91,7 +93,7 @@ class CallApi(ABC):
         other calls. The calls are one plan: contracts may prune or reject calls, which are then
         answered without running; effects go into the state in the order of the calls.
         """
-        return await self._calls.execute(self._scene, calls, executor, context)
+        return await self._calls.execute(self._shared_view, calls, executor, context)
 
     def execute_streaming(
         self,
@@ -104,7 +106,7 @@ class CallApi(ABC):
 
         Leaving the loop early ends the calls that still run.
         """
-        return self._calls.execute_streaming(self._scene, calls, executor, context)
+        return self._calls.execute_streaming(self._shared_view, calls, executor, context)
 
 
 def _guided(entry: ToolEntry) -> ToolGuideEntry:

@@ -264,7 +264,7 @@ class CallDispatcher:
                 return result
             return write_effects(contract, result, self._conversation.state)
 
-        return _SessionTasks(self._resolver.book, shared_view.catalog, with_effects)
+        return _SessionTasks(self._resolver.task_registry, shared_view.catalog, with_effects)
 
 
 def call_of(name: str, arguments: Arguments, call_id: str, context: ToolContext | None) -> ToolCall:
@@ -296,16 +296,16 @@ class _SessionTasks(BackgroundTasks):
 
     def __init__(
         self,
-        book: BackgroundTasks,
+        registry: BackgroundTasks,
         catalog: Catalog,
         with_effects: Callable[[str, ToolResult], ToolResult],
     ) -> None:
         super().__init__()
-        self._book, self._catalog, self._with_effects = book, catalog, with_effects
+        self._registry, self._catalog, self._with_effects = registry, catalog, with_effects
 
     async def start(self, run: CallTask) -> AsyncIterator[Item]:
-        async for item in self._book.start(run):
-            task = self._book.get(item.metadata["task_id"])
+        async for item in self._registry.start(run):
+            task = self._registry.get(item.metadata["task_id"])
             # An asyncio task releases its callbacks, and what they hold, after calling them.
             task.work.add_done_callback(partial(self._end, task))
             yield item

@@ -72,7 +72,7 @@ class Session(CallApi):
     @property
     def active_groups(self) -> tuple[str, ...]:
         """Return the names of the active groups."""
-        return tuple(group.name for group in self._scene().view.groups)
+        return tuple(group.name for group in self._shared_view().view.groups)
 
     @property
     def loaded_skills(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class Session(CallApi):
 
     def step(self) -> Step:
         """Begin a model request: return a frozen view of the newest catalog."""
-        shared_view = self._scene()
+        shared_view = self._shared_view()
         content, before = self._begin_step(shared_view)
         return Step(self._conversation, self._calls, shared_view, content, before)
 
@@ -93,7 +93,7 @@ class Session(CallApi):
         `step()` begins a step; so do the session's own methods for prompt, notes and schemas.
         Before the first step there are no changes.
         """
-        rendered = self._rendered(self._scene())
+        rendered = self._rendered(self._shared_view())
         return StepChanges(changes_between(self._history.digest, rendered.digest))
 
     def prompt(self) -> str:
@@ -134,7 +134,7 @@ class Session(CallApi):
         `NotFoundError`. Tools that are new to the session come last, so that the provider's prompt
         cache stays valid.
         """
-        shared_view = self._scene()
+        shared_view = self._shared_view()
         content, _ = self._begin_step(shared_view)
         return schemas(shared_view, content.rendered, dialect, content.names)
 
@@ -173,7 +173,7 @@ class Session(CallApi):
         `await asyncio.to_thread(session.load_skill, name)`. Raises `ToolError` if the server does
         not return the file that it listed.
         """
-        shared_view = self._scene()
+        shared_view = self._shared_view()
         entry, own_name = find_skill(name, shared_view)
         require_usable_skill(entry)
         entry = fetch_skill_blocking(entry, self._conversation.shared.limits)
@@ -216,9 +216,9 @@ class Session(CallApi):
         """
         return self._calls.interrupt(call_id)
 
-    def _scene(self) -> SharedView:
+    def _shared_view(self) -> SharedView:
         conversation = self._conversation
-        return conversation.shared.scene(conversation.activation, conversation.options.tools)
+        return conversation.shared.shared_view(conversation.activation, conversation.options.tools)
 
     def _begin_step(self, shared_view: SharedView) -> tuple[StepContent, ViewDigest | None]:
         """Begin a step; return its content, and the digest of the step before."""

@@ -101,5 +101,5 @@ class Step(CallApi):
         """
         return self._content.schemas(self._shown, dialect)
 
-    def _scene(self) -> SharedView:
+    def _shared_view(self) -> SharedView:
         return self._shown

@@ -56,11 +56,11 @@ class ImportedCode:
         """Remove a version that will not be served, and restore what it replaced."""
         self.module_set.undo()
 
-    def claim(self) -> None:
+    def own(self) -> None:
         """Mark these modules as started by the plugin: its next start imports new ones."""
-        self.module_set.claim()
+        self.module_set.own()
 
-    def at_end(self, finalizer: Callable[[], None]) -> None:
+    def add_finalizer(self, finalizer: Callable[[], None]) -> None:
         """Call a function when the last reference is dropped, or when the interpreter exits."""
         self.finalizers.append(finalizer)
 
@@ -141,7 +141,7 @@ class _FolderModules:
 
     undo = release = purge
 
-    def claim(self) -> None:
+    def own(self) -> None:
         """Do nothing: no other import gets these modules."""
 
 
