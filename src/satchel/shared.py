@@ -66,7 +66,7 @@ class Generation(Memo):
         super().__init__()
         self.catalog = catalog
         self.layers: tuple[ScopedMiddleware, ...] = tuple(
-            layer for plugin in catalog.plugins.values() for layer in plugin.supply.layers
+            layer for plugin in catalog.plugins.values() for layer in plugin.contribution.layers
         )
         self._before = before.known_digest if before else None
         served = {id(entry.tool) for entry in catalog.all_tools}
@@ -91,7 +91,7 @@ class Generation(Memo):
     def sections(self) -> str:
         """The sections that plugins add to the end of every prompt, or `""`."""
         plugins = self.catalog.plugins.values()
-        texts = (text for plugin in plugins for text in plugin.supply.sections)
+        texts = (text for plugin in plugins for text in plugin.contribution.sections)
         return self.once("sections", lambda: render_sections(texts))
 
     def shared_view(

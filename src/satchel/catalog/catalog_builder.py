@@ -172,8 +172,8 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
 
 def _plugin(contribution: PluginContribution, old: PluginEntry | None) -> PluginEntry:
     served, state, problems = contribution, contribution.state, contribution.diagnostics
-    if state.falls_back and old is not None and old.supply.state is Status.OK:
-        served, state = _last_good_of(contribution, old.supply), Status.STALE
+    if state.falls_back and old is not None and old.contribution.state is Status.OK:
+        served, state = _last_good_of(contribution, old.contribution), Status.STALE
         problems = (*problems, _last_good("plugin", old))
     elif state is Status.HELD:
         # Only its tools are held; its skills and notes are served.
@@ -190,7 +190,7 @@ def _plugin(contribution: PluginContribution, old: PluginEntry | None) -> Plugin
         diagnostics=problems,
         version=served.version,
         digest=contribution.digest,
-        supply=served,
+        contribution=served,
     )
 
 
@@ -222,12 +222,12 @@ def _last_good(kind: str, old: SkillEntry | PluginEntry) -> Diagnostic:
 
 
 def _tools(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[ToolEntry]:
-    before = {id(entry.supply): entry for entry in previous.all_tools}
+    before = {id(entry.contribution): entry for entry in previous.all_tools}
     for plugin in plugins:
         if plugin.is_served:
-            group_lists = _groups_by_tool(plugin.supply)
-            for position, tool in enumerate(plugin.supply.tools):
-                groups = _groups_of(tool, plugin.supply, group_lists.get(tool.name, ()))
+            group_lists = _groups_by_tool(plugin.contribution)
+            for position, tool in enumerate(plugin.contribution.tools):
+                groups = _groups_of(tool, plugin.contribution, group_lists.get(tool.name, ()))
                 yield _tool(plugin, tool, position, groups, before.get(id(tool)))
 
 
@@ -258,7 +258,7 @@ def _tool(
         rank=rank,
         state=state,
         groups=groups,
-        supply=tool,
+        contribution=tool,
         version=tool.version,
         tool=tool.tool,
         contract=tool.contract,
@@ -306,7 +306,7 @@ Membership = Mapping[tuple[str, str], tuple[str, ...]]
 def _skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
     groups: dict[tuple[str, str], list[str]] = {}
     for plugin in plugins:
-        for group in plugin.supply.groups if plugin.is_served else ():
+        for group in plugin.contribution.groups if plugin.is_served else ():
             owner = "" if plugin.source == HOST else plugin.name
             for skill in group.skills:
                 groups.setdefault((owner, skill), []).append(group.name)
@@ -337,7 +337,7 @@ def _apply_to_skills(
 def _described_groups(plugins: Iterable[PluginEntry]) -> Iterable[tuple[str, str]]:
     """Yield each described group with its owner."""
     for plugin in plugins:
-        for group in plugin.supply.groups if plugin.is_served else ():
+        for group in plugin.contribution.groups if plugin.is_served else ():
             yield group.name, plugin.name
 
 
@@ -351,7 +351,7 @@ def _groups(
     groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
     disabled: list[GroupEntry] = []
     for plugin in plugins:
-        for group in plugin.supply.groups if plugin.is_served else ():
+        for group in plugin.contribution.groups if plugin.is_served else ():
             entry = rules.apply(_group(plugin, group, skills))
             if not entry.is_served:
                 disabled.append(entry)

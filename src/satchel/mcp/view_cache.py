@@ -141,7 +141,7 @@ class ViewCache:
 
     def _begun(self, catalog: Catalog) -> Memo:
         """Return the memo for what is shown of a catalog; forget what was described before."""
-        offers = (one for plugin in catalog.plugins.values() for one in plugin.supply.offers)
+        offers = (one for plugin in catalog.plugins.values() for one in plugin.contribution.offers)
         self._fitting.forget_all_but([*catalog.all_tools, *offers])
         return Memo(_MOST)
 

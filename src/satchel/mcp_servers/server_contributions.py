@@ -85,7 +85,7 @@ class ServerContribution:
 
     offered: ServerOffer
     names: Mapping[str, str]
-    supply: PluginContribution
+    contribution: PluginContribution
     given: frozenset[str] = frozenset()
     """Names of its tools, now or earlier, that tools of other servers would like to have."""
 
@@ -119,11 +119,11 @@ def server_contributions(
         }
         reserved = other_names & {*given.get(name, ()), *names[name].values()}
         if previous is not None and _is_unchanged(previous, item, names[name]):
-            contribution = previous.supply
+            contribution = previous.contribution
         else:
             contribution = _contribution(item, names[name], (rank, order))
         contributions[name] = ServerContribution(
-            offered=item, names=names[name], supply=contribution, given=frozenset(reserved)
+            offered=item, names=names[name], contribution=contribution, given=frozenset(reserved)
         )
     return contributions
 

@@ -145,7 +145,7 @@ def _plugin_folder(path: str) -> str:
 
 
 def _configured(plugin: "PluginEntry", values: Mapping[str, str]) -> PluginConfigView:
-    config = read_configuration(plugin.name, values, fields=plugin.supply.config)
+    config = read_configuration(plugin.name, values, fields=plugin.contribution.config)
     return PluginConfigView(config, None)
 
 
