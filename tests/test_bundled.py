@@ -151,7 +151,7 @@ def test_the_package_brings_tools_a_group_with_notes_and_a_skill(units):
 def test_the_package_is_known_without_importing_it(units):
     app = Satchel(entry_points=["units"], run_code=False)
     (plugin,) = [item for item in app.catalog.all_plugins if item.name == "units"]
-    supply = plugin.supply
+    supply = plugin.contribution
     assert (plugin.version, plugin.description[:16]) == ("1.0.0", "Exact conversion")
     assert [tool.name for tool in supply.tools] == ["convert_units", "list_units"]
     assert ([field.name for field in supply.config], supply.code) == (["digits"], None)

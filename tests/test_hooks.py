@@ -245,7 +245,7 @@ def test_fields_of_the_manifest_win_over_those_of_hooks(log, write, tmp_path):
         manifest=FIELD,
     )
     with Satchel(plugins=tmp_path) as app:
-        fields = app.catalog.plugin("demo").supply.config
+        fields = app.catalog.plugin("demo").contribution.config
         assert [(item.name, item.type) for item in fields] == [
             ("key", "secret"),
             ("more", "string"),

@@ -598,7 +598,7 @@ def test_a_broken_extension_lists_nothing_that_is_not_served(plugins, write, fil
     (folder / NAMESPACE / "tools.py").write_text(TOOL)
     (folder / NAMESPACE / file).write_text(text)
     (loaded,) = scan_plugins(search_root(plugins, RootKind.PLUGINS), Limits()).findings.values()
-    assert (loaded.is_flawed, loaded.declared) == (True, ())
+    assert (loaded.is_degraded, loaded.declared) == (True, ())
     assert (loaded.manifest.groups, loaded.manifest.notes) == ((), "")
 
 

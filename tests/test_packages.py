@@ -87,7 +87,7 @@ def test_a_package_that_is_not_enabled_is_known_and_not_imported(acme):
     entry = plugin(Satchel())
     assert entry.state is Status.DISABLED
     assert [item.code for item in entry.diagnostics] == ["plugin-not-enabled"]
-    supply = entry.supply
+    supply = entry.contribution
     assert [group.name for group in supply.groups] == ["acme", "maps"]
     assert [tool.name for tool in supply.tools] == ["hello"]
     assert [field.name for field in supply.config] == ["key"]

@@ -124,7 +124,7 @@ def test_a_view_is_of_the_newest_generation():
 def test_a_held_view_does_not_change(shared):
     held = shared.shared_view(MAPS)
     before = held.catalog
-    shared.publish(Catalog(7))
+    shared.publish(Catalog(generation=7))
     assert held.catalog is before
     assert shared.shared_view(MAPS).catalog.generation == 7
 
@@ -136,7 +136,7 @@ def test_a_generation_is_freed_when_the_next_is_published(shared):
     shared.search("word", "tool", 1)
     old = ref(shared.catalog)
     del scene
-    shared.publish(Catalog(2))
+    shared.publish(Catalog(generation=2))
     gc.collect()
     assert old() is None
 

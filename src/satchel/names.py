@@ -47,11 +47,11 @@ class NamePatterns:
     """Names that match one of these are disabled, whatever `enable` says."""
 
     @property
-    def let_all(self) -> bool:
+    def enables_all(self) -> bool:
         """Whether every name is enabled."""
         return self.enable is None and not self.disable
 
-    def lets(self, name: str) -> bool:
+    def enables(self, name: str) -> bool:
         """Return whether a name is enabled."""
         return not fits(name, self.disable) and (self.enable is None or fits(name, self.enable))
 

@@ -493,11 +493,13 @@ class Satchel:
             if self._is_removed_from_server(name):
                 return
             tools = self._config.host.tools
-            self._require("tool", name, [supply.name for supply in tools])
+            self._require("tool", name, [contribution.name for contribution in tools])
             # Its model is removed, too: the next tool of that name is another one.
             models = _without(self._config.models, f"{HOST}:{name}")
             self._config = replace(self._config, models=models)
-            self._add(tools=tuple(supply for supply in tools if supply.name != name))
+            self._add(
+                tools=tuple(contribution for contribution in tools if contribution.name != name)
+            )
 
     def _is_removed_from_server(self, name: str) -> bool:
         """Remove a tool of an MCP server; return whether it was one."""
@@ -523,10 +525,10 @@ class Satchel:
             self._require("group", name, [group.name for group in host.groups])
             places = (_without_group(name, item) for item in self._config.roots)
             self._config = replace(self._config, roots=tuple(item for item in places if item))
-            tools = (_without_group(name, supply) for supply in host.tools)
+            tools = (_without_group(name, contribution) for contribution in host.tools)
             self._add(
                 groups=tuple(group for group in host.groups if group.name != name),
-                tools=tuple(supply for supply in tools if supply),
+                tools=tuple(contribution for contribution in tools if contribution),
             )
 
     def remove_skill(self, name: str) -> None:
@@ -565,14 +567,18 @@ class Satchel:
         """
         with self._lock:
             self._is_closed = True
-            lives = [entry.supply.life for entry in self.catalog.all_plugins if entry.supply.life]
+            lives = [
+                entry.contribution.lifecycle
+                for entry in self.catalog.all_plugins
+                if entry.contribution.lifecycle
+            ]
             self._cache = ScanCache()
-            self._shared.publish(Catalog(self.catalog.generation + 1))
+            self._shared.publish(Catalog(generation=self.catalog.generation + 1))
         if self._servers is not None:
             self._servers.close()
         self._workers.close()
-        for life in lives:
-            life.end()
+        for lifecycle in lives:
+            lifecycle.end()
 
     def _require_open(self) -> None:
         if self._is_closed:

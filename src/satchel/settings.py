@@ -70,8 +70,8 @@ class WatchTimings:
     """The number of paths from which a batch counts as a burst."""
     patience: float = 10.0
     """Longest wait for a burst, a git checkout or an installation to end."""
-    resync_active: float = 2.0
-    resync_idle: float = 30.0
+    safety_scan_active: float = 2.0
+    safety_scan_idle: float = 30.0
     poll: float = 1.0
     """How often everything is compared if the system sends no events."""
 

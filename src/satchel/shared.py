@@ -66,9 +66,9 @@ class Generation(Memo):
         super().__init__()
         self.catalog = catalog
         self.layers: tuple[ScopedMiddleware, ...] = tuple(
-            layer for plugin in catalog.plugins.values() for layer in plugin.supply.layers
+            layer for plugin in catalog.plugins.values() for layer in plugin.contribution.layers
         )
-        self._before = before.known_traits if before else None
+        self._before = before.known_digest if before else None
         served = {id(entry.tool) for entry in catalog.all_tools}
         # A copy: sessions in other threads may add to it at the same time.
         kept = tuple(before.schemas.items()) if before else ()
@@ -77,28 +77,28 @@ class Generation(Memo):
         }
 
     @property
-    def traits(self) -> CatalogDigest:
+    def digest(self) -> CatalogDigest:
         """The digests that distinguish its entries from later versions."""
-        return self.once("traits", lambda: digest_catalog(self.catalog, self._before))
+        return self.once("digest", lambda: digest_catalog(self.catalog, self._before))
 
     @property
-    def known_traits(self) -> CatalogDigest | None:
-        """The traits, if they were already computed."""
-        stored = self._values.get("traits")
+    def known_digest(self) -> CatalogDigest | None:
+        """Return the digest if it was already computed."""
+        stored = self._values.get("digest")
         return stored[0] if stored else None
 
     @property
     def sections(self) -> str:
         """The sections that plugins add to the end of every prompt, or `""`."""
         plugins = self.catalog.plugins.values()
-        texts = (text for plugin in plugins for text in plugin.supply.sections)
+        texts = (text for plugin in plugins for text in plugin.contribution.sections)
         return self.once("sections", lambda: render_sections(texts))
 
     def shared_view(
         self, activation: Activation, tools: NamePatterns | None = None
     ) -> "SharedView":
         """Return the view of an activation, limited to some of the tools."""
-        if tools and not tools.let_all:
+        if tools and not tools.enables_all:
             return self.once(tools, lambda: self._only(tools)).shared_view(activation)
         active, view = self.once(activation, lambda: self._seen(activation))
         return SharedView(self, active, view)
@@ -112,7 +112,7 @@ class Generation(Memo):
         return stored[1].unpacked()
 
     def _only(self, tools: NamePatterns) -> "Generation":
-        part = Generation(self.catalog.only(tools.lets))
+        part = Generation(self.catalog.only(tools.enables))
         part.schemas = self.schemas
         return part
 

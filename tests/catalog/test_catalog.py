@@ -35,7 +35,7 @@ def test_each_finding_is_among_the_diagnostics_once(make):
     odd = make_diagnostic("source-missing", Where("/x"), "does not exist")
     catalog = make.catalog([make.skill("b", broken=True)], diagnostics=[odd])
     assert [item.code for item in catalog.diagnostics] == ["source-missing", "skill-no-frontmatter"]
-    both = Catalog(1, source_diagnostics=(odd, *catalog.all_skills[0].diagnostics, odd))
+    both = Catalog(generation=1, source_diagnostics=(odd, *catalog.all_skills[0].diagnostics, odd))
     assert both.diagnostics == (odd, *catalog.all_skills[0].diagnostics)
 
 

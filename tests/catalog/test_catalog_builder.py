@@ -577,7 +577,10 @@ def test_an_open_plugin_keeps_its_tools_and_takes_new_metadata_when_its_extensio
     degraded = make.plugin("p", state=Status.DEGRADED, digest="2", **new)
     plugin = make.catalog(plugins=[degraded], previous=first).plugins["p"]
     assert (plugin.state, plugin.version, plugin.description) == (Status.STALE, "2", "New.")
-    assert (plugin.supply.skills, [tool.name for tool in plugin.supply.tools]) == (("/new",), ["t"])
+    assert (plugin.contribution.skills, [tool.name for tool in plugin.contribution.tools]) == (
+        ("/new",),
+        ["t"],
+    )
     failed = make.plugin("p", state=Status.FAILED, digest="3", **new)
     plugin = make.catalog(plugins=[failed], previous=first).plugins["p"]
-    assert (plugin.version, plugin.supply.skills) == ("1", ("/old",))
+    assert (plugin.version, plugin.contribution.skills) == ("1", ("/old",))

@@ -185,13 +185,13 @@ def test_a_server_that_only_a_program_knows_is_approved_by_digest(run, here):
         book.write_text(json.dumps([{**told, "description": description}]))
         with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as app:
             app.register_mcp_server(server, name="mine")
-            odd = app.catalog.tool("a").tool.odd
-    result = run("mcp", "approve", "mine", "a", "--digest", odd.digest)
-    assert result.stdout == f"approved a with digest {odd.digest}\n"
+            drift = app.catalog.tool("a").tool.drift
+    result = run("mcp", "approve", "mine", "a", "--digest", drift.digest)
+    assert result.stdout == f"approved a with digest {drift.digest}\n"
     with Satchel(settings=Settings(limits=Limits(mcp_connect=60))) as app:
         app.register_mcp_server(server, name="mine")
-        assert app.catalog.tool("a").tool.odd is None
-    unknown = run("mcp", "approve", "yours", "a", "--digest", odd.digest)
+        assert app.catalog.tool("a").tool.drift is None
+    unknown = run("mcp", "approve", "yours", "a", "--digest", drift.digest)
     assert (unknown.exit_code, "--project" in unknown.stderr) == (1, True)
 
 

@@ -107,12 +107,12 @@ def test_the_generation_before_gets_good_versions_as_they_are_configured_now():
     def entry(served, state=Status.OK):
         return PluginEntry(
             name="demo", description="", source="plugins", scope=Precedence.EXPLICIT, path="/p",
-            unit="/p", rank=(), state=state, version="", digest="", supply=served,
+            unit="/p", rank=(), state=state, version="", digest="", contribution=served,
         )  # fmt: skip
 
     old, new = supply(), supply(digest="configured")
-    catalog = Catalog(1, all_plugins=(entry(old),))
+    catalog = Catalog(generation=1, all_plugins=(entry(old),))
     assert with_last_good(catalog, {}) is catalog
-    assert with_last_good(catalog, {UNIT: new}).all_plugins[0].supply is new
-    degraded = Catalog(1, all_plugins=(entry(supply(Status.DEGRADED)),))
+    assert with_last_good(catalog, {UNIT: new}).all_plugins[0].contribution is new
+    degraded = Catalog(generation=1, all_plugins=(entry(supply(Status.DEGRADED)),))
     assert with_last_good(degraded, {UNIT: new}) == degraded

@@ -65,7 +65,7 @@ def test_groups_that_do_not_exist_are_shown_once_they_do(app):
 )
 def test_tools_are_chosen_by_patterns_of_their_names(enable, disable, served):
     choice = ServedSelection(enable=enable, disable=disable)
-    assert [name for name in ("geocode", "route") if choice.lets(name)] == served
+    assert [name for name in ("geocode", "route") if choice.enables(name)] == served
 
 
 def test_what_visible_skills_ask_for_is_added_whole_chains_of_it(app, tmp_path, write_skill):

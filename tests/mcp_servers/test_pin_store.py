@@ -255,7 +255,7 @@ def test_a_changed_or_new_tool_is_held_until_it_is_approved(plain, app):
     (problem,) = entry.diagnostics
     assert problem.code == "mcp-tool-held"
     assert "Evil." in problem.message
-    digest = entry.tool.odd.digest
+    digest = entry.tool.drift.digest
     assert problem.fix == f"satchel mcp approve box a --digest {digest}"
     with pytest.raises(ConflictError, match="changed after it was shown"):
         app.approve_mcp_tools("box", digests={"a": "0" * 32})

@@ -322,7 +322,9 @@ out = os.fdopen(os.dup(1), "w")
 dumps, session = json.dumps, None
 GOOD = "from satchel import tool\\n@tool\\ndef greet() -> str:\\n    return {word!r}\\n"
 limits = satchel.Limits(plugin_import=1)
-pace = satchel.WatchTimings(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, poll=0.1)
+pace = satchel.WatchTimings(
+    heartbeat=0.05, settle=0.1, quiet=0.05, safety_scan_active=0.5, poll=0.1
+)
 news = threading.Event()
 
 def write(text):

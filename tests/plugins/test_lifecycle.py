@@ -117,7 +117,7 @@ def test_it_is_shown_a_catalog_and_what_it_raises_is_logged(caplog):
     life = life_of(catalog_built=catalog_built)
     assert life.wants_catalogs
     with caplog.at_level(logging.ERROR, "satchel"):
-        life.notify(Catalog(7))
+        life.notify(Catalog(generation=7))
     assert [catalog.generation for catalog in seen] == [7]
     assert len(caplog.records) == 1
 

@@ -19,7 +19,7 @@ PATIENCE = 120.0
 LIVELY = Settings(
     mcp_servers=False,
     pace=WatchTimings(
-        heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=0.5, resync_idle=5, poll=0.1
+        heartbeat=0.05, settle=0.1, quiet=0.05, safety_scan_active=0.5, safety_scan_idle=5, poll=0.1
     ),
 )
 

@@ -21,7 +21,9 @@ STEPS = 20
 
 # The look at everything now and then would hide what the events and partial looks miss.
 WITHOUT_RESYNC = Settings(
-    pace=WatchTimings(heartbeat=0.05, settle=0.1, quiet=0.05, resync_active=1000, resync_idle=1000)
+    pace=WatchTimings(
+        heartbeat=0.05, settle=0.1, quiet=0.05, safety_scan_active=1000, safety_scan_idle=1000
+    )
 )
 
 NAMES = st.sampled_from(["pdf", "docx", "xlsx"])

@@ -94,7 +94,9 @@ from satchel.cli.shapes import KINDS, listed
 
 app = Satchel(
     entry_points=["all"],
-    settings=Settings(pace=WatchTimings(heartbeat=0.1, settle=0.1, quiet=0.05, resync_active=1)),
+    settings=Settings(
+        pace=WatchTimings(heartbeat=0.1, settle=0.1, quiet=0.05, safety_scan_active=1)
+    ),
 )
 
 

@@ -4,8 +4,6 @@ import ast
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import satchel
 
 REPOSITORY = Path(__file__).parents[2]
@@ -17,14 +15,11 @@ CLASSES = [
     if isinstance(node, ast.ClassDef)
 ]
 
-renaming = pytest.mark.xfail(reason="true once everything is renamed", strict=True)
-
 
 def recurring(names) -> dict[str, int]:
     return {name: count for name, count in Counter(names).items() if count > 1}
 
 
-@renaming
 def test_every_public_class_name_is_unique():
     assert recurring(node.name for _, node in CLASSES if not node.name.startswith("_")) == {}
 
@@ -49,7 +44,6 @@ def fields_of(node: ast.ClassDef) -> list[str]:
     ]
 
 
-@renaming
 def test_records_of_more_than_three_fields_are_keyword_only():
     positional = [
         f"{path}: {node.name}"

@@ -27,13 +27,13 @@ class Desk:
     """A book, and the ways in which a model uses it."""
 
     def __init__(self):
-        self.book = BackgroundTasks()
-        bound = (tool.with_injected({"book": self.book}) for tool in task_tools())
+        self.registry = BackgroundTasks()
+        bound = (tool.with_injected({"tasks": self.registry}) for tool in task_tools())
         self.tools = {tool.name: tool for tool in bound}
 
     async def start(self, fn=slowly, arguments=None, **options):
         tool = a_tool(fn, background=True)
-        return await a_run(tool, arguments, tasks=self.book, **options).result()
+        return await a_run(tool, arguments, tasks=self.registry, **options).result()
 
     async def ask(self, what, task_id="task_1", **arguments):
         return await a_run(self.tools[what], {"task_id": task_id, **arguments}).result()
@@ -60,7 +60,7 @@ def test_a_call_answers_at_once_with_the_id_of_its_task():
         assert result.call_id == "call-1"
         assert "probe continues in the background as task_1" in result.text
         assert (await desk.start()).structured == {"task_id": "task_2"}
-        assert len(desk.book) == 2
+        assert len(desk.registry) == 2
         await desk.ask("cancel_task")
         await desk.ask("cancel_task", "task_2")
 
@@ -150,7 +150,7 @@ def test_wrong_arguments_are_told_at_once():
         desk = Desk()
         result = await desk.start(arguments={"second": 1})
         assert result.error_code == "invalid_arguments"
-        assert len(desk.book) == 0
+        assert len(desk.registry) == 0
 
     play(main())
 
@@ -199,7 +199,7 @@ def test_layers_that_hang_after_an_interruption_hold_nobody_up():
     async def main():
         desk = Desk()
         tool = a_tool(forever, background=True, postprocess=keep)
-        await a_run(tool, tasks=desk.book).result()
+        await a_run(tool, tasks=desk.registry).result()
         await turns()
         assert (await desk.ask("cancel_task")).metadata["status"] == "cancelled"
         assert now() <= 4
@@ -212,12 +212,12 @@ def test_those_that_run_can_be_told_to_end():
         desk = Desk()
         for _ in range(2):
             await desk.start()
-        runs = desk.book.running()
+        runs = desk.registry.running()
         assert len(runs) == 2
         for run in runs:
             run.interrupt()
         await turns()
-        assert desk.book.running() == []
+        assert desk.registry.running() == []
         assert (await desk.ask("view_task")).metadata["status"] == "cancelled"
 
     play(main())
@@ -235,20 +235,20 @@ def test_a_task_that_the_loop_ended_is_cancelled_and_keeps_what_it_told():
     for what in ("view_task", "wait_task", "cancel_task"):
         result = asyncio.run(desk.ask(what))
         assert result.text == "task task_1 (probe): cancelled\na"
-    assert desk.book.running() == []
+    assert desk.registry.running() == []
 
 
 def test_a_task_on_a_loop_that_was_closed_is_over():
     desk = Desk()
     loop = asyncio.new_event_loop()
     loop.run_until_complete(desk.start(forever))
-    task = desk.book.get("task_1")
+    task = desk.registry.get("task_1")
     assert task.status == "running"
     work = task.work
     loop.close()
     for what in ("view_task", "wait_task", "cancel_task"):
         assert play_for_real(desk.ask(what)).metadata["status"] == "cancelled"
-    assert desk.book.running() == []
+    assert desk.registry.running() == []
     work._log_destroy_pending = False
 
 
@@ -280,7 +280,7 @@ def test_of_those_that_ended_only_the_last_are_kept(monkeypatch):
             await desk.start()
             await asyncio.sleep(6)
         await desk.start()
-        assert list(desk.book._tasks) == ["task_1", "task_4", "task_5", "task_6"]
+        assert list(desk.registry._tasks) == ["task_1", "task_4", "task_5", "task_6"]
         await asyncio.sleep(6)
         await desk.ask("cancel_task")
 

@@ -32,7 +32,9 @@ MAPS = GroupEntry(name="maps", description="Geocoding and routes.", **SOURCE)
 
 
 def only(*tools, skills=(), groups=(MAPS,)) -> SearchDocument:
-    (document,) = documents_of(Catalog(1, tuple(skills), tuple(tools), tuple(groups)))
+    (document,) = documents_of(
+        Catalog(all_skills=tuple(skills), all_tools=tuple(tools), all_groups=tuple(groups))
+    )
     return document
 
 
@@ -117,12 +119,14 @@ def test_a_skill_that_models_do_not_see_is_a_document_like_others():
 def test_what_is_not_served_is_no_document():
     broken = replace(skill_entry("a"), manifest=None, state=Status.FAILED)
     shadowed = replace(tool_entry("b"), state=Status.SHADOWED)
-    catalog = Catalog(1, (broken,), (shadowed,))
+    catalog = Catalog(all_skills=(broken,), all_tools=(shadowed,))
     assert list(documents_of(catalog)) == []
 
 
 def test_an_unchanged_catalog_gives_the_same_documents():
-    catalog = Catalog(1, (skill_entry("walk"),), (tool_entry("route"),), (MAPS,))
+    catalog = Catalog(
+        all_skills=(skill_entry("walk"),), all_tools=(tool_entry("route"),), all_groups=(MAPS,)
+    )
     index = SearchIndex()
     assert index.bring_up_to_date(documents_of(catalog)) == 2
     assert index.bring_up_to_date(documents_of(catalog)) == 0

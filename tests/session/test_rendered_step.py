@@ -72,7 +72,7 @@ def crowd():
     shared = SharedState(CatalogStore(), Limits(), SkillPrompt())
     basic = GroupEntry(**whence("basic"), description="Always there.", active=True)
     catalog = Catalog(
-        1,
+        generation=1,
         all_skills=tuple(map(a_skill, range(10_000))),
         all_tools=tuple(map(a_tool, range(2_000))),
         all_groups=(basic, *map(a_group, range(20))),

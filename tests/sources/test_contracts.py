@@ -53,7 +53,7 @@ def test_a_module_of_contracts_must_be_there(read):
     )
     assert problems(found) == [("plugin-field-type", "toolkit.yaml", 5)]
     assert "there is no gone/far.py" in found.diagnostics[0].message
-    assert not found.is_sound
+    assert not found.is_valid
 
 
 def test_the_contracts_of_a_module_are_not_read(read):

@@ -146,7 +146,7 @@ def test_an_import_that_fails_leaves_a_sibling_its_modules(acme):
 def test_each_life_of_a_plugin_has_modules_of_its_own(acme):
     found = acme()
     first = import_distribution(found, 5)
-    first.claim()
+    first.own()
     second = import_distribution(found, 5)
     assert second.thing is not first.thing
     assert second.thing.state is not first.thing.state
@@ -157,7 +157,7 @@ def test_each_life_of_a_plugin_has_modules_of_its_own(acme):
 def test_siblings_share_the_modules_that_one_of_them_claimed(acme):
     p, q = acme(points=("acme.p", "acme.q"), q="from acme import state\n")
     first = import_distribution(p, 5)
-    first.claim()
+    first.own()
     assert import_distribution(q, 5).thing.state is first.thing.state
 
 
@@ -172,7 +172,7 @@ def test_a_module_that_replaced_itself_is_imported_again(install, site):
     install(site, acme_plugin=source)
     (found,) = scan_distributions([str(site)]).findings
     first = import_distribution(found, 5)
-    first.claim()
+    first.own()
     assert import_distribution(found, 5).thing is not first.thing
 
 

@@ -40,7 +40,7 @@ def test_the_folders_with_a_manifest_are_plugins(plugins, look, write_plugin):
     scan = look()
     assert (list(scan.findings), scan.diagnostics) == (["a", "b"], ())
     found = scan.findings["b"]
-    assert (found.path, found.folder_name, found.is_sound) == (str(plugins / "b"), "b", True)
+    assert (found.path, found.folder_name, found.is_valid) == (str(plugins / "b"), "b", True)
     assert [tool.name for tool in found.declared] == ["hello"]
     assert list(found.sources) == ["tools.py"]
 
@@ -69,7 +69,7 @@ def test_only_the_plugins_that_changed_are_read_again(plugins, look, write_plugi
 
 def test_code_is_read_and_never_run(plugins, look, write_plugin):
     write_plugin(plugins, "a", tools="raise SystemExit(3)")
-    assert look().findings["a"].is_sound
+    assert look().findings["a"].is_valid
 
 
 def test_hidden_folders_and_those_of_tools_are_not_looked_into(plugins, look, write_plugin):
@@ -124,7 +124,7 @@ def test_a_manifest_that_cannot_be_used_is_an_unsound_plugin(
 ):
     (write_plugin(plugins, "a") / "toolkit.yaml").write_text(text)
     scan = look()
-    assert (problems(scan), scan.findings["a"].is_sound) == ([code], False)
+    assert (problems(scan), scan.findings["a"].is_valid) == ([code], False)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "outside", "dangling"])
@@ -169,13 +169,13 @@ def test_the_manifest_says_which_module_holds_the_tools(plugins, look, write_plu
 def test_a_plugin_may_have_no_tools_at_all(plugins, look, write_plugin):
     write_plugin(plugins, "a")
     found = look().findings["a"]
-    assert (found.is_sound, found.declared, found.diagnostics) == (True, (), ())
+    assert (found.is_valid, found.declared, found.diagnostics) == (True, (), ())
 
 
 def test_code_that_is_larger_than_the_limit_is_not_loaded_in_part(plugins, look, write_plugin):
     write_plugin(plugins, "a", tools="X = 1\n" * 100)
     found = look(limits=Limits(plugin_source=300)).findings["a"]
-    assert not found.is_sound
+    assert not found.is_valid
     assert "plugin_source" in found.diagnostics[0].message
 
 
@@ -247,7 +247,7 @@ def test_a_link_may_leave_a_place_that_says_so(plugins, linked):
     folder, look = linked
     scan = look()
     assert (list(scan.findings), scan.diagnostics) == (["a"], ())
-    assert scan.findings["a"].is_sound
+    assert scan.findings["a"].is_valid
     assert scan.links == {(str(plugins / "a"), str(folder))}
 
 
@@ -266,10 +266,10 @@ def test_a_setup_that_is_named_must_be_there(plugins, look, write_plugin, source
     modules = {} if source is None else {"prepare": source}
     write_plugin(plugins, "a", "setup: prepare\n", **modules)
     found = look().findings["a"]
-    assert (problems(look()), found.is_sound) == (["plugin-field-type"], False)
+    assert (problems(look()), found.is_valid) == (["plugin-field-type"], False)
     assert found.diagnostics[0].fix.startswith(fix)
     write_plugin(plugins, "a", "setup: prepare\n", prepare="def setup(ctx): ...")
-    assert look().findings["a"].is_sound
+    assert look().findings["a"].is_valid
 
 
 def test_links_inside_a_plugin_are_remembered(plugins, look, write_plugin):
@@ -358,7 +358,7 @@ def test_notes_that_are_no_file_inside_are_refused(plugins, look, write_plugin, 
     scan = look()
     assert "plugin-field-type" in problems(scan)
     assert "s3cr3t-canary" not in repr(scan.findings["a"].manifest)
-    assert not scan.findings["a"].is_sound
+    assert not scan.findings["a"].is_valid
 
 
 @pytest.mark.parametrize("data", [b"\xff", b"a\0b", b"x" * 2000])
@@ -486,7 +486,7 @@ def test_what_the_manifest_names_is_read_however_much_lies_around_it(
         (folder / f"a{number}.py").touch()
     scan = look(limits=few)
     found = scan.findings["a"]
-    assert (found.is_sound, found.diagnostics, found.manifest.notes) == (True, (), "Notes.")
+    assert (found.is_valid, found.diagnostics, found.manifest.notes) == (True, (), "Notes.")
     assert [tool.name for tool in found.declared] == ["hello"]
     (problem,) = found.folder.diagnostics
     assert (problem.code, "files_per_skill" in problem.message) == ("source-too-many", True)
@@ -508,7 +508,7 @@ def test_a_name_that_leads_out_is_never_read(plugins, look, write_plugin, name):
         (path / "guide.md").write_text("s3cr3t-canary")
         (path / "..guide.md").write_text("s3cr3t-canary")
     found = look().findings["a"]
-    assert (found.is_sound, where(found)) == (False, [("plugin-field-type", 2)])
+    assert (found.is_valid, where(found)) == (False, [("plugin-field-type", 2)])
 
 
 @pytest.mark.parametrize("name", ["Plugin.json", "PLUGIN.JSON", "Toolkit.yaml"])

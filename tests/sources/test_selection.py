@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from satchel.errors import DefinitionError
 from satchel.sources import Precedence, project_selection_path, read_selection, selection_path
-from satchel.sources.selection import CHOICES_LIMIT, Selection, parse_selection
+from satchel.sources.selection import SELECTION_LIMIT, Selection, parse_selection
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ BROKEN = {
     "a key of both": (b"disable.a = 1", 1),
     "twice": (b"disable = []\ndisable = []", 2),
     "too deep": (b"disable = " + b"[" * 5000, None),
-    "too large": (b"#" * (CHOICES_LIMIT + 1), None),
+    "too large": (b"#" * (SELECTION_LIMIT + 1), None),
 }
 
 

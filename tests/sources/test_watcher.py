@@ -20,8 +20,8 @@ CALM = WatchTimings(
     quiet=0.005,
     burst=3,
     patience=60,
-    resync_active=60,
-    resync_idle=60,
+    safety_scan_active=60,
+    safety_scan_idle=60,
     poll=0.005,
 )
 
@@ -273,7 +273,7 @@ def clock(monkeypatch):
 
 
 def test_trouble_is_over_when_the_watch_was_well_for_long(watch, clock):
-    watched = watch(replace(CALM, resync_active=6, resync_idle=6))
+    watched = watch(replace(CALM, safety_scan_active=6, safety_scan_idle=6))
     watched.next()
     watched.send(RuntimeError("dead"), clock.after(7), clock.after(7))
     assert [codes(watched.next()) for _ in range(3)] == [
@@ -284,7 +284,7 @@ def test_trouble_is_over_when_the_watch_was_well_for_long(watch, clock):
 
 
 def test_everything_is_compared_now_and_then_and_sooner_after_an_event(watch, clock):
-    watched = watch(replace(CALM, resync_active=10, resync_idle=1_000))
+    watched = watch(replace(CALM, safety_scan_active=10, safety_scan_idle=1_000))
     watched.next()
     watched.send(clock.after(11))
     assert watched.next().paths is None

@@ -547,7 +547,7 @@ async def told(app):
 def test_all_that_its_tools_tell_is_what_they_would_tell_in_this_process(plugin, carried):
     plugin(MANY)
     apart = carried()
-    process = apart.catalog.plugins["demo"].supply.code
+    process = apart.catalog.plugins["demo"].contribution.code
     items, state = asyncio.run(told(apart))
     plugin(MANY, MANIFEST.replace("process", "none"))
     expected, expected_state = asyncio.run(told(carried()))
@@ -831,7 +831,7 @@ def test_what_its_hooks_declare_and_offer_reaches_it_and_is_served(
     app.refresh()
     assert codes(app) == []
     assert called(app, "tell").structured == ["s3cret-word", "s3cret-word", []]
-    prompt, resource = app.catalog.plugins["demo"].supply.offers
+    prompt, resource = app.catalog.plugins["demo"].contribution.offers
     assert (prompt.name, prompt.tool.description) == ("review", "Review something.")
     assert prompt.complete("topic", "t") == ["topic-t"]
     asked = ToolCall(name="review", arguments={"topic": "tides", "depth": "2"}, tool=prompt.tool)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from satchel.catalog.catalog_entries import (
     Entry,
@@ -22,7 +22,7 @@ from satchel.names import near_misses
 E = TypeVar("E", bound=Entry)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Catalog:
     """An immutable snapshot of everything that is loaded.
 
@@ -74,15 +74,15 @@ class Catalog:
         return replace(self, all_tools=tuple(tools), all_groups=tuple(groups))
 
     @property
-    def parts(self) -> tuple[object, ...]:
+    def parts(self) -> dict[str, Any]:
         """Return the content of the snapshot, without its generation number."""
-        return (
-            self.all_skills,
-            self.all_tools,
-            self.all_groups,
-            self.all_plugins,
-            self.source_diagnostics,
-        )
+        return {
+            "all_skills": self.all_skills,
+            "all_tools": self.all_tools,
+            "all_groups": self.all_groups,
+            "all_plugins": self.all_plugins,
+            "source_diagnostics": self.source_diagnostics,
+        }
 
     @property
     def entries(self) -> tuple[Entry, ...]:

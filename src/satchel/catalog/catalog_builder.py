@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import entry_kind
@@ -86,14 +86,14 @@ def build(
     all_tools = resolve_tools(map(rules.apply, tool_entries))
     all_skills = resolve_skills(_apply_to_skills(rules, skill_entries, membership))
     groups = _groups(plugins, all_tools, all_skills, rules)
-    parts = (
-        _with_generation(all_skills, previous.all_skills, number),
-        _with_generation(all_tools, previous.all_tools, number),
-        _with_generation(groups, previous.all_groups, number),
-        _with_generation(listed, previous.all_plugins, number),
-        tuple(dict.fromkeys(diagnostics)),
-    )
-    return previous if parts == previous.parts else Catalog(number, *parts)
+    parts: dict[str, Any] = {
+        "all_skills": _with_generation(all_skills, previous.all_skills, number),
+        "all_tools": _with_generation(all_tools, previous.all_tools, number),
+        "all_groups": _with_generation(groups, previous.all_groups, number),
+        "all_plugins": _with_generation(listed, previous.all_plugins, number),
+        "source_diagnostics": tuple(dict.fromkeys(diagnostics)),
+    }
+    return previous if parts == previous.parts else Catalog(generation=number, **parts)
 
 
 def _with_generation(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:
@@ -172,8 +172,8 @@ def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
 
 def _plugin(contribution: PluginContribution, old: PluginEntry | None) -> PluginEntry:
     served, state, problems = contribution, contribution.state, contribution.diagnostics
-    if state.falls_back and old is not None and old.supply.state is Status.OK:
-        served, state = _last_good_of(contribution, old.supply), Status.STALE
+    if state.falls_back and old is not None and old.contribution.state is Status.OK:
+        served, state = _last_good_of(contribution, old.contribution), Status.STALE
         problems = (*problems, _last_good("plugin", old))
     elif state is Status.HELD:
         # Only its tools are held; its skills and notes are served.
@@ -190,7 +190,7 @@ def _plugin(contribution: PluginContribution, old: PluginEntry | None) -> Plugin
         diagnostics=problems,
         version=served.version,
         digest=contribution.digest,
-        supply=served,
+        contribution=served,
     )
 
 
@@ -222,12 +222,12 @@ def _last_good(kind: str, old: SkillEntry | PluginEntry) -> Diagnostic:
 
 
 def _tools(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[ToolEntry]:
-    before = {id(entry.supply): entry for entry in previous.all_tools}
+    before = {id(entry.contribution): entry for entry in previous.all_tools}
     for plugin in plugins:
         if plugin.is_served:
-            group_lists = _groups_by_tool(plugin.supply)
-            for position, tool in enumerate(plugin.supply.tools):
-                groups = _groups_of(tool, plugin.supply, group_lists.get(tool.name, ()))
+            group_lists = _groups_by_tool(plugin.contribution)
+            for position, tool in enumerate(plugin.contribution.tools):
+                groups = _groups_of(tool, plugin.contribution, group_lists.get(tool.name, ()))
                 yield _tool(plugin, tool, position, groups, before.get(id(tool)))
 
 
@@ -261,7 +261,7 @@ def _tool(
         rank=rank,
         state=state,
         groups=groups,
-        supply=tool,
+        contribution=tool,
         version=tool.version,
         tool=tool.tool,
         contract=tool.contract,
@@ -309,7 +309,7 @@ Membership = Mapping[tuple[str, str], tuple[str, ...]]
 def _skill_membership(plugins: Iterable[PluginEntry]) -> Membership:
     groups: dict[tuple[str, str], list[str]] = {}
     for plugin in plugins:
-        for group in plugin.supply.groups if plugin.is_served else ():
+        for group in plugin.contribution.groups if plugin.is_served else ():
             owner = "" if plugin.source == HOST else plugin.name
             for skill in group.skills:
                 groups.setdefault((owner, skill), []).append(group.name)
@@ -340,7 +340,7 @@ def _apply_to_skills(
 def _described_groups(plugins: Iterable[PluginEntry]) -> Iterable[tuple[str, str]]:
     """Yield each described group with its owner."""
     for plugin in plugins:
-        for group in plugin.supply.groups if plugin.is_served else ():
+        for group in plugin.contribution.groups if plugin.is_served else ():
             yield group.name, plugin.name
 
 
@@ -354,7 +354,7 @@ def _groups(
     groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
     disabled: list[GroupEntry] = []
     for plugin in plugins:
-        for group in plugin.supply.groups if plugin.is_served else ():
+        for group in plugin.contribution.groups if plugin.is_served else ():
             entry = rules.apply(_group(plugin, group, skills))
             if not entry.is_served:
                 disabled.append(entry)

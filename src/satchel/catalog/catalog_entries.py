@@ -146,7 +146,7 @@ class ToolEntry(Entry):
     tool: Tool | None = field(default=None, compare=False)
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
     """The contract of its calls; known once its code was loaded."""
-    supply: "ToolContribution | None" = field(default=None, compare=False, repr=False)
+    contribution: "ToolContribution | None" = field(default=None, compare=False, repr=False)
     """The contribution that it was built from; the same one gives the same entry."""
 
     @property
@@ -205,7 +205,7 @@ class PluginContribution:
     """Commands for the command line."""
     offers: tuple[Any, ...] = field(default=(), compare=False)
     """Prompts and resources for MCP clients."""
-    life: Any = field(default=None, compare=False, repr=False)
+    lifecycle: Any = field(default=None, compare=False, repr=False)
     """Its lifecycle, if it has startup, shutdown or catalog hooks."""
     started_with: str = ""
     """Fingerprint of the values that its startup received."""
@@ -261,10 +261,10 @@ class PluginEntry(Entry):
     version: str
     digest: str
     """Digest of the newest content, good or broken."""
-    supply: PluginContribution
+    contribution: PluginContribution
     """The served contribution: the newest good version, if there is one."""
 
     @property
     def servers(self) -> tuple[McpServerManifest, ...]:
         """The MCP servers that it declares."""
-        return self.supply.servers
+        return self.contribution.servers

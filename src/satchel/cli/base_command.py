@@ -125,7 +125,7 @@ class SourcesCommand(Command):
         super().invoke(ctx)
 
 
-class View(SourcesCommand):
+class CatalogCommand(SourcesCommand):
     """A command with sources and `--json`; its function takes that as `as_json`."""
 
     def options(self) -> list[click.Option]:

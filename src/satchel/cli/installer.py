@@ -328,7 +328,9 @@ def _installed(  # noqa: PLR0917
 ) -> Installed:
     plugins = catalog.all_plugins
     entry = next((item for item in plugins if (item.name, item.path) == (name, path)), None)
-    missing = read_configuration(name, {}, fields=entry.supply.config).missing if entry else ()
+    missing = (
+        read_configuration(name, {}, fields=entry.contribution.config).missing if entry else ()
+    )
     skills = sum(item.source == name for item in catalog.all_skills)
     shadowed = tuple(
         item
@@ -388,8 +390,12 @@ def print_installed(console: Console, plugin: Installed, *, as_json: bool) -> No
 def _contents(plugin: Installed) -> str:
     if plugin.entry is None:
         return ""
-    supply = plugin.entry.supply
-    sizes = ((len(supply.tools), "tool"), (plugin.skills, "skill"), (len(supply.groups), "group"))
+    contribution = plugin.entry.contribution
+    sizes = (
+        (len(contribution.tools), "tool"),
+        (plugin.skills, "skill"),
+        (len(contribution.groups), "group"),
+    )
     parts = [count(size, noun) for size, noun in sizes if size]
     return f": {', '.join(parts)}" if parts else ""
 

@@ -21,6 +21,9 @@ def plugin_commands() -> Mapping[str, tuple[tuple[PluginContribution, click.Comm
     """Import the enabled plugins, and return their commands by name, each with its plugin."""
     commands: dict[str, tuple[tuple[PluginContribution, click.Command], ...]] = {}
     for plugin in Sources().open(run_code=True).catalog.plugins.values():
-        for command in plugin.supply.commands:
-            commands[command.name] = (*commands.get(command.name, ()), (plugin.supply, command))
+        for command in plugin.contribution.commands:
+            commands[command.name] = (
+                *commands.get(command.name, ()),
+                (plugin.contribution, command),
+            )
     return commands

@@ -103,7 +103,7 @@ def open_plugin(name: str, sources: Sources) -> PluginConfigView:
     layer = read_selection(selection_path(), project).layer(name)
     # A disabled plugin can be configured before it is enabled.
     owner = entry or next((item for item in catalog.all_plugins if item.name == name), None)
-    fields = owner.supply.config if owner else ()
+    fields = owner.contribution.config if owner else ()
     config = read_configuration(name, {}, "", fields, layer)
     if owner is not None or name == "host":
         return PluginConfigView(config, None)

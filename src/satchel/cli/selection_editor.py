@@ -18,7 +18,7 @@ from satchel.sources.distributions import normalized
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 from satchel.sources.search_roots import Precedence
 from satchel.sources.selection import (
-    CHOICES_LIMIT,
+    SELECTION_LIMIT,
     Selection,
     SelectionFile,
     SelectionPatterns,
@@ -158,7 +158,7 @@ def _read(path: str, sources: Sources) -> tuple[bytes, SelectionFile]:
     is_dangling = os.path.islink(path) and not os.path.exists(path)
     if os.path.lexists(path) and not is_dangling:
         try:
-            data, _ = read_regular(path, CHOICES_LIMIT)
+            data, _ = read_regular(path, SELECTION_LIMIT)
         except UnreadableFileError as problem:
             raise SatchelError(f"cannot read: {problem}", where=path) from None
     file = parse_selection(path, Precedence.PROJECT if sources.project else Precedence.USER, data)

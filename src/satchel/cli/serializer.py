@@ -54,11 +54,11 @@ def shown(kind: str, entry: Any, signature: str | None) -> Json:
     elif kind == "tool":
         record |= {"signature": signature, "contract": contract_of(entry)}
     elif kind == "plugin":
-        supply = entry.supply
+        contribution = entry.contribution
         record |= {
-            "groups": _names(supply.groups),
-            "tools": _names(supply.tools),
-            "skill_folders": list(supply.skills),
+            "groups": _names(contribution.groups),
+            "tools": _names(contribution.tools),
+            "skill_folders": list(contribution.skills),
             "servers": [_declared_server(server) for server in entry.servers],
         }
     return record
@@ -97,17 +97,17 @@ def contracts(catalog: "Catalog") -> list[Json]:
 
 def plugin_in_full(plugin: "PluginEntry", catalog: "Catalog") -> Json:
     """Return the JSON of `list plugins --long` for one plugin."""
-    supply = plugin.supply
+    contribution = plugin.contribution
     skills = [entry.name for entry in catalog.all_skills if entry.source == plugin.name]
     return {
         **_entry("plugin", plugin),
-        "tools": _names(supply.tools),
-        "groups": _names(supply.groups),
+        "tools": _names(contribution.tools),
+        "groups": _names(contribution.groups),
         "skills": skills if plugin.is_served else [],
         "servers": _names(plugin.servers),
-        "commands": _names(supply.commands),
-        "fields": _names(supply.config),
-        "import_seconds": supply.code.seconds if supply.code else None,
+        "commands": _names(contribution.commands),
+        "fields": _names(contribution.config),
+        "import_seconds": contribution.code.seconds if contribution.code else None,
     }
 
 

@@ -47,7 +47,7 @@ class Activation:
         return group.name in self.on or (group.active and group.name not in self.off)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """The part of one catalog that a session sees."""
 
@@ -81,7 +81,8 @@ def view_of(catalog: Catalog, activation: Activation, skills: Skills | None = No
     active = active_in(catalog, activation)
     groups = tuple(group for group in catalog.groups.values() if group.name in active)
     tools = _visible(catalog.all_tools, lambda tool: not active.isdisjoint(tool.groups))
-    return View(groups, tools, *(skills or visible_skills(catalog, active)))
+    visible, for_model = skills or visible_skills(catalog, active)
+    return View(groups=groups, tools=tools, skills=visible, model_skills=for_model)
 
 
 def visible_skills(catalog: Catalog, active: frozenset[str]) -> Skills:

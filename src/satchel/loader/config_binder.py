@@ -36,8 +36,10 @@ def with_last_good(previous: Catalog, served_instead: Mapping[Unit, PluginContri
     entries = []
     for entry in previous.all_plugins:
         contribution = served_instead.get((entry.scope, entry.source, entry.unit))
-        is_good = contribution is not None and entry.supply.state is Status.OK
-        entries.append(replace(entry, supply=contribution) if is_good and contribution else entry)
+        is_good = contribution is not None and entry.contribution.state is Status.OK
+        entries.append(
+            replace(entry, contribution=contribution) if is_good and contribution else entry
+        )
     return replace(previous, all_plugins=tuple(entries))
 
 

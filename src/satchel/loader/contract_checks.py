@@ -49,5 +49,5 @@ def _texts(catalog: Catalog) -> Iterable[tuple[str, str]]:
     for group in catalog.groups.values():
         yield group.path, group.notes
     for plugin in catalog.plugins.values():
-        for section in plugin.supply.sections:
+        for section in plugin.contribution.sections:
             yield plugin.path, section

@@ -199,7 +199,7 @@ def _import(
 
 def _import_and_start(inputs: PassInputs, candidate: Candidate) -> PluginContribution:
     contribution = _load(inputs, candidate)
-    if contribution.life is None:
+    if contribution.lifecycle is None:
         return contribution
     return started(
         contribution, inputs.configuration(contribution), alone=not inputs.options.in_background

@@ -144,8 +144,8 @@ def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> Sk
 
 def _skill_roots(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:
     for plugin in plugins:
-        for folder in plugin.supply.skills if plugin.is_served else ():
-            yield skills_of_plugin(folder, plugin.path, plugin.supply.policy, plugin.name)
+        for folder in plugin.contribution.skills if plugin.is_served else ():
+            yield skills_of_plugin(folder, plugin.path, plugin.contribution.policy, plugin.name)
 
 
 def _rejected_plugins(plugins: Iterable[PluginEntry], imported: Imported) -> Iterable[PluginEntry]:
@@ -187,8 +187,8 @@ def _without_disabled(
     servers: Mapping[str, ServerContribution], selection: Selection
 ) -> Iterable[PluginContribution]:
     for server in servers.values():
-        reason = selection.disabled("plugin", server.supply.name)
-        yield disabled_contribution(server.supply, reason) if reason else server.supply
+        reason = selection.disabled("plugin", server.contribution.name)
+        yield disabled_contribution(server.contribution, reason) if reason else server.contribution
 
 
 def _server_skills(

@@ -41,7 +41,7 @@ def declared_servers(
         except DefinitionError as problem:
             diagnostics.append(_invalid_server(name, path, problem))
     for plugin in plugins:
-        for server in plugin.supply.servers if plugin.is_served else ():
+        for server in plugin.contribution.servers if plugin.is_served else ():
             root, data = without_links(plugin.path), data_folder(plugin.name)
             try:
                 servers.append(plugin_server(plugin, server, root, data, variables))

@@ -32,57 +32,57 @@ class CallRequest:
 
     ctx: Context
     params: types.CallToolRequestParams
-    talk: ServedClient
-    shown: ClientView
-    """What the client is shown."""
+    client: ServedClient
+    view: ClientView
+    """What the client sees."""
     choice: ServedSelection
     hide: Callable[[str], str] | None
-    """Takes out of what our own tools answer what is not for the client."""
+    """Removes what the client must not see from the results of built-in tools."""
 
     @property
     def is_of_skills(self) -> bool:
-        """Tell whether it is for a tool of ours that shows a skill."""
-        return self.params.name in {_LOADER, _READER} and not self.shown.view.by_name.get(
+        """Return whether the call is for a built-in tool that shows a skill."""
+        return self.params.name in {_LOADER, _READER} and not self.view.view.by_name.get(
             self.params.name
         )
 
 
 async def call_tool(asked: CallRequest) -> dict[str, Any]:
     """Run a tool for a client."""
-    talk, name = asked.talk, asked.params.name
-    if name not in asked.shown.schemas and not _may_be_explained(asked):
-        raise MCPError(types.INVALID_PARAMS, _unknown(name, asked.shown))
+    client, name = asked.client, asked.params.name
+    if name not in asked.view.schemas and not _may_be_explained(asked):
+        raise MCPError(types.INVALID_PARAMS, _unknown(name, asked.view))
     call = ToolCall(name=name, arguments=await _arguments(asked), id=str(asked.ctx.request_id))
-    client = ToolClient(asked.ctx, talk.level, asked.params)
+    tool_client = ToolClient(asked.ctx, client.level, asked.params)
     try:
         try:
-            result = await run_in_task(_result(talk.session, call, client))
+            result = await run_in_task(_result(client.session, call, tool_client))
         except ToolError as problem:
             result = failure("tool_failed", str(problem), call.id)
-        if not talk.manner.is_lasting:
-            # Nobody could ask for a task by the next request, so this one waits for it.
-            result = await talk.session.finished(result)
+        if not client.mode.is_lasting:
+            # The next request could not ask for the task, so this one waits for it.
+            result = await client.session.finished(result)
     finally:
-        if not talk.manner.is_lasting:
-            talk.session.interrupt()
-    if result.is_error and client.outcome is not None:
-        raise client.outcome
-    if asked.hide is not None and name not in asked.shown.view.by_name:
+        if not client.mode.is_lasting:
+            client.session.interrupt()
+    if result.is_error and tool_client.outcome is not None:
+        raise tool_client.outcome
+    if asked.hide is not None and name not in asked.view.view.by_name:
         result = _hidden(result, asked.hide)
     return encode_result(result, is_stateless=is_stateless(asked.ctx))
 
 
-async def _result(session: Session, call: ToolCall, client: ToolClient) -> ToolResult:
-    """Run a tool; where progress is wanted, each part of a result that streams is told."""
-    context = ToolContext(metadata={KEY: client})
-    if not client.wants_progress:
+async def _result(session: Session, call: ToolCall, tool_client: ToolClient) -> ToolResult:
+    """Run a tool; send each part of a streamed result if the client wants progress."""
+    context = ToolContext(metadata={KEY: tool_client})
+    if not tool_client.wants_progress:
         return await session.call(call.name, call.arguments, call_id=call.id, context=context)
     stream = session.stream(call.name, call.arguments, call_id=call.id, context=context)
     async with aclosing(cast("AsyncGenerator[Item]", stream)):
         async for item in stream:
             if isinstance(item, ToolResult):
                 return item
-            await client.advance(shorten(item.text, _PROGRESS_SHOWN))
+            await tool_client.advance(shorten(item.text, _PROGRESS_SHOWN))
     raise AssertionError("a stream ends with its result")
 
 
@@ -96,19 +96,19 @@ async def _arguments(asked: CallRequest) -> dict[str, Any]:
     if not asked.is_of_skills:
         return arguments
     wanted = arguments.get("skill")
-    if not asked.talk.manner.is_lasting and asked.params.name == _READER:
-        for skill in asked.shown.view.model_skills:
+    if not asked.client.mode.is_lasting and asked.params.name == _READER:
+        for skill in asked.view.view.model_skills:
             if skill.name == wanted:
                 # What cannot be read says so itself.
                 with suppress(ToolError):
-                    await asyncio.to_thread(asked.talk.session.load_skill, skill.name)
+                    await asyncio.to_thread(asked.client.session.load_skill, skill.name)
     return {**arguments, "again": True}
 
 
 def _may_be_explained(asked: CallRequest) -> bool:
     """Tell whether a session may say how to get at a tool that is not shown."""
-    name, can_switch = asked.params.name, asked.talk.manner.can_switch
-    return can_switch and asked.choice.lets(name) and name in asked.shown.catalog.tools
+    name, can_switch = asked.params.name, asked.client.mode.can_switch
+    return can_switch and asked.choice.enables(name) and name in asked.view.catalog.tools
 
 
 def _unknown(name: str, shown: ClientView) -> str:

@@ -181,15 +181,15 @@ class SatchelServer:
         return client
 
     def _new_client(self, mode: ClientMode, connection: Connection | None = None) -> ServedClient:
-        return ServedClient(session=self._views.session(mode), manner=mode, connection=connection)
+        return ServedClient(session=self._views.session(mode), mode=mode, connection=connection)
 
     def _view_of(self, client: ServedClient) -> ClientView:
         """Return the current view of a client."""
-        if not client.manner.is_lasting:
+        if not client.mode.is_lasting:
             return self._shared_view()
-        if not client.manner.can_switch:
-            self._views.settle(client.session, self._views.first(client.manner))
-        return self._views.shown(client.session.active_groups, client.manner)
+        if not client.mode.can_switch:
+            self._views.settle(client.session, self._views.first(client.mode))
+        return self._views.shown(client.session.active_groups, client.mode)
 
     def _shared_view(self) -> ClientView:
         """Return the current view of all clients without a handshake."""
@@ -240,7 +240,7 @@ class SatchelServer:
         try:
             return await call_tool(
                 CallRequest(
-                    ctx=ctx, params=params, talk=client, shown=view, choice=self.choice, hide=hide
+                    ctx=ctx, params=params, client=client, view=view, choice=self.choice, hide=hide
                 )
             )
         finally:

@@ -44,17 +44,17 @@ class Notifier:
         """Return the number of clients with a connection."""
         return len(self._talks)
 
-    def join(self, talk: ServedClient) -> None:
+    def join(self, client: ServedClient) -> None:
         """Notify a client of changes until its connection ends."""
-        talk.told = self._shown_to(talk)
-        self._talks.add(talk)
-        if talk.connection is not None:
-            talk.connection.exit_stack.callback(self._talks.discard, talk)
+        client.told = self._shown_to(client)
+        self._talks.add(client)
+        if client.connection is not None:
+            client.connection.exit_stack.callback(self._talks.discard, client)
 
-    def check(self, talk: ServedClient, before: ClientView) -> None:
+    def check(self, client: ServedClient, before: ClientView) -> None:
         """Notify a client if it switched groups since it saw a view."""
-        if talk in self._talks and frozenset(talk.session.active_groups) != before.active:
-            self._begin(self._tell(talk))
+        if client in self._talks and frozenset(client.session.active_groups) != before.active:
+            self._begin(self._tell(client))
 
     def close(self) -> None:
         """Close the streams of clients without a connection."""
@@ -85,8 +85,8 @@ class Notifier:
         if self._compared is self._app.catalog:  # an earlier call handled this change, too
             return
         self._compared = self._app.catalog
-        for talk in self._talks:
-            self._begin(self._tell(talk))
+        for client in self._talks:
+            self._begin(self._tell(client))
         self._begin(self._publish())
 
     async def _publish(self) -> None:
@@ -96,25 +96,25 @@ class Notifier:
         # Last: an error there must not prevent the notifications.
         self._look(self._published)
 
-    async def _tell(self, talk: ServedClient) -> None:
+    async def _tell(self, client: ServedClient) -> None:
         """Notify one client; one that does not read is notified when it does."""
-        talk.has_news = True
-        if talk.told is None or talk.is_being_told:
+        client.has_news = True
+        if client.told is None or client.is_being_told:
             return
-        talk.is_being_told = True
+        client.is_being_told = True
         try:
-            while talk.has_news and talk in self._talks:
-                talk.has_news, now = False, self._shown_to(talk)
+            while client.has_news and client in self._talks:
+                client.has_news, now = False, self._shown_to(client)
                 try:
                     async with asyncio.timeout(_PATIENCE):
-                        for event in events_between(talk.told, now):
-                            await send(event, talk)
+                        for event in events_between(client.told, now):
+                            await send(event, client)
                 except TimeoutError:
-                    talk.has_news = True
+                    client.has_news = True
                 else:
-                    talk.told = now
+                    client.told = now
         finally:
-            talk.is_being_told = False
+            client.is_being_told = False
 
     def _begin(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

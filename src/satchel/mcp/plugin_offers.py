@@ -46,9 +46,9 @@ class PluginOffers:
         prompts: dict[str, McpPrompt] = {}
         resources: dict[str, McpResource] = {}
         for plugin in catalog.plugins.values():
-            if active.isdisjoint(group.name for group in plugin.supply.groups):
+            if active.isdisjoint(group.name for group in plugin.contribution.groups):
                 continue
-            for offer in plugin.supply.offers:
+            for offer in plugin.contribution.offers:
                 if isinstance(offer, McpPrompt):
                     prompts.setdefault(offer.name, offer)
                 else:

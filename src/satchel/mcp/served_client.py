@@ -25,7 +25,7 @@ class ServedClient:
     """A client's session and state; it lasts as long as its connection, or for one request."""
 
     session: Session
-    manner: ClientMode
+    mode: ClientMode
     connection: Connection | None = None
     level: Level = "info"
     """The lowest level of log messages it wants."""
@@ -72,9 +72,9 @@ def _updates(before: Iterable[SkillEntry], after: Iterable[SkillEntry]) -> Itera
             yield ResourceUpdated(uri)
 
 
-async def send(event: ServerEvent, talk: ServedClient) -> None:
+async def send(event: ServerEvent, client: ServedClient) -> None:
     """Send a notification over the client's connection, if it has one."""
-    connection = talk.connection
+    connection = client.connection
     if connection is None:
         return
     match event:
@@ -84,7 +84,7 @@ async def send(event: ServerEvent, talk: ServedClient) -> None:
             await connection.send_prompt_list_changed()
         case ResourcesListChanged():
             await connection.send_resource_list_changed()
-        case ResourceUpdated(uri=uri) if uri in talk.subscribed:
+        case ResourceUpdated(uri=uri) if uri in client.subscribed:
             await connection.send_resource_updated(uri)
 
 

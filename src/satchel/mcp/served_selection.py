@@ -33,9 +33,9 @@ class ServedSelection:
             wanted &= self.groups
         return replace(self, groups=wanted, every_group=False, is_fixed=True)
 
-    def lets(self, tool: str) -> bool:
+    def enables(self, tool: str) -> bool:
         """Return whether a tool is served if its group is active."""
-        return NamePatterns(self.enable or None, self.disable).lets(tool)
+        return NamePatterns(self.enable or None, self.disable).enables(tool)
 
     def active_in(self, catalog: Catalog) -> frozenset[str]:
         """Return the groups that are active at the start."""

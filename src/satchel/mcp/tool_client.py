@@ -1,4 +1,4 @@
-"""The client that made a call, as a tool may talk to it while it works."""
+"""The client that made a call, as a tool may client to it while it works."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -90,13 +90,13 @@ class ViewCache:
         self._fitting = DescriptionCache()
         self._key = object()
 
-    def session(self, manner: ClientMode) -> Session:
+    def session(self, mode: ClientMode) -> Session:
         """Begin a session with what is active to begin with."""
         options = self.choice
         session = self._app.session(
-            meta_tool=manner.can_switch,
+            meta_tool=mode.can_switch,
             skill_tools=options.skill_tools,
-            search=None if manner.can_switch else False,
+            search=None if mode.can_switch else False,
             enable=options.enable,
             disable=options.disable,
         )
@@ -104,20 +104,20 @@ class ViewCache:
         # Where a skill lies on this machine is of no use to a client that loads it by its name.
         if options.skill_tools and style.template == DEFAULT_TEMPLATE:
             session.skill_style = replace(style, template=LOADER_TIGHT_TEMPLATE)
-        self.settle(session, self.first(manner))
+        self.settle(session, self.first(mode))
         return session
 
-    def first(self, manner: ClientMode) -> frozenset[str]:
+    def first(self, mode: ClientMode) -> frozenset[str]:
         """Return the groups that are active to begin with."""
         cache = self._app.catalog_cache
 
         def active() -> frozenset[str]:
             active = self.choice.active_in(cache.catalog)
-            if not (manner.can_switch or self.choice.is_fixed):
+            if not (mode.can_switch or self.choice.is_fixed):
                 active = with_those_of_skills(cache.catalog, active)
             return active
 
-        return cache.once((self._key, manner), active)
+        return cache.once((self._key, mode), active)
 
     def settle(self, session: Session, active: frozenset[str]) -> None:
         """Have exactly these groups active."""
@@ -126,9 +126,9 @@ class ViewCache:
             with suppress(SatchelError):  # a reload may take a group away at any moment
                 (session.deactivate if name in now else session.activate)(name)
 
-    def shown(self, active: Iterable[str], manner: ClientMode) -> ClientView:
+    def shown(self, active: Iterable[str], mode: ClientMode) -> ClientView:
         """Return what is shown of the newest generation while these groups are active."""
-        cache, key = self._app.catalog_cache, (frozenset(active), manner)
+        cache, key = self._app.catalog_cache, (frozenset(active), mode)
         # With a bound of its own: what is shown is large, and clients choose the groups.
         made = cache.once(self._key, lambda: self._begun(cache.catalog))
         return made.once(key, lambda: self._make(cache.catalog, *key))
@@ -141,12 +141,12 @@ class ViewCache:
 
     def _begun(self, catalog: Catalog) -> Memo:
         """Return the memo for what is shown of a catalog; forget what was described before."""
-        offers = (one for plugin in catalog.plugins.values() for one in plugin.supply.offers)
+        offers = (one for plugin in catalog.plugins.values() for one in plugin.contribution.offers)
         self._fitting.forget_all_but([*catalog.all_tools, *offers])
         return Memo(_MOST)
 
-    def _make(self, catalog: Catalog, active: frozenset[str], manner: ClientMode) -> ClientView:
-        session = self.session(manner)
+    def _make(self, catalog: Catalog, active: frozenset[str], mode: ClientMode) -> ClientView:
+        session = self.session(mode)
         self.settle(session, active)
         step = session.step()
         hide = self.hider(catalog) or str
@@ -155,7 +155,7 @@ class ViewCache:
         offers = PluginOffers.of(catalog, active)
         resources, view = self._offered(offers.resources.values()), step.view
         lists = {
-            "tools": PagedList.of(self._tools(step, manner)),
+            "tools": PagedList.of(self._tools(step, mode)),
             "prompts": PagedList.of(_prompts(view, texts, self._offered(offers.prompts.values()))),
             "resources": PagedList.of(
                 [*resources_of(view.skills), *(one for one in resources if "uri" in one)],
@@ -167,12 +167,12 @@ class ViewCache:
             ),
         }
         # What says the same is the same list, with the answers that were made of it.
-        before = self._lists.pop((active, manner), {})
+        before = self._lists.pop((active, mode), {})
         lists = {
             key: known if (known := before.get(key)) == made else made
             for key, made in lists.items()
         }
-        self._lists[active, manner] = lists  # the last one now
+        self._lists[active, mode] = lists  # the last one now
         if len(self._lists) > _MOST:
             del self._lists[next(iter(self._lists))]
         instructions = hide(step.prompt())
@@ -187,7 +187,7 @@ class ViewCache:
             manifests=self._manifests,
         )
 
-    def _tools(self, step: Step, manner: ClientMode) -> Iterable[dict[str, Any]]:
+    def _tools(self, step: Step, mode: ClientMode) -> Iterable[dict[str, Any]]:
         """Describe the tools that are served."""
         described = self._fitting.described
         found = [
@@ -198,7 +198,7 @@ class ViewCache:
         found += [
             described(tool, partial(described_tool, tool, BASIC_GROUP))
             for tool in step.own_tools
-            if self.choice.lets(tool.name) and (manner.is_lasting or tool.name not in _TASK_TOOLS)
+            if self.choice.enables(tool.name) and (mode.is_lasting or tool.name not in _TASK_TOOLS)
         ]
         return (one for one in found if one is not None)
 

@@ -20,14 +20,14 @@ from satchel.workers.contract_proxy import encode_contract
 class LoadedWorker:
     """A loaded plugin: what can be called, and what is sent to the host."""
 
-    supply: PluginContribution
+    contribution: PluginContribution
     tools: Mapping[str, ToolContribution]
     offers: Mapping[str, McpPrompt | McpResource]
     about: Mapping[str, Any]
 
     def groups_of(self, tool: ToolContribution) -> tuple[str, ...]:
         """Return the groups of a tool; those that it names itself come first."""
-        listed = (group.name for group in self.supply.groups if tool.name in group.tools)
+        listed = (group.name for group in self.contribution.groups if tool.name in group.tools)
         return tuple(dict.fromkeys((*tool.groups, *listed)))
 
 
@@ -35,39 +35,45 @@ def load_plugin(
     found: PluginFinding | PackageFinding, config: Configuration, limits: Limits
 ) -> LoadedWorker:
     """Import a plugin, and start it unless its code declares fields that have no values yet."""
-    supply = _imported(found, limits)
+    contribution = _imported(found, limits)
     known = {item.key for item in config.fields}
-    if fields := [asdict(item) for item in supply.config if item.key not in known]:
-        return LoadedWorker(supply=supply, tools=NOTHING, offers=NOTHING, about={"fields": fields})
-    supply = started(supply, config)
-    versions = {tool.name: tool.version for tool in supply.tools}
-    bound = bind_config(supply, lambda _name, fields: replace(config, fields=fields), {}, None)
+    if fields := [asdict(item) for item in contribution.config if item.key not in known]:
+        return LoadedWorker(
+            contribution=contribution, tools=NOTHING, offers=NOTHING, about={"fields": fields}
+        )
+    contribution = started(contribution, config)
+    versions = {tool.name: tool.version for tool in contribution.tools}
+    bound = bind_config(
+        contribution, lambda _name, fields: replace(config, fields=fields), {}, None
+    )
     bound_tools = bound.bound_tools.values()
     tools, descriptions, problems = _describe_tools(bound.contribution.tools, versions)
     # With other configuration values it may serve more.
-    is_lacking = supply.state is Status.OK and (problems or any(it.invalid for it in bound_tools))
-    supply = replace(
-        supply,
+    is_lacking = contribution.state is Status.OK and (
+        problems or any(it.invalid for it in bound_tools)
+    )
+    contribution = replace(
+        contribution,
         tools=tuple(tools.values()),
-        state=Status.DEGRADED if is_lacking else supply.state,
+        state=Status.DEGRADED if is_lacking else contribution.state,
         diagnostics=(
-            *supply.diagnostics,
+            *contribution.diagnostics,
             *(item.diagnostic for item in bound_tools if item.diagnostic),
             *problems,
-            *_left_out(supply),
+            *_left_out(contribution),
         ),
     )
-    offers = {f"{OFFER}{at}": offer for at, offer in enumerate(supply.offers)}
+    offers = {f"{OFFER}{at}": offer for at, offer in enumerate(contribution.offers)}
     about = {
         "tools": descriptions,
         "offers": [_described_offer(call, offer) for call, offer in offers.items()],
-        "groups": [asdict(group) for group in supply.groups],
-        "skills": supply.skills,
-        "sections": supply.sections,
-        "state": supply.state,
-        "diagnostics": [item.as_dict() for item in supply.diagnostics],
+        "groups": [asdict(group) for group in contribution.groups],
+        "skills": contribution.skills,
+        "sections": contribution.sections,
+        "state": contribution.state,
+        "diagnostics": [item.as_dict() for item in contribution.diagnostics],
     }
-    return LoadedWorker(supply=supply, tools=tools, offers=offers, about=about)
+    return LoadedWorker(contribution=contribution, tools=tools, offers=offers, about=about)
 
 
 def _imported(found: PluginFinding | PackageFinding, limits: Limits) -> PluginContribution:
@@ -84,24 +90,30 @@ def _here(found: PluginFinding) -> PluginFinding:
 
 
 def _describe_tools(
-    supplies: Iterable[ToolContribution], versions: Mapping[str, str]
+    contributions: Iterable[ToolContribution], versions: Mapping[str, str]
 ) -> tuple[dict[str, ToolContribution], list[dict[str, Any]], list[Diagnostic]]:
     """Return the tools to serve, their descriptions, and diagnostics about the others."""
     tools: dict[str, ToolContribution] = {}
     descriptions: list[dict[str, Any]] = []
     problems: list[Diagnostic] = []
-    for supply in supplies:
-        if supply.tool is None:
+    for contribution in contributions:
+        if contribution.tool is None:
             continue
         try:
-            contract = encode_contract(supply.contract) if supply.contract else None
+            contract = encode_contract(contribution.contract) if contribution.contract else None
         except DefinitionError as problem:
             # A tool is never served without its rules.
-            problems.append(_not_sent(supply, problem))
+            problems.append(_not_sent(contribution, problem))
             continue
-        tools[supply.name] = supply
-        about = {"version": versions[supply.name], "path": supply.path, "contract": contract}
-        descriptions.append(_described(supply.tool, supply.name, supply.groups) | about)
+        tools[contribution.name] = contribution
+        about = {
+            "version": versions[contribution.name],
+            "path": contribution.path,
+            "contract": contract,
+        }
+        descriptions.append(
+            _described(contribution.tool, contribution.name, contribution.groups) | about
+        )
     return tools, descriptions, problems
 
 
@@ -144,14 +156,14 @@ def _not_sent(tool: ToolContribution, problem: DefinitionError) -> Diagnostic:
     )
 
 
-def _left_out(supply: PluginContribution) -> list[Diagnostic]:
+def _left_out(contribution: PluginContribution) -> list[Diagnostic]:
     """Report contributions that do not work in a separate process."""
-    if not supply.commands:
+    if not contribution.commands:
         return []
     return [
         make_diagnostic(
             "plugin-not-isolated",
-            Where(supply.path),
+            Where(contribution.path),
             "its commands are left out: they are not supported in a separate process",
             "remove 'isolation: process' if its code may run in the process of the host",
         )

@@ -96,8 +96,8 @@ class WorkerService:
 
     def end(self) -> None:
         """Run the shutdown of the plugin."""
-        if self._load.supply.life is not None:
-            self._load.supply.life.end()
+        if self._load.contribution.lifecycle is not None:
+            self._load.contribution.lifecycle.end()
 
     async def _list(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> Any:
         return {
@@ -125,23 +125,23 @@ class WorkerService:
                 context=context,
             )
             return await self._run(ctx, begin(call, made, self._limits), context, {})
-        supply = self._load.tools.get(params.name)
-        if supply is None or supply.tool is None:
+        contribution = self._load.tools.get(params.name)
+        if contribution is None or contribution.tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}.")
-        context = _with_injected(context, supply.contract, asked.get("handed"))
+        context = _with_injected(context, contribution.contract, asked.get("handed"))
         before = deepcopy(dict(context.state))
-        context = replace(context, tool=supply.name, call_id=call_id)
-        groups = self._load.groups_of(supply)
+        context = replace(context, tool=contribution.name, call_id=call_id)
+        groups = self._load.groups_of(contribution)
         call = ToolCall(
-            name=supply.name,
+            name=contribution.name,
             arguments=asked["arguments"],
             id=call_id,
-            tool=supply.tool,
+            tool=contribution.tool,
             groups=groups,
             context=context,
         )
-        layers = layers_for(self._load.supply.layers, call.name, call.groups)
-        run = begin(call, supply.tool, self._limits, layers=layers)
+        layers = layers_for(self._load.contribution.layers, call.name, call.groups)
+        run = begin(call, contribution.tool, self._limits, layers=layers)
         return await self._run(ctx, run, context, before)
 
     async def _run(

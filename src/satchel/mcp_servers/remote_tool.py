@@ -39,10 +39,10 @@ class RemoteTool(Tool):
         presets: Mapping[str, Any] = NOTHING,
         hidden: Collection[str] = (),
         timeout: float | None = None,
-        odd: ToolDrift | None = None,
+        drift: ToolDrift | None = None,
     ) -> None:
         self.name = name or definition.name
-        self.odd = odd
+        self.drift = drift
         """How it differs from what was approved, or `None`."""
         self.definition, self.timeout, self._begin = definition, timeout, begin
         self.description, self.annotations = definition.description, definition.annotations

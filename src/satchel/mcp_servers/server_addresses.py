@@ -12,7 +12,7 @@ from satchel.formats import is_header
 from satchel.text import one_line
 from satchel.tools.empty_mapping import NOTHING
 
-STARTED_BY_SATCHEL = "SATCHEL_CARRIED"
+NESTED = "SATCHEL_NESTED"
 """Set in the environment of servers: a satchel that is such a server starts none itself."""
 
 

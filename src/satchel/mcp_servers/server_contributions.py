@@ -53,7 +53,7 @@ class ServerConfig:
 
     def wants(self, tool: str) -> bool:
         """Return whether a tool is enabled and was not removed."""
-        return tool not in self.removed and NamePatterns(self.enable, self.disable).lets(tool)
+        return tool not in self.removed and NamePatterns(self.enable, self.disable).enables(tool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class ServerContribution:
 
     offered: ServerOffer
     names: Mapping[str, str]
-    supply: PluginContribution
+    contribution: PluginContribution
     given: frozenset[str] = frozenset()
     """Names of its tools, now or earlier, that tools of other servers would like to have."""
 
@@ -119,11 +119,11 @@ def server_contributions(
         }
         reserved = other_names & {*given.get(name, ()), *names[name].values()}
         if previous is not None and _is_unchanged(previous, item, names[name]):
-            contribution = previous.supply
+            contribution = previous.contribution
         else:
             contribution = _contribution(item, names[name], (rank, order))
         contributions[name] = ServerContribution(
-            offered=item, names=names[name], supply=contribution, given=frozenset(reserved)
+            offered=item, names=names[name], contribution=contribution, given=frozenset(reserved)
         )
     return contributions
 
@@ -188,7 +188,7 @@ def _tool(item: ServerOffer, definition: ToolDefinition, name: str) -> ToolContr
         presets=_presets(config, definition),
         hidden=config.presets.get(ALL, NOTHING),
         timeout=config.timeout,
-        odd=drift,
+        drift=drift,
     )
     return ToolContribution(
         name=name,

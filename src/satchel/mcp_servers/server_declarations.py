@@ -63,7 +63,7 @@ def plugin_server(
     environment it gets only the variables that its placeholders name. Raises `DefinitionError`.
     """
     filled = fill_placeholders(server, root, data, environment if server.of_claude else {})
-    groups = plugin.supply.groups[:1]
+    groups = plugin.contribution.groups[:1]
     return DeclaredServer(
         owner=plugin.name,
         name=as_name(server.name),

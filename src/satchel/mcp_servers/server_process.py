@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import SatchelError
-from satchel.mcp_servers.server_addresses import STARTED_BY_SATCHEL, StdioServer, WorkerServer
+from satchel.mcp_servers.server_addresses import NESTED, StdioServer, WorkerServer
 from satchel.runtime.process_group import ProcessGroup
 from satchel.settings import KIB
 
@@ -37,7 +37,7 @@ async def run_process(
     from mcp.client.stdio import get_default_environment
 
     worker = server if isinstance(server, WorkerServer) else None
-    marker = {} if worker else {STARTED_BY_SATCHEL: "1"}
+    marker = {} if worker else {NESTED: "1"}
     process = await anyio.open_process(
         [server.command, *server.args],
         env={**get_default_environment(), **marker, **(server.env or {})},

@@ -241,9 +241,7 @@ def _require_allowed(invalid: tuple[str, ...], config: Configuration | None) -> 
     if config and invalid:
         name = invalid[0]
         fault = config.invalid[name.lower()]
-        raise DefinitionError(
-            f"the configured value of {name!r} {fault}", fix=config.how_to_correct(name)
-        )
+        raise DefinitionError(f"the configured value of {name!r} {fault}", fix=config.fix_for(name))
 
 
 def _is_equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

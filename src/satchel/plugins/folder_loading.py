@@ -136,32 +136,32 @@ def started(
     If a configuration value is missing or invalid, the startup does not run. The version is served
     without its tools. If the value is invalid, the last good version is served instead, if any.
     """
-    life = contribution.life
-    if life is None or contribution.state is Status.FAILED:
+    lifecycle = contribution.lifecycle
+    if lifecycle is None or contribution.state is Status.FAILED:
         return contribution
     contribution = replace(
-        contribution, started_with=fingerprint(config.values) if life.has_startup else ""
+        contribution, started_with=fingerprint(config.values) if lifecycle.has_startup else ""
     )
-    if life.has_startup and (problem := _config_fault(config)):
+    if lifecycle.has_startup and (problem := _config_fault(config)):
         contribution.code.undo()  # An older version that keeps serving has its own modules.
         return replace(
             contribution,
             tools=(),
             layers=(),
             commands=(),
-            life=None,
+            lifecycle=None,
             code=None,
             state=Status.HELD if config.missing else Status.DEGRADED,
             diagnostics=(*contribution.diagnostics, problem),
         )
-    contribution.code.claim()
+    contribution.code.own()
     try:
-        changed = life.begin(config.values, alone=alone)
+        changed = lifecycle.begin(config.values, alone=alone)
     except PluginCodeError as error:
         contribution.code.undo()
         problem = code_problem("plugin-startup-failed", error, contribution.path, config.values)
         return failed_contribution(contribution, problem)
-    contribution.code.add_finalizer(life.end)
+    contribution.code.add_finalizer(lifecycle.end)
     return replace(
         contribution,
         diagnostics=(*contribution.diagnostics, *process_changed(contribution, changed)),
@@ -173,7 +173,7 @@ def _config_fault(config: Configuration) -> Diagnostic | None:
     if config.missing:
         name, fault, fix = config.missing[0].name, "has no value", config.how_to_set
     elif config.invalid:
-        (name, fault), fix = next(iter(config.invalid.items())), config.how_to_correct
+        (name, fault), fix = next(iter(config.invalid.items())), config.fix_for
     else:
         return None
     message = f"this version is not started and has no tools: {name!r} {fault}"

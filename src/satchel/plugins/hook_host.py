@@ -50,7 +50,7 @@ def merge_answers(
 ) -> PluginContribution:
     """Add the hooks' answers to a contribution; config fields of the manifest take precedence."""
     keys = {item.key for item in contribution.config}
-    life = Lifecycle(contribution.name, answers.hooks, limits.hook)
+    lifecycle = Lifecycle(contribution.name, answers.hooks, limits.hook)
     return replace(
         contribution,
         skills=tuple(dict.fromkeys((*contribution.skills, *answers.skill_folders))),
@@ -59,7 +59,7 @@ def merge_answers(
         sections=answers.sections,
         commands=answers.commands,
         offers=answers.offers,
-        life=life if life.is_needed else None,
+        lifecycle=lifecycle if lifecycle.is_needed else None,
     )
 
 

@@ -129,18 +129,22 @@ def notify_catalog_built(catalog: Catalog) -> None:
 
     They receive a copy without handles: a plugin that keeps it must not keep old versions alive.
     """
-    lives = [entry.supply.life for entry in catalog.plugins.values() if entry.supply.life]
-    listeners = [life for life in lives if life.wants_catalogs]
+    lives = [
+        entry.contribution.lifecycle
+        for entry in catalog.plugins.values()
+        if entry.contribution.lifecycle
+    ]
+    listeners = [lifecycle for lifecycle in lives if lifecycle.wants_catalogs]
     if listeners:
         plugins = tuple(_without_handles(entry) for entry in catalog.all_plugins)
         copied = replace(catalog, all_plugins=plugins)
-        for life in listeners:
-            life.notify(copied)
+        for lifecycle in listeners:
+            lifecycle.notify(copied)
 
 
 def _without_handles(entry: PluginEntry) -> PluginEntry:
-    supply = replace(entry.supply, code=None, life=None, layers=(), commands=())
-    return replace(entry, supply=supply)
+    contribution = replace(entry.contribution, code=None, lifecycle=None, layers=(), commands=())
+    return replace(entry, contribution=contribution)
 
 
 def _in_time(work: Callable[[], None], limit: float) -> None:

@@ -26,7 +26,7 @@ def with_manifest(contribution: PluginContribution, found: PluginFinding) -> Plu
         version=manifest.version,
         description=manifest.description,
         # Without code, or with a broken `dev.satchel` extension, there are no tools to group.
-        groups=manifest_groups(manifest) if found.code and not found.is_flawed else (),
+        groups=manifest_groups(manifest) if found.code and not found.is_degraded else (),
         skills=found.skills,
         servers=found.servers,
         diagnostics=(*contribution.diagnostics, *_servers_not_started(found)),
@@ -49,9 +49,9 @@ def with_manifest(contribution: PluginContribution, found: PluginFinding) -> Plu
 
 
 def _state_of(found: PluginFinding) -> Status:
-    if not found.is_sound:
+    if not found.is_valid:
         return Status.FAILED
-    return Status.DEGRADED if found.is_flawed else Status.OK
+    return Status.DEGRADED if found.is_degraded else Status.OK
 
 
 def with_tools(

@@ -121,13 +121,13 @@ class BackgroundTasks:
             del self._tasks[task_id]
 
 
-async def view_task(book: BackgroundTasks, task_id: str) -> ToolResult:
+async def view_task(tasks: BackgroundTasks, task_id: str) -> ToolResult:
     """Show the status of a background task and its output so far."""
-    return book.get(task_id).view()
+    return tasks.get(task_id).view()
 
 
 async def wait_task(
-    book: BackgroundTasks,
+    tasks: BackgroundTasks,
     task_id: str,
     timeout: float = 10,  # noqa: ASYNC109 - the model sets it
 ) -> ToolResult:
@@ -135,14 +135,14 @@ async def wait_task(
 
     If it still runs then, the answer has its status.
     """
-    task = book.get(task_id)
+    task = tasks.get(task_id)
     await task.wait(max(0.0, min(timeout, LONGEST_WAIT)))
     return task.view()
 
 
-async def cancel_task(book: BackgroundTasks, task_id: str) -> ToolResult:
+async def cancel_task(tasks: BackgroundTasks, task_id: str) -> ToolResult:
     """End a background task; the answer has its output until then."""
-    task = book.get(task_id)
+    task = tasks.get(task_id)
     if task.run:
         task.run.interrupt()
     await task.wait(None)
@@ -151,8 +151,8 @@ async def cancel_task(book: BackgroundTasks, task_id: str) -> ToolResult:
 
 @cache
 def task_tools() -> tuple[FunctionTool, ...]:
-    """Return the tools with which the model manages tasks; the session injects its `book`."""
-    hidden: Any = {"book": None}
+    """Return the tools with which the model manages tasks; the session injects its `tasks`."""
+    hidden: Any = {"tasks": None}
     return (
         FunctionTool(view_task, presets=hidden, annotations={"readOnlyHint": True}),
         FunctionTool(wait_task, presets=hidden, timeout=LONGEST_WAIT + 10),

@@ -18,7 +18,7 @@ from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTask
 from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.stream_opening import opened
-from satchel.session.plan_run import CurrentView, Plan, PlanStream
+from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
 from satchel.session.planning import write_effects
 from satchel.session.plans import PlanJudge, must_judge
 from satchel.session.session_state import SessionState
@@ -50,7 +50,7 @@ class CallDispatcher:
         self._resolver = ToolResolver(conversation)
         self._running: dict[int, CallTask] = {}
         self._answers: AnswerMemory | None = None
-        self._plans: WeakSet[Plan] | None = None
+        self._plans: WeakSet[PlanRun] | None = None
 
     @property
     def _judge(self) -> PlanJudge:
@@ -108,7 +108,7 @@ class CallDispatcher:
     ) -> AsyncIterator[tuple[int, ToolResult]]:
         """Run several calls and yield `(index, result)` as each completes."""
         plan_calls = _with_context(calls, context)
-        plan = Plan(plan_calls, current_view, self._judge, self._run_in_plan)
+        plan = PlanRun(plan_calls, current_view, self._judge, self._run_in_plan)
         if self._plans is None:
             self._plans = WeakSet()
         self._plans.add(plan)

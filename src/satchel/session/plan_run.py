@@ -20,7 +20,7 @@ RunInView = Callable[[SharedView, ToolCall], Awaitable[tuple[ToolResult, ToolCon
 """Runs a call; returns its result, and the contract whose effects must be written."""
 
 
-class Plan:
+class PlanRun:
     """Runs the calls that contracts and the policy accept; writes effects in the calls' order."""
 
     judged: PlannedCalls
@@ -89,7 +89,7 @@ class PlanStream(AsyncIterator[Answer]):
     reference to this stream, so a stream without a reader is freed at once.
     """
 
-    def __init__(self, plan: Plan, executor: Executor) -> None:
+    def __init__(self, plan: PlanRun, executor: Executor) -> None:
         self._plan, self._executor = plan, executor
         self._is_over = False
         self._answers: AsyncIterator[Answer] | None = None

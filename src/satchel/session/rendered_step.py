@@ -108,7 +108,7 @@ def _render(
         notes=notes,
         sections=generation.sections,
         variables=variables_in(notes + generation.sections),
-        digest=digest_view(shared_view.catalog, view, own_tools, generation.traits),
+        digest=digest_view(shared_view.catalog, view, own_tools, generation.digest),
     )
 
 

@@ -32,7 +32,7 @@ class ToolResolver:
 
     @property
     def task_registry(self) -> BackgroundTasks:
-        """Return the background tasks; create their registry if there is none yet."""
+        """Return the registry of background tasks; create it on first use."""
         if self._tasks is None:
             self._tasks = BackgroundTasks()
         return self._tasks
@@ -89,7 +89,7 @@ class ToolResolver:
             return tool.with_context(self._context(shared_view))
         if HIDDEN in tool.hidden:
             return tool.with_injected({HIDDEN: self._context(shared_view)})
-        return tool.with_injected({"book": self.task_registry})
+        return tool.with_injected({"tasks": self.task_registry})
 
     def _rendered(self, shared_view: SharedView) -> RenderedStep:
         return render_step(shared_view, self._conversation, self._tasks is not None)

@@ -72,7 +72,7 @@ class Configuration:
         is_open = any(item.key == key.lower() and not item.is_secret for item in self.fields)
         return f"satchel config set {quote(self.plugin)} {key}{' VALUE' if is_open else ''}"
 
-    def how_to_correct(self, key: str) -> str:
+    def fix_for(self, key: str) -> str:
         """Return a fix for an invalid value at its origin."""
         command, origin = self.command(key), self.origins.get(key.lower(), "")
         fixes = {
@@ -242,9 +242,7 @@ def _invalid_value(config: Configuration, item: ConfigField, project: ProjectLay
         "default": (config.path, "the manifest's default"),
     }.get(config.origins[item.key], (config.path, "the file"))
     message = f"the value of {item.name!r}, from {origin}, {config.invalid[item.key]}"
-    return make_diagnostic(
-        "config-invalid", Where(where), message, config.how_to_correct(item.name)
-    )
+    return make_diagnostic("config-invalid", Where(where), message, config.fix_for(item.name))
 
 
 def fixed_folder(given: str) -> str:

@@ -56,12 +56,12 @@ class ImportedCode:
         """Remove a version that will not be served, and restore what it replaced."""
         self.module_set.undo()
 
-    def claim(self) -> None:
-        """Record that the plugin started on these modules; its next start imports new modules."""
-        self.module_set.claim()
+    def own(self) -> None:
+        """Mark these modules as started by the plugin: its next start imports new ones."""
+        self.module_set.own()
 
     def add_finalizer(self, finalizer: Callable[[], None]) -> None:
-        """Add a function to call when the last reference is dropped or the interpreter exits."""
+        """Call a function when the last reference is dropped, or when the interpreter exits."""
         self.finalizers.append(finalizer)
 
 
@@ -141,7 +141,7 @@ class _FolderModules:
 
     undo = release = purge
 
-    def claim(self) -> None:
+    def own(self) -> None:
         """Do nothing: no other import gets these modules."""
 
 

@@ -108,7 +108,7 @@ class DistributionModules:
                     self._own[name] = module
             self._bind_foreign_modules()
 
-    def claim(self) -> None:
+    def own(self) -> None:
         """Mark the modules as started by the plugin."""
         with _lock:
             for module in self._all.values():

@@ -114,12 +114,12 @@ class PluginFinding:
         return next((name for name in files_of(module) if name in self.sources), "")
 
     @property
-    def is_sound(self) -> bool:
+    def is_valid(self) -> bool:
         """Return whether the plugin can be used at all."""
-        return self.manifest is not None and (self.is_flawed or not has_error(self.diagnostics))
+        return self.manifest is not None and (self.is_degraded or not has_error(self.diagnostics))
 
     @property
-    def is_flawed(self) -> bool:
+    def is_degraded(self) -> bool:
         """Return whether only the extension for Satchel is invalid; the rest can be used."""
         is_extended = self.policy.has_extension and self.manifest is not None
         return is_extended and has_error(self.diagnostics)

@@ -29,8 +29,8 @@ from satchel.sources.file_reader import (
 from satchel.sources.search_roots import Precedence, RootKind, search_root
 from satchel.text import one_line, shorten
 
-CHOICES_FILE = "satchel.toml"
-CHOICES_LIMIT = 256 * KIB
+SELECTION_FILE = "satchel.toml"
+SELECTION_LIMIT = 256 * KIB
 """Largest file that is read, in bytes."""
 KEYS = ("enable", "disable")
 CONFIG = "config"
@@ -201,7 +201,7 @@ class Selection:
 
 def selection_path(folder: str = "") -> str:
     """Return the path of the user's file, which may not exist."""
-    return os.path.join(folder or config_folder(), CHOICES_FILE)
+    return os.path.join(folder or config_folder(), SELECTION_FILE)
 
 
 def project_selection_path(project: str | os.PathLike[str]) -> str:
@@ -212,7 +212,7 @@ def project_selection_path(project: str | os.PathLike[str]) -> str:
     if not os.fspath(project).strip():
         raise DefinitionError("the project has an empty path", fix="use '.' for this one")
     return os.path.join(
-        search_root(project, RootKind.SKILLS, Precedence.PROJECT).path, CHOICES_FILE
+        search_root(project, RootKind.SKILLS, Precedence.PROJECT).path, SELECTION_FILE
     )
 
 
@@ -247,7 +247,7 @@ def _read(
     if not os.path.lexists(path):
         return empty
     try:
-        data, status = read_regular(path, CHOICES_LIMIT)
+        data, status = read_regular(path, SELECTION_LIMIT)
     except UnreadableFileError as error:
         return _broken(empty, before, str(error))
     if before is not None and before.digest == digest_of(data):
@@ -261,8 +261,8 @@ def _read(
 
 
 def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> SelectionFile:
-    if len(data) > CHOICES_LIMIT:
-        return _broken(empty, before, f"it is larger than {CHOICES_LIMIT} bytes")
+    if len(data) > SELECTION_LIMIT:
+        return _broken(empty, before, f"it is larger than {SELECTION_LIMIT} bytes")
     # Lazy: most users have no such file.
     import tomllib
 

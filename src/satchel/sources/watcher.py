@@ -179,7 +179,7 @@ class _Watch:
                 yield ChangeEvent(None, self._diagnostics)
 
     def _safety_scan_is_due(self, last_scan: float, *, active: bool) -> bool:
-        pause = self._pace.resync_active if active else self._pace.resync_idle
+        pause = self._pace.safety_scan_active if active else self._pace.safety_scan_idle
         return time.monotonic() - last_scan >= pause
 
     def _installed_changed(self, now: WatchTargets) -> bool:

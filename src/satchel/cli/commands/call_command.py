@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satchel.cli.base_command import Sources, View, activates_groups
+from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.call_output import Arguments, as_object, call_and_show, takes_arguments
 from satchel.cli.console import Console
 from satchel.diagnostics import Severity
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from satchel.catalog import ToolEntry
 
 
-@click.command("call", cls=View)
+@click.command("call", cls=CatalogCommand)
 @click.argument("tool")
 @takes_arguments
 @click.option("--state", metavar="JSON", help="The state of the session, as one JSON object.")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import click
 
-from satchel.cli.base_command import Sources, SourcesCommand, View, plugin_argument
+from satchel.cli.base_command import CatalogCommand, Sources, SourcesCommand, plugin_argument
 from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs, require_distinct, with_stdin
 from satchel.cli.plugin_config import PluginConfigView, as_texts, ask_for, open_plugin
@@ -32,7 +32,7 @@ def command() -> None:
     """
 
 
-@command.command("show", cls=View)
+@command.command("show", cls=CatalogCommand)
 @plugin_argument
 def show(console: Console, name: str, sources: Sources, as_json: bool) -> None:
     """Show each field of PLUGIN, its value, and the origin of the value.
@@ -133,7 +133,7 @@ def edit(console: Console, name: str, sources: Sources) -> None:
     console.out(one_line(f"{verb} ({relative(path)})"))
 
 
-@command.command("validate", cls=View)
+@command.command("validate", cls=CatalogCommand)
 @plugin_argument
 def validate(console: Console, name: str, sources: Sources, as_json: bool) -> int:
     """Check the values of PLUGIN; the exit code is 1 if there is an error."""

@@ -2,12 +2,12 @@
 
 import click
 
-from satchel.cli.base_command import Sources, View
+from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.console import Console
 from satchel.cli.selection_editor import change_and_print, disable_name
 
 
-@click.command("disable", cls=View)
+@click.command("disable", cls=CatalogCommand)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def command(console: Console, names: tuple[str, ...], sources: Sources, as_json: bool) -> None:
     """Disable skills, tools, groups or plugins.

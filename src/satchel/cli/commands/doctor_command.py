@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satchel.cli.base_command import Sources, View, run_code
+from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.fix_commands import command_for
 from satchel.cli.machine_checks import MachineCheck, environment
@@ -41,7 +41,7 @@ class DoctorCase:
         return command_for(item, self.entry)
 
 
-@click.command("doctor", cls=View)
+@click.command("doctor", cls=CatalogCommand)
 @run_code
 def command(console: Console, *, run: bool, sources: Sources, as_json: bool) -> int:
     """Find problems, and print the commands that fix them.

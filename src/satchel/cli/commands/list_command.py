@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import Sources, View, run_code
+from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines, contract_size
 from satchel.cli.rendering import count, relative, status_label, summary, table
@@ -17,7 +17,7 @@ _CONTRACTS = "contracts"
 _PLUGIN_PARTS = ("tool", "group", "skill", "server", "command", "field")
 
 
-@click.command("list", cls=View)
+@click.command("list", cls=CatalogCommand)
 @click.argument(
     "what", required=False, type=click.Choice([*(f"{kind}s" for kind in KINDS), _CONTRACTS])
 )

@@ -9,7 +9,7 @@ import click
 
 import satchel
 from satchel.catalog import SkillEntry, ToolEntry
-from satchel.cli.base_command import Sources, View
+from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.call_output import Arguments, call_and_show, takes_arguments
 from satchel.cli.console import Console
 from satchel.cli.rendering import count, status_label, table
@@ -20,7 +20,7 @@ from satchel.errors import NotFoundError, SatchelError
 from satchel.mcp_servers import DeclaredServer, HttpServer, RemoteTool, StdioServer
 from satchel.mcp_servers.pin_store import PinStore, ServerOrigin
 from satchel.names import near_misses
-from satchel.sources.selection import CHOICES_FILE
+from satchel.sources.selection import SELECTION_FILE
 from satchel.sources.state_files import make_folder, state_folder
 from satchel.text import one_line, visible
 
@@ -41,7 +41,7 @@ def command() -> None:
     """
 
 
-@command.command("list", cls=View)
+@command.command("list", cls=CatalogCommand)
 def list_(console: Console, sources: Sources, as_json: bool) -> None:
     """List the servers without starting or connecting to them."""
     app = sources.open(run_code=False)
@@ -56,7 +56,7 @@ def list_(console: Console, sources: Sources, as_json: bool) -> None:
     console.say(count(len(servers), "server"))
 
 
-@command.command("tools", cls=View)
+@command.command("tools", cls=CatalogCommand)
 @click.argument("name", metavar="SERVER")
 @_state
 def tools(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
@@ -70,7 +70,7 @@ def tools(console: Console, name: str, state: str, sources: Sources, as_json: bo
     _say_diagnostics(app, console)
 
 
-@command.command("skills", cls=View)
+@command.command("skills", cls=CatalogCommand)
 @click.argument("name", metavar="SERVER")
 @_state
 def skills(console: Console, name: str, state: str, sources: Sources, as_json: bool) -> None:
@@ -83,7 +83,7 @@ def skills(console: Console, name: str, state: str, sources: Sources, as_json: b
     _say_diagnostics(app, console)
 
 
-@command.command("call", cls=View)
+@command.command("call", cls=CatalogCommand)
 @click.argument("name", metavar="SERVER")
 @click.argument("tool")
 @takes_arguments
@@ -111,7 +111,7 @@ def call(
     return call_and_show(console, session, entry, arguments, as_json=as_json)
 
 
-@command.command("approve", cls=View)
+@command.command("approve", cls=CatalogCommand)
 @click.argument("name", metavar="SERVER")
 @click.argument("names", nargs=-1, metavar="[TOOL]...")
 @click.option("--digest", help="Approve one TOOL by its digest from 'mcp tools', unseen.")
@@ -175,11 +175,11 @@ def _show_changes(
     digests: dict[str, str] = {}
     for entry in entries:
         tool = entry.tool
-        if isinstance(tool, RemoteTool) and tool.odd is not None:
-            digests[tool.definition.name] = tool.odd.digest
+        if isinstance(tool, RemoteTool) and tool.drift is not None:
+            digests[tool.definition.name] = tool.drift.digest
             for item in entry.diagnostics:
                 console.say(one_line(item.message))
-            for line in tool.odd.change.splitlines():
+            for line in tool.drift.change.splitlines():
                 console.say(f"  {visible(line)}")
     return digests
 
@@ -230,8 +230,8 @@ def _not_declared(name: str, app: "satchel.Satchel", sources: Sources) -> Satche
         own = [item for item in diagnostics if f"server {name!r}" in item.message]
         first = (own or diagnostics)[0]
         return SatchelError(f"{message}: {first.message}", where=str(first.where), fix=first.fix)
-    if not sources.project and os.path.isfile(CHOICES_FILE):
-        fix = f"give --project to read the {CHOICES_FILE} of this folder"
+    if not sources.project and os.path.isfile(SELECTION_FILE):
+        fix = f"give --project to read the {SELECTION_FILE} of this folder"
         return SatchelError(message, fix=fix)
     return SatchelError(message, fix="'satchel mcp list' shows all servers")
 
@@ -271,5 +271,5 @@ def _transport(item: DeclaredServer) -> str:
 
 
 def _tool_json(entry: ToolEntry) -> dict[str, Any]:
-    odd = entry.tool.odd if isinstance(entry.tool, RemoteTool) else None
-    return remote_tool_json(entry, _server_name(entry), odd.digest if odd else None)
+    drift = entry.tool.drift if isinstance(entry.tool, RemoteTool) else None
+    return remote_tool_json(entry, _server_name(entry), drift.digest if drift else None)

@@ -3,7 +3,7 @@
 import click
 
 import satchel
-from satchel.cli.base_command import Sources, View, activates_groups
+from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.console import Console
 from satchel.cli.rendering import count, summary
 from satchel.prompt import DEFAULT_BUDGET, about_tokens
@@ -12,7 +12,7 @@ from satchel.text import visible
 _CHARACTERS_PER_TOKEN = 4
 
 
-@click.command("prompt", cls=View)
+@click.command("prompt", cls=CatalogCommand)
 @activates_groups
 @click.option(
     "--budget",

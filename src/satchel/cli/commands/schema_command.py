@@ -2,12 +2,12 @@
 
 import click
 
-from satchel.cli.base_command import Sources, View, activates_groups
+from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.console import Console
 from satchel.cli.rendering import count, summary
 
 
-@click.command("schema", cls=View)
+@click.command("schema", cls=CatalogCommand)
 @activates_groups
 @click.option(
     "--dialect",

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from satchel.cli.base_command import Sources, View
+from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.console import Console
 from satchel.cli.rendering import summary, table
 from satchel.cli.serializer import hit_json
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from satchel.search import SearchHit
 
 
-@click.command("search", cls=View)
+@click.command("search", cls=CatalogCommand)
 @click.argument("words", nargs=-1, required=True)
 @click.option(
     "--kind", type=click.Choice(["tool", "skill"]), help="Find only tools, or only skills."

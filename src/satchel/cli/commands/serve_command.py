@@ -27,7 +27,7 @@ from satchel.mcp.bearer_tokens import BearerTokens
 from satchel.mcp.listen_address import Address, is_number, origin_of
 from satchel.mcp.sdk_check import require_sdk
 from satchel.mcp.served_selection import ServedSelection
-from satchel.mcp_servers.server_addresses import STARTED_BY_SATCHEL
+from satchel.mcp_servers.server_addresses import NESTED
 from satchel.names import SESSION_TOOLS, fits
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _serve_stdio(selection: ServedSelection, sources: Sources, console: Console)
 
     # Claim stdin before plugins are imported: plugin code could read the client's messages.
     stdin = claim_stdin()
-    app = sources.open(run_code=True, servers=STARTED_BY_SATCHEL not in os.environ)
+    app = sources.open(run_code=True, servers=NESTED not in os.environ)
     _print_summary(app, selection, console)
     stdout = console.stream.buffer  # the protocol is UTF-8 in every locale
     _run(app, lambda: serve_stdio(SatchelServer(app, selection, single=True), stdin, stdout))
@@ -215,7 +215,7 @@ def _serve_http(
         raise SatchelError(f"cannot listen at {where}: {problem.strerror}") from problem
     with listening:
         address = replace(address, port=listening.getsockname()[1])
-        app = sources.open(run_code=True, servers=STARTED_BY_SATCHEL not in os.environ)
+        app = sources.open(run_code=True, servers=NESTED not in os.environ)
         _print_summary(app, selection, console)
 
         def serve() -> Coroutine[Any, Any, None]:
@@ -277,11 +277,11 @@ def _print_summary(app: "satchel.Satchel", selection: ServedSelection, console: 
             console.say(f"no tool matches {pattern!r} yet")
     active = selection.active_in(catalog)
     number = sum(
-        selection.lets(tool.name) and not active.isdisjoint(tool.groups)
+        selection.enables(tool.name) and not active.isdisjoint(tool.groups)
         for tool in catalog.tools.values()
     )
     sizes = f"{count(number, 'tool')}, {count(len(catalog.skills), 'skill')}"
     console.say(f"serving {sizes} of {', '.join(sorted(active))}")
     summary(catalog, console)
-    if STARTED_BY_SATCHEL in os.environ and app.declared_mcp_servers:
+    if NESTED in os.environ and app.declared_mcp_servers:
         console.say("another satchel connects to this one, so it connects to no servers itself")

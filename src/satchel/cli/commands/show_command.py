@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.base_command import Sources, View, run_code
+from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.contract_lines import NOT_LOADED, contract_lines
 from satchel.cli.rendering import COLOURS, count, diagnostic_line, relative
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MAX_FILES = 20
 
 
-@click.command("show", cls=View)
+@click.command("show", cls=CatalogCommand)
 @click.argument("name")
 @click.option("--kind", type=click.Choice(KINDS), help="Show only an entry of this kind.")
 @run_code

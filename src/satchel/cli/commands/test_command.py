@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import satchel
-from satchel.cli.base_command import Sources, View, plugin_argument, set_option
+from satchel.cli.base_command import CatalogCommand, Sources, plugin_argument, set_option
 from satchel.cli.call_output import run_and_print, run_to_end
 from satchel.cli.console import Console, log_to_stderr
 from satchel.cli.key_value_pairs import field_values
@@ -85,7 +85,7 @@ class PluginTestResult:
         return self.plugin.is_served and not has_failed
 
 
-@click.command("test", cls=View)
+@click.command("test", cls=CatalogCommand)
 @plugin_argument
 @set_option("Configure the plugin")
 def command(
@@ -145,7 +145,7 @@ def _plugin_folder(path: str) -> str:
 
 
 def _configured(plugin: "PluginEntry", values: Mapping[str, str]) -> PluginConfigView:
-    config = read_configuration(plugin.name, values, fields=plugin.supply.config)
+    config = read_configuration(plugin.name, values, fields=plugin.contribution.config)
     return PluginConfigView(config, None)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from satchel.cli.base_command import Sources, View
+from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.console import Console
 from satchel.cli.rendering import count, diagnostic_line, summary
 from satchel.cli.serializer import KINDS, entries_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.5
 
 
-@click.command("watch", cls=View)
+@click.command("watch", cls=CatalogCommand)
 def command(console: Console, sources: Sources, as_json: bool) -> None:
     """Print what is loaded, then a line for every change, until Ctrl-C.
 
