@@ -130,7 +130,7 @@ def test_a_held_view_does_not_change(shared):
 
 
 def test_a_generation_is_freed_when_the_next_is_published(shared):
-    shared.publish(Catalog(1))
+    shared.publish(Catalog(generation=1))
     scene = shared.shared_view(Activation())
     scene.once("view", lambda view=scene.view: view)
     shared.search("word", "tool", 1)

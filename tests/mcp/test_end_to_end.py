@@ -379,6 +379,6 @@ def test_what_fits_nothing_is_said(world):
         check=False,
     )
     assert b"there is no group 'nothing' yet" in process.stderr
-    assert b"no tool fits 'none_*' yet" in process.stderr
+    assert b"no tool matches 'none_*' yet" in process.stderr
     assert b"load_*" not in process.stderr
     assert process.stdout == b""

@@ -37,7 +37,7 @@ IMMUTABLE_CALLS = {
     *("logging.getLogger", "dict.fromkeys", "str.maketrans", "json.JSONEncoder", "field"),
     *("FormatPolicy", "LoopRunner", "ThreadRunner", "urlsplit"),
     *("pluggy.HookspecMarker", "pluggy.HookimplMarker"),
-    *("click.option", "click.make_pass_decorator", "EmptyMapping", "ToolContext"),
+    *("click.option", "repeatable", "click.make_pass_decorator", "EmptyMapping", "ToolContext"),
 }
 """Calls whose results never change."""
 
