@@ -353,7 +353,7 @@ def test_a_package_that_is_broken_and_young_settles(given, packages, write, scan
 def test_a_version_with_a_life_is_started_with_its_configuration(
     given, importer, write, scan, monkeypatch
 ):
-    importer.parts[write("near")] = {"life": object()}
+    importer.parts[write("near")] = {"lifecycle": object()}
     seen = []
 
     def start(supply, config, *, alone):
