@@ -8,37 +8,37 @@ from functools import cached_property
 from typing import Any
 
 PAGE = 1_000
-"""How many things are on one page; many a client reads only the first."""
+"""How many items are on a page; many clients read only the first page."""
 
 
 class StaleCursorError(ValueError):
-    """The list is not the one that the cursor was made for, or it never was a cursor."""
+    """The cursor is invalid, or was made for another version of the list."""
 
 
 @dataclass(frozen=True)
 class PagedList:
-    """Things as they go over the wire; `marks` are what else makes it another list."""
+    """Items as they are sent; `marks` are further values that make it another list."""
 
     items: tuple[dict[str, Any], ...]
     marks: tuple[str, ...] = ()
     on_wire: dict[Hashable, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
-    """Answers as they were sent, by what they depend on beside the list."""
+    """Responses as they were sent, by what they depend on besides the list."""
 
     @classmethod
     def of(cls, items: Iterable[dict[str, Any]], marks: Iterable[str] = ()) -> "PagedList":
-        """Make a list."""
+        """Return a list of items."""
         return cls(tuple(items), tuple(marks))
 
     @cached_property
     def digest(self) -> str:
-        """Name what it says: equal lists have equal digests, also after a restart."""
+        """Return a digest of the content: equal for equal lists, also after a restart."""
         text = json.dumps([self.items, self.marks], separators=(",", ":"), default=str)
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=9).hexdigest()
 
     def page(self, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the things of one page, and the cursor of the next, if there is one.
+        """Return the items of a page, and the cursor of the next page or `None`.
 
-        Raises `StaleCursorError`: whoever goes on in another list would miss some.
+        Raises `StaleCursorError`: a client that continues in another list would miss items.
         """
         start = self._start(cursor) if cursor is not None else 0
         end = start + PAGE

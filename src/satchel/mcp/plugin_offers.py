@@ -1,4 +1,4 @@
-"""The prompts and resources of plugins: which are there, and how they are made when asked for."""
+"""The prompts and resources of plugins: list them, and make them on request."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -35,14 +35,14 @@ _WRONG_ARGUMENTS = "invalid_arguments"
 
 @dataclass(frozen=True, slots=True)
 class PluginOffers:
-    """What the plugins of the active groups offer; of one name or address the first counts."""
+    """The prompts and resources of plugins with active groups; the first of equal names wins."""
 
     prompts: Mapping[str, McpPrompt] = field(default_factory=dict)
     resources: Mapping[str, McpResource] = field(default_factory=dict)
 
     @classmethod
     def of(cls, catalog: Catalog, active: frozenset[str]) -> "PluginOffers":
-        """Choose those whose plugin has an active group."""
+        """Return those of the plugins that have an active group."""
         prompts: dict[str, McpPrompt] = {}
         resources: dict[str, McpResource] = {}
         for plugin in catalog.plugins.values():
@@ -56,7 +56,7 @@ class PluginOffers:
         return cls(prompts, resources)
 
     def find(self, uri: str) -> tuple[McpResource, Mapping[str, str]] | None:
-        """Return the resource at an address, and the parts of it."""
+        """Return the resource at a URI, and the values of its template; `None` if there is none."""
         if (exact := self.resources.get(uri)) and not exact.is_template:
             return exact, {}
         for resource in self.resources.values():
@@ -66,7 +66,7 @@ class PluginOffers:
 
 
 def described_offer(offer: McpPrompt | McpResource) -> Described:
-    """Describe what a plugin offers."""
+    """Return the description of a prompt or resource, `None` for an invalid one."""
     try:
         if isinstance(offer, McpPrompt):
             return require_valid("prompts/list", _described_prompt(offer))
@@ -79,7 +79,7 @@ def described_offer(offer: McpPrompt | McpResource) -> Described:
 
 
 def _described_prompt(prompt: McpPrompt) -> dict[str, Any]:
-    """Describe a prompt as it is listed."""
+    """Return a prompt as it is listed."""
     schema = prompt.tool.parameters
     required = schema.get("required", ())
     return {
@@ -89,7 +89,7 @@ def _described_prompt(prompt: McpPrompt) -> dict[str, Any]:
             {
                 "name": name,
                 "required": name in required,
-                **({"description": visible(told)} if (told := about.get("description")) else {}),
+                **({"description": visible(text)} if (text := about.get("description")) else {}),
             }
             for name, about in schema.get("properties", {}).items()
         ],
@@ -97,7 +97,7 @@ def _described_prompt(prompt: McpPrompt) -> dict[str, Any]:
 
 
 def _described_resource(resource: McpResource) -> dict[str, Any]:
-    """Describe a resource, or a template of some, as it is listed."""
+    """Return a resource or a resource template as it is listed."""
     kind = {"mimeType": resource.mime_type} if resource.mime_type else {}
     return {
         "uriTemplate" if resource.is_template else "uri": resource.uri,
@@ -110,7 +110,7 @@ def _described_resource(resource: McpResource) -> dict[str, Any]:
 async def made(
     tool: Tool, name: str, arguments: Mapping[str, str], client: ToolClient, limits: Limits
 ) -> ToolResult:
-    """Make a prompt or a resource; raises what a client is told if that goes wrong."""
+    """Make a prompt or a resource. Raises `MCPError` for the client if that fails."""
     context = ToolContext(metadata={KEY: client})
     call = ToolCall(
         name=name,
@@ -138,7 +138,7 @@ def messages_of(blocks: Iterable[Block]) -> list[dict[str, Any]]:
 
 
 def contents_of(uri: str, resource: McpResource, result: ToolResult) -> list[dict[str, Any]]:
-    """Return what was read as the contents at an address."""
+    """Return a result as the contents of a resource."""
     return [_content(uri, resource.mime_type, block) for block in result.content]
 
 
@@ -146,7 +146,7 @@ def _content(uri: str, kind: str | None, block: Block) -> dict[str, Any]:
     if isinstance(block, Text):
         return {"uri": uri, "mimeType": kind or "text/plain", "text": block.text}
     if isinstance(block, Image | Audio):
-        told = block.to_dict()
-        return {"uri": uri, "mimeType": block.mime_type, "blob": told["data"]}
-    found: dict[str, Any] = block.to_dict().get("resource", {"uri": uri, "text": block.uri})
-    return found
+        data = block.to_dict()["data"]
+        return {"uri": uri, "mimeType": block.mime_type, "blob": data}
+    content: dict[str, Any] = block.to_dict().get("resource", {"uri": uri, "text": block.uri})
+    return content

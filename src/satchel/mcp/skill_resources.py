@@ -1,7 +1,7 @@
-"""Skills as resources, and as the extension `io.modelcontextprotocol/skills` wants them.
+"""Skills as resources, and as entries of the extension `io.modelcontextprotocol/skills`.
 
-Every file of a skill is a resource, `skill://NAME/PATH`. An entry of the extension names all of
-them with the digests of what a client gets when it reads them now.
+Every file of a skill is a resource, `skill://NAME/PATH`. An entry of the extension lists them
+with the digests of their current content.
 """
 
 import hashlib
@@ -32,18 +32,18 @@ _DIRECTORY = "inode/directory"
 
 
 def uri_of(skill: str, path: str = SKILL_FILE) -> str:
-    """Return the address of a file of a skill; without a path, that of its folder."""
+    """Return the URI of a file of a skill; with an empty path, that of its folder."""
     return SCHEME + "/".join(quote(part, safe="") for part in (skill, *path.split("/")) if part)
 
 
 def address_of(skill: SkillEntry, path: str = SKILL_FILE) -> str:
-    """Return the address of a file of a skill; that of its folder ends with its own name."""
+    """Return the URI of a file of a skill; a renamed skill has its original name as a folder."""
     own = _own_name(skill)
     return uri_of(skill.name, f"{own}/{path}" if own != skill.name else path)
 
 
 def _own_name(skill: SkillEntry) -> str:
-    """Return the name that stands in the SKILL.md: a carried one may be called otherwise here."""
+    """Return the name in the SKILL.md; a skill of an MCP server may have another name here."""
     return (
         skill.reader.listed.manifest.name
         if isinstance(skill.reader, RemoteSkillReader)
@@ -52,7 +52,7 @@ def _own_name(skill: SkillEntry) -> str:
 
 
 def resources_of(skills: Iterable[SkillEntry]) -> Iterator[dict[str, Any]]:
-    """Describe the SKILL.md of each skill; its other files are addressed by the template."""
+    """Yield the SKILL.md of each skill as a resource; the template covers its other files."""
     for skill in skills:
         yield {
             "uri": address_of(skill),
@@ -64,26 +64,26 @@ def resources_of(skills: Iterable[SkillEntry]) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class SkillTarget:
-    """What an address leads to: a skill, and a path in its folder, `""` for the folder itself."""
+    """The target of a URI: a skill, and a path in its folder; `""` is the folder itself."""
 
     skill: SkillEntry
     path: str
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file that the skill has."""
+        """Whether it is a file of the skill."""
         return any(file.name == self.path for file in self.skill.files)
 
     @property
     def is_directory(self) -> bool:
-        """Whether it is the skill's folder, or one below it that holds files."""
+        """Whether it is the skill's folder, or a folder below it with files."""
         return not self.path or any(
             file.name.startswith(f"{self.path}/") for file in self.skill.files
         )
 
 
 def find_target(uri: str, view: View) -> SkillTarget | None:
-    """Return what an address leads to, `None` for one that is not of a skill in sight."""
+    """Return the target of a URI, `None` if it names no visible skill."""
     if not uri.startswith(SCHEME):
         return None
     name, *parts = (unquote(part) for part in uri.removeprefix(SCHEME).rstrip("/").split("/"))
@@ -98,7 +98,7 @@ def find_target(uri: str, view: View) -> SkillTarget | None:
 
 
 async def read_target(uri: str, found: SkillTarget, limits: Limits) -> dict[str, Any]:
-    """Return the file as a resource, byte by byte as it is now. Raises `ToolError`."""
+    """Return the current bytes of a file as a resource. Raises `ToolError`."""
     file = await found.skill.reader.fetch(found.path, limits)
     content = {"uri": uri, "mimeType": media_type_of(file.name, file.data)}
     try:
@@ -109,7 +109,7 @@ async def read_target(uri: str, found: SkillTarget, limits: Limits) -> dict[str,
 
 
 def list_directory(found: SkillTarget) -> list[dict[str, Any]]:
-    """Describe what lies directly in a folder: files, and folders that hold some."""
+    """Return the files and non-empty folders directly in a folder."""
     start = f"{found.path}/" if found.path else ""
     below = [file.name[len(start) :] for file in found.skill.files if file.name.startswith(start)]
     return [
@@ -123,28 +123,28 @@ def list_directory(found: SkillTarget) -> list[dict[str, Any]]:
 
 
 def _likely_kind(name: str) -> dict[str, str]:
-    """Say what kind of file a name promises; of images only the bytes tell."""
+    """Return the media type that a file name suggests; for images the bytes are needed."""
     kind = media_type_of(name, b"")
     return {} if kind == "text/plain" else {"mimeType": kind}
 
 
 class SkillEntryCache:
-    """Makes the entries of skills, and remembers the digests of files that have not changed."""
+    """Makes the entries of skills, and caches the digests of unchanged files."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._known: dict[tuple[str, str, str], tuple[str, int]] = {}
 
     def listed(self, skills: Iterable[SkillEntry]) -> list[dict[str, Any]]:
-        """Return the entries of all skills that can be served so; it reads their files."""
+        """Return the entries of the skills that clients can verify; this reads their files."""
         entries = (self.entry(skill) for skill in skills)
         return [entry for entry in entries if entry is not None]
 
     def entry(self, skill: SkillEntry) -> dict[str, Any] | None:
         """Return the entry of one skill.
 
-        `None` for one that breaks the format, is too large, or has a file that cannot be read:
-        no client could verify it.
+        Returns `None` if it breaks the format, is too large or has an unreadable file: no client
+        could verify it.
         """
         own = _own_name(skill)
         if skill_name_fault(own) or len(skill.files) > MOST_FILES:
@@ -173,7 +173,7 @@ class SkillEntryCache:
     def _files(self, skill: SkillEntry) -> Iterator[tuple[str, tuple[str, int]]]:
         for file in skill.files:
             if skill.server:
-                # Nothing is fetched ahead of need: it is verified by that when it is read.
+                # Not fetched yet: the file is verified by this digest when it is read.
                 yield file.name, (file.digest, file.size)
                 continue
             key = (skill.path, file.name, file.digest)
@@ -185,21 +185,21 @@ class SkillEntryCache:
             yield file.name, known
 
     def forget_all_but(self, skills: Iterable[SkillEntry]) -> None:
-        """Let go of files that are there no more."""
+        """Forget files that no longer exist."""
         there = {(s.path, file.name, file.digest) for s in skills for file in s.files}
-        # A copy: a thread may be listing skills meanwhile.
+        # A copy: another thread may be listing skills.
         known = self._known.copy()
         self._known = {key: known for key, known in known.items() if key in there}
 
 
 def without_folders(text: str, skills: Iterable[SkillEntry]) -> str:
-    """Take out where skills lie on this machine: addresses that a client can read stand there."""
+    """Replace the paths of skills on this machine by URIs that clients can read."""
     addresses = {
         path: address_of(skill, "")
         for skill in skills
         for path in (skill.path, xml_path(skill.path))
     }
-    # One folder's path may be the beginning of another's.
+    # The path of one folder may be a prefix of another.
     for path in sorted(addresses, key=len, reverse=True):
         text = text.replace(path, addresses[path])
     return text

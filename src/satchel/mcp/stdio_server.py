@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout, which nothing else in the process can read or write meanwhile."""
+"""MCP over stdin and stdout; other code in the process can neither read nor write them."""
 
 import json
 import logging
@@ -19,19 +19,19 @@ from pydantic_core import from_json
 
 _LOG = logging.getLogger("satchel.mcp")
 _LAST_WORDS = 1.0
-"""Seconds in which a client that has closed its end still gets the answers that it waits for."""
+"""Seconds to send pending responses to a client that has closed its end."""
 _LISTENING = "subscriptions/listen"
-"""The one request that is answered only at the end."""
+"""The only request that is answered at the end of the connection."""
 
 
 def claim_stdin() -> BinaryIO:
-    """Return a private stream from stdin; whoever else reads there finds its end.
+    """Return a private stream from stdin; other readers of stdin get end-of-file.
 
-    A plugin or the program that it starts would otherwise take what a client said.
+    A plugin, or a program that it starts, could otherwise read messages of the client.
     """
     try:
         private = os.dup(0)
-    except OSError:  # the process was started with it closed: nobody will say anything
+    except OSError:  # the process was started without stdin: there is no client
         private = os.open(os.devnull, os.O_RDONLY)
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)
@@ -40,14 +40,14 @@ def claim_stdin() -> BinaryIO:
 
 
 def claim_stdout() -> BinaryIO:
-    """Return a private stream to stdout; what others print there goes to stderr."""
+    """Return a private stream to stdout; output of other code goes to stderr."""
     private = os.dup(1)
     os.dup2(2, 1)
     return open(private, "wb")
 
 
 class StdioServed(Protocol):
-    """Something that has a server of the SDK."""
+    """An object with a server of the SDK."""
 
     @property
     def server(self) -> Server[Any]:
@@ -55,20 +55,20 @@ class StdioServed(Protocol):
 
 
 async def serve_stdio(serving: StdioServed, stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Serve one client until it closes its end. The streams must belong to nobody else."""
+    """Serve one client until it closes its end. Nothing else may use the streams."""
     options = serving.server.create_initialization_options()
     try:
         async with _Wire(stdin, stdout).open() as (reading, writing):
             await serving.server.run(reading, writing, options)
     except* (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        pass  # the SDK was handing on a message when it was to end
+        pass  # the SDK was passing on a message when the connection ended
 
 
 class _Wire:
-    """Reads and writes messages, one to a line.
+    """Reads and writes messages, one on each line.
 
-    Not by the SDK's own transport: the thread that reads there is waited for when the server is
-    to end, and it waits for a client that may say nothing more.
+    The SDK's transport is not used: at the end it waits for its reading thread, which waits for
+    a client that may send nothing more.
     """
 
     def __init__(self, stdin: BinaryIO, stdout: BinaryIO) -> None:
@@ -76,7 +76,7 @@ class _Wire:
         self._incoming, self._reading = anyio.create_memory_object_stream[SessionMessage](0)
         self._writing, self._outgoing = anyio.create_memory_object_stream[SessionMessage](0)
         self._asked: dict[Any, anyio.Event] = {}
-        """What the client waits for: by the ids of its requests, what is set with the answers."""
+        """The pending requests of the client, by id; an event is set when its response is sent."""
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[tuple[Any, Any]]:
@@ -99,7 +99,7 @@ class _Wire:
                 self._incoming.close()
 
     def _read(self, portal: BlockingPortal) -> None:
-        """Hand on what the client says, in a thread of its own."""
+        """Pass on the messages of the client; runs in its own thread."""
         with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             for line in self._stdin:
                 if line.isspace():
@@ -139,7 +139,7 @@ class _Wire:
                     await anyio.to_thread.run_sync(self._put, line, abandon_on_cancel=True)
                 if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
                     self._settle(message.id)
-        except OSError:  # the client does not listen any more
+        except OSError:  # the client no longer reads
             self._incoming.close()
         finally:
             self._outgoing.close()
@@ -151,36 +151,36 @@ class _Wire:
 
 
 def _line(message: types.JSONRPCMessage) -> bytes:
-    """Write a message down; of what cannot be written an answer says so, and nothing else goes."""
+    """Return a message as a line; a response that JSON cannot express becomes an error."""
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
     except ValueError:
-        _LOG.warning("a message that JSON cannot carry was not sent")
+        _LOG.warning("a message that JSON cannot express was not sent")
     if not isinstance(message, types.JSONRPCResponse):
         return b""
-    told = "The answer holds something that JSON cannot carry."
-    return _line(_error(message.id, types.INTERNAL_ERROR, told))
+    text = "The response contains a value that JSON cannot express."
+    return _line(_error(message.id, types.INTERNAL_ERROR, text))
 
 
 def _message(line: bytes) -> types.JSONRPCMessage:
-    """Read a message. Raises `MCPError` for what is none."""
-    told = "That is no message of JSON-RPC."
+    """Parse a message. Raises `MCPError` for an invalid one."""
+    text = "This is not a JSON-RPC message."
     try:
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError as problem:
         if problem.errors()[0]["type"] == "json_invalid":
-            raise MCPError(types.PARSE_ERROR, "That is no JSON.") from problem
-        raise MCPError(types.INVALID_REQUEST, told) from problem
-    # The SDK takes a request for a notification if its id is none, such as 1.5.
+            raise MCPError(types.PARSE_ERROR, "This is not valid JSON.") from problem
+        raise MCPError(types.INVALID_REQUEST, text) from problem
+    # The SDK takes a request with an invalid id, such as 1.5, for a notification.
     if isinstance(message, types.JSONRPCNotification) and "id" in from_json(line):
-        raise MCPError(types.INVALID_REQUEST, told)
+        raise MCPError(types.INVALID_REQUEST, text)
     return message
 
 
 def _number(line: bytes) -> Any:
-    """Return the id of the request that a line was meant to be, if it can be told."""
+    """Return the id of the request on an invalid line, `None` if it is unknown."""
     try:
-        # It reads some of what the stricter reader does not.
+        # `json` accepts some lines that the stricter parser refuses.
         match json.loads(line):
             case {"method": str(), "id": int() | str() as number} if not isinstance(number, bool):
                 json.dumps(number, ensure_ascii=False).encode()
@@ -190,6 +190,6 @@ def _number(line: bytes) -> Any:
     return None
 
 
-def _error(number: Any, code: int, told: str) -> types.JSONRPCError:
-    error = types.ErrorData(code=code, message=told)
+def _error(number: Any, code: int, message: str) -> types.JSONRPCError:
+    error = types.ErrorData(code=code, message=message)
     return types.JSONRPCError(jsonrpc="2.0", id=number, error=error)

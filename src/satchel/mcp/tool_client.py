@@ -1,4 +1,4 @@
-"""The client that made a call, as a tool may client to it while it works."""
+"""The client that made a call, for tools that report to it or ask it while they run."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -24,12 +24,12 @@ Context = ServerRequestContext[Any, Any]
 
 
 def is_stateless(ctx: Context) -> bool:
-    """Tell whether a request belongs to the protocol without a handshake, since 2026-07-28."""
+    """Return whether a request uses the protocol without a handshake, since 2026-07-28."""
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 class InputNeededError(Exception):
-    """The call cannot go on without answers of the client."""
+    """The call cannot continue without answers from the client."""
 
     def __init__(self, result: types.InputRequiredResult) -> None:
         super().__init__("answers are needed")
@@ -37,16 +37,16 @@ class InputNeededError(Exception):
 
 
 class ToolClient:
-    """The client that made a call; what is told after the call has ended is lost."""
+    """The client that made a call; messages after the end of the call are lost."""
 
     __slots__ = ("_last", "_level", "_params", "outcome", "sdk")
 
     def __init__(self, sdk: Context, level: Level, params: Any = None) -> None:
         self.sdk = sdk
-        """The request as the official SDK has it, for whatever else the protocol offers."""
+        """The request of the official SDK, for other features of the protocol."""
         self._params = params
         self.outcome: InputNeededError | MCPError | None = None
-        """What the call ends with instead of the error that it ended with."""
+        """What the client gets instead of the error that ended the call."""
         asked = self.meta.get(types.LOG_LEVEL_META_KEY)
         # Without a handshake nothing is logged for a request that does not ask for it.
         self._level = asked if is_stateless(sdk) else level
@@ -54,45 +54,45 @@ class ToolClient:
 
     @property
     def protocol_version(self) -> str:
-        """Return the version of the protocol that it speaks."""
+        """Return the protocol version of the client."""
         return self.sdk.protocol_version
 
     @property
     def meta(self) -> Mapping[str, Any]:
-        """Return what it sent with the request beside the arguments."""
+        """Return the metadata of the request."""
         return self.sdk.meta or {}
 
     @property
     def wants_progress(self) -> bool:
-        """Whether it asked to be told of progress."""
+        """Whether it asked for progress notifications."""
         return "progress_token" in self.meta
 
     async def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Tell how far the call is; what is not more than the last time is not sent."""
+        """Report progress; a value that is not larger than the last one is not sent."""
         if done > self._last:
-            told = sendable([done, total, message or None], "the progress")
+            values = sendable([done, total, message or None], "the progress")
             self._last = done
-            await self.sdk.session.report_progress(*told)
+            await self.sdk.session.report_progress(*values)
 
     async def advance(self, message: str) -> None:
-        """Tell that there is one more part, and what it says."""
+        """Report one more part, with its text."""
         await self.progress(max(self._last, 0.0) + 1, None, message)
 
     async def log(self, level: Level, data: Any, logger: str = "") -> None:
-        """Send a line for its log, if it wants lines of that level; `data` is anything JSON has."""
+        """Send a log message, if the client wants that level; `data` is any JSON value."""
         if self._level not in LEVELS or LEVELS.index(level) < LEVELS.index(self._level):
             return
         data, name = sendable([data, logger or None], "the log line")
-        told = types.LoggingMessageNotificationParams(level=level, data=data, logger=name)
+        params = types.LoggingMessageNotificationParams(level=level, data=data, logger=name)
         await self.sdk.session.send_notification(
-            types.LoggingMessageNotification(params=told), self.sdk.request_id
+            types.LoggingMessageNotification(params=params), self.sdk.request_id
         )
 
-    # ---- what the client is asked -------------------------------------------------------------
+    # ---- questions to the client --------------------------------------------------------------
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """Return what the client can do, in the words of the protocol."""
+        """Return the capabilities of the client, as the protocol names them."""
         given = self.sdk.session.client_capabilities
         return given.model_dump(by_alias=True, exclude_none=True) if given else {}
 
@@ -100,9 +100,9 @@ class ToolClient:
         """Ask the client, or its user, and return the answers by the names of the questions.
 
         A question is a request of the protocol: `{"method": "elicitation/create", "params": ...}`,
-        or `sampling/createMessage`, or `roots/list`. Where the protocol has no way back, the call
-        ends with the questions, and the client makes it anew with the answers: so ask before you
-        change anything. What was asked and answered before is not asked again.
+        or `sampling/createMessage`, or `roots/list`. Without a handshake, the call ends with the
+        questions, and the client repeats it with the answers: so ask before you change anything.
+        Questions that were answered before are not asked again.
         """
         asked = {name: _question(item) for name, item in sendable(requests, "the question").items()}
         self._require_able(asked.values())
@@ -132,8 +132,8 @@ class ToolClient:
             return
         if is_stateless(self.sdk):
             data = {"requiredCapabilities": needed.model_dump(by_alias=True, exclude_none=True)}
-            told = "The client lacks a capability that this needs."
-            self.outcome = MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, told, data)
+            message = "The client lacks a capability that this needs."
+            self.outcome = MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, message, data)
         raise ToolError("The client cannot be asked what this needs to know; do without it.")
 
     async def _answered(self, question: types.InputRequest) -> dict[str, Any]:
@@ -145,9 +145,9 @@ class ToolClient:
         return _plain(answer)
 
     def _answers(self) -> dict[str, dict[str, Any]]:
-        """Return the answers that came with this request, and those of requests before it.
+        """Return the answers of this request and of earlier requests.
 
-        Those before come back in a state that was sealed on its way, so nobody else made them up.
+        Earlier answers come back in a sealed state, so the client cannot have changed them.
         """
         state = getattr(self._params, "request_state", None)
         before: dict[str, dict[str, Any]] = json.loads(state) if state else {}

@@ -1,4 +1,4 @@
-"""What a server shows of one generation with the same groups active: its lists, made once."""
+"""The views of clients: lists of one catalog generation with the same active groups, made once."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -24,39 +24,39 @@ from satchel.tools import McpPrompt, McpResource
 
 _TASK_TOOLS = frozenset({"view_task", "wait_task", "cancel_task"})
 _MOST = 16
-"""For how many different choices of groups what is shown is kept."""
+"""How many views are kept, one for each choice of groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientMode:
-    """How a connection works: what its protocol and transport let a session do."""
+    """What the protocol and the transport of a connection let a session do."""
 
     can_switch: bool
-    """Whether groups can be switched, because its tools may differ from those of others."""
+    """Whether the client can activate groups: its tools may differ from those of other clients."""
     is_lasting: bool
     """Whether its session lives longer than one request."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClientView:
-    """The lists, and what of the generation they were made of."""
+    """What a client sees: the lists, and the catalog they were made from."""
 
     catalog: Catalog
     active: frozenset[str]
     view: View
     lists: Mapping[str, PagedList]
-    """What clients list, by the words of the protocol."""
+    """The lists, by the names that the protocol gives them."""
     offers: PluginOffers
-    """What plugins offer beside tools and skills."""
+    """The prompts and resources of plugins."""
     texts: Mapping[str, str]
     """The skill prompt and the notes, by the names of their prompts."""
     instructions: str
-    """What a model should know before it begins."""
+    """The instructions for the model, sent when a client connects."""
     manifests: SkillEntryCache
 
     @cached_property
     def schemas(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the schema of the arguments of each tool, by its name."""
+        """Return the input schema of each tool, by its name."""
         return {tool["name"]: tool["inputSchema"] for tool in self.lists["tools"].items}
 
     @cached_property
@@ -66,13 +66,13 @@ class ClientView:
 
 
 Key = tuple[frozenset[str], ClientMode]
-"""What is shown of a generation depends on the groups that are active, and on the connection."""
+"""A view depends on the active groups and on the connection."""
 
 
 class ViewCache:
-    """Makes what is shown, and keeps it beside the catalog that it is made of.
+    """Makes views, and keeps them with the catalog that they are made from.
 
-    Clients that are not `local` are not told where skills lie on this machine.
+    Clients that are not `local` do not see the paths of skills on this machine.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class ViewCache:
         self._app, self.choice, self._is_local = app, choice, local
         self._manifests = manifests
         self._lists: dict[Key, Mapping[str, PagedList]] = {}
-        """What was last listed, whatever the generation."""
+        """The last lists, of any generation."""
         self._fitting = DescriptionCache()
         self._key = object()
 
     def session(self, mode: ClientMode) -> Session:
-        """Begin a session with what is active to begin with."""
+        """Return a new session with the groups that are active at first."""
         options = self.choice
         session = self._app.session(
             meta_tool=mode.can_switch,
@@ -101,14 +101,14 @@ class ViewCache:
             disable=options.disable,
         )
         style = session.skill_style
-        # Where a skill lies on this machine is of no use to a client that loads it by its name.
+        # A client that loads skills by name does not need their paths on this machine.
         if options.skill_tools and style.template == DEFAULT_TEMPLATE:
             session.skill_style = replace(style, template=LOADER_TIGHT_TEMPLATE)
         self.settle(session, self.first(mode))
         return session
 
     def first(self, mode: ClientMode) -> frozenset[str]:
-        """Return the groups that are active to begin with."""
+        """Return the groups that are active at first."""
         cache = self._app.catalog_cache
 
         def active() -> frozenset[str]:
@@ -120,27 +120,27 @@ class ViewCache:
         return cache.once((self._key, mode), active)
 
     def settle(self, session: Session, active: frozenset[str]) -> None:
-        """Have exactly these groups active."""
+        """Activate these groups and deactivate all others."""
         now = frozenset(session.active_groups)
         for name in now ^ active:
-            with suppress(SatchelError):  # a reload may take a group away at any moment
+            with suppress(SatchelError):  # a reload may remove a group at any moment
                 (session.deactivate if name in now else session.activate)(name)
 
     def shown(self, active: Iterable[str], mode: ClientMode) -> ClientView:
-        """Return what is shown of the newest generation while these groups are active."""
+        """Return the view of the newest generation while these groups are active."""
         cache, key = self._app.catalog_cache, (frozenset(active), mode)
-        # With a bound of its own: what is shown is large, and clients choose the groups.
-        made = cache.once(self._key, lambda: self._begun(cache.catalog))
-        return made.once(key, lambda: self._make(cache.catalog, *key))
+        # With its own bound: views are large, and clients choose the groups.
+        views = cache.once(self._key, lambda: self._new_memo(cache.catalog))
+        return views.once(key, lambda: self._make(cache.catalog, *key))
 
     def hider(self, catalog: Catalog) -> Callable[[str], str] | None:
-        """Return what takes out of a text what is not for the clients, if anything is not."""
+        """Return a function that removes local paths from a text; `None` for local clients."""
         if self._is_local:
             return None
         return lambda text: without_folders(text, catalog.all_skills)
 
-    def _begun(self, catalog: Catalog) -> Memo:
-        """Return the memo for what is shown of a catalog; forget what was described before."""
+    def _new_memo(self, catalog: Catalog) -> Memo:
+        """Return the memo for the views of a catalog; forget descriptions that are out of date."""
         offers = (one for plugin in catalog.plugins.values() for one in plugin.contribution.offers)
         self._fitting.forget_all_but([*catalog.all_tools, *offers])
         return Memo(_MOST)
@@ -159,20 +159,20 @@ class ViewCache:
             "prompts": PagedList.of(_prompts(view, texts, self._offered(offers.prompts.values()))),
             "resources": PagedList.of(
                 [*resources_of(view.skills), *(one for one in resources if "uri" in one)],
-                # Also when only the text of a skill changes, what was read is out of date.
+                # If only the text of a skill changes, resources that were read are outdated.
                 (skill.version for skill in view.skills),
             ),
             "resourceTemplates": PagedList.of(
                 [TEMPLATE, *(one for one in resources if "uri" not in one)]
             ),
         }
-        # What says the same is the same list, with the answers that were made of it.
+        # An equal list is the same object, with the responses that were made from it.
         before = self._lists.pop((active, mode), {})
         lists = {
             key: known if (known := before.get(key)) == made else made
             for key, made in lists.items()
         }
-        self._lists[active, mode] = lists  # the last one now
+        self._lists[active, mode] = lists  # now the newest
         if len(self._lists) > _MOST:
             del self._lists[next(iter(self._lists))]
         instructions = hide(step.prompt())
@@ -188,33 +188,33 @@ class ViewCache:
         )
 
     def _tools(self, step: Step, mode: ClientMode) -> Iterable[dict[str, Any]]:
-        """Describe the tools that are served."""
+        """Return the descriptions of the served tools."""
         described = self._fitting.described
-        found = [
+        descriptions = [
             described(entry, partial(described_tool, entry.tool, entry.group))
             for entry in step.view.tools
             if entry.tool is not None
         ]
-        found += [
+        descriptions += [
             described(tool, partial(described_tool, tool, BASIC_GROUP))
             for tool in step.own_tools
             if self.choice.enables(tool.name) and (mode.is_lasting or tool.name not in _TASK_TOOLS)
         ]
-        return (one for one in found if one is not None)
+        return (item for item in descriptions if item is not None)
 
     def _offered(self, offers: Iterable[McpPrompt | McpResource]) -> list[dict[str, Any]]:
-        """Describe what plugins offer."""
+        """Return the descriptions of prompts and resources."""
         described = self._fitting.described
-        found = (described(one, partial(described_offer, one)) for one in offers)
-        return [one for one in found if one is not None]
+        descriptions = (described(offer, partial(described_offer, offer)) for offer in offers)
+        return [item for item in descriptions if item is not None]
 
 
 def _prompts(
     view: View, texts: Iterable[str], offered: Iterable[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Describe all prompts; of one name ours count first, then those of plugins, then skills."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return all prompts; if names are equal, ours win, then those of plugins, then skills."""
+    prompts: dict[str, dict[str, Any]] = {}
     ours, skills = prompts_of(view, texts)
-    for one in (*ours, *offered, *skills):
-        found.setdefault(one["name"], one)
-    return list(found.values())
+    for prompt in (*ours, *offered, *skills):
+        prompts.setdefault(prompt["name"], prompt)
+    return list(prompts.values())
