@@ -159,6 +159,10 @@ def test_a_name_that_is_hidden_behind_a_nul_is_refused(world):
     )
 
 
+def test_a_name_with_control_characters_is_refused(world):
+    assert_refused(zipped(world / "m.zip", ("a\n\x1b[31mb", b"", 0)), world, "control character")
+
+
 def test_a_file_in_a_zip_that_claims_more_than_it_holds_is_refused(world):
     archive = zipped(world / "m.zip", ("a", b"", 0))
     data = bytearray(archive.read_bytes())

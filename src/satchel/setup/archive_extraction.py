@@ -130,6 +130,8 @@ def _checked(name: str) -> list[str]:
     parts = [part for part in name.split("/") if part not in {"", "."}]
     if "\\" in name or "\0" in name or not is_utf8(name):
         raise _refused(name, "has a name that systems read differently")
+    if any(letter < " " or letter == "\x7f" for letter in name):
+        raise _refused(name, "has a control character in its name")
     if name.startswith("/") or _DRIVE.match(name) or ".." in parts:
         raise _refused(name, "is outside the folder")
     if len(parts) > _MOST_PARTS:
