@@ -116,7 +116,7 @@ def test_a_new_package_is_built_installed_and_used(run, here, execute):
     tested = execute("test", "acme-maps", "--json", **world)
     assert json.loads(tested.stdout)["passed"], tested.stderr
     prompt = execute("prompt", "--entry-points", "acme-maps", **world).stdout
-    assert "Say here how to use the tools well together." in prompt
+    assert "Explain here how to use the tools together." in prompt
     assert "<name>acme-maps</name>" in prompt
 
 

@@ -173,7 +173,7 @@ class Slow:
 sys.meta_path.insert(0, Slow())
 
 async def main():
-    server = StdioServer({server.command!r}, {server.args!r})
+    server = StdioServer(command={server.command!r}, args={server.args!r})
     async with RemoteClient(server, limits=Limits(mcp_connect=3)) as client:
         print(len(await client.list_tools()))
 

@@ -1080,9 +1080,9 @@ def test_one_that_leaks_is_told_so_and_replaced(plugin, carried):
 def test_one_whose_memory_is_almost_full_outlives_what_its_tools_refuse(plugin, carried):
     plugin(
         TOOLS + "\nheld = []\n\n@tool\ndef hold(part: float) -> int:\n    'Hold.'\n"
-        "    import resource\n    from satchel.mcp.worker_main import _memory\n"
+        "    import resource\n    from satchel.mcp.worker_main import _used_memory\n"
         "    most = resource.getrlimit(resource.RLIMIT_DATA)[0]\n"
-        "    held.append(bytearray(int(most * part) - _memory()))\n    return os.getpid()\n"
+        "    held.append(bytearray(int(most * part) - _used_memory()))\n    return os.getpid()\n"
     )
     app = carried(Limits(worker_memory=512 * 1024 * 1024))
     process = called(app, "hold", part=0.93).structured
