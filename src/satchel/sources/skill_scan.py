@@ -24,6 +24,7 @@ from satchel.sources.search_roots import SearchRoot
 from satchel.sources.skill_files import LocalSkillReader, SkillReader
 
 SKILL_FILE = "SKILL.md"
+_MOST_RESCANS = 3
 
 _BREAKS_THE_FORMAT = frozenset(
     {
@@ -112,17 +113,27 @@ def scan_skills(
     folders that they touch are scanned again; `None` means everything.
     """
     if before is None or dirty is None or before.cut or before.links:
-        return _Walk(place, limits, before).everything()
+        return _scan_everything(place, limits, before)
     starts = _outermost({start for path in dirty if (start := _start(before, path)) is not None})
     if not starts:
         return before
     if "" in starts:
-        return _Walk(place, limits, before).everything()
+        return _scan_everything(place, limits, before)
     scan = before
     for start in starts:
         scan = _merge(scan, _Walk(place, limits, before).below(start), start)
     if scan.links or scan.cut or len(scan.walked) + len(scan.findings) > limits.find_folders:
-        return _Walk(place, limits, before).everything()
+        return _scan_everything(place, limits, before)
+    return scan
+
+
+def _scan_everything(place: SearchRoot, limits: Limits, before: SkillScan | None) -> SkillScan:
+    """Scan a search root; again if a link was replaced meanwhile, to mix no two of its targets."""
+    scan = _Walk(place, limits, before).everything()
+    for _ in range(_MOST_RESCANS):
+        if all(real_path(path) == target for path, target in scan.links):
+            break
+        scan = _Walk(place, limits, before).everything()
     return scan
 
 
