@@ -352,7 +352,7 @@ class CallTask:
         import logging
 
         log = logging.getLogger("satchel.runtime")
-        log.warning("tool %s leaked: it was cancelled and did not end", self.tool.name)
+        log.warning("tool %s leaked: it did not end in its grace time", self.tool.name)
 
 
 class Droppable(Coroutine[Any, Any, None]):
