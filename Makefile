@@ -47,7 +47,7 @@ run: $(INSTALLED)
 	exec $(BIN)/satchel "$$command" "$$@"
 
 # Side by side; a file stays together as long as nobody is idle, as its tests may share what is slow.
-PYTEST = $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
+PYTEST = $(BIN)/python -m pytest --numprocesses=3 --dist=worksteal
 
 test: $(DEVELOPING)
 	$(PYTEST) -m "not slow" $(ARGS)
