@@ -1,7 +1,7 @@
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from satchel.prompt import ToolGuideEntry, render_guide
@@ -78,6 +78,7 @@ TEXTS = st.text(
 
 
 @given(st.tuples(*[TEXTS] * 6))
+@example(("", "", "", "\ud800", "", ""))
 def test_no_text_of_a_tool_can_pose_as_another_part(texts):
     name, about, argument, said, id_, words = texts
     parameters = {"properties": {argument: {"enum": [said], "description": said, "default": said}}}

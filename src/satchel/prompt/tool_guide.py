@@ -1,11 +1,11 @@
 """The tool guide: names, arguments and rules of the tools, as text for a planner."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from satchel.text import xml, xml_text
-from satchel.tools.tool_results import to_json
 from satchel.tools.type_schemas import schema_type_name
 
 _INSTRUCTION = (
@@ -42,7 +42,11 @@ def _block(tool: ToolGuideEntry) -> str:
         details = schema if isinstance(schema, Mapping) else {}
         type_text = f"{schema_type_name(schema)}, {'required' if name in required else 'optional'}"
         if details.get("default") is not None:
-            type_text += f", default {to_json(details['default'])}"
+            # Not `to_json`: it refuses half a character, which `xml` replaces.
+            default = json.dumps(
+                details["default"], ensure_ascii=False, separators=(",", ":"), default=str
+            )
+            type_text += f", default {default}"
         text = xml(str(details.get("description", "")))
         lines.append(f'<argument name="{xml(name)}" type="{xml(type_text)}">{text}</argument>')
     lines += [f'<rule id="{xml(id_)}">{xml(rule)}</rule>' for id_, rule in tool.rules]
