@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from satchel import Satchel, SkillPrompt
+from satchel import Satchel, SkillPrompt, conventional_roots
 from satchel.prompt import DEFAULT_BUDGET
 from satchel.text import has_hidden
 
@@ -97,10 +97,36 @@ def test_a_hostile_folder_affects_nothing_else(maker, tmp_path, monkeypatch, num
     assert prompt.count("<skill>") == len(catalog.skills) == prompt.count("</skill>")
     assert prompt.count("</available_skills>") == 1
     assert "<system>" not in prompt
-    assert "OUTSIDE" not in prompt
+    # F06 is a link directly in a folder that the user named: it is the user's own.
+    assert ("OUTSIDE" in prompt) == (number == "F06")
     assert not (tmp_path / "PWNED").exists()
     for item in catalog.diagnostics:
         str(item).encode("utf-8", "surrogateescape")
+
+
+def test_a_link_that_leaves_a_project_is_not_followed(maker, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    root = tmp_path / "project/.agents/skills"
+    root.mkdir(parents=True)
+    next(c for c in maker.CASES if c[0].startswith("F06"))[4](str(root))
+    catalog = Satchel(places=conventional_roots(tmp_path / "project")).catalog
+    assert not catalog.skills
+    assert "source-link-outside" in [item.code for item in catalog.diagnostics]
+
+
+@pytest.mark.parametrize("name", ["skills", "plugins"])
+def test_a_folder_of_a_project_that_leads_out_is_not_searched(tmp_path, monkeypatch, name):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    outside = tmp_path / "outside" / "a"
+    outside.mkdir(parents=True)
+    (outside / "SKILL.md").write_text("---\nname: a\ndescription: Outside.\n---\n")
+    (outside / "toolkit.yaml").write_text("name: a\n")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / name).symlink_to("../outside")
+    catalog = Satchel(places=conventional_roots(tmp_path / "project")).catalog
+    assert not catalog.skills
+    assert "a" not in catalog.plugins
+    assert "source-link-outside" in [item.code for item in catalog.diagnostics]
 
 
 def test_special_files_are_not_listed(maker, tmp_path):

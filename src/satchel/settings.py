@@ -23,7 +23,7 @@ class Limits:
     json_file: int = MIB
     json_depth: int = 200
     find_depth: int = 6
-    find_folders: int = 2_000
+    find_folders: int = 50_000
     files_per_skill: int = 2_000
     resource: int = 5 * MIB
     plugin_source: int = 16 * MIB

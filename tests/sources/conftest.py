@@ -64,9 +64,9 @@ def reads(monkeypatch) -> list[str]:
 
     read, names = folder_reader.read_regular, []
 
-    def counted(path: str, limit: int):
+    def counted(path: str, *rest):
         names.append(os.path.basename(path))
-        return read(path, limit)
+        return read(path, *rest)
 
     monkeypatch.setattr(folder_reader, "read_regular", counted)
     return names

@@ -209,7 +209,7 @@ def test_what_is_no_file_is_named_and_left_out(unit, reader):
 
 
 def test_a_file_that_cannot_be_read_costs_only_itself(unit, reader, monkeypatch):
-    def refuse(path, limit):
+    def refuse(*_):
         raise UnreadableFileError("Permission denied")
 
     (unit / "f").write_text("x")

@@ -95,9 +95,24 @@ def test_a_relative_path_below_a_deleted_current_folder_is_refused(tmp_path, mon
     assert search_root("/skills", RootKind.SKILLS).path == "/skills"
 
 
-def test_only_links_in_the_folder_of_installed_plugins_may_lead_out(home, tmp_path):
+def test_only_links_of_the_user_to_skills_and_installed_plugins_may_lead_out(home, tmp_path):
     found = conventional_roots(tmp_path / "project")
-    assert [item.path for item in found if item.follows_links_out] == [own_plugins()]
+    assert [item.source for item in found if item.follows_links_out] == [
+        "~/skills",
+        "~/.agents/skills",
+        "~/.satchel/skills",
+        "~/.satchel/plugins",
+    ]
+    assert search_root("skills", RootKind.SKILLS).follows_links_out
+    assert not search_root("plugins", RootKind.PLUGINS).follows_links_out
+
+
+def test_the_roots_of_a_project_are_held_within_it(home, tmp_path):
+    project = str(tmp_path / "project")
+    assert [item.within for item in conventional_roots(project)] == [project] * 5 + [""] * 5
+
+
+def test_the_plugins_that_a_user_installed_may_be_links(home):
     assert own_plugins() == str(home / ".satchel/plugins")
     assert search_root("~/.satchel/plugins", RootKind.PLUGINS).follows_links_out
     assert [item.follows_links_out for item in conventional_roots(home)].count(True) == 1

@@ -191,9 +191,11 @@ def test_a_folder_link_that_stays_inside_is_followed(tmp_path, scan, write_skill
     assert result.links == {(str(tmp_path / "link"), str((tmp_path / "area/a").resolve()))}
 
 
-def test_a_folder_link_that_leaves_the_place_is_not_followed(tmp_path, scan, write_skill):
+def test_a_folder_link_to_no_skill_that_leaves_the_place_is_not_followed(
+    tmp_path, scan, write_skill
+):
     (tmp_path / "root").mkdir()
-    (tmp_path / "root/link").symlink_to(write_skill(tmp_path, "a"))
+    (tmp_path / "root/link").symlink_to(write_skill(tmp_path / "area", "a").parent)
     result = scan(tmp_path / "root")
     assert (dict(result.findings), odd(result)) == ({}, ["source-link-outside"])
 

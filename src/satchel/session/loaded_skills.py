@@ -46,7 +46,7 @@ class LoadedSkill:
         return cls(
             name=name,
             digest=entry.version,
-            root=entry.finding.place.path if entry.finding else entry.path,
+            root=entry.finding.bounds if entry.finding else entry.path,
             folder=entry.path,
             files=tuple(file.name for file in entry.files),
             allowed_tools=manifest.allowed_tools,

@@ -122,10 +122,12 @@ def is_utf8(name: str) -> bool:
     return True
 
 
-def read_regular(path: str, limit: int) -> tuple[bytes, os.stat_result]:
+def read_regular(path: str, limit: int, root: str = "") -> tuple[bytes, os.stat_result]:
     """Return at most `limit + 1` bytes of a regular file, and its status; never blocks on a pipe.
 
-    Raises `UnreadableFileError` for anything else, and for a file that cannot be read.
+    The open file must be inside the resolved folder `root`, if it is given, also when a link
+    replaces the file or a folder above it at this moment. Raises `UnreadableFileError` for
+    anything else, and for a file that cannot be read.
     """
     try:
         # O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
@@ -136,6 +138,8 @@ def read_regular(path: str, limit: int) -> tuple[bytes, os.stat_result]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableFileError("it is not a regular file")
+        if root and not is_inside(_path_of(descriptor, path, status), root):
+            raise UnreadableFileError("a link that leaves the folder replaced it")
         # Closed below, not by the file object: `open` raises for the descriptor of a folder.
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(limit + 1), status
@@ -143,6 +147,19 @@ def read_regular(path: str, limit: int) -> tuple[bytes, os.stat_result]:
         raise UnreadableFileError(reason_of(error)) from None
     finally:
         os.close(descriptor)
+
+
+def _path_of(descriptor: int, path: str, status: os.stat_result) -> str:
+    """Return where an open file is now, without links; `""` if that is not certain."""
+    with suppress(OSError):
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    # Systems without `/proc`: resolved again, the path must still lead to the open file. Links
+    # that are swapped twice in between can deceive this.
+    resolved = real_path(path)
+    with suppress(OSError):
+        if os.path.samestat(os.lstat(resolved), status):
+            return resolved
+    return ""
 
 
 def reason_of(error: Exception) -> str:

@@ -154,10 +154,12 @@ class FolderReader:
         diagnostics: list[Diagnostic],
     ) -> UnitFile | None:
         try:
-            status = os.stat(path)
-            if os.path.islink(path) and not is_inside(real_path(path), self.root):
-                diagnostics.append(link_outside(path))
-                return None
+            status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode):
+                if not is_inside(real_path(path), self.root):
+                    diagnostics.append(link_outside(path))
+                    return None
+                status = os.stat(path)
         except OSError as error:
             diagnostics.append(
                 make_diagnostic(
@@ -195,7 +197,7 @@ class FolderReader:
                 settled=stamp.is_settled(),
             )
         try:
-            data, status = read_regular(path, self.largest)
+            data, status = read_regular(path, self.largest, self.root)
         except UnreadableFileError as error:
             diagnostics.append(
                 make_diagnostic("source-unreadable", Where(path), f"cannot be read: {error}")

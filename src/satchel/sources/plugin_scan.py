@@ -24,6 +24,7 @@ from satchel.sources.folder_reader import (
     follow,
     is_folder,
     is_skipped,
+    link_outside,
     list_folder,
     missing,
     not_utf8,
@@ -96,7 +97,9 @@ class _Search:
 
     def run(self) -> PluginScan:
         """Read the root as a plugin if it is one, else search its folders."""
-        if (form := format_of(self._place.path)) is not None:
+        if self._place.within and not is_inside(self._root, real_path(self._place.within)):
+            self._diagnostics.append(link_outside(self._place.path))
+        elif (form := format_of(self._place.path)) is not None:
             self._findings[""] = self._plugin("", form)
         else:
             for entry in list_folder(self._place.path, self._diagnostics):

@@ -45,11 +45,11 @@ class SearchRoot:
     groups: tuple[str, ...] = ()
     """The groups of the skills in it."""
     within: str = ""
-    """The folder of its plugin, if links must stay inside that; `""` otherwise."""
+    """The folder of its plugin or project, if links must stay inside that; `""` otherwise."""
     policy: FormatPolicy = TOOLKIT
     """The policy of the plugin that it belongs to."""
     follows_links_out: bool = False
-    """Whether links directly in it may lead anywhere, because the user made them."""
+    """Whether links directly in it may lead to a skill or plugin anywhere: the user made them."""
 
 
 def search_root(
@@ -65,7 +65,11 @@ def search_root(
     source = written.rstrip("/") or "/"
     path = _absolute(os.path.expanduser(written))
     return SearchRoot(
-        path=path, holds=holds, scope=scope, source=source, follows_links_out=path == own_plugins()
+        path=path,
+        holds=holds,
+        scope=scope,
+        source=source,
+        follows_links_out=_leads_out(path, holds, scope),
     )
 
 
@@ -117,6 +121,12 @@ def own_plugins() -> str:
     return os.path.join(os.path.expanduser("~"), *_OWN_PLUGINS.split("/"))
 
 
+def _leads_out(path: str, holds: RootKind, scope: Precedence) -> bool:
+    """Return whether links directly in a root may lead anywhere: the user made them."""
+    is_users = scope is not Precedence.PROJECT
+    return path == own_plugins() or (holds is RootKind.SKILLS and is_users)
+
+
 def _roots_in(base: str, scope: Precedence, shown: str, *, claude: bool) -> Iterable[SearchRoot]:
     for relative, holds in (
         ("skills", RootKind.SKILLS),
@@ -133,5 +143,6 @@ def _roots_in(base: str, scope: Precedence, shown: str, *, claude: bool) -> Iter
             scope=scope,
             source=shown + relative,
             optional=True,
-            follows_links_out=path == own_plugins(),
+            within=base if scope is Precedence.PROJECT else "",
+            follows_links_out=_leads_out(path, holds, scope),
         )

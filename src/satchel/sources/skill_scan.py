@@ -45,13 +45,20 @@ class SkillFinding:
     folder: FolderContent
     manifest: SkillManifest | None
     diagnostics: tuple[Diagnostic, ...]
+    target: str = ""
+    """Where a link of the user's own leads, outside of the search root; `""` without one."""
     remote: SkillReader | None = field(default=None, compare=False, repr=False)
     """Reads its files if they are at a server."""
 
     @property
     def reader(self) -> SkillReader:
         """Return the reader of its files."""
-        return self.remote or LocalSkillReader(self.place.path, self.path)
+        return self.remote or LocalSkillReader(self.bounds, self.path)
+
+    @property
+    def bounds(self) -> str:
+        """Return the folder that its files must stay inside."""
+        return self.target or self.place.path
 
     @property
     def path(self) -> str:
@@ -191,6 +198,7 @@ class _Walk:
         self._place, self._limits = place, limits
         self._root = real_path(place.within or place.path)
         self._known = before.findings if before else {}
+        self._targets: dict[str, str] = {}
         self._reader = FolderReader(
             root=self._root,
             most_files=limits.files_per_skill,
@@ -296,21 +304,35 @@ class _Walk:
             diagnostics.append(not_utf8(entry))
         elif key.count("/") >= self._limits.find_depth:
             diagnostics.append(too_deep(entry.path, self._limits.find_depth, "find_depth"))
-        elif (step := follow(entry, above, self._root, diagnostics)) is not None:
-            self._folder(key, entry.path, (*above, step))
+        else:
+            bounds = self._target_of_user(key, entry) or self._root
+            if (step := follow(entry, above, bounds, diagnostics)) is not None:
+                self._folder(key, entry.path, (*above, step))
         self._note(key, diagnostics)
+
+    def _target_of_user(self, key: str, entry: os.DirEntry[str]) -> str:
+        """Return the skill folder anywhere that a link of the user's own leads to, or `""`."""
+        if not (self._place.follows_links_out and "/" not in key and entry.is_symlink()):
+            return ""
+        target = real_path(entry.path)
+        is_skill = os.path.isfile(os.path.join(target, SKILL_FILE))
+        if not is_skill or is_inside(target, self._root):
+            return ""
+        self._targets[key] = target
+        return target
 
     def _skill(self, key: str, path: str) -> SkillFinding:
         before = self._known.get(key)
-        folder = self._reader.read(path, before.folder if before else None)
+        target = self._targets.get(key, "")
+        reader = replace(self._reader, root=target) if target else self._reader
+        folder = reader.read(path, before.folder if before else None)
         self._links |= folder.links
-        if before is not None and folder == before.folder:
+        if before is not None and folder == before.folder and target == before.target:
             return before
-        return _read(
-            SkillFinding(place=self._place, key=key, folder=folder, manifest=None, diagnostics=()),
-            before,
-            self._limits,
+        finding = SkillFinding(
+            place=self._place, key=key, folder=folder, manifest=None, diagnostics=(), target=target
         )
+        return _read(finding, before, self._limits)
 
     def _too_many(self) -> Diagnostic:
         most = self._limits.find_folders
