@@ -108,7 +108,8 @@ def test_a_link_that_leaves_a_project_is_not_followed(maker, tmp_path, monkeypat
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     root = tmp_path / "project/.agents/skills"
     root.mkdir(parents=True)
-    next(c for c in maker.CASES if c[0].startswith("F06"))[4](str(root))
+    maker.md(tmp_path / "outside", maker.fm())
+    (root / "victim").symlink_to(tmp_path / "outside")
     catalog = Satchel(places=conventional_roots(tmp_path / "project")).catalog
     assert not catalog.skills
     assert "source-link-outside" in [item.code for item in catalog.diagnostics]

@@ -1,0 +1,153 @@
+"""While somebody swaps links, reading never leaves the root, and never raises."""
+
+import os
+import shutil
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from satchel.settings import Limits
+from satchel.sources import Precedence, RootKind, SearchRoot, scan_skills
+from satchel.sources.file_reader import UnreadableFileError, read_regular, real_path
+
+SECRET = "stolen-text"
+TIMES = 20_000
+INSIDE = "---\nname: a\ndescription: Inside.\n---\nGood.\n"
+OUTSIDE = f"---\nname: a\ndescription: {SECRET}\n---\n{SECRET}\n"
+
+
+@contextmanager
+def swapping(path, outside):
+    """Swap `path` with a link to `outside`, and back, until the end."""
+    kept, link, stop = f"{path}.kept", f"{path}.link", threading.Event()
+    os.symlink(outside, link)
+
+    def swap():
+        while not stop.is_set():
+            os.rename(path, kept)
+            os.rename(link, path)
+            os.rename(path, link)
+            os.rename(kept, path)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.fixture(name="trees")
+def _trees(tmp_path):
+    for root, text in (("root", INSIDE), ("outside", OUTSIDE)):
+        folder = tmp_path / root / "a" / "refs"
+        folder.mkdir(parents=True)
+        (folder.parent / "SKILL.md").write_text(text)
+        (folder / "guide.md").write_text(text)
+    return tmp_path / "root", tmp_path / "outside"
+
+
+def texts(scan):
+    for finding in scan.findings.values():
+        yield from (file.data.decode() for file in finding.files if file.data is not None)
+        if finding.manifest is not None:
+            yield finding.manifest.description
+
+
+@pytest.mark.parametrize("swapped", ["a/SKILL.md", "a/refs", "a"])
+def test_nothing_outside_is_served(trees, swapped):
+    root, outside = trees
+    place = SearchRoot(
+        path=str(root), holds=RootKind.SKILLS, scope=Precedence.EXPLICIT, source="root"
+    )
+    served = set()
+    with swapping(root / swapped, outside / swapped):
+        for _ in range(TIMES):
+            served.update(texts(scan_skills(place, Limits())))
+    assert not any(SECRET in text for text in served)
+    assert "Inside." in served
+
+
+@pytest.mark.parametrize("swapped", ["a/refs/guide.md", "a/refs", "a"])
+def test_an_open_file_is_checked_where_it_is(trees, swapped):
+    root, outside = trees
+    path, bounds = str(root / "a/refs/guide.md"), real_path(str(root))
+    read = set()
+    with swapping(root / swapped, outside / swapped):
+        for _ in range(TIMES * 10):
+            try:
+                read.add(read_regular(path, 1_000, bounds)[0])
+            except UnreadableFileError as error:
+                read.add(str(error))
+    assert OUTSIDE.encode() not in read
+    assert INSIDE.encode() in read
+
+
+def test_systems_without_proc_resolve_the_path_again(trees, monkeypatch):
+    root, outside = trees
+    monkeypatch.setattr(os, "readlink", lambda *_, **__: (_ for _ in ()).throw(OSError()))
+    bounds = str(root.resolve(strict=False))
+    assert read_regular(str(root / "a/SKILL.md"), 1_000, bounds)[0] == INSIDE.encode()
+    shutil.rmtree(root / "a")
+    (root / "a").mkdir()
+    os.link(outside / "a/SKILL.md", root / "a/SKILL.md")
+    with pytest.raises(UnreadableFileError, match="a link that leaves the folder replaced it"):
+        read_regular(str(outside / "a/SKILL.md"), 1_000, bounds)
+
+
+# ---- links of the user's own -----------------------------------------------------------------
+
+
+def user_root(path):
+    return SearchRoot(
+        path=str(path),
+        holds=RootKind.SKILLS,
+        scope=Precedence.USER,
+        source="~/skills",
+        follows_links_out=True,
+    )
+
+
+def test_a_users_link_directly_in_a_root_leads_to_a_skill_anywhere(trees, tmp_path):
+    root, outside = trees
+    os.symlink(outside / "a", root / "b")
+    scan = scan_skills(user_root(root), Limits())
+    assert list(scan.findings) == ["a", "b"]
+    assert not scan.diagnostics
+    found = scan.findings["b"]
+    assert found.reader.read("refs/guide.md", Limits()).data == OUTSIDE.encode()
+    assert scan_skills(user_root(root), Limits(), scan, frozenset()).findings["b"] is found
+
+
+def test_links_in_such_a_skill_stay_inside_it(trees, tmp_path):
+    root, outside = trees
+    (tmp_path / "secret").write_text(SECRET)
+    os.symlink(tmp_path / "secret", outside / "a/secret.md")
+    os.symlink(outside / "a", root / "b")
+    found = scan_skills(user_root(root), Limits()).findings["b"]
+    assert [item.code for item in found.folder.diagnostics] == ["source-link-outside"]
+    assert [file.name for file in found.files] == ["SKILL.md", "refs/guide.md"]
+
+
+def test_a_retargeted_link_is_another_skill(trees, tmp_path):
+    root, outside = trees
+    os.symlink(outside / "a", root / "b")
+    before = scan_skills(user_root(root), Limits())
+    shutil.copytree(outside / "a", tmp_path / "copy", copy_function=shutil.copy2)
+    (root / "b").unlink()
+    os.symlink(tmp_path / "copy", root / "b")
+    found = scan_skills(user_root(root), Limits(), before, frozenset()).findings["b"]
+    assert found.reader.read("SKILL.md", Limits()).data == OUTSIDE.encode()
+    assert found.target == str((tmp_path / "copy").resolve())
+
+
+@pytest.mark.parametrize("link", ["deep/b", "many"])
+def test_deeper_links_and_links_to_many_skills_stay_inside(trees, link):
+    root, outside = trees
+    (root / "deep").mkdir()
+    os.symlink(outside / "a" if link == "deep/b" else outside, root / link)
+    scan = scan_skills(user_root(root), Limits())
+    assert list(scan.findings) == ["a"]
+    assert [item.code for item in scan.diagnostics] == ["source-link-outside"]
