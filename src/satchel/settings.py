@@ -71,7 +71,12 @@ class WatchTimings:
     patience: float = 10.0
     """Longest wait for a burst, a git checkout or an installation to end."""
     safety_scan_active: float = 2.0
+    """How long after the last change everything is compared once.
+
+    Like `safety_scan_idle` it is longer where a comparison would take over 1 % of a core.
+    """
     safety_scan_idle: float = 30.0
+    """How often everything is compared while nothing changes."""
     poll: float = 1.0
     """How often everything is compared if the system sends no events."""
 

@@ -253,6 +253,10 @@ class Clock:
     """A clock that a test puts forward, by a batch that says only that time went by."""
 
     ahead = 0.0
+    computed = 0.0
+
+    def thread_time(self):
+        return self.computed
 
     def monotonic(self):
         return time.monotonic() + self.ahead
@@ -293,6 +297,20 @@ def test_everything_is_compared_now_and_then_and_sooner_after_an_event(watch, cl
     watched.send(clock.after(11))
     assert watched.next().paths is None
     watched.send(clock.after(1_001))
+    assert watched.next().paths is None
+
+
+def test_comparing_everything_takes_at_most_a_hundredth_of_the_time(watch, clock):
+    watched = watch(replace(CALM, safety_scan_active=10, safety_scan_idle=10))
+    watched.next()
+    clock.computed += 0.5  # the receiver of the first event compares everything
+    watched.send(clock.after(49), ["a"])
+    assert watched.next().paths == {"a"}
+    watched.send(clock.after(49), ["b"])
+    assert watched.next().paths == {"b"}
+    watched.send(clock.after(51))
+    assert watched.next().paths is None
+    watched.send(clock.after(11))  # it computed nothing, so the pause is the usual one
     assert watched.next().paths is None
 
 

@@ -26,6 +26,9 @@ _BACKEND_ERRORS = (OSError, RuntimeError, ValueError)
 # After this many failures within this time (in seconds), polling replaces the events.
 _MAX_FAILURES, _FAILURES_WITHIN = 5, 10.0
 
+# Safety scans take at most this share of a core, so they are rarer in a large catalog.
+_SAFETY_SCAN_SHARE = 0.01
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTargets:
@@ -104,6 +107,7 @@ class _Watch:
     ) -> None:
         self._watched, self._stop, self._pace, self._notifier = watched, stop, pace, notifier
         self._failures: list[float] = []
+        self._scan_seconds = 0.0
         self._stale_locks: set[tuple[str, int]] = set()
         self._diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -135,7 +139,7 @@ class _Watch:
                 self._record_failure(error)
                 return
             stack.callback(notifier.close)
-            yield ChangeEvent(None, self._diagnostics)
+            yield from self._everything()
             try:
                 for event in self._change_events(notifier, start, identity):
                     yield replace(event, paths=aliases.of(event.paths))
@@ -176,11 +180,17 @@ class _Watch:
                 active, last_scan = False, time.monotonic()
                 if not self._recent_failures():
                     self._diagnostics = ()
-                yield ChangeEvent(None, self._diagnostics)
+                yield from self._everything()
+
+    def _everything(self) -> Iterator[ChangeEvent]:
+        """Yield an event without paths, and measure how long its receiver computes."""
+        started = time.thread_time()
+        yield ChangeEvent(None, self._diagnostics)
+        self._scan_seconds = time.thread_time() - started
 
     def _safety_scan_is_due(self, last_scan: float, *, active: bool) -> bool:
         pause = self._pace.safety_scan_active if active else self._pace.safety_scan_idle
-        return time.monotonic() - last_scan >= pause
+        return time.monotonic() - last_scan >= max(pause, self._scan_seconds / _SAFETY_SCAN_SHARE)
 
     def _installed_changed(self, now: WatchTargets) -> bool:
         stamps = stamped(folder for folder, _ in now.installed)
