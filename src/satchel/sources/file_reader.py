@@ -12,6 +12,7 @@ from typing import NamedTuple
 # A file that changed more recently than this may change again without a new time stamp.
 RACY_SECONDS = 2.0
 _MOST_TRIES = 100
+_CHUNK = 64 * 1024
 
 
 class UnreadableFileError(Exception):
@@ -140,13 +141,21 @@ def read_regular(path: str, limit: int, root: str = "") -> tuple[bytes, os.stat_
             raise UnreadableFileError("it is not a regular file")
         if root and not is_inside(_path_of(descriptor, path, status), root):
             raise UnreadableFileError("a link that leaves the folder replaced it")
-        # Closed below, not by the file object: `open` raises for the descriptor of a folder.
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(limit + 1), status
+        return _read_up_to(descriptor, limit + 1, status.st_size), status
     except OSError as error:
         raise UnreadableFileError(reason_of(error)) from None
     finally:
         os.close(descriptor)
+
+
+def _read_up_to(descriptor: int, most: int, expected: int) -> bytes:
+    """Return at most `most` bytes, in one piece if the file has its `expected` size."""
+    # A buffer of `most` bytes would be allocated in full, which takes longer than the reading.
+    step = min(max(expected, _CHUNK), most - 1) + 1
+    data = os.read(descriptor, step)
+    while len(data) < most and (more := os.read(descriptor, min(step, most - len(data)))):
+        data += more
+    return data
 
 
 def _path_of(descriptor: int, path: str, status: os.stat_result) -> str:

@@ -70,13 +70,18 @@ class FolderReader:
     exclude: frozenset[str] = frozenset()
     required: frozenset[str] = frozenset()
 
-    def read(self, folder: str, before: FolderContent | None = None) -> FolderContent:
-        """Return the content of a folder; files unchanged since `before` are not read again."""
+    def read(
+        self, folder: str, before: FolderContent | None = None, resolved: str = ""
+    ) -> FolderContent:
+        """Return the content of a folder; files unchanged since `before` are not read again.
+
+        `resolved` is its path without links, where that is known.
+        """
         walk = _WalkState()
         cached = {file.name: file for file in before.files} if before else {}
         required = [self._required(folder, name, cached, walk) for name in sorted(self.required)]
         files: list[UnitFile] = []
-        for name, path in self._walk(folder, "", (real_path(folder),), walk):
+        for name, path in self._walk(folder, "", (resolved or real_path(folder),), walk):
             if name in self.required:
                 continue
             if len(files) == self.most_files:

@@ -269,7 +269,7 @@ class _Walk:
             self._keep_skills_below(key, diagnostics[0])
         may_be_skill = bool(key) or not self._place.policy.has_strict_skills
         if may_be_skill and any(entry.name == SKILL_FILE for entry in entries):
-            self._findings[key] = self._skill(key, path)
+            self._findings[key] = self._skill(key, path, above[-1])
             return
         self._walked.add(key)
         for entry in entries:
@@ -321,11 +321,11 @@ class _Walk:
         self._targets[key] = target
         return target
 
-    def _skill(self, key: str, path: str) -> SkillFinding:
+    def _skill(self, key: str, path: str, resolved: str) -> SkillFinding:
         before = self._known.get(key)
         target = self._targets.get(key, "")
         reader = replace(self._reader, root=target) if target else self._reader
-        folder = reader.read(path, before.folder if before else None)
+        folder = reader.read(path, before.folder if before else None, resolved)
         self._links |= folder.links
         if before is not None and folder == before.folder and target == before.target:
             return before
