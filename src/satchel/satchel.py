@@ -9,7 +9,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
-from typing import Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
 from satchel.catalog import (
     HOST,
@@ -32,7 +32,6 @@ from satchel.plugins.config_binding import bind_state
 from satchel.prompt import SkillPrompt
 from satchel.runtime import Middleware, ScopedMiddleware
 from satchel.server_registry import ServerRegistry
-from satchel.session import Session, SessionOptions
 from satchel.settings import Settings
 from satchel.shared import Generation, SharedState
 from satchel.sources import (
@@ -57,6 +56,9 @@ from satchel.tool_registry import ToolRegistry
 from satchel.tools import FunctionTool, Tool, ToolOptions, set_extended_model
 from satchel.watch_thread import Changes, WatchThread
 from satchel.workers import WorkerPool
+
+if TYPE_CHECKING:
+    from satchel.session import Session
 
 _log = logging.getLogger("satchel")
 
@@ -145,7 +147,7 @@ class Satchel:
         enable: Iterable[str] | str = (),
         disable: Iterable[str] | str = (),
         plan_policy: PlanPolicy | None = None,
-    ) -> Session:
+    ) -> "Session":
         """Begin a conversation.
 
         The first four choose the built-in tools: to activate tool groups, load skills, run their
@@ -157,6 +159,8 @@ class Satchel:
         `Session.plan_policy`.
         """
         tools = NamePatterns(_as_tuple(enable) or None, _as_tuple(disable))
+        from satchel.session import Session, SessionOptions  # lazy: needed only with a session
+
         options = SessionOptions(
             meta_tool=meta_tool,
             skill_tools=skill_tools,

@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Callable, Hashable
 from copy import deepcopy
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from satchel.catalog import Catalog, CatalogStore
 from satchel.groups import (
@@ -18,9 +18,11 @@ from satchel.groups import (
 from satchel.names import NamePatterns
 from satchel.prompt import SkillPrompt, render_sections
 from satchel.runtime import ScopedMiddleware
-from satchel.search import SearchHit, SearchIndex, documents_of
 from satchel.settings import Limits
 from satchel.tools import Tool
+
+if TYPE_CHECKING:
+    from satchel.search import SearchHit, SearchIndex
 
 T = TypeVar("T")
 
@@ -171,8 +173,10 @@ class SharedState:
         """Return the view of an activation on the newest catalog."""
         return self.newest.shared_view(activation, tools)
 
-    def search(self, words: str, kind: str, most: int) -> list[SearchHit]:
+    def search(self, words: str, kind: str, most: int) -> list["SearchHit"]:
         """Find tools or skills of the newest catalog, the best match first."""
+        from satchel.search import SearchIndex, documents_of  # lazy: needed only by a search
+
         index, newest = self._index or SearchIndex(), self.newest
         self._index = index
         newest.once("index", lambda: index.bring_up_to_date(documents_of(newest.catalog)))

@@ -78,6 +78,10 @@ def test_only_entry_packages_import_the_public_names():
 LATE_IMPORTS = {
     "formats/front_matter.py: satchel.formats.skill_handler.SkillHandler": "it loads pyyaml, "
     "which a satchel without skills does not need",
+    "satchel.py: satchel.session.Session": "needed only with a session",
+    "satchel.py: satchel.session.SessionOptions": "needed only with a session",
+    "shared.py: satchel.search.SearchIndex": "needed only by a search",
+    "shared.py: satchel.search.documents_of": "needed only by a search",
 }
 """Imports of our own modules inside functions, each with the reason."""
 
@@ -108,6 +112,13 @@ def test_importing_the_public_names_loads_nothing_heavy():
     assert "satchel.satchel" in loaded
     assert not loaded & {"watchfiles", "rich", "mcp", "pydantic", "griffe", "yaml", "click"}
     assert "anyio" not in loaded
+
+
+def test_a_satchel_without_sessions_loads_neither_sessions_nor_search():
+    loaded = loaded_after("from satchel import Satchel; Satchel()")
+    assert "satchel.loader" in loaded
+    unused = ("satchel.session", "satchel.search", "satchel.setup", "satchel.cli", "satchel.mcp.")
+    assert not {name for name in loaded if name.startswith(unused)}
 
 
 def test_the_bare_import_loads_no_module_of_satchel():
