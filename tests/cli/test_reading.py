@@ -81,6 +81,16 @@ def test_without_folders_the_well_known_places_are_read(run, here, tmp_path, wri
     assert names("--skills", "named", "--project") == ["named", "projects"]
 
 
+def test_the_number_of_folders_that_are_searched_can_be_set(run, here, write_skill):
+    for name in ("a", "b", "c"):
+        write_skill(here / "skills", name)
+    few = run("list", "skills", "--json", "--skills", "skills", "--find-folders", "2")
+    assert [item["name"] for item in json.loads(few.stdout)] == ["a"]
+    assert "1 warning" in few.stderr
+    assert len(json.loads(run("list", "skills", "--json", "--skills", "skills").stdout)) == 3
+    assert run("list", "--find-folders", "0").exit_code == 2
+
+
 def test_a_missing_folder_is_a_warning_and_no_fault(run):
     result = run("list", "--skills", "nowhere", "--plugins", "neither")
     assert result.exit_code == 0

@@ -23,6 +23,7 @@ class Sources:
     entry_points: tuple[str, ...] = ()
     project: bool = False
     claude: bool = False
+    find_folders: int | None = None
 
     def open(self, *, run_code: bool, servers: bool = False, **options: Any) -> "satchel.Satchel":
         """Return a `Satchel` of these sources; it is closed when the command ends.
@@ -39,13 +40,17 @@ class Sources:
             places=self._conventional_roots(),
             project="." if self.project else None,
             run_code=run_code,
-            settings=satchel.Settings(mcp_servers=servers),
+            settings=satchel.Settings(mcp_servers=servers, limits=self._limits()),
             **options,
         )
         click.get_current_context().call_on_close(app.close)
         if servers:
             app.wait_for_mcp_servers()
         return app
+
+    def _limits(self) -> "satchel.Limits":
+        most = self.find_folders
+        return satchel.Limits() if most is None else satchel.Limits(find_folders=most)
 
     def _conventional_roots(self) -> list["satchel.SearchRoot"]:
         """Return the conventional folders; if folders are named, only those of the project."""
@@ -115,6 +120,10 @@ class SourcesCommand(Command):
             ),
             click.Option(
                 ["--claude"], is_flag=True, help="Count .claude/skills as a conventional folder."
+            ),
+            click.Option(
+                ["--find-folders"], type=click.IntRange(1), metavar="N",
+                help="Search at most N folders in each folder of skills; default 50,000.",
             ),
         ]  # fmt: skip
 

@@ -161,6 +161,7 @@ def _print_stdio_config(
         "--group": groups,
         "--enable-tool": selection.enable,
         "--disable-tool": selection.disable,
+        "--find-folders": [] if sources.find_folders is None else [str(sources.find_folders)],
     }
     flags = {
         "--project": sources.project,
