@@ -126,7 +126,8 @@ class SkillEntry(Entry):
     @property
     def server(self) -> str:
         """The name of the MCP server that serves it, or `""`; its scripts are never run."""
-        return self.reader.server
+        # No reader is made for it: a prompt asks each of many skills.
+        return self.finding.remote.server if self.finding and self.finding.remote else ""
 
     @property
     def is_for_model(self) -> bool:
