@@ -17,6 +17,7 @@ from satchel.catalog.catalog_entries import (
 )
 from satchel.catalog.catalog_store import CatalogStore
 from satchel.catalog.disable_rules import nothing_disabled
+from satchel.catalog.skill_edits import edit_skills
 
 __all__ = [
     "HOST",
@@ -37,6 +38,7 @@ __all__ = [
     "build",
     "build_plugins",
     "diff",
+    "edit_skills",
     "entry_kind",
     "loaded_events",
     "nothing_disabled",

@@ -99,11 +99,14 @@ def build(
 def _with_generation(entries: Iterable[E], before: Sequence[E], number: int) -> tuple[E, ...]:
     """Sort the entries by name, and give each the generation in which it last changed."""
     previous = {entry.identity: entry for entry in before}
-    numbered = (_numbered(entry, previous.get(entry.identity), number) for entry in entries)
+    numbered = (
+        with_last_generation(entry, previous.get(entry.identity), number) for entry in entries
+    )
     return tuple(sorted(numbered, key=lambda entry: (entry.name, entry.scope, entry.rank)))
 
 
-def _numbered(entry: E, old: E | None, number: int) -> E:
+def with_last_generation(entry: E, old: E | None, number: int) -> E:
+    """Give an entry the generation in which it last changed: `number`, or that of `old`."""
     if old is entry:
         return entry
     if old is not None and (unchanged := replace(entry, generation=old.generation)) == old:
@@ -120,9 +123,9 @@ def _skills(
         old = before.get((root.scope, root.source, ranked.finding.path))
         if old is not None and old.state is Status.DISABLED:
             # A disabled skill has no last good version, as after a restart.
-            yield ranked, _skill(ranked, None)
+            yield ranked, next_skill_entry(ranked, None)
         elif not ranked.is_settling:
-            yield ranked, _skill(ranked, old)
+            yield ranked, next_skill_entry(ranked, old)
         elif old is not None:
             yield ranked, replace(_unshadowed(old), rank=ranked.rank)
 
@@ -136,7 +139,8 @@ def _unshadowed(entry: E) -> E:
     return replace(entry, state=Status.STALE if stale else Status.OK, diagnostics=kept)
 
 
-def _skill(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
+def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
+    """Return the entry of a found skill, without the groups that list it; `old` if unchanged."""
     finding = ranked.finding
     if old is not None and old.finding is finding and old.rank == ranked.rank:
         return _unshadowed(old)
@@ -334,7 +338,7 @@ def _apply_to_skills(
         if rules.reason(entry) is None:
             yield entry
         else:
-            yield rules.apply(_with_groups(_skill(ranked, None), membership))
+            yield rules.apply(_with_groups(next_skill_entry(ranked, None), membership))
 
 
 def _described_groups(plugins: Iterable[PluginEntry]) -> Iterable[tuple[str, str]]:

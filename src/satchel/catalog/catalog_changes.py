@@ -1,8 +1,9 @@
 """The changes between two catalogs, as events."""
 
-from collections.abc import Container
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any
 
 from satchel.catalog.catalog import Catalog
@@ -73,9 +74,12 @@ def loaded_events(catalog: Catalog) -> tuple[Change, ...]:
 
 def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     """Return the events from one catalog to another; removals come first."""
-    # An unchanged entry is the same object in both.
-    unchanged = set(map(id, old.entries)) & set(map(id, new.entries))
-    names = {_name(entry) for entry in (*old.entries, *new.entries) if id(entry) not in unchanged}
+    # An unchanged entry is the same object in both, and mostly at the same place.
+    moved = [pair for pair in zip_longest(old.entries, new.entries) if pair[0] is not pair[1]]
+    left = {id(entry): entry for entry, _ in moved if entry is not None}
+    right = {id(entry): entry for _, entry in moved if entry is not None}
+    both = left | right
+    names = {_name(both[key]) for key in left.keys() ^ right.keys()}
     before, after = _by_name(old, names), _by_name(new, names)
     removed = [
         _change(Event.REMOVED, entry, new, "it was not served" if not entry.is_served else "")
@@ -98,10 +102,11 @@ def _name(entry: Entry) -> Name:
     return type(entry), entry.source, entry.name
 
 
-def _by_name(catalog: Catalog, names: Container[Name]) -> dict[Name, Entry]:
+def _by_name(catalog: Catalog, names: AbstractSet[Name]) -> dict[Name, Entry]:
     """Choose one entry for each name: the served one, or else the first."""
     chosen: dict[Name, Entry] = {}
-    for entry in catalog.entries:
+    short = {name for _, _, name in names}
+    for entry in [entry for entry in catalog.entries if entry.name in short]:
         if (name := _name(entry)) in names:
             first = chosen.setdefault(name, entry)
             if entry.is_served and not first.is_served:

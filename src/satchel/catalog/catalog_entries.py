@@ -48,12 +48,16 @@ class Status(StrEnum):
     @property
     def is_served(self) -> bool:
         """Whether an entry with this status is served to the model."""
-        return self in {Status.OK, Status.STALE, Status.DEGRADED}
+        return self in _SERVED
 
     @property
     def falls_back(self) -> bool:
         """Whether the last good version is served in place of such a contribution."""
         return self in {Status.DEGRADED, Status.SETTLING, Status.FAILED}
+
+
+# A tuple finds the usual status by identity; a set would hash it, for each of many entries.
+_SERVED = (Status.OK, Status.STALE, Status.DEGRADED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +126,8 @@ class SkillEntry(Entry):
     @property
     def server(self) -> str:
         """The name of the MCP server that serves it, or `""`; its scripts are never run."""
-        return self.reader.server
+        # No reader is made for it: a prompt asks each of many skills.
+        return self.finding.remote.server if self.finding and self.finding.remote else ""
 
     @property
     def is_for_model(self) -> bool:

@@ -1,6 +1,6 @@
 """A digest of what the model last saw, used to compute changes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from satchel.catalog import (
@@ -47,6 +47,8 @@ class CatalogDigest:
     generation: int
     by_key: Mapping[Key, tuple[EntryDigest, ...]]
     """Several entries may have one name; those that are served come first."""
+    names: tuple[tuple[str, ...], ...] = ()
+    """The names of the entries of each kind that a view may show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,19 @@ class ViewDigest:
 
 def digest_catalog(catalog: Catalog, before: CatalogDigest | None = None) -> CatalogDigest:
     """Return the digest of a catalog; it shares unchanged entries with the digest `before`."""
-    by_key: dict[Key, list[Entry]] = {}
-    for key, entry in _entries_of(catalog):
-        by_key.setdefault(key, []).append(entry)
-    old = before or CatalogDigest(-1, {})
-    digests = {key: _digests(key, entries, old) for key, entries in by_key.items()}
-    return CatalogDigest(catalog.generation, digests)
+    old, shown = before or CatalogDigest(-1, {}), _shown(catalog)
+    names = tuple(tuple(entry.name for entry in entries) for entries in shown.values())
+    is_same = names == old.names
+    digests = dict(old.by_key) if is_same else {}
+    for kind, entries in shown.items():
+        changed = {entry.name for entry in entries if entry.generation > old.generation}
+        by_name: dict[str, list[Entry]] = {}
+        for entry in entries:
+            if not is_same or entry.name in changed:
+                by_name.setdefault(entry.name, []).append(entry)
+        for name, same in by_name.items():
+            digests[kind, name] = _digests((kind, name), same, old)
+    return CatalogDigest(catalog.generation, digests, names)
 
 
 def _digests(key: Key, entries: list[Entry], before: CatalogDigest) -> tuple[EntryDigest, ...]:
@@ -142,21 +151,25 @@ def _change(key: Key, old: EntryDigest | None, new: EntryDigest | None, generati
     )
 
 
-def _entries_of(catalog: Catalog) -> Iterator[tuple[Key, Entry]]:
-    """Yield the entries that a view may show; for each name, served ones come first."""
-    members: list[tuple[str, ToolEntry | SkillEntry]] = [
-        *(("tool", entry) for entry in catalog.all_tools if entry.tool),
-        *(("skill", entry) for entry in catalog.all_skills),
-    ]
-    for kind, entry in members:
+def _shown(catalog: Catalog) -> dict[str, list[Entry]]:
+    """Return the entries of each kind that a view may show, the served ones first."""
+    groups = catalog.groups.values()
+    return {
+        "tool": _served_first(entry for entry in catalog.all_tools if entry.tool),
+        "skill": _served_first(catalog.all_skills),
+        "group": [entry for entry in groups if entry.name != BASIC_GROUP],
+    }
+
+
+def _served_first(entries: Iterable[Entry]) -> list[Entry]:
+    served: list[Entry] = []
+    shadowed: list[Entry] = []
+    for entry in entries:
         if entry.is_served:
-            yield (kind, entry.name), entry
-    for kind, entry in members:
-        if entry.state is Status.SHADOWED:
-            yield (kind, entry.name), entry
-    for name, group in catalog.groups.items():
-        if name != BASIC_GROUP:
-            yield ("group", name), group
+            served.append(entry)
+        elif entry.state is Status.SHADOWED:
+            shadowed.append(entry)
+    return served + shadowed
 
 
 def _digest_entry(entry: Entry) -> EntryDigest:

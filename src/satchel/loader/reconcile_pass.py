@@ -1,6 +1,8 @@
 """One pass over all sources: scan, import, bind, then build the catalog."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from operator import is_
 
 from satchel.catalog import (
     Catalog,
@@ -10,6 +12,7 @@ from satchel.catalog import (
     Status,
     build,
     build_plugins,
+    edit_skills,
     nothing_disabled,
 )
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
@@ -32,6 +35,7 @@ from satchel.sources import (
     RootKind,
     SearchRoot,
     Selection,
+    SkillFinding,
     SkillScan,
     installed_folders,
     normalized,
@@ -44,6 +48,8 @@ from satchel.sources import (
 
 _SERVER_RANK = 1_000_000_000
 """The rank of MCP servers: after all folders and packages."""
+_CONTRIBUTION_FIELDS = tuple(item.name for item in fields(PluginContribution))
+"""All fields, also those that `==` leaves out."""
 
 
 def reconcile(
@@ -64,7 +70,8 @@ def reconcile(
     declared, invalid_servers = declared_servers(selection, plugins)
     rejected = frozenset(_skill_roots(_rejected_plugins(plugins, imported)))
     skills = _scan_skills(inputs, plugins, rejected)
-    ranked = tuple(_ranked(inputs, skills))
+    edited = _edited_skills(inputs, skills, plugins)
+    ranked = tuple(_ranked(inputs, skills)) if edited is None else edited
     server_skills = _server_skills(config, ranked, plugins, previous)
     results = ScanCache(
         scan=scan,
@@ -75,11 +82,7 @@ def reconcile(
         declared=declared,
         rejected=rejected,
         settling=frozenset(_settling_paths(ranked, imported)),
-    )
-
-    every_skill = (
-        *ranked,
-        *(RankedSkill(found, (found.path,)) for found in server_skills.findings),
+        plugins=plugins,
     )
     diagnostics = (
         *_source_diagnostics(inputs, results),
@@ -90,6 +93,18 @@ def reconcile(
         *bound.plugins[unit_of(config.host)].diagnostics,
         *options.diagnostics,
     )
+    if edited is not None:
+        # Tools, groups and plugins are those of the previous catalog.
+        problems = contract_diagnostics(config, previous, bound.plugins.values())
+        catalog = edit_skills(edited, previous, (*diagnostics, *problems))
+        if catalog is not None:
+            return results, catalog
+        ranked = tuple(_ranked(inputs, skills))
+
+    every_skill = (
+        *ranked,
+        *(RankedSkill(found, (found.path,)) for found in server_skills.findings),
+    )
     is_disabled = selection.disabled if selection.chooses else nothing_disabled
     catalog = build(every_skill, plugins, previous, diagnostics, is_disabled)
     # Contracts are checked against the finished catalog, which must list their problems, too.
@@ -98,6 +113,55 @@ def reconcile(
         diagnostics = (*diagnostics, *contract_problems)
         catalog = build(every_skill, plugins, previous, diagnostics, is_disabled)
     return results, catalog
+
+
+def _edited_skills(
+    inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan], plugins: Sequence[PluginEntry]
+) -> tuple[RankedSkill, ...] | None:
+    """Return the skills that changed or are broken; `None` if something else changed as well."""
+    cache = inputs.cache
+    is_same = (
+        cache.scan.selection == inputs.selection
+        and not inputs.config.servers
+        and not cache.servers
+        and list(scans) == list(cache.skills)
+        and all(
+            scan.findings.keys() == cache.skills[root].findings.keys()
+            for root, scan in scans.items()
+        )
+        and _are_same(plugins, cache.plugins)
+    )
+    if not is_same:
+        return None
+    edited = tuple(
+        _ranked_skill(inputs, order, found)
+        for order, (root, scan) in enumerate(scans.items())
+        for found in _changed_or_broken(cache.skills[root].findings, scan.findings)
+    )
+    return None if any(item.is_settling for item in edited) else edited
+
+
+def _changed_or_broken(
+    before: Mapping[str, SkillFinding], now: Mapping[str, SkillFinding]
+) -> Iterable[SkillFinding]:
+    return (
+        found for key, found in now.items() if found is not before[key] or found.manifest is None
+    )
+
+
+def _are_same(plugins: Sequence[PluginEntry], before: Sequence[PluginEntry]) -> bool:
+    return len(plugins) == len(before) and all(
+        new == old and new.rank == old.rank and _is_same(new.contribution, old.contribution)
+        for new, old in zip(plugins, before, strict=True)
+    )
+
+
+def _is_same(new: PluginContribution, old: PluginContribution) -> bool:
+    """Return whether two contributions have equal values and the same tools, functions included."""
+    return new is old or (
+        all(getattr(new, name) == getattr(old, name) for name in _CONTRIBUTION_FIELDS)
+        and all(map(is_, new.tools, old.tools))
+    )
 
 
 # ---- scanning --------------------------------------------------------------------------------
@@ -164,8 +228,12 @@ def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterab
     """Give each skill its rank, and mark those that may be half written."""
     for order, scan in enumerate(scans.values()):
         for found in scan.findings.values():
-            is_settling = found.manifest is None and inputs.may_be_half_written(found.folder)
-            yield RankedSkill(found, (order, found.key), is_settling)
+            yield _ranked_skill(inputs, order, found)
+
+
+def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> RankedSkill:
+    is_settling = found.manifest is None and inputs.may_be_half_written(found.folder)
+    return RankedSkill(found, (order, found.key), is_settling)
 
 
 def _settling_paths(ranked: Iterable[RankedSkill], imported: Imported) -> Iterable[str]:
@@ -198,6 +266,8 @@ def _server_skills(
     previous: Catalog,
 ) -> ServerSkills:
     """Return the skills of the served MCP servers; on a conflict, other skills keep their names."""
+    if not config.servers:
+        return ServerSkills((), ())
     findings = [item.finding for item in ranked]
     taken = {item.manifest.name if item.manifest else item.folder_name for item in findings}
     # The last good version of a broken skill may have another name than its folder.

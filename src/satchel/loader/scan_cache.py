@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from satchel.catalog import PluginContribution, Status
+from satchel.catalog import PluginContribution, PluginEntry, Status
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit, unit_of
 from satchel.mcp_servers import DeclaredServer, ServerContribution
 from satchel.plugins import BoundPlugin
@@ -90,6 +90,8 @@ class ScanCache:
     """Roots that keep the skills of an earlier pass, because their plugin was rejected."""
     settling: frozenset[str] = frozenset()
     """Paths of units that may be half written or are still being imported."""
+    plugins: tuple[PluginEntry, ...] = ()
+    """The entries of all plugins, with that of the host."""
 
     def watch_targets(self) -> WatchTargets:
         """Return the folders and files to watch until the next pass."""

@@ -175,7 +175,7 @@ def _own_tools(
 
 def _can_be_hidden(skill: SkillEntry) -> bool:
     """Return whether the model sees a skill only while one of its groups is active."""
-    return skill.is_for_model and bool(skill.groups) and BASIC_GROUP not in skill.groups
+    return bool(skill.groups) and BASIC_GROUP not in skill.groups and skill.is_for_model
 
 
 def _is_enabled(option: bool | None, default: bool) -> bool:
