@@ -67,7 +67,8 @@ def test_nothing_outside_is_served(trees, swapped):
         for _ in range(TIMES):
             served.update(texts(scan_skills(place, Limits())))
     assert not any(SECRET in text for text in served)
-    assert "Inside." in served
+    # What a scan meets between two swaps is luck on a busy machine; at rest it is not.
+    assert "Inside." in texts(scan_skills(place, Limits()))
 
 
 @pytest.mark.parametrize("swapped", ["a/refs/guide.md", "a/refs", "a"])
@@ -82,7 +83,7 @@ def test_an_open_file_is_checked_where_it_is(trees, swapped):
             except UnreadableFileError as error:
                 read.add(str(error))
     assert OUTSIDE.encode() not in read
-    assert INSIDE.encode() in read
+    assert read_regular(path, 1_000, bounds)[0] == INSIDE.encode()
 
 
 def test_systems_without_proc_resolve_the_path_again(trees, monkeypatch):
