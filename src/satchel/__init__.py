@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from satchel.mcp_servers import HttpServer, RemoteClient, SseServer, StdioServer
     from satchel.plugins import hookimpl
     from satchel.prompt import SkillPrompt, about_tokens
+    from satchel.providers import Contribution, Provider, Skill
     from satchel.runtime import ScopedMiddleware
     from satchel.satchel import Satchel
     from satchel.session import Session, SkillContent, Step, StepChanges
     from satchel.settings import Limits, Settings, WatchTimings
-    from satchel.sources import SearchRoot, conventional_roots
+    from satchel.sources import Precedence, SearchRoot, conventional_roots
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import (
         Audio,
@@ -90,6 +91,9 @@ _PACKAGES = {
     "ConfigField": "satchel.formats",
     "SkillHandler": "satchel.formats.skill_handler",
     "hookimpl": "satchel.plugins",
+    "Contribution": "satchel.providers",
+    "Provider": "satchel.providers",
+    "Skill": "satchel.providers",
     "SkillPrompt": "satchel.prompt",
     "about_tokens": "satchel.prompt",
     "ToolRegistry": "satchel.tool_registry",
@@ -106,6 +110,7 @@ _PACKAGES = {
     "Limits": "satchel.settings",
     "WatchTimings": "satchel.settings",
     "Settings": "satchel.settings",
+    "Precedence": "satchel.sources",
     "SearchRoot": "satchel.sources",
     "conventional_roots": "satchel.sources",
     "Audio": "satchel.tools",
@@ -135,6 +140,7 @@ __all__ = [
     "ConflictError",
     "ContractError",
     "Contracts",
+    "Contribution",
     "DefinitionError",
     "Diagnostic",
     "Event",
@@ -149,6 +155,8 @@ __all__ = [
     "NotFoundError",
     "Plan",
     "PlanPolicy",
+    "Precedence",
+    "Provider",
     "RemoteClient",
     "Resource",
     "ResourceLink",
@@ -159,6 +167,7 @@ __all__ = [
     "Session",
     "Settings",
     "Severity",
+    "Skill",
     "SkillContent",
     "SkillHandler",
     "SkillPrompt",

@@ -10,7 +10,12 @@ from satchel.formats import ConfigField, McpServerManifest, SkillManifest
 from satchel.sources.file_reader import UnitFile
 from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
 from satchel.sources.search_roots import Precedence
-from satchel.sources.skill_files import LocalSkillReader, SkillReader
+from satchel.sources.skill_files import (
+    IN_FOLDER,
+    LocalSkillReader,
+    SkillAccess,
+    SkillReader,
+)
 from satchel.sources.skill_scan import SkillFinding
 from satchel.tools import Tool
 
@@ -124,10 +129,9 @@ class SkillEntry(Entry):
         return self.finding.reader if self.finding else LocalSkillReader(self.path, self.path)
 
     @property
-    def server(self) -> str:
-        """The name of the MCP server that serves it, or `""`; its scripts are never run."""
-        # No reader is made for it: a prompt asks each of many skills.
-        return self.finding.remote.server if self.finding and self.finding.remote else ""
+    def access(self) -> SkillAccess:
+        """What can be done with it and its files, wherever they are."""
+        return self.finding.access if self.finding else IN_FOLDER
 
     @property
     def is_for_model(self) -> bool:
@@ -206,6 +210,8 @@ class PluginContribution:
     """Sections at the end of the system prompt."""
     layers: tuple[Any, ...] = field(default=(), compare=False)
     """Middleware around calls. The catalog does not use it, nor `commands` and `life`."""
+    providers: tuple[Any, ...] = field(default=(), compare=False)
+    """Providers that it offers."""
     commands: tuple[Any, ...] = field(default=(), compare=False)
     """Commands for the command line."""
     offers: tuple[Any, ...] = field(default=(), compare=False)

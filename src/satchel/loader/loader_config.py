@@ -9,6 +9,7 @@ from satchel.diagnostics import Diagnostic
 from satchel.formats import ConfigField
 from satchel.mcp_servers import ServerOffer
 from satchel.plugins import HostContract
+from satchel.providers import Provided
 from satchel.settings import Settings
 from satchel.sources import (
     Configuration,
@@ -16,6 +17,8 @@ from satchel.sources import (
     Precedence,
     SearchRoot,
     Selection,
+    SkillFinding,
+    StampedPath,
     normalized,
     read_configuration,
     read_selection,
@@ -45,10 +48,21 @@ class LoaderConfig:
     """Contracts that the host registered, by the tool's name."""
     servers: tuple[ServerOffer, ...] = ()
     """The connected MCP servers with their current snapshots."""
+    host_skills: tuple[SkillFinding, ...] = ()
+    """The skills that the host gave in code."""
+    provided: tuple[Provided, ...] = ()
+    """What each provider contributes now."""
+    provider_files: tuple[StampedPath, ...] = ()
+    """The paths that providers watch."""
     workers: WorkerPool | None = None
     """The processes of isolated plugins."""
     project_selection: str = ""
     """Path of the `satchel.toml` of a trusted project, or `""`."""
+
+    @property
+    def all_roots(self) -> tuple[SearchRoot, ...]:
+        """The folders to search: those of the host, then those that providers name."""
+        return (*self.roots, *(root for item in self.provided for root in item.roots))
 
     @property
     def connects_servers(self) -> bool:

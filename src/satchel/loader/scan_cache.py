@@ -8,6 +8,7 @@ from satchel.catalog import PluginContribution, PluginEntry, Status
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit, unit_of
 from satchel.mcp_servers import DeclaredServer, ServerContribution
 from satchel.plugins import BoundPlugin
+from satchel.providers import Provided
 from satchel.sources import (
     Configuration,
     DistributionScan,
@@ -18,10 +19,12 @@ from satchel.sources import (
     Precedence,
     SearchRoot,
     Selection,
+    SkillFinding,
     SkillScan,
     StampedPath,
     WatchTargets,
 )
+from satchel.sources.file_reader import may_be_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,10 @@ class ScanCache:
     """Paths of units that may be half written or are still being imported."""
     plugins: tuple[PluginEntry, ...] = ()
     """The entries of all plugins, with that of the host."""
+    host_skills: tuple[SkillFinding, ...] = ()
+    provided: tuple[Provided, ...] = ()
+    provider_files: tuple[StampedPath, ...] = ()
+    """The paths that providers watch, with their stamps."""
 
     def watch_targets(self) -> WatchTargets:
         """Return the folders and files to watch until the next pass."""
@@ -104,8 +111,10 @@ class ScanCache:
             for item in scan.diagnostics
             if item.code == "source-unreadable"
         }
+        folders = {path for path, _ in self.provider_files if may_be_folder(path)}
         return WatchTargets(
-            roots=tuple(sorted(roots)),
+            roots=tuple(sorted(roots | folders)),
+            files=tuple(item for item in self.provider_files if item[0] not in folders),
             links=frozenset().union(*(item.links for item in (*scans, *packages))),
             installed=(
                 *self.scan.distributions.stamps,

@@ -32,6 +32,9 @@ DEFAULT_TEMPLATE = """\
     <location>{dir}/SKILL.md</location>
   </skill>"""
 
+_NO_LOCATION_TEMPLATE = DEFAULT_TEMPLATE.replace("    <location>{dir}/SKILL.md</location>\n", "")
+"""For a skill without a folder: nobody could open its location."""
+
 SHORT_TEMPLATE = "  <skill><name>{name}</name><location>{dir}/SKILL.md</location></skill>"
 LOADER_SHORT_TEMPLATE = "  <skill><name>{name}</name></skill>"
 # A model with load_skill needs no location; the descriptions get that space.
@@ -53,6 +56,7 @@ class SkillLine:
     name: str
     description: str
     dir: str
+    """Its folder; `""` if it has none."""
     rank: int = 0
     """The precedence of its source; over the budget, higher ranks are left out first."""
 
@@ -183,6 +187,8 @@ class _EscapedSkill:
         return cls(xml(skill.name), xml_path(skill.dir))
 
     def fill(self, template: str, description: str = "") -> str:
+        if not self.dir and template == DEFAULT_TEMPLATE:
+            template = _NO_LOCATION_TEMPLATE
         return template.format(name=self.name, description=description, dir=self.dir)
 
 

@@ -134,11 +134,14 @@ def _listing_and_tools(
 def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> RenderedListing:
     lines = [
         SkillLine(
-            name=skill.name, description=skill.description, dir=skill.path, rank=int(skill.scope)
+            name=skill.name,
+            description=skill.description,
+            dir=skill.path if skill.access.has_folder else "",
+            rank=int(skill.scope),
         )
         for skill in view.model_skills
-        # A model can read a skill of an MCP server only by the session's own tools.
-        if options.skill_tools or not skill.server
+        # A model can read a skill without a folder only by the session's own tools.
+        if options.skill_tools or skill.access.has_folder
     ]
     searchable = options.search is not False
     return render_skills(lines, style, loader=options.skill_tools, search=searchable)

@@ -64,7 +64,7 @@ def _skills(context: BuiltinContext, words: str) -> Iterator[str]:
         entry = context.catalog.skills.get(hit.name)
         if entry is None or not entry.is_for_model:
             continue
-        if entry.server and not context.conversation.options.skill_tools:
+        if not entry.access.has_folder and not context.conversation.options.skill_tools:
             continue
         if entry.name not in shown:
             hint = f"in tool group {context.group_of(entry)!r}, {context.how_to_use(entry.groups)}"
