@@ -55,7 +55,7 @@ def greet(name: str) -> str:
     return f"Hello {name}"
 
 
-def call(session, name, **arguments):
+def call(session, name, /, **arguments):
     return asyncio.run(session.step().call(name, arguments)).text
 
 
@@ -72,7 +72,7 @@ def test_its_skills_are_loaded_read_and_found_like_any_other():
     assert "Do it." in loaded
     assert "no folder on this machine" in loaded
     assert call(session, "read_skill_file", skill="pdf", path="refs/a.md") == "More."
-    assert "pdf: Does a thing" in call(session, "search_skills", query="thing")
+    assert "pdf: Does a thing" in call(session, "search_skills", words="thing")
 
 
 def test_without_the_skill_tools_nobody_could_read_them_so_they_are_not_listed():
@@ -342,7 +342,7 @@ def hello() -> str:
 
 
 def test_a_plugin_offers_providers_and_takes_them_with_it(tmp_path, write_plugin):
-    folder = write_plugin(tmp_path / "plugins", "clock", code=CODE.format(name="one"))
+    folder = write_plugin(tmp_path / "plugins", "clock", tools=CODE.format(name="one"))
     app = Satchel(plugins=[tmp_path / "plugins"])
     assert app.catalog.skills["one"].source == "texts"
     code = next(folder.rglob("*.py"))
@@ -360,7 +360,7 @@ def test_a_plugin_offers_providers_and_takes_them_with_it(tmp_path, write_plugin
 
 def test_a_hook_that_returns_no_provider_fails_the_plugin(tmp_path, write_plugin):
     code = CODE.format(name="one").replace("[Texts()]", "[3]")
-    write_plugin(tmp_path / "plugins", "clock", code=code)
+    write_plugin(tmp_path / "plugins", "clock", tools=code)
     app = Satchel(plugins=[tmp_path / "plugins"])
     assert "plugin-hook-failed" in codes(app)
 

@@ -123,7 +123,7 @@ def test_an_error_of_the_mapping_does_not_reach_the_model():
     with pytest.raises(ToolError, match="cannot be read now") as problem:
         finding.reader.read("a.md", LIMITS)
     assert "hunter2" not in str(problem.value)
-    with pytest.raises(ToolError, match="no file 'b.md'"):
+    with pytest.raises(ToolError, match=r"no file 'b\.md'"):
         finding.reader.read("b.md", LIMITS)
 
 

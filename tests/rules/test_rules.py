@@ -35,7 +35,7 @@ PROCESS_WIDE = {
 IMMUTABLE_CALLS = {
     *("frozenset", "tuple", "re.compile", "MappingProxyType", "TypeVar", "ContextVar", "getattr"),
     *("logging.getLogger", "dict.fromkeys", "str.maketrans", "json.JSONEncoder", "field"),
-    *("FormatPolicy", "LoopRunner", "ThreadRunner", "urlsplit"),
+    *("FormatPolicy", "LoopRunner", "SkillAccess", "ThreadRunner", "urlsplit"),
     *("pluggy.HookspecMarker", "pluggy.HookimplMarker"),
     *("click.option", "repeatable", "click.make_pass_decorator", "EmptyMapping", "ToolContext"),
 }

@@ -32,7 +32,11 @@ DEFAULT_TEMPLATE = """\
     <location>{dir}/SKILL.md</location>
   </skill>"""
 
-_NO_LOCATION_TEMPLATE = DEFAULT_TEMPLATE.replace("    <location>{dir}/SKILL.md</location>\n", "")
+_NO_LOCATION_TEMPLATE = """\
+  <skill>
+    <name>{name}</name>
+    <description>{description}</description>
+  </skill>"""
 """For a skill without a folder: nobody could open its location."""
 
 SHORT_TEMPLATE = "  <skill><name>{name}</name><location>{dir}/SKILL.md</location></skill>"
