@@ -154,7 +154,7 @@ def test_they_are_in_the_prompt_and_are_loaded_and_read_like_any_other(app, book
     carry()
     session = app.session()
     assert "<name>refunds</name>" in session.prompt()
-    assert "<location>skill://docs/refunds/SKILL.md</location>" in session.prompt()
+    assert "<location>" not in session.prompt()
     loaded = call(session, "load_skill", name="refunds").text
     assert "Read guide.md." in loaded
     assert "of the MCP server docs" in loaded
