@@ -111,10 +111,10 @@ def test_a_length_of_nothing_shows_no_description():
 def test_no_field_leaves_its_element(lines):
     found = skills_in(said(lines, BARE))
     for skill, line in zip(found, lines, strict=True):
-        place = {"location"} if line.dir else set()
+        place = {"location"} if xml_path(line.dir) else set()
         assert set(skill) == {"name", "description"} | place
         assert skill["name"] == one_line(line.name)
-        if line.dir:
+        if place:
             assert one_line(skill["location"]) == one_line(line.dir + "/SKILL.md")
 
 
