@@ -15,7 +15,7 @@ from satchel.prompt import (
     skill_listing,
 )
 from satchel.prompt.skill_listing import DEFAULT_INSTRUCTION, LOADER_INSTRUCTION
-from satchel.text import has_hidden, one_line, xml
+from satchel.text import has_hidden, one_line, xml, xml_path
 
 PDF = SkillLine(name="pdf", description="Reads PDFs.", dir="/skills/pdf")
 BARE = SkillPrompt(instruction="")
