@@ -16,6 +16,7 @@ from satchel.catalog import (
     Catalog,
     CatalogStore,
     Change,
+    EntryFilter,
     Group,
     PluginContribution,
     ToolContribution,
@@ -27,7 +28,7 @@ from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
 from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer, RemoteTool
 from satchel.mcp_servers.server_declarations import unique_server_names
-from satchel.names import BASIC_GROUP, NamePatterns, group_names, near_misses, plugin_name_fault
+from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
 from satchel.plugins import HostContract, notify_catalog_built
 from satchel.plugins.config_binding import bind_state
 from satchel.prompt import SkillPrompt
@@ -162,11 +163,11 @@ class Satchel:
         scripts, and search. With `search=None`, search is offered only if many tools or
         skills are not shown.
         `notes` says where the notes of active groups go: into the prompt, into the answer of the
-        meta tool, or both. `enable` and `disable` are name patterns. This conversation has only
-        tools that match `enable`, if given, and do not match `disable`. `plan_policy` sets
+        meta tool, or both. `enable` and `disable` are patterns as in `satchel.toml`. This
+        conversation has only tools and skills that match `enable`, if given, and do not match
+        `disable`; `tool:read_*` and `skill:*` count for one kind. `plan_policy` sets
         `Session.plan_policy`.
         """
-        tools = NamePatterns(_as_tuple(enable) or None, _as_tuple(disable))
         from satchel.session import Session, SessionOptions  # lazy: needed only with a session
 
         options = SessionOptions(
@@ -175,7 +176,7 @@ class Satchel:
             scripts=scripts,
             search=search,
             notes=notes,
-            tools=tools,
+            entries=EntryFilter.of(_as_tuple(enable), _as_tuple(disable)),
         )
         return Session(self._shared, options, plan_policy)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from satchel.catalog import Catalog, CatalogStore
+from satchel.catalog import Catalog, CatalogStore, EntryFilter
 from satchel.groups import (
     Activation,
     CatalogDigest,
@@ -15,7 +15,6 @@ from satchel.groups import (
     view_of,
     visible_skills,
 )
-from satchel.names import NamePatterns
 from satchel.prompt import SkillPrompt, render_sections
 from satchel.runtime import ScopedMiddleware
 from satchel.settings import Limits
@@ -97,11 +96,11 @@ class Generation(Memo):
         return self.once("sections", lambda: render_sections(texts))
 
     def shared_view(
-        self, activation: Activation, tools: NamePatterns | None = None
+        self, activation: Activation, accepted: EntryFilter | None = None
     ) -> "SharedView":
-        """Return the view of an activation, limited to some of the tools."""
-        if tools and not tools.enables_all:
-            return self.once(tools, lambda: self._only(tools)).shared_view(activation)
+        """Return the view of an activation, limited to some of the tools and skills."""
+        if accepted and not accepted.accepts_all:
+            return self.once(accepted, lambda: self._only(accepted)).shared_view(activation)
         active, view = self.once(activation, lambda: self._seen(activation))
         return SharedView(self, active, view)
 
@@ -113,8 +112,8 @@ class Generation(Memo):
             stored = self.schemas[key] = (tool, PackedValue(tool.to_schema(dialect)))
         return stored[1].unpacked()
 
-    def _only(self, tools: NamePatterns) -> "Generation":
-        part = Generation(self.catalog.only(tools.enables))
+    def _only(self, accepted: EntryFilter) -> "Generation":
+        part = Generation(self.catalog.only(accepted.accepts))
         part.schemas = self.schemas
         return part
 
@@ -169,9 +168,11 @@ class SharedState:
         self._store.publish(catalog)
         self.newest = Generation(catalog, self.newest)
 
-    def shared_view(self, activation: Activation, tools: NamePatterns | None = None) -> SharedView:
+    def shared_view(
+        self, activation: Activation, accepted: EntryFilter | None = None
+    ) -> SharedView:
         """Return the view of an activation on the newest catalog."""
-        return self.newest.shared_view(activation, tools)
+        return self.newest.shared_view(activation, accepted)
 
     def search(self, words: str, kind: str, most: int) -> list["SearchHit"]:
         """Find tools or skills of the newest catalog, the best match first."""

@@ -17,6 +17,7 @@ from satchel.catalog.catalog_entries import (
 )
 from satchel.catalog.catalog_store import CatalogStore
 from satchel.catalog.disable_rules import nothing_disabled
+from satchel.catalog.entry_filter import EntryFilter
 from satchel.catalog.skill_edits import edit_skills
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "CatalogStore",
     "Change",
     "Entry",
+    "EntryFilter",
     "Event",
     "Group",
     "GroupEntry",
