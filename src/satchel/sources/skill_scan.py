@@ -360,13 +360,17 @@ def _read(finding: SkillFinding, before: SkillFinding | None, limits: Limits) ->
     path = os.path.join(finding.path, SKILL_FILE)
     if file is None or file.data is None:
         return replace(finding, diagnostics=(_unreadable(path, finding.folder),))
+    # The manifest has all of the text that is needed later.
+    folder = finding.folder.without_data()
     previous = before.folder.get(SKILL_FILE) if before else None
     if before is not None and previous is not None and previous.digest == file.digest:
-        return replace(finding, manifest=before.manifest, diagnostics=before.diagnostics)
+        return replace(
+            finding, folder=folder, manifest=before.manifest, diagnostics=before.diagnostics
+        )
     reading = read_skill(file.data, finding.folder_name, path, limits)
     if finding.place.policy.has_strict_skills:
         reading = _strict(reading)
-    return replace(finding, manifest=reading.value, diagnostics=reading.diagnostics)
+    return replace(finding, folder=folder, manifest=reading.value, diagnostics=reading.diagnostics)
 
 
 def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
