@@ -10,14 +10,12 @@ from satchel.diagnostics import Where
 from satchel.formats.front_matter import FrontMatter, load_frontmatter, split_front_matter
 from satchel.formats.frozen_values import frozen
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.formats.simple_skill import COMPATIBILITY_LENGTH, read_simple_skill
 from satchel.formats.yaml_builder import YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
 from satchel.names import composed, near_misses, skill_name_fault, tidy_name, unsafe_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden
-
-COMPATIBILITY_LENGTH = 500
-"""Longest compatibility note of the Agent Skills format, in characters."""
 
 KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 """The fields of the Agent Skills format."""
@@ -93,10 +91,32 @@ class SkillManifest:
 
 def read_skill(data: bytes, folder: str, path: str, limits: Limits) -> ReadResult[SkillManifest]:
     """Read the SKILL.md of a folder named `folder`; diagnostics show `path`."""
+    simple = read_simple_skill(data, folder, limits)
+    return _of_simple(*simple) if simple else read_any_skill(data, folder, path, limits)
+
+
+def read_any_skill(
+    data: bytes, folder: str, path: str, limits: Limits
+) -> ReadResult[SkillManifest]:
+    """Read a SKILL.md, simple or not."""
     split = split_front_matter(data, path, limits)
     if split.value is None:
         return ReadResult(None, split.diagnostics)
     return _read(split.value, folder, path, limits)
+
+
+def _of_simple(fields: Mapping[str, Any], body: str) -> ReadResult[SkillManifest]:
+    manifest = SkillManifest(
+        name=fields["name"],
+        description=fields["description"].strip(),
+        license=fields.get("license"),
+        compatibility=fields.get("compatibility"),
+        allowed_tools=(),
+        metadata={},
+        fields=fields,
+        utf8_body=body.encode(),
+    )
+    return ReadResult(manifest, ())
 
 
 def read_listed_skill(
