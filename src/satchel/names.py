@@ -4,11 +4,11 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
 _SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")

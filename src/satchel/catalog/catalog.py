@@ -1,7 +1,7 @@
 """The catalog: an immutable snapshot of everything that is loaded."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from satchel.catalog.catalog_entries import (
 from satchel.contracts import Contracts
 from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 
 E = TypeVar("E", bound=Entry)

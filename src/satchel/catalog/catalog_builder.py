@@ -1,7 +1,7 @@
 """Build the next catalog from the findings and the previous catalog."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from satchel.catalog.catalog import Catalog
@@ -26,6 +26,7 @@ from satchel.catalog.disable_rules import (
 )
 from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, SESSION_TOOLS
 from satchel.sources.search_roots import Precedence
 from satchel.sources.skill_scan import SkillFinding

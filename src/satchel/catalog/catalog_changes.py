@@ -1,7 +1,6 @@
 """The changes between two catalogs, as events."""
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
@@ -16,6 +15,7 @@ from satchel.catalog.catalog_entries import (
     ToolEntry,
 )
 from satchel.diagnostics import Severity
+from satchel.lazy_dataclass import dataclass
 
 
 class Event(StrEnum):

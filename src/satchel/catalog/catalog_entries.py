@@ -1,12 +1,13 @@
 """The entries of a catalog, and the contributions that they are built from."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic
 from satchel.formats import ConfigField, McpServerManifest, SkillManifest
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import UnitFile
 from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
 from satchel.sources.search_roots import Precedence

@@ -4,13 +4,14 @@ import inspect
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import partial
 from typing import Any, Final, Literal
 
 from satchel.errors import DefinitionError
 from satchel.formats.read_result import quoted
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.tools import ToolCall
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from satchel.diagnostics import Where
@@ -12,6 +12,7 @@ from satchel.formats.frozen_values import frozen
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.formats.yaml_builder import YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
+from satchel.lazy_dataclass import dataclass
 from satchel.names import composed, near_misses, skill_name_fault, tidy_name, unsafe_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden

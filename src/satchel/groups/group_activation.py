@@ -1,12 +1,13 @@
 """Which groups a session activates, and which tools and skills that makes visible."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TypeVar
 
 from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status, ToolEntry
 from satchel.errors import ConflictError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
 
 M = TypeVar("M", ToolEntry, SkillEntry)

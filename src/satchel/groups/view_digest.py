@@ -1,7 +1,7 @@
 """A digest of what the model last saw, used to compute changes."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from satchel.catalog import (
     Catalog,
@@ -14,6 +14,7 @@ from satchel.catalog import (
     ToolEntry,
 )
 from satchel.groups.group_activation import View
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
 
 Key = tuple[str, str]

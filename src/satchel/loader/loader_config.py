@@ -1,12 +1,13 @@
 """What to load, and the options of one pass."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from satchel.catalog import PluginContribution
 from satchel.diagnostics import Diagnostic
 from satchel.formats import ConfigField
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers import ServerOffer
 from satchel.plugins import HostContract
 from satchel.settings import Settings

@@ -1,11 +1,12 @@
 """Load the plugins that a scan found, or reuse the results of the last pass."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from satchel.catalog import PluginContribution, Status
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import Unit, unit_of
 from satchel.loader.scan_cache import Imported, PassInputs, PendingImport, Scan
 from satchel.loader.wanted_servers import with_servers

@@ -1,10 +1,11 @@
 """The inputs of a pass, and the results that the next pass reuses."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from satchel.catalog import PluginContribution, PluginEntry, Status
+from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit, unit_of
 from satchel.mcp_servers import DeclaredServer, ServerContribution
 from satchel.plugins import BoundPlugin

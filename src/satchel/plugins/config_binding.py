@@ -1,7 +1,7 @@
 """Bind configured values, additional arguments and host contracts to the tools of a plugin."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from satchel.catalog import Group, PluginContribution, Status, ToolContribution
@@ -9,6 +9,7 @@ from satchel.contracts import ToolContract
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
+from satchel.lazy_dataclass import dataclass
 from satchel.plugins.contract_attachment import contract_mismatch, contracted
 from satchel.plugins.lifecycle import fingerprint
 from satchel.sources import Configuration, StampedPath

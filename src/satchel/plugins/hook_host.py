@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from typing import Any
 
@@ -13,6 +13,7 @@ from satchel.catalog import Group, PluginContribution
 from satchel.contracts import ToolContract
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField, field_fault
+from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault
 from satchel.plugins import hookspecs
 from satchel.plugins.lifecycle import Lifecycle

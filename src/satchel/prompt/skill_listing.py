@@ -5,10 +5,11 @@ Format of the default block: agentskills.io, `<available_skills>`.
 
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.text import one_line, shorten, xml, xml_path
 

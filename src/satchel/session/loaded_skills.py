@@ -1,10 +1,11 @@
 """The skills that a session loaded, and the files of them that it read."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from satchel.catalog import SkillEntry
 from satchel.formats import SkillManifest
+from satchel.lazy_dataclass import dataclass
 from satchel.runtime.skill_scripts import scripts_of
 from satchel.settings import KIB, Limits
 from satchel.sources.skill_scan import SKILL_FILE

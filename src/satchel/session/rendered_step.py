@@ -1,13 +1,14 @@
 """All that a model sees of one catalog, rendered once for many sessions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from satchel.catalog import Catalog, SkillEntry
 from satchel.contracts import variables_in
 from satchel.errors import NotFoundError
 from satchel.groups import View, ViewDigest, digest_view
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.prompt import RenderedListing, SkillLine, SkillPrompt, render_notes, render_skills
 from satchel.runtime import task_tools

@@ -1,8 +1,9 @@
 """The options of a session."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import NamePatterns
 
 _NOTES = ("prompt", "answer", "both")

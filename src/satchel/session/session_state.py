@@ -1,7 +1,6 @@
 """The state of one session, and what both the host and the model can do with it."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status
@@ -9,6 +8,7 @@ from satchel.contracts import PlanPolicy, fill_variables, values_of, variables_i
 from satchel.errors import ConflictError, NotFoundError
 from satchel.formats import SkillManifest
 from satchel.groups import Activation
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
 from satchel.prompt import SkillPrompt, render_content, render_notes
 from satchel.session.loaded_skills import LoadedSkill, LoadedSkills

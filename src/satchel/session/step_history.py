@@ -1,10 +1,10 @@
 """What a session remembers of its steps. It keeps no catalog alive."""
 
-from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
 from satchel.groups import ViewDigest, stable_order
+from satchel.lazy_dataclass import dataclass
 from satchel.session.rendered_step import RenderedStep, schemas
 from satchel.shared import SharedView
 

@@ -7,13 +7,14 @@ folder, then the `satchel.toml` of the project, then the defaults of the manifes
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from shlex import quote
 from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.env_file import read_env
 from satchel.sources.file_reader import StampedPath, stamped
 from satchel.sources.state_files import DATA_VARIABLE

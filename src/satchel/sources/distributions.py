@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from configparser import ConfigParser, Error
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import (
     Stamp,
     StampedPath,

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from satchel.formats import mapped_modules
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 
 _LARGEST = 1024 * 1024

@@ -7,9 +7,10 @@ install is somewhere else and may change at any time, like a plugin folder.
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.distributions import DistributionFinding
 from satchel.sources.file_reader import (

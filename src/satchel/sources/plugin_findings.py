@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic
 from satchel.formats import DeclaredTool, McpServerManifest, PluginManifest
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import UnitFile, digest_of, is_inside
 from satchel.sources.folder_reader import FolderContent
 from satchel.sources.plugin_formats import FormatPolicy, PluginFormat, policy_of
