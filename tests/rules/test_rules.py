@@ -1,6 +1,7 @@
 """Rules that no linter checks; layers and banned modules are in `pyproject.toml`."""
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
@@ -121,8 +122,9 @@ def test_a_satchel_without_sessions_loads_neither_sessions_nor_search():
     assert not {name for name in loaded if name.startswith(unused)}
 
 
-def test_the_bare_import_loads_no_module_of_satchel():
-    assert not {name for name in loaded_after("import satchel") if name.startswith("satchel.")}
+def test_the_bare_import_loads_only_how_to_load_the_rest():
+    loaded = {name for name in loaded_after("import satchel") if name.startswith("satchel.")}
+    assert loaded == {"satchel.lazy_exports"}
 
 
 def test_the_package_exports_what_it_lists():
@@ -131,6 +133,64 @@ def test_the_package_exports_what_it_lists():
     assert all(getattr(satchel, name).__doc__ for name in satchel.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Satchell'"):
         satchel.Satchell  # noqa: B018 - the access is the test
+
+
+def lazy_exports_of(tree: ast.Module) -> dict[str, str]:
+    """Return the module of each lazy export of a package, relative to the package."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    (call,) = (node for node in calls if ast.unparse(node.func) == "lazy_exports")
+    exports = ast.literal_eval(call.args[1])
+    return {name: module for module, names in exports.items() for name in names.split()}
+
+
+LAZY_PACKAGES = sorted(
+    path
+    for path, tree in MODULES.items()
+    if path.endswith("__init__.py") and "lazy_exports(" in ast.unparse(tree)
+)
+
+
+@pytest.mark.parametrize("path", LAZY_PACKAGES)
+def test_a_lazy_package_exports_what_type_checkers_see(path):
+    package = ".".join(("satchel", *path.split("/")[:-1]))
+    tree = MODULES[path]
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module.removeprefix(f"{package}.")
+        for node in block.body
+        for alias in node.names
+    }
+    assert seen == lazy_exports_of(tree)
+    module = importlib.import_module(package)
+    assert set(module.__all__) == seen.keys()
+    assert all(getattr(module, name) is not None for name in seen)
+
+
+@pytest.mark.parametrize("path", LAZY_PACKAGES)
+def test_no_lazy_export_has_the_name_of_a_module(path):
+    """Importing a module of that name would replace the export."""
+    folder = (SOURCE / path).parent
+    modules = {item.stem for item in folder.glob("*.py")} | {item.name for item in folder.iterdir()}
+    assert not lazy_exports_of(MODULES[path]).keys() & modules
+
+
+def test_all_packages_with_exports_are_lazy():
+    eager = [
+        path
+        for path, tree in MODULES.items()
+        if path.endswith("__init__.py") and path not in LAZY_PACKAGES
+        if any(name.startswith("satchel.") for _, name in imports(tree))
+    ]
+    assert sorted(eager) == EAGER_PACKAGES
+
+
+EAGER_PACKAGES = [
+    "builtin/__init__.py",  # a plugin
+    "runtime/executors/__init__.py",  # everything in it is small
+    "runtime/middleware/__init__.py",
+    "testing/__init__.py",  # exports functions that have the name of their module
+    "tools/dialects/__init__.py",  # a table of functions
+]
 
 
 # ---- state -----------------------------------------------------------------------------------

@@ -26,8 +26,8 @@ from satchel.mcp_servers import (
     ServerContribution,
     ServerSkills,
     collect_server_skills,
-    server_contributions,
 )
+from satchel.mcp_servers.server_contributions import server_contributions
 from satchel.names import near_misses
 from satchel.plugins import BoundPlugin
 from satchel.sources import (

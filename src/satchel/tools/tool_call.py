@@ -5,8 +5,8 @@ from dataclasses import field
 from typing import Any
 
 from satchel.lazy_dataclass import dataclass
+from satchel.tools.base_tool import Tool
 from satchel.tools.empty_mapping import NOTHING
-from satchel.tools.tool import Tool
 from satchel.tools.tool_context import ToolContext
 
 
