@@ -1,24 +1,30 @@
 """The catalog: an immutable snapshot of everything that is loaded."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.catalog.catalog_entries import (
     Entry,
-    GroupEntry,
-    PluginEntry,
-    SkillEntry,
     Status,
-    ToolEntry,
 )
-from satchel.contracts import Contracts
-from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
+
+if TYPE_CHECKING:
+    from satchel.catalog.catalog_entries import (
+        GroupEntry,
+        PluginEntry,
+        SkillEntry,
+        ToolEntry,
+    )
+    from satchel.contracts import Contracts
+    from satchel.diagnostics import Diagnostic
 
 E = TypeVar("E", bound=Entry)
 
@@ -51,6 +57,8 @@ class Catalog:
     @cached_property
     def contracts(self) -> Contracts:
         """Return the contracts of the served tools."""
+        from satchel.contracts import Contracts  # lazy: needed only with contracts
+
         return Contracts(entry.contract for entry in self.tools.values() if entry.contract)
 
     @cached_property
@@ -66,7 +74,7 @@ class Catalog:
         """Return the names of the groups that have skills."""
         return frozenset(name for entry in self.all_skills for name in entry.groups)
 
-    def only(self, accepts: Callable[[str], bool]) -> "Catalog":
+    def only(self, accepts: Callable[[str], bool]) -> Catalog:
         """Return this snapshot with only the tools whose names are accepted."""
         groups = (
             replace(group, tools=tuple(filter(accepts, group.tools))) for group in self.all_groups

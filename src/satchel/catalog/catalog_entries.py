@@ -1,19 +1,24 @@
 """The entries of a catalog, and the contributions that they are built from."""
 
+from __future__ import annotations
+
 from dataclasses import field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.contracts import ToolContract
-from satchel.diagnostics import Diagnostic
-from satchel.formats import ConfigField, McpServerManifest, SkillManifest
 from satchel.lazy_dataclass import dataclass
-from satchel.sources.file_reader import UnitFile
-from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
-from satchel.sources.search_roots import Precedence
-from satchel.sources.skill_files import LocalSkillReader, SkillReader
-from satchel.sources.skill_scan import SkillFinding
-from satchel.tools import Tool
+from satchel.sources.plugin_formats import TOOLKIT
+
+if TYPE_CHECKING:
+    from satchel.contracts import ToolContract
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats import ConfigField, McpServerManifest, SkillManifest
+    from satchel.sources.file_reader import UnitFile
+    from satchel.sources.plugin_formats import FormatPolicy
+    from satchel.sources.search_roots import Precedence
+    from satchel.sources.skill_files import SkillReader
+    from satchel.sources.skill_scan import SkillFinding
+    from satchel.tools import Tool
 
 HOST = "host"
 """The source of everything that the application adds in code."""
@@ -122,6 +127,8 @@ class SkillEntry(Entry):
     @property
     def reader(self) -> SkillReader:
         """The reader of its files."""
+        from satchel.sources.skill_files import LocalSkillReader  # lazy: needed only with skills
+
         return self.finding.reader if self.finding else LocalSkillReader(self.path, self.path)
 
     @property
@@ -152,7 +159,7 @@ class ToolEntry(Entry):
     tool: Tool | None = field(default=None, compare=False)
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
     """The contract of its calls; known once its code was loaded."""
-    contribution: "ToolContribution | None" = field(default=None, compare=False, repr=False)
+    contribution: ToolContribution | None = field(default=None, compare=False, repr=False)
     """The contribution that it was built from; the same one gives the same entry."""
 
     @property
@@ -195,8 +202,8 @@ class PluginContribution:
     """Digest of code and manifest; equal digests give equal contributions."""
     version: str = ""
     description: str = ""
-    groups: tuple["Group", ...] = ()
-    tools: tuple["ToolContribution", ...] = ()
+    groups: tuple[Group, ...] = ()
+    tools: tuple[ToolContribution, ...] = ()
     skills: tuple[str, ...] = ()
     """Folders to search for its skills."""
     config: tuple[ConfigField, ...] = ()
