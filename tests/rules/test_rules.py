@@ -128,6 +128,44 @@ LATE_IMPORTS = {
     "satchel.py: satchel.tools.set_extended_model": "needed only with tools",
     "satchel.py: satchel.watch_thread.Changes": "needed only by a watch",
     "satchel.py: satchel.watch_thread.WatchThread": "needed only by a watch",
+    "session/caller.py: satchel.contracts.Contracts": "needed only with contracts",
+    "session/caller.py: satchel.prompt.ToolGuideEntry": "needed only by a planner",
+    "session/caller.py: satchel.prompt.render_guide": "needed only by a planner",
+    "session/lazy_dispatcher.py: satchel.session.calls.CallDispatcher": "needed only with calls",
+    "session/loaded_skills.py: satchel.runtime.skill_scripts.scripts_of": (
+        "needed only by a loaded skill"
+    ),
+    "session/own_tools.py: satchel.runtime.skill_scripts.scripts_of": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.runtime.task_tools": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.group_tool.GroupTool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.search_tools.search_tool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.skill_tools.loader_tool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.skill_tools.reader_tool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.skill_tools.script_tool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/rendered_step.py: satchel.tools.dialects.DIALECTS": "a prompt needs no schemas",
+    "session/session.py: satchel.contracts.Filled": "needed only with contracts",
+    "session/session.py: satchel.contracts.unknown_variable": "needed only with contracts",
+    "session/session.py: satchel.session.planning.require_policy": "needed only with a policy",
+    "session/session.py: satchel.session.saved_state.dump_state": "needed only to save a session",
+    "session/session.py: satchel.session.saved_state.restore_state": (
+        "needed only to save a session"
+    ),
+    "session/session_state.py: satchel.contracts.values_of": "needed only with contracts",
+    "session/step.py: satchel.prompt.render_changes": "needed only after changes",
     "shared.py: satchel.search.SearchIndex": "needed only by a search",
     "shared.py: satchel.search.documents_of": "needed only by a search",
     "sources/module_paths.py: satchel.formats.mapped_modules": (
@@ -198,6 +236,22 @@ def test_a_satchel_loads_only_what_it_needs():
     assert "satchel.loader.reconcile_pass" in loaded
     assert not packages_in(loaded) & set(UNUSED_PACKAGES)
     assert not loaded & SLOW_LIBRARIES
+
+
+def test_a_prompt_of_skills_loads_neither_servers_nor_contracts_nor_processes(tmp_path):
+    folder = tmp_path / "greet"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: greet\ndescription: Greets.\n---\nHello.\n")
+    loaded = loaded_after(
+        "from satchel import Satchel\n"
+        f"step = Satchel({str(tmp_path)!r}).session().step()\n"
+        "assert 'greet' in step.prompt(), step.prompt()"
+    )
+    unused = {"cli", "mcp", "mcp_servers", "runtime", "search", "setup"}
+    assert not packages_in(loaded) & unused
+    assert not {"satchel.contracts.tool_contract", "satchel.tools.function_tool"} & loaded
+    # The handler of SKILL.md derives from a class of python-frontmatter, which imports pyyaml.
+    assert not loaded & (SLOW_LIBRARIES - {"yaml"})
 
 
 def test_the_bare_import_loads_only_how_to_load_the_rest():

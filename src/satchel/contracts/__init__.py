@@ -19,15 +19,10 @@ if TYPE_CHECKING:
     from satchel.contracts.contract_set import Contracts
     from satchel.contracts.plan import Plan, PlanPolicy, Validation, Verdict
     from satchel.contracts.plan_validation import validate
-    from satchel.contracts.prompt_variables import (
-        Filled,
-        fill_variables,
-        unknown_variable,
-        values_of,
-        variables_in,
-    )
+    from satchel.contracts.prompt_variables import Filled, unknown_variable, values_of
     from satchel.contracts.state_effects import effects_of, kept_keys
     from satchel.contracts.tool_contract import ToolContract, parameters_of
+    from satchel.contracts.variable_places import fill_variables, variables_in
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -42,9 +37,10 @@ else:
             "contract_set": "Contracts",
             "plan": "Plan PlanPolicy Validation Verdict",
             "plan_validation": "validate",
-            "prompt_variables": "Filled fill_variables unknown_variable values_of variables_in",
+            "prompt_variables": "Filled unknown_variable values_of",
             "state_effects": "effects_of kept_keys",
             "tool_contract": "ToolContract parameters_of",
+            "variable_places": "fill_variables variables_in",
         },
     )
 

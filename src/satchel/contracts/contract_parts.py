@@ -1,7 +1,6 @@
 """The parts of a contract: rules, configuration, state reads and state effects."""
 
 import inspect
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from copy import deepcopy
 from dataclasses import field
@@ -9,6 +8,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final, Literal
 
+from satchel.contracts.variable_places import VARIABLE
 from satchel.errors import DefinitionError
 from satchel.formats.read_result import quoted
 from satchel.lazy_dataclass import dataclass
@@ -20,7 +20,6 @@ Merge = Literal["replace", "append", "merge_dict"]
 
 _MERGES: tuple[Merge, ...] = ("replace", "append", "merge_dict")
 
-VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 """The form of a prompt variable's name."""
 
 STATE_CONFIG = "config"

@@ -1,14 +1,19 @@
 """The skills that a session loaded, and the files of them that it read."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from typing import TYPE_CHECKING
 
-from satchel.catalog import SkillEntry
-from satchel.formats import SkillManifest
 from satchel.lazy_dataclass import dataclass
-from satchel.runtime.skill_scripts import scripts_of
-from satchel.settings import KIB, Limits
+from satchel.settings import KIB
 from satchel.sources.skill_scan import SKILL_FILE
+
+if TYPE_CHECKING:
+    from satchel.catalog import SkillEntry
+    from satchel.formats import SkillManifest
+    from satchel.settings import Limits
 
 _AROUND = 4 * KIB
 
@@ -42,7 +47,7 @@ class LoadedSkill:
     @classmethod
     def of(
         cls, name: str, entry: SkillEntry, manifest: SkillManifest, limits: Limits
-    ) -> "LoadedSkill":
+    ) -> LoadedSkill:
         """Return the record of a skill of the catalog, under the name that was used to load it."""
         return cls(
             name=name,
@@ -64,6 +69,8 @@ class LoadedSkill:
     @property
     def scripts(self) -> tuple[str, ...]:
         """Return the files that can be run; files of an MCP server never can."""
+        from satchel.runtime.skill_scripts import scripts_of  # lazy: needed only by a loaded skill
+
         return () if self.server else scripts_of(self.files)
 
 
