@@ -99,7 +99,7 @@ class Entry:
     @property
     def is_served(self) -> bool:
         """Whether the model can see it while its group is active."""
-        return self.state.is_served
+        return self.state in _SERVED
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -91,10 +91,13 @@ def visible_skills(catalog: Catalog, active: frozenset[str]) -> Skills:
 
     Groups without skills make no difference.
     """
-    skills = _visible(
-        catalog.all_skills,
-        lambda skill: not (skill.groups and active.isdisjoint(skill.groups)),
-    )
+    if catalog.groups_of_skills:
+        skills = _visible(
+            catalog.all_skills,
+            lambda skill: not (skill.groups and active.isdisjoint(skill.groups)),
+        )
+    else:
+        skills = tuple(catalog.skills.values())  # one for each name, and no other is hidden
     return skills, tuple(skill for skill in skills if skill.is_for_model)
 
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from satchel.prompt.skill_listing import (
         DEFAULT_BUDGET,
         RenderedListing,
-        SkillLine,
         SkillPrompt,
         render_skills,
     )
@@ -24,7 +23,7 @@ else:
             "change_summary": "render_changes",
             "group_notes": "render_notes render_sections",
             "skill_content": "render_content",
-            "skill_listing": "DEFAULT_BUDGET RenderedListing SkillLine SkillPrompt render_skills",
+            "skill_listing": "DEFAULT_BUDGET RenderedListing SkillPrompt render_skills",
             "token_estimate": "about_tokens",
             "tool_guide": "ToolGuideEntry render_guide",
         },
@@ -33,7 +32,6 @@ else:
 __all__ = [
     "DEFAULT_BUDGET",
     "RenderedListing",
-    "SkillLine",
     "SkillPrompt",
     "ToolGuideEntry",
     "about_tokens",

@@ -6,7 +6,8 @@ Format of the default block: agentskills.io, `<available_skills>`.
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
+from operator import attrgetter
+from typing import Protocol, Self
 
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
@@ -47,15 +48,24 @@ _MIN_DESCRIPTION = 20
 _FIRST_NAMES = 128
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillLine:
-    """What the prompt says about one skill."""
+class ListedSkill(Protocol):
+    """What the prompt says about one skill; a `SkillEntry` of the catalog has all of it."""
 
-    name: str
-    description: str
-    dir: str
-    rank: int = 0
-    """The precedence of its source; over the budget, higher ranks are left out first."""
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def description(self) -> str:
+        """Its description."""
+
+    @property
+    def path(self) -> str:
+        """Its folder."""
+
+    @property
+    def scope(self) -> int:
+        """The precedence of its source; over the budget, higher ones are left out first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +116,7 @@ class RenderedListing:
 
 
 def render_skills(
-    skills: Sequence[SkillLine],
+    skills: Sequence[ListedSkill],
     prompt: SkillPrompt,
     *,
     loader: bool = False,
@@ -120,7 +130,10 @@ def render_skills(
         return RenderedListing()
     layout = _Layout(prompt, loader, search)
     # Names first: if they do not fit, no description needs to be rendered.
-    order = sorted(range(len(skills)), key=lambda at: (skills[at].rank, skills[at].name))
+    # Two stable sorts without a function of ours: there may be very many skills.
+    names, scopes = ([*map(attrgetter(name), skills)] for name in ("name", "scope"))
+    order = sorted(range(len(skills)), key=names.__getitem__)
+    order.sort(key=scopes.__getitem__)
     escaped: dict[int, _EscapedSkill] = {}
     for count in _doubling(_FIRST_NAMES, len(skills)):
         escaped |= {at: _EscapedSkill.of(skills[at]) for at in order[len(escaped) : count]}
@@ -130,7 +143,7 @@ def render_skills(
 
 
 def _list_with_descriptions(
-    skills: Sequence[SkillLine], escaped: Sequence["_EscapedSkill"], layout: "_Layout"
+    skills: Sequence[ListedSkill], escaped: Sequence["_EscapedSkill"], layout: "_Layout"
 ) -> RenderedListing:
     """List all skills, with as much of the descriptions as fits."""
     prompt = layout.prompt
@@ -162,9 +175,10 @@ def _list_some_names(
     escaped: Mapping[int, "_EscapedSkill"], order: Sequence[int], layout: "_Layout"
 ) -> RenderedListing:
     """List as many names as fit, the first in `order`, and the number of the others."""
+    lines = {at: layout.name_line(skill) for at, skill in escaped.items()}
 
     def render(count: int) -> str:
-        return layout.with_names(_in_order(escaped, order[:count]), len(order) - count)
+        return layout.with_lines([lines[at] for at in sorted(order[:count])], len(order) - count)
 
     maximum = min(len(escaped), len(order) - 1)
     # The text exceeds the budget only if the line about the others alone does not fit.
@@ -180,8 +194,8 @@ class _EscapedSkill:
     dir: str
 
     @classmethod
-    def of(cls, skill: SkillLine) -> Self:
-        return cls(xml(skill.name), xml_path(skill.dir))
+    def of(cls, skill: ListedSkill) -> Self:
+        return cls(xml(skill.name), xml_path(skill.path))
 
     def fill(self, template: str, description: str = "") -> str:
         return template.format(name=self.name, description=description, dir=self.dir)
@@ -195,9 +209,13 @@ class _Layout:
     loader: bool
     search: bool
 
-    def with_names(self, skills: Iterable[_EscapedSkill], left_out: int = 0) -> str:
-        template = self._short_template
-        lines = [skill.fill(template) for skill in skills]
+    def with_names(self, skills: Iterable[_EscapedSkill]) -> str:
+        return self.with_lines([self.name_line(skill) for skill in skills])
+
+    def name_line(self, skill: _EscapedSkill) -> str:
+        return skill.fill(self._short_template)
+
+    def with_lines(self, lines: Iterable[str], left_out: int = 0) -> str:
         return self._frame([*lines, _left_out_line(left_out, self.search)])
 
     def with_descriptions(

@@ -80,7 +80,8 @@ def own_tool_makers(
     hideable_tools = sum(BASIC_GROUP not in entry.groups for entry in catalog.tools.values())
     if hideable_tools and _is_enabled(options.search, hideable_tools >= _MIN_SEARCHABLE):
         makers["search_tools"] = lambda: _search_tool("tool")
-    hideable_skills = sum(_can_be_hidden(entry) for entry in catalog.skills.values())
+    is_grouped = bool(catalog.groups_of_skills)
+    hideable_skills = sum(map(_can_be_hidden, catalog.skills.values())) if is_grouped else 0
     is_large = listing.names_only or hideable_skills >= _MIN_SEARCHABLE
     if (hideable_skills or skills) and _is_enabled(options.search, is_large):
         makers["search_skills"] = lambda: _search_tool("skill")

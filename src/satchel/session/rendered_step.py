@@ -10,7 +10,7 @@ from satchel.errors import NotFoundError
 from satchel.groups import digest_view
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
-from satchel.prompt import SkillLine, render_notes, render_skills
+from satchel.prompt import render_notes, render_skills
 from satchel.session.own_tools import OpenWork, OwnTools, own_tool_makers
 from satchel.shared import PackedValue
 
@@ -118,13 +118,9 @@ def _listing_and_tools(
 
 
 def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> RenderedListing:
-    lines = [
-        SkillLine(
-            name=skill.name, description=skill.description, dir=skill.path, rank=int(skill.scope)
-        )
-        for skill in view.model_skills
+    skills = view.model_skills
+    if not options.skill_tools:
         # A model can read a skill of an MCP server only by the session's own tools.
-        if options.skill_tools or not skill.server
-    ]
+        skills = tuple(skill for skill in skills if not skill.server)
     searchable = options.search is not False
-    return render_skills(lines, style, loader=options.skill_tools, search=searchable)
+    return render_skills(skills, style, loader=options.skill_tools, search=searchable)
