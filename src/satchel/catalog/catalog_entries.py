@@ -123,6 +123,12 @@ class SkillEntry(Entry):
     files: tuple[UnitFile, ...] = field(default=(), compare=False)
     finding: SkillFinding | None = field(default=None, compare=False, repr=False)
     """The finding that it was built from; the same finding gives the same entry."""
+    is_for_model: bool = field(init=False, compare=False, repr=False)
+    """Whether a model may see and load it; other skills are for the host."""
+
+    def __post_init__(self) -> None:
+        is_for_model = self.manifest is not None and self.manifest.is_for_model
+        object.__setattr__(self, "is_for_model", is_for_model)
 
     @property
     def reader(self) -> SkillReader:
@@ -136,11 +142,6 @@ class SkillEntry(Entry):
         """The name of the MCP server that serves it, or `""`; its scripts are never run."""
         # No reader is made for it: a prompt asks each of many skills.
         return self.finding.remote.server if self.finding and self.finding.remote else ""
-
-    @property
-    def is_for_model(self) -> bool:
-        """Whether a model may see and load it; other skills are for the host."""
-        return self.manifest is not None and self.manifest.is_for_model
 
     @property
     def addresses(self) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
+from itertools import compress
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -98,7 +100,7 @@ def visible_skills(catalog: Catalog, active: frozenset[str]) -> Skills:
         )
     else:
         skills = tuple(catalog.skills.values())  # one for each name, and no other is hidden
-    return skills, tuple(skill for skill in skills if skill.is_for_model)
+    return skills, tuple(compress(skills, map(attrgetter("is_for_model"), skills)))
 
 
 def _visible(entries: Iterable[M], is_active: Callable[[M], bool]) -> tuple[M, ...]:

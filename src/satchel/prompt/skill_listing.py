@@ -135,11 +135,14 @@ def render_skills(
     order = sorted(range(len(skills)), key=names.__getitem__)
     order.sort(key=scopes.__getitem__)
     escaped: dict[int, _EscapedSkill] = {}
+    lines: dict[int, str] = {}
     for count in _doubling(_FIRST_NAMES, len(skills)):
-        escaped |= {at: _EscapedSkill.of(skills[at]) for at in order[len(escaped) : count]}
-        if not layout.fits(layout.with_names(_in_order(escaped, escaped))):
-            return _list_some_names(escaped, order, layout)
-    return _list_with_descriptions(skills, _in_order(escaped, escaped), layout)
+        for at in order[len(lines) : count]:
+            escaped[at] = _EscapedSkill.of(skills[at])
+            lines[at] = layout.name_line(escaped[at])
+        if not layout.fits(layout.with_lines([lines[at] for at in sorted(lines)])):
+            return _list_some_names(lines, order, layout)
+    return _list_with_descriptions(skills, [escaped[at] for at in sorted(escaped)], layout)
 
 
 def _list_with_descriptions(
@@ -172,15 +175,14 @@ def _list_with_descriptions(
 
 
 def _list_some_names(
-    escaped: Mapping[int, "_EscapedSkill"], order: Sequence[int], layout: "_Layout"
+    lines: Mapping[int, str], order: Sequence[int], layout: "_Layout"
 ) -> RenderedListing:
     """List as many names as fit, the first in `order`, and the number of the others."""
-    lines = {at: layout.name_line(skill) for at, skill in escaped.items()}
 
     def render(count: int) -> str:
         return layout.with_lines([lines[at] for at in sorted(order[:count])], len(order) - count)
 
-    maximum = min(len(escaped), len(order) - 1)
+    maximum = min(len(lines), len(order) - 1)
     # The text exceeds the budget only if the line about the others alone does not fit.
     count = _largest(0, maximum, lambda count: layout.fits(render(count))) or 0
     return RenderedListing(render(count), left_out=len(order) - count, names_only=True)
@@ -270,13 +272,6 @@ def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
         middle = min((low + high + 1) // 2, max(2 * low, 1))
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
-
-
-def _in_order(
-    skills: Mapping[int, "_EscapedSkill"], positions: Iterable[int]
-) -> list["_EscapedSkill"]:
-    """Return the skills at these positions, in the order of the catalog."""
-    return [skills[at] for at in sorted(positions)]
 
 
 def _fields(template: str) -> set[str]:
