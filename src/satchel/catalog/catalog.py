@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -72,7 +73,9 @@ class Catalog:
     @cached_property
     def groups_of_skills(self) -> frozenset[str]:
         """Return the names of the groups that have skills."""
-        return frozenset(name for entry in self.all_skills for name in entry.groups)
+        # Few entries differ in their groups.
+        different = set(map(attrgetter("groups"), self.all_skills))
+        return frozenset(name for names in different for name in names)
 
     def only(self, accepts: Callable[[str], bool]) -> Catalog:
         """Return this snapshot with only the tools whose names are accepted."""
