@@ -766,3 +766,36 @@ def test_a_session_may_have_only_some_of_the_tools():
     assert "There is no tool 'write_file'" in result.text
     app.register_tool(lambda: "done", name="read_news", description="Do it.")
     assert names(enable="read_*") == ["read_file", "read_mail", "read_news"]
+
+
+def test_a_session_may_have_only_some_of_the_skills(tmp_path, write_skill):
+    for root, name in (("one", "pdf"), ("one", "docs"), ("two", "tests")):
+        write_skill(tmp_path / root, name)
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    app = Satchel(skills=[one, two])
+    app.register_tool(lambda: "done", name="read", description="Do it.")
+
+    def seen(**chosen):
+        session = app.session(search=True, **chosen)
+        prompt, schemas = session.prompt(), str(session.schemas("mcp"))
+        skills = [name for name in ("docs", "pdf", "tests") if f"<name>{name}</name>" in prompt]
+        found = asyncio.run(session.call("search_skills", {"words": "thing"})).text
+        assert all((f"- {name}:" in found) == (name in skills) for name in ("docs", "pdf", "tests"))
+        return skills, "'read'" in schemas
+
+    assert seen() == (["docs", "pdf", "tests"], True)
+    assert seen(enable="pdf") == (["pdf"], False)
+    assert seen(enable="skill:pdf") == (["pdf"], True)
+    assert seen(enable="tool:read") == (["docs", "pdf", "tests"], True)
+    assert seen(disable=["skill:d*", "read"]) == (["pdf", "tests"], False)
+    assert seen(disable=[two]) == (["docs", "pdf"], True)
+    assert seen(enable=[f"{one}:docs"]) == (["docs"], False)
+
+    session = app.session(disable="pdf")
+    answer = asyncio.run(session.call("load_skill", {"name": "pdf"}))
+    assert answer.is_error
+    with pytest.raises(NotFoundError):
+        session.load_skill("pdf")
+    write_skill(tmp_path / "one", "pdf", description="A later version.")
+    app.refresh()
+    assert "pdf" not in session.prompt()

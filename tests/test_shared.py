@@ -9,9 +9,8 @@ from weakref import ref
 import pytest
 
 from satchel import FunctionTool, Satchel, Tool
-from satchel.catalog import Catalog, CatalogStore
+from satchel.catalog import Catalog, CatalogStore, EntryFilter
 from satchel.groups import Activation, view_of
-from satchel.names import NamePatterns
 from satchel.prompt import SkillPrompt
 from satchel.settings import Limits
 from satchel.shared import Memo, PackedValue, SharedState
@@ -167,7 +166,7 @@ def test_sessions_with_some_of_the_tools_share_all_schemas(shared):
     app.register_tool(made)
     shared.publish(app.catalog)
     made.asked.clear()
-    part = shared.shared_view(Activation(), NamePatterns(enable=("c*",)))
+    part = shared.shared_view(Activation(), EntryFilter.of(["c*"], []))
     assert part.view.by_name.keys() == {"count"}
     part.generation.schema(made, "openai")
     shared.newest.schema(made, "openai")

@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from satchel.mcp_servers import HttpServer, RemoteClient, SseServer, StdioServer
     from satchel.plugins import hookimpl
     from satchel.prompt import SkillPrompt, about_tokens
+    from satchel.providers import Contribution, Provider, Skill
     from satchel.runtime import ScopedMiddleware
     from satchel.satchel import Satchel
     from satchel.session import Session, SkillContent, Step, StepChanges
     from satchel.settings import Limits, Settings, WatchTimings
-    from satchel.sources import SearchRoot, conventional_roots
+    from satchel.sources import Precedence, SearchRoot, conventional_roots
     from satchel.tool_registry import ToolRegistry
     from satchel.tools import (
         Audio,
@@ -75,6 +76,7 @@ else:
             "formats": "ConfigField",
             "formats.skill_handler": "SkillHandler",
             "plugins": "hookimpl",
+            "providers": "Contribution Provider Skill",
             "prompt": "SkillPrompt about_tokens",
             "tool_registry": "ToolRegistry",
             "mcp_servers": "HttpServer RemoteClient SseServer StdioServer",
@@ -82,7 +84,7 @@ else:
             "satchel": "Satchel",
             "session": "Session SkillContent Step StepChanges",
             "settings": "Limits WatchTimings Settings",
-            "sources": "SearchRoot conventional_roots",
+            "sources": "Precedence SearchRoot conventional_roots",
             "tools": (
                 "Audio FunctionTool Image McpPrompt McpResource Resource ResourceLink Text Tool "
                 "ToolCall ToolChunk ToolContext ToolResult pydantic_to_json_schema "
@@ -100,6 +102,7 @@ __all__ = [
     "ConflictError",
     "ContractError",
     "Contracts",
+    "Contribution",
     "DefinitionError",
     "Diagnostic",
     "Event",
@@ -114,6 +117,8 @@ __all__ = [
     "NotFoundError",
     "Plan",
     "PlanPolicy",
+    "Precedence",
+    "Provider",
     "RemoteClient",
     "Resource",
     "ResourceLink",
@@ -124,6 +129,7 @@ __all__ = [
     "Session",
     "Settings",
     "Severity",
+    "Skill",
     "SkillContent",
     "SkillHandler",
     "SkillPrompt",

@@ -299,6 +299,12 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "group-declared-twice": DiagnosticRule(
             "Two sources describe the same group; the first is used.", _W, _W
         ),
+        "provider-failed": DiagnosticRule(
+            "A provider raised an exception, hung or returned an invalid value.", _E, _E
+        ),
+        "provider-item-invalid": DiagnosticRule(
+            "One item of a provider is invalid; it is left out.", _E, _E
+        ),
         # The user's satchel.toml
         "disabled": DiagnosticRule("The user disabled it.", _I, _I),
         "choices-unreadable": DiagnosticRule("A satchel.toml cannot be read.", _E, _E),

@@ -15,16 +15,19 @@ from satchel.catalog import (
     HOST,
     Catalog,
     CatalogStore,
+    EntryFilter,
     Group,
     PluginContribution,
     ToolContribution,
     diff,
 )
+from satchel.diagnostics import Severity
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
-from satchel.names import BASIC_GROUP, NamePatterns, group_names, near_misses, plugin_name_fault
+from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
 from satchel.plugins import HostContract, notify_catalog_built
 from satchel.prompt import SkillPrompt
+from satchel.provider_registry import ProviderRegistry
 from satchel.settings import Settings
 from satchel.shared import SharedState
 from satchel.sources import (
@@ -49,12 +52,14 @@ if TYPE_CHECKING:
     )
     from satchel.contracts import PlanPolicy, ToolContract
     from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer
+    from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
     from satchel.server_registry import ServerRegistry
     from satchel.session import Session
     from satchel.shared import Generation
     from satchel.sources import (
         ChangeEvent,
+        SkillFinding,
         WatchTargets,
     )
     from satchel.tool_registration import (
@@ -74,8 +79,8 @@ class Satchel:
     """Manages the skills and tools of one application.
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
-    one); `places` are further folders to search, such as those of
-    `conventional_roots`. The user's
+    one); `providers` contribute whatever they have; `places` are further folders to search, such as
+    those of `conventional_roots`. The user's
     `satchel.toml`, and that of the folder `project`, enable and disable things. `config` has
     values for the state fields of tools, by plugin; they win over the environment and all files.
     With `run_code=False` no plugin is imported: everything is listed, nothing can be called.
@@ -89,6 +94,7 @@ class Satchel:
         plugins: Iterable[PathLike] | PathLike = (),
         entry_points: Iterable[str] | str = (),
         *,
+        providers: Iterable[Provider] = (),
         places: Iterable[SearchRoot] = (),
         project: PathLike | None = None,
         config: Mapping[str, Mapping[str, Any]] | None = None,
@@ -120,6 +126,9 @@ class Satchel:
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style)
         self._servers: ServerRegistry | None = None
+        self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh())
+        for provider in providers:
+            self._providers.add(provider)
         self._cache = ScanCache()
         self._listeners: list[Callable[[Change], object]] = []
         self._watch: WatchThread | None = None
@@ -156,11 +165,11 @@ class Satchel:
         scripts, and search. With `search=None`, search is offered only if many tools or
         skills are not shown.
         `notes` says where the notes of active groups go: into the prompt, into the answer of the
-        meta tool, or both. `enable` and `disable` are name patterns. This conversation has only
-        tools that match `enable`, if given, and do not match `disable`. `plan_policy` sets
+        meta tool, or both. `enable` and `disable` are patterns as in `satchel.toml`. This
+        conversation has only tools and skills that match `enable`, if given, and do not match
+        `disable`; `tool:read_*` and `skill:*` count for one kind. `plan_policy` sets
         `Session.plan_policy`.
         """
-        tools = NamePatterns(_as_tuple(enable) or None, _as_tuple(disable))
         from satchel.session import Session, SessionOptions  # lazy: needed only with a session
 
         options = SessionOptions(
@@ -169,7 +178,7 @@ class Satchel:
             scripts=scripts,
             search=search,
             notes=notes,
-            tools=tools,
+            entries=EntryFilter.of(_as_tuple(enable), _as_tuple(disable)),
         )
         return Session(self._shared, options, plan_policy)
 
@@ -368,22 +377,67 @@ class Satchel:
 
         return ToolRegistry(self, self._register_all)
 
-    def register_skill(self, path: PathLike, *, group: str | Iterable[str] | None = None) -> None:
-        """Add a skill folder, or a folder of them.
+    def register_skill(
+        self, skill: PathLike | Skill, *, group: str | Iterable[str] | None = None
+    ) -> None:
+        """Add a skill folder, a folder of them, or a skill that is given in code.
 
         With `group` (one or several), the skills are listed while one of these groups is active.
-        Raises `NotFoundError` for an unknown group.
+        Raises `NotFoundError` for an unknown group, and for a `Skill` `DefinitionError` if it is
+        invalid and `ConflictError` if the application already gave one of that name.
         """
+        from satchel.providers import Skill  # lazy: needed only with skills
+
         with self._lock:
             groups = group_names(group)
             self._require_groups(groups)
-            added = replace(search_root(path, RootKind.SKILLS), groups=groups)
+            if isinstance(skill, Skill):
+                self._register_given_skill(replace(skill, groups=(*skill.groups, *groups)))
+                return
+            added = replace(search_root(skill, RootKind.SKILLS), groups=groups)
             others = [
                 item
                 for item in self._config.roots
                 if (item.path, item.holds) != (added.path, added.holds) or not groups
             ]
             self._config = replace(self._config, roots=_distinct((*others, added)))
+            self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+
+    def _register_given_skill(self, skill: Skill) -> None:
+        from satchel.providers import find_skill  # lazy: needed only with skills in code
+
+        finding = find_skill(skill, HOST, Precedence.EXPLICIT, self._settings.limits)
+        if finding.manifest is None:
+            problem = next(item for item in finding.diagnostics if item.severity == Severity.ERROR)
+            raise DefinitionError(f"skill {skill.name!r}: {problem.message}", fix=problem.fix)
+        if any(item.path == finding.path for item in self._config.host_skills):
+            raise ConflictError(
+                f"a skill {skill.name!r} was registered already", fix="call remove_skill first"
+            )
+        self._set_given_skills((*self._config.host_skills, finding))
+
+    def _set_given_skills(self, findings: tuple[SkillFinding, ...]) -> None:
+        self._config = replace(self._config, host_skills=findings)
+        self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
+
+    def add_provider(self, provider: Provider) -> None:
+        """Add a provider, and ask it.
+
+        Raises `DefinitionError` if it is none, and `ConflictError` for a name that is taken. What
+        it raises later is a diagnostic.
+        """
+        with self._lock:
+            self._require_open()
+            self._providers.add(provider)
+            self._reconcile(ReconcileOptions(dirty=frozenset()))
+
+    def remove_provider(self, *names: str) -> None:
+        """Remove providers, with what they contribute.
+
+        Raises `NotFoundError` with the near misses, and then removes none.
+        """
+        with self._lock:
+            self._providers.remove(names)
             self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def register_mcp_server(
@@ -556,13 +610,17 @@ class Satchel:
             )
 
     def remove_skill(self, name: str) -> None:
-        """Remove a skill whose own folder was given or registered.
+        """Remove a skill that was given in code, or whose own folder was given or registered.
 
         Raises `NotFoundError` with the near misses, and `ConflictError` for a skill that was found
         in a folder of several: delete it there.
         """
         with self._lock:
             entry = self.catalog.skill(name)
+            rest = tuple(item for item in self._config.host_skills if item.path != entry.path)
+            if len(rest) < len(self._config.host_skills):
+                self._set_given_skills(rest)
+                return
             # A shadowed skill may be meant: only a skill's own folder can be removed.
             paths = {item.path for item in self.catalog.all_skills if item.name == entry.name}
             own = {
@@ -570,10 +628,10 @@ class Satchel:
                 for item in self._config.roots
                 if item.holds is RootKind.SKILLS and item.path in paths
             }
-            if entry.server:
+            if entry.access.origin:
                 raise ConflictError(
-                    f"skill {name!r} comes from the MCP server {entry.server!r}",
-                    fix=f'disable it with disable = ["{entry.address}"], or remove the server',
+                    f"skill {name!r} comes from {entry.access.origin}",
+                    fix=f'disable it with disable = ["{entry.address}"], or remove its source',
                 )
             if not own:
                 raise ConflictError(
@@ -641,12 +699,19 @@ class Satchel:
 
     # ---- staying current ------------------------------------------------------------------
 
-    def refresh(self) -> tuple[Change, ...]:
+    def refresh(self, *providers: str) -> tuple[Change, ...]:
         """Scan every source once and return the changes; failed plugins are tried again.
 
-        While a watch runs, it takes over plugins that are slow to import.
+        With names, only these providers are asked; raises `NotFoundError` for an unknown one.
+        While a watch runs, it takes over plugins and providers that are slow.
         """
-        return self._reconcile(ReconcileOptions(retry=True, in_background=self._watch is not None))
+        in_background = self._watch is not None
+        if not providers:
+            return self._reconcile(ReconcileOptions(retry=True, in_background=in_background))
+        with self._lock:
+            self._providers.require(providers)
+            options = ReconcileOptions(dirty=frozenset(), in_background=in_background)
+            return self._reconcile(options, asked=frozenset(providers))
 
     def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
         """Call `listener` with each change, on the publishing thread; returns the unsubscribe."""
@@ -727,23 +792,37 @@ class Satchel:
             if not self._is_closed:
                 self._reconcile(options)
 
-    def _reconcile(self, options: ReconcileOptions) -> tuple[Change, ...]:
-        """Run one pass, publish a new catalog, notify the listeners."""
+    def _reconcile(
+        self, options: ReconcileOptions, asked: frozenset[str] = frozenset()
+    ) -> tuple[Change, ...]:
+        """Run one pass, publish a new catalog, notify the listeners; `asked` names providers."""
         with self._lock:
             self._require_open()
             old = self.catalog
-            servers = self._servers.offered() if self._servers else ()
-            config = replace(self._config, servers=servers)
+            config = self._with_snapshots(options, asked)
             self._cache, new = reconcile(config, self._cache, old, options)
             self._connect_declared()
-            if new is old:
-                return ()
-            self._shared.publish(new)
-            notify_catalog_built(new)
-            changes = diff(old, new)
-            for change in changes:
-                self._notify(change)
+            changes: tuple[Change, ...] = ()
+            if new is not old:
+                self._shared.publish(new)
+                notify_catalog_built(new)
+                changes = diff(old, new)
+                for change in changes:
+                    self._notify(change)
+            if self._providers.update(_offered_providers(new)):
+                changes += self._reconcile(replace(options, dirty=frozenset()))
             return changes
+
+    def _with_snapshots(self, options: ReconcileOptions, asked: frozenset[str]) -> LoaderConfig:
+        """Return the configuration with what servers and providers contribute now."""
+        pace = self._settings.pace
+        seconds = pace.settle if options.in_background else self._settings.limits.provider
+        return replace(
+            self._config,
+            servers=self._servers.offered() if self._servers else (),
+            provided=self._providers.ask(options.dirty, asked, seconds),
+            provider_files=self._providers.watched,
+        )
 
     def _connect_declared(self) -> None:
         """Connect the declared servers; their contributions come with a later pass."""
@@ -768,6 +847,12 @@ def _values(plugin: str, given: Any) -> dict[str, Any]:
             fix='write Satchel(config={"plugin": {"key": value}})',
         )
     return dict(given)
+
+
+def _offered_providers(catalog: Catalog) -> Iterable[tuple[str, Provider]]:
+    for plugin in catalog.plugins.values():
+        for provider in plugin.contribution.providers:
+            yield plugin.name, provider
 
 
 GroupMember = TypeVar("GroupMember", ToolContribution, SearchRoot)

@@ -31,6 +31,8 @@ class Limits:
     plugin_source: int = 16 * MIB
     plugin_import: float = 10.0
     hook: float = 5.0
+    provider: float = 10.0
+    """How long a provider may take to contribute; then its last contribution stays."""
     tool_call: float = 60.0
     cancel_grace: float = 1.0
     """How long a cancelled tool may take to end; then it is abandoned."""

@@ -15,13 +15,12 @@ from satchel.groups import (
 from satchel.prompt import render_sections
 
 if TYPE_CHECKING:
-    from satchel.catalog import Catalog, CatalogStore
+    from satchel.catalog import Catalog, CatalogStore, EntryFilter
     from satchel.groups import (
         Activation,
         CatalogDigest,
         View,
     )
-    from satchel.names import NamePatterns
     from satchel.prompt import SkillPrompt
     from satchel.runtime import ScopedMiddleware
     from satchel.search import SearchHit, SearchIndex
@@ -100,10 +99,12 @@ class Generation(Memo):
         texts = (text for plugin in plugins for text in plugin.contribution.sections)
         return self.once("sections", lambda: render_sections(texts))
 
-    def shared_view(self, activation: Activation, tools: NamePatterns | None = None) -> SharedView:
-        """Return the view of an activation, limited to some of the tools."""
-        if tools and not tools.enables_all:
-            return self.once(tools, lambda: self._only(tools)).shared_view(activation)
+    def shared_view(
+        self, activation: Activation, accepted: EntryFilter | None = None
+    ) -> SharedView:
+        """Return the view of an activation, limited to some of the tools and skills."""
+        if accepted and not accepted.accepts_all:
+            return self.once(accepted, lambda: self._only(accepted)).shared_view(activation)
         active, view = self.once(activation, lambda: self._seen(activation))
         return SharedView(self, active, view)
 
@@ -115,8 +116,8 @@ class Generation(Memo):
             stored = self.schemas[key] = (tool, PackedValue(tool.to_schema(dialect)))
         return stored[1].unpacked()
 
-    def _only(self, tools: NamePatterns) -> Generation:
-        part = Generation(self.catalog.only(tools.enables))
+    def _only(self, accepted: EntryFilter) -> Generation:
+        part = Generation(self.catalog.only(accepted.accepts))
         part.schemas = self.schemas
         return part
 
@@ -171,9 +172,11 @@ class SharedState:
         self._store.publish(catalog)
         self.newest = Generation(catalog, self.newest)
 
-    def shared_view(self, activation: Activation, tools: NamePatterns | None = None) -> SharedView:
+    def shared_view(
+        self, activation: Activation, accepted: EntryFilter | None = None
+    ) -> SharedView:
         """Return the view of an activation on the newest catalog."""
-        return self.newest.shared_view(activation, tools)
+        return self.newest.shared_view(activation, accepted)
 
     def search(self, words: str, kind: str, most: int) -> list[SearchHit]:
         """Find tools or skills of the newest catalog, the best match first."""

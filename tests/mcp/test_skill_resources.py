@@ -21,6 +21,7 @@ from satchel.mcp.skill_resources import (
 )
 from satchel.mcp_servers.listed_skills import MOST_FILES
 from satchel.settings import Limits
+from satchel.sources.skill_files import IN_FOLDER
 
 
 def view(app):
@@ -141,7 +142,7 @@ def test_files_may_be_forgotten_while_a_thread_lists_them(tmp_path, write_skill,
 
 def test_one_folder_in_a_text_is_not_taken_for_another():
     def skill(name, path):
-        return SimpleNamespace(name=name, path=path, reader=None)
+        return SimpleNamespace(name=name, path=path, access=IN_FOLDER)
 
     skills = [skill("short", "/s/pdf"), skill("long", "/s/pdf-forms"), skill("odd", "/s/a & b")]
     text = "read /s/pdf-forms/SKILL.md, /s/pdf/SKILL.md, /s/a & b/x and <l>/s/a &amp; b/x</l>"

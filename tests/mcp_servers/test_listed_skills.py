@@ -142,7 +142,7 @@ def until(app, what):
 def test_the_skills_of_a_server_are_in_the_catalog_and_say_where_they_are(app, book, carry):
     book.add()
     entry = carry().skills["refunds"]
-    assert (entry.source, entry.server) == ("mcp:docs", "docs")
+    assert (entry.source, entry.access.origin) == ("mcp:docs", "the MCP server docs")
     assert entry.path == "skill://docs/refunds"
     assert [file.name for file in entry.files] == ["SKILL.md", "guide.md"]
     assert app.catalog.skill("mcp:docs:refunds") is entry
@@ -154,7 +154,7 @@ def test_they_are_in_the_prompt_and_are_loaded_and_read_like_any_other(app, book
     carry()
     session = app.session()
     assert "<name>refunds</name>" in session.prompt()
-    assert "<location>skill://docs/refunds/SKILL.md</location>" in session.prompt()
+    assert "<location>" not in session.prompt()
     loaded = call(session, "load_skill", name="refunds").text
     assert "Read guide.md." in loaded
     assert "of the MCP server docs" in loaded
@@ -249,7 +249,7 @@ def test_a_removed_server_takes_its_skills_with_it(app, book, carry):
     assert result.is_error
     assert "no longer available" in result.text
     assert app.catalog.skills == {}
-    assert entry.server == "docs"
+    assert entry.access.origin == "the MCP server docs"
 
 
 def test_a_stateless_server_gives_its_skills_too(app, book):
@@ -301,16 +301,19 @@ def test_so_much_is_kept_and_no_more(app, book, carry, monkeypatch, tmp_path):
 
 def test_a_local_skill_keeps_its_name_whatever_came_first(app, book, carry, tmp_path, write_skill):
     book.add("pdf")
-    assert carry().skills["pdf"].server == "docs"
+    assert carry().skills["pdf"].access.origin == "the MCP server docs"
     app.register_skill(write_skill(tmp_path / "skills", "pdf"))
     skills = app.catalog.skills
-    assert (skills["pdf"].server, skills["docs-pdf"].server) == ("", "docs")
+    assert (skills["pdf"].access.origin, skills["docs-pdf"].access.origin) == (
+        "",
+        "the MCP server docs",
+    )
     assert skills["pdf"].state is Status.OK
     assert codes(app) == ["mcp-skill-renamed"]
     session = app.session()
     assert "Read guide.md." in call(session, "load_skill", name="docs-pdf").text
     app.remove_skill("pdf")
-    assert app.catalog.skills["pdf"].server == "docs"
+    assert app.catalog.skills["pdf"].access.origin == "the MCP server docs"
 
 
 def test_a_broken_local_skill_keeps_its_name_too(book, tmp_path, write_skill):
@@ -334,7 +337,7 @@ def test_one_that_is_switched_off_is_not_served(book, tmp_path, write_skill):
         with pytest.raises(SatchelError, match="disabled"):
             own.session().load_skill("pdf")
         own.register_skill(write_skill(tmp_path / "skills", "pdf"))
-        assert own.catalog.skills["pdf"].server == ""
+        assert own.catalog.skills["pdf"].access.origin == ""
 
 
 def test_one_of_a_server_is_not_removed_but_the_way_is_named(app, book, carry):
@@ -353,7 +356,7 @@ def test_where_the_longer_name_is_taken_too_the_skill_is_left_out(
         write_skill(tmp_path / "skills", name)
     app.register_skill(tmp_path / "skills")
     catalog = carry()
-    assert {name: entry.server for name, entry in catalog.skills.items()} == {
+    assert {name: entry.access.origin for name, entry in catalog.skills.items()} == {
         "pdf": "",
         "docs-pdf": "",
     }
@@ -365,8 +368,11 @@ def test_of_two_servers_the_first_keeps_the_name(app, book, carry):
     book.add("pdf")
     carry("one")
     carry("Two.org")
-    owners = {name: entry.server for name, entry in app.catalog.skills.items()}
-    assert owners == {"pdf": "one", "two-org-pdf": "Two.org"}
+    owners = {name: entry.access.origin for name, entry in app.catalog.skills.items()}
+    assert owners == {
+        "pdf": "the MCP server one",
+        "two-org-pdf": "the MCP server Two.org",
+    }
     session = app.session()
     for name in owners:
         assert "Read guide.md." in call(session, "load_skill", name=name).text
@@ -638,7 +644,7 @@ def test_no_script_of_a_server_is_run(app, book, carry, tmp_path, write_skill):
     app.register_skill(folder)
     result = call(session, "run_skill_script", skill="refunds", script="scripts/evil.py")
     assert result.is_error
-    assert "scripts of a server cannot be run" in result.text
+    assert "cannot be run: it comes from the MCP server docs" in result.text
     text = call(session, "read_skill_file", skill="refunds", path="scripts/evil.py").text
     assert text == "raise SystemExit(5)"
 
@@ -718,7 +724,7 @@ def other(request, home):
 
 def test_one_satchel_carries_the_skills_of_another(app, home, other):
     app.register_mcp_server(other, name="docs")
-    assert app.catalog.skills["pdf"].server == "docs", app.catalog.diagnostics
+    assert app.catalog.skills["pdf"].access.origin == "the MCP server docs", app.catalog.diagnostics
     session = app.session()
     assert "Split pages." in call(session, "load_skill", name="pdf").text
     read = call(session, "read_skill_file", skill="pdf", path="references/guide one.md")

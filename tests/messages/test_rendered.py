@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from inputs import GOOD, PLUGINS, SKILLS
 
-from satchel import Satchel, Settings
+from satchel import Contribution, Satchel, Settings, Skill
 from satchel.diagnostics import RULES
 from satchel.mcp_servers import StdioServer
 from satchel.settings import Limits, WatchTimings
@@ -296,7 +296,26 @@ def servers_of_skills(world):
     yield from box.diagnostics(lying, "docs", then=add_a_local_one)
 
 
+class SomeSkills:
+    """A provider with an invalid skill; asked a second time, it raises."""
+
+    name = "team"
+
+    def contribute(self, last, _changed):
+        if last is not None:
+            raise ConnectionError("the database is closed")
+        skill = Skill(name="pdf", description="Fills forms.", body="Fill it.")
+        return Contribution(skills=[skill, skill, Skill(name="../pdf", description="", body="")])
+
+
+def providers(_world):
+    with Satchel(providers=[SomeSkills()]) as satchel:
+        first = satchel.catalog.diagnostics
+        satchel.refresh()
+        return (*first, *satchel.catalog.diagnostics)
+
+
 WORLDS = [
     *(files, limits, last_good_one, nothing_to_validate, saved_sessions, watches, host),
-    *(servers_of_tools, servers_of_skills),
+    *(servers_of_tools, servers_of_skills, providers),
 ]

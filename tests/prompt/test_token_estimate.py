@@ -56,7 +56,7 @@ def test_a_longer_text_takes_no_fewer_tokens(first, second):
 
 def test_it_can_measure_a_skill_prompt():
     lines = [
-        SimpleNamespace(name=f"s{at}", description="Reads tables. " * 30, path="/s", scope=0)
+        SimpleNamespace(name=f"s{at}", description="Reads tables. " * 30, folder="/s", scope=0)
         for at in range(20)
     ]
     prompt = render_skills(lines, SkillPrompt(budget=1_500, measure=about_tokens)).text

@@ -36,7 +36,7 @@ PROCESS_WIDE = {
 IMMUTABLE_CALLS = {
     *("frozenset", "tuple", "re.compile", "MappingProxyType", "TypeVar", "ContextVar", "getattr"),
     *("logging.getLogger", "dict.fromkeys", "str.maketrans", "json.JSONEncoder", "field"),
-    *("FormatPolicy", "LoopRunner", "ThreadRunner", "urlsplit"),
+    *("FormatPolicy", "LoopRunner", "SkillAccess", "ThreadRunner", "urlsplit"),
     *("pluggy.HookspecMarker", "pluggy.HookimplMarker"),
     *("click.option", "repeatable", "click.make_pass_decorator", "EmptyMapping", "ToolContext"),
 }
@@ -78,6 +78,7 @@ def test_only_entry_packages_import_the_public_names():
 
 LATE_IMPORTS = {
     "catalog/catalog.py: satchel.contracts.Contracts": "needed only with contracts",
+    "catalog/catalog_entries.py: satchel.sources.skill_files.IN_FOLDER": "needed only with skills",
     "catalog/catalog_entries.py: satchel.sources.skill_files.LocalSkillReader": (
         "needed only with skill folders"
     ),
@@ -111,6 +112,18 @@ LATE_IMPORTS = {
         "needed only with MCP servers"
     ),
     "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
+    "provider_registry.py: satchel.providers.provided.failed": (
+        "needed only with providers or skills in code"
+    ),
+    "provider_registry.py: satchel.providers.provided.nothing_provided": (
+        "needed only with providers or skills in code"
+    ),
+    "provider_registry.py: satchel.providers.provided.take": (
+        "needed only with providers or skills in code"
+    ),
+    "provider_registry.py: satchel.providers.provider_fault": (
+        "needed only with providers or skills in code"
+    ),
     "satchel.py: satchel.contracts.ToolContract": "needed only with contracts",
     "satchel.py: satchel.contracts.bind_contract": "needed only with contracts",
     "satchel.py: satchel.mcp_servers.RemoteTool": "needed only with MCP servers",
@@ -118,6 +131,8 @@ LATE_IMPORTS = {
         "needed only with MCP servers"
     ),
     "satchel.py: satchel.plugins.bind_state": "needed only with tools",
+    "satchel.py: satchel.providers.Skill": "needed only with providers or skills in code",
+    "satchel.py: satchel.providers.find_skill": "needed only with providers or skills in code",
     "satchel.py: satchel.runtime.ScopedMiddleware": "needed only with middleware",
     "satchel.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
     "satchel.py: satchel.session.Session": "needed only with a session",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from satchel.catalog.catalog_store import CatalogStore
     from satchel.catalog.disable_rules import nothing_disabled
+    from satchel.catalog.entry_filter import EntryFilter
     from satchel.catalog.skill_edits import edit_skills
 else:
     __getattr__ = lazy_exports(
@@ -36,6 +37,7 @@ else:
             ),
             "catalog_store": "CatalogStore",
             "disable_rules": "nothing_disabled",
+            "entry_filter": "EntryFilter",
             "skill_edits": "edit_skills",
         },
     )
@@ -46,6 +48,7 @@ __all__ = [
     "CatalogStore",
     "Change",
     "Entry",
+    "EntryFilter",
     "Event",
     "Group",
     "GroupEntry",

@@ -77,13 +77,24 @@ class Catalog:
         different = set(map(attrgetter("groups"), self.all_skills))
         return frozenset(name for names in different for name in names)
 
-    def only(self, accepts: Callable[[str], bool]) -> Catalog:
-        """Return this snapshot with only the tools whose names are accepted."""
+    def only(self, accepts: Callable[[Entry], bool]) -> Catalog:
+        """Return this snapshot with only the tools and skills that are accepted."""
+        tools = {entry.name for entry in self.tools.values() if accepts(entry)}
+        skills = {entry.name for entry in self.skills.values() if accepts(entry)}
         groups = (
-            replace(group, tools=tuple(filter(accepts, group.tools))) for group in self.all_groups
+            replace(
+                group,
+                tools=tuple(filter(tools.__contains__, group.tools)),
+                skills=tuple(filter(skills.__contains__, group.skills)),
+            )
+            for group in self.all_groups
         )
-        tools = (tool for tool in self.all_tools if accepts(tool.name))
-        return replace(self, all_tools=tuple(tools), all_groups=tuple(groups))
+        return replace(
+            self,
+            all_tools=tuple(filter(accepts, self.all_tools)),
+            all_skills=tuple(filter(accepts, self.all_skills)),
+            all_groups=tuple(groups),
+        )
 
     @property
     def parts(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from satchel.sources.file_reader import UnitFile
     from satchel.sources.plugin_formats import FormatPolicy
     from satchel.sources.search_roots import Precedence
-    from satchel.sources.skill_files import SkillReader
+    from satchel.sources.skill_files import SkillAccess, SkillReader
     from satchel.sources.skill_scan import SkillFinding
     from satchel.tools import Tool
 
@@ -138,10 +138,18 @@ class SkillEntry(Entry):
         return self.finding.reader if self.finding else LocalSkillReader(self.path, self.path)
 
     @property
-    def server(self) -> str:
-        """The name of the MCP server that serves it, or `""`; its scripts are never run."""
-        # No reader is made for it: a prompt asks each of many skills.
-        return self.finding.remote.server if self.finding and self.finding.remote else ""
+    def access(self) -> SkillAccess:
+        """What can be done with it and its files, wherever they are."""
+        if self.finding is None:
+            from satchel.sources.skill_files import IN_FOLDER  # lazy: needed only with skills
+
+            return IN_FOLDER
+        return self.finding.access
+
+    @property
+    def folder(self) -> str:
+        """Its folder on this machine; `""` if it has none."""
+        return self.path if self.access.has_folder else ""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -215,6 +223,8 @@ class PluginContribution:
     """Sections at the end of the system prompt."""
     layers: tuple[Any, ...] = field(default=(), compare=False)
     """Middleware around calls. The catalog does not use it, nor `commands` and `life`."""
+    providers: tuple[Any, ...] = field(default=(), compare=False)
+    """Providers that it offers."""
     commands: tuple[Any, ...] = field(default=(), compare=False)
     """Commands for the command line."""
     offers: tuple[Any, ...] = field(default=(), compare=False)

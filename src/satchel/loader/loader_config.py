@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from satchel.formats import ConfigField
     from satchel.mcp_servers import ServerOffer
     from satchel.plugins import HostContract
+    from satchel.providers import Provided
     from satchel.settings import Settings
     from satchel.sources import (
         Configuration,
         DistributionFinding,
         SearchRoot,
         Selection,
+        SkillFinding,
+        StampedPath,
     )
     from satchel.workers import WorkerPool
 
@@ -52,10 +55,21 @@ class LoaderConfig:
     """Contracts that the host registered, by the tool's name."""
     servers: tuple[ServerOffer, ...] = ()
     """The connected MCP servers with their current snapshots."""
+    host_skills: tuple[SkillFinding, ...] = ()
+    """The skills that the host gave in code."""
+    provided: tuple[Provided, ...] = ()
+    """What each provider contributes now."""
+    provider_files: tuple[StampedPath, ...] = ()
+    """The paths that providers watch."""
     workers: WorkerPool | None = None
     """The processes of isolated plugins."""
     project_selection: str = ""
     """Path of the `satchel.toml` of a trusted project, or `""`."""
+
+    @property
+    def all_roots(self) -> tuple[SearchRoot, ...]:
+        """The folders to search: those of the host, then those that providers name."""
+        return (*self.roots, *(root for item in self.provided for root in item.roots))
 
     @property
     def connects_servers(self) -> bool:

@@ -134,7 +134,7 @@ def _package_candidates(
     findings = [package.installed for package in packages]
     for package in packages:
         found = package.installed
-        rank = (len(inputs.config.roots), found.name, found.distribution)
+        rank = (len(inputs.config.all_roots), found.name, found.distribution)
         contribution = read_package(package, rank)
         same_name = [other for other in findings if other.name == found.name]
         # Only enabled packages compete: installing an unrelated one must not disable a plugin.

@@ -67,8 +67,10 @@ def reconcile(
     scan = _scan(inputs)
     imported = import_plugins(inputs, scan)
     bound = bind(inputs, imported.contributions.values())
+    bound |= bind(inputs, _without_disabled(_provided(config), selection))
     servers = _servers(inputs, bound.plugins.values())
-    bound |= bind(inputs, _without_disabled(servers, selection))
+    offered = (server.contribution for server in servers.values())
+    bound |= bind(inputs, _without_disabled(offered, selection))
 
     contributions = [plugin.contribution for plugin in bound.plugins.values()]
     plugins = build_plugins(contributions, with_last_good(previous, bound.served_instead))
@@ -88,6 +90,9 @@ def reconcile(
         rejected=rejected,
         settling=frozenset(_settling_paths(ranked, imported)),
         plugins=plugins,
+        host_skills=config.host_skills,
+        provided=config.provided,
+        provider_files=config.provider_files,
     )
     diagnostics = (
         *_source_diagnostics(inputs, results),
@@ -109,7 +114,7 @@ def reconcile(
     every_skill = (
         *ranked,
         *(
-            RankedSkill(found, (found.path,))
+            RankedSkill(found, (_SERVER_RANK, found.path))
             for found in (server_skills.findings if server_skills else ())
         ),
     )
@@ -132,6 +137,8 @@ def _edited_skills(
         cache.scan.selection == inputs.selection
         and not inputs.config.servers
         and not cache.servers
+        and inputs.config.host_skills is cache.host_skills
+        and inputs.config.provided == cache.provided
         and list(scans) == list(cache.skills)
         and all(
             scan.findings.keys() == cache.skills[root].findings.keys()
@@ -181,7 +188,7 @@ def _scan(inputs: PassInputs) -> Scan:
     limits = inputs.config.settings.limits
     distributions = scan_distributions(installed_folders(), cache.distributions)
     folders = {}
-    for root in inputs.config.roots:
+    for root in inputs.config.all_roots:
         if root.holds is RootKind.PLUGINS:
             from satchel.sources import scan_plugins  # lazy: needed only with plugin folders
 
@@ -201,7 +208,7 @@ def _scan(inputs: PassInputs) -> Scan:
 def _scan_skills(
     inputs: PassInputs, plugins: Iterable[PluginEntry], rejected: frozenset[SearchRoot]
 ) -> dict[SearchRoot, SkillScan]:
-    configured = (root for root in inputs.config.roots if root.holds is RootKind.SKILLS)
+    configured = (root for root in inputs.config.all_roots if root.holds is RootKind.SKILLS)
     roots = (*configured, *_skill_roots(plugins))
     return {root: _skills_in(inputs, root, is_rejected=root in rejected) for root in roots}
 
@@ -237,9 +244,13 @@ def _rejected_plugins(plugins: Iterable[PluginEntry], imported: Imported) -> Ite
 
 def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterable[RankedSkill]:
     """Give each skill its rank, and mark those that may be half written."""
+    yield from (RankedSkill(found, (-1, found.path)) for found in inputs.config.host_skills)
     for order, scan in enumerate(scans.values()):
         for found in scan.findings.values():
             yield _ranked_skill(inputs, order, found)
+    for order, item in enumerate(inputs.config.provided, len(scans)):
+        for found in item.skills:
+            yield RankedSkill(found, (order, found.path))
 
 
 def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> RankedSkill:
@@ -256,6 +267,10 @@ def _settling_paths(ranked: Iterable[RankedSkill], imported: Imported) -> Iterab
 # ---- MCP servers -------------------------------------------------------------------------------
 
 
+def _provided(config: LoaderConfig) -> Iterable[PluginContribution]:
+    return (item.plugin for item in config.provided)
+
+
 def _servers(inputs: PassInputs, plugins: Iterable[BoundPlugin]) -> dict[str, ServerContribution]:
     """Return the contributions of the MCP servers; on a conflict, plugin tools keep their names."""
     if not inputs.config.servers:
@@ -268,11 +283,11 @@ def _servers(inputs: PassInputs, plugins: Iterable[BoundPlugin]) -> dict[str, Se
 
 
 def _without_disabled(
-    servers: Mapping[str, ServerContribution], selection: Selection
+    contributions: Iterable[PluginContribution], selection: Selection
 ) -> Iterable[PluginContribution]:
-    for server in servers.values():
-        reason = selection.disabled("plugin", server.contribution.name)
-        yield disabled_contribution(server.contribution, reason) if reason else server.contribution
+    for contribution in contributions:
+        reason = selection.disabled("plugin", contribution.name)
+        yield disabled_contribution(contribution, reason) if reason else contribution
 
 
 def _server_skills(

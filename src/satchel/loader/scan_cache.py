@@ -14,12 +14,14 @@ from satchel.sources import (
     Precedence,
     Selection,
 )
+from satchel.sources.file_reader import may_be_folder
 
 if TYPE_CHECKING:
     from satchel.catalog import PluginContribution, PluginEntry
     from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit
     from satchel.mcp_servers import DeclaredServer, ServerContribution
     from satchel.plugins import BoundPlugin
+    from satchel.providers import Provided
     from satchel.sources import (
         Configuration,
         GuardedWork,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         PluginFinding,
         PluginScan,
         SearchRoot,
+        SkillFinding,
         SkillScan,
         StampedPath,
         WatchTargets,
@@ -101,6 +104,10 @@ class ScanCache:
     """Paths of units that may be half written or are still being imported."""
     plugins: tuple[PluginEntry, ...] = ()
     """The entries of all plugins, with that of the host."""
+    host_skills: tuple[SkillFinding, ...] = ()
+    provided: tuple[Provided, ...] = ()
+    provider_files: tuple[StampedPath, ...] = ()
+    """The paths that providers watch, with their stamps."""
 
     def watch_targets(self) -> WatchTargets:
         """Return the folders and files to watch until the next pass."""
@@ -115,8 +122,10 @@ class ScanCache:
             for item in scan.diagnostics
             if item.code == "source-unreadable"
         }
+        folders = {path for path, _ in self.provider_files if may_be_folder(path)}
         return WatchTargets(
-            roots=tuple(sorted(roots)),
+            roots=tuple(sorted(roots | folders)),
+            files=tuple(item for item in self.provider_files if item[0] not in folders),
             links=frozenset().union(*(item.links for item in (*scans, *packages))),
             installed=(
                 *self.scan.distributions.stamps,

@@ -15,7 +15,6 @@ from satchel.errors import ToolError
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.groups import View
 from satchel.lazy_dataclass import dataclass
-from satchel.mcp_servers import RemoteSkillReader
 from satchel.mcp_servers.listed_skills import MOST_BYTES, MOST_FILES, SCHEME
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
@@ -43,12 +42,8 @@ def address_of(skill: SkillEntry, path: str = SKILL_FILE) -> str:
 
 
 def _own_name(skill: SkillEntry) -> str:
-    """Return the name in the SKILL.md; a skill of an MCP server may have another name here."""
-    return (
-        skill.reader.listed.manifest.name
-        if isinstance(skill.reader, RemoteSkillReader)
-        else skill.name
-    )
+    """Return the name in the SKILL.md; a skill may have another name here."""
+    return skill.access.own_name or skill.name
 
 
 def resources_of(skills: Iterable[SkillEntry]) -> Iterator[dict[str, Any]]:
@@ -166,13 +161,13 @@ class SkillEntryCache:
         return {"uri": address_of(skill), "frontmatter": front, "resources": files}
 
     def _front(self, skill: SkillEntry) -> Mapping[str, Any] | None:
-        if isinstance(skill.reader, RemoteSkillReader):
-            return skill.reader.listed.frontmatter
+        if skill.access.front_matter is not None:
+            return skill.access.front_matter
         return typed_front_matter(skill.reader.read(SKILL_FILE, self._limits).data, self._limits)
 
     def _files(self, skill: SkillEntry) -> Iterator[tuple[str, tuple[str, int]]]:
         for file in skill.files:
-            if skill.server:
+            if skill.access.has_digests:
                 # Not fetched yet: the file is verified by this digest when it is read.
                 yield file.name, (file.digest, file.size)
                 continue

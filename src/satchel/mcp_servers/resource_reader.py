@@ -14,7 +14,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, still_listed, verify_file
 from satchel.settings import MIB, Limits
-from satchel.sources.skill_files import ServedFile
+from satchel.sources.skill_files import ServedFile, SkillAccess
 from satchel.text import one_line, shorten
 from satchel.tools.callables import in_thread
 
@@ -142,6 +142,7 @@ class RemoteSkillReader:
 
     server: str
     listed: ListedSkill
+    access: SkillAccess
     begin: BeginRead = field(compare=False, repr=False)
     timeout: float | None = None
 

@@ -13,6 +13,7 @@ from satchel.names import skill_name_fault
 from satchel.sources import Precedence, RootKind, SearchRoot, SkillFinding, UnitFile
 from satchel.sources.file_reader import Stamp
 from satchel.sources.folder_reader import FolderContent
+from satchel.sources.skill_files import SkillAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,13 @@ def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
         )
         for file in skill.files
     )
+    access = SkillAccess(
+        is_fetched=True,
+        origin=f"the MCP server {config.name}",
+        own_name=skill.manifest.name,
+        front_matter=skill.frontmatter,
+        has_digests=True,
+    )
     return SkillFinding(
         place=root,
         key="",
@@ -80,7 +88,11 @@ def _finding(item: ServerOffer, skill: ListedSkill, name: str) -> SkillFinding:
         manifest=replace(skill.manifest, name=name),
         diagnostics=(*skill.diagnostics, *renamed, *drifted),
         remote=RemoteSkillReader(
-            server=config.name, listed=skill, begin=item.read, timeout=config.timeout
+            server=config.name,
+            listed=skill,
+            access=access,
+            begin=item.read,
+            timeout=config.timeout,
         ),
     )
 

@@ -19,6 +19,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault
 from satchel.plugins import hookspecs
 from satchel.plugins.lifecycle import Lifecycle
+from satchel.providers import Provider, provider_fault
 from satchel.runtime import ScopedMiddleware
 from satchel.settings import KIB
 from satchel.tools import McpPrompt, McpResource
@@ -48,6 +49,7 @@ class HookAnswers:
     config: tuple[ConfigField, ...]
     layers: tuple[ScopedMiddleware, ...]
     sections: tuple[str, ...]
+    providers: tuple[Provider, ...]
     commands: tuple[Any, ...]
     offers: tuple[McpPrompt | McpResource, ...]
 
@@ -64,6 +66,7 @@ def merge_answers(
         config=(*contribution.config, *(item for item in answers.config if item.key not in keys)),
         layers=answers.layers,
         sections=answers.sections,
+        providers=answers.providers,
         commands=answers.commands,
         offers=answers.offers,
         lifecycle=lifecycle if lifecycle.is_needed else None,
@@ -95,6 +98,7 @@ def call_hooks(*modules: Any) -> HookAnswers:
         config=_fields(_all(hook.satchel_config_fields, (ConfigField,))),
         layers=tuple(map(_middleware, _all(hook.satchel_middleware, (ScopedMiddleware, Callable)))),
         sections=tuple(map(_section, _all(hook.satchel_prompt_sections, (str,)))),
+        providers=_providers(_all(hook.satchel_providers)),
         commands=tuple(map(_command, _all(hook.satchel_commands))),
         offers=tuple(_all(hook.satchel_mcp, (McpPrompt, McpResource))),
     )
@@ -179,6 +183,16 @@ def _section(text: str) -> str:
     if len(text) > _MAX_TEXT:
         raise HookError(f"satchel_prompt_sections returned a text of {len(text):,} characters")
     return text
+
+
+def _providers(given: Iterable[Any]) -> tuple[Provider, ...]:
+    first: dict[str, Provider] = {}
+    for item in given:
+        if fault := provider_fault(item):
+            raise HookError(f"satchel_providers returned {type(item).__name__}: {fault}")
+        if first.setdefault(item.name, item) is not item:
+            raise HookError(f"satchel_providers returned two providers named {item.name!r}")
+    return tuple(first.values())
 
 
 def _command(given: Any) -> Any:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # The library works without the command line.
     from satchel.catalog import Catalog, Group
     from satchel.contracts import ToolContract
     from satchel.formats import ConfigField
+    from satchel.providers import Provider
     from satchel.runtime import Middleware, ScopedMiddleware
     from satchel.tools import McpPrompt, McpResource, Tool
 
@@ -66,6 +67,11 @@ def satchel_middleware() -> Iterable[Middleware | ScopedMiddleware]:  # type: ig
 @hookspec
 def satchel_prompt_sections() -> Iterable[str]:  # type: ignore[empty-body]
     """Return sections for the end of the system prompt, whichever groups are active."""
+
+
+@hookspec
+def satchel_providers() -> Iterable[Provider]:  # type: ignore[empty-body]
+    """Return providers; they are asked as long as this version of the plugin is served."""
 
 
 @hookspec

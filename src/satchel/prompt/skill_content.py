@@ -21,27 +21,27 @@ def render_content(
     *,
     remarks: Sequence[str] = (),
     has_reader: bool = True,
-    server: str = "",
+    origin: str = "",
 ) -> str:
     """Return the instructions of a skill in tags that the instructions cannot close or forge.
 
     `files` are the other files of the skill; the first 50 are listed. `remarks` follow them.
-    `has_reader`: the model can call `read_skill_file`. `server` is the MCP server that the skill
-    comes from, `""` for a skill on this machine.
+    `has_reader`: the model can call `read_skill_file`. `origin` is where the skill
+    comes from, such as `the MCP server docs`; `""` for one in a folder.
     """
     instructions = _OUR_TAG.sub("&lt;", visible(body)).strip("\n")
-    location = _location(folder, has_reader, server)
+    location = _location(folder, has_reader, origin)
     parts = [instructions, location, _resources(files), *map(xml, remarks)]
     content = "\n\n".join(part for part in parts if part)
     return f'<skill_content name="{xml(name)}">\n{content}\n</skill_content>'
 
 
-def _location(folder: str, has_reader: bool, server: str) -> str:
+def _location(folder: str, has_reader: bool, origin: str) -> str:
     hint = " Read its files with read_skill_file." if has_reader else ""
-    if server:
+    if origin:
         return (
-            f"Skill of the MCP server {xml(server)}, at {xml_path(folder)}\n"
-            f"Relative paths are relative to that; the files are not on this machine.{hint}"
+            f"Skill of {xml(origin)}, at {xml_path(folder)}\n"
+            f"Relative paths are relative to that; no folder on this machine has the files.{hint}"
         )
     return f"Skill folder: {xml_path(folder)}\nRelative paths are relative to this folder.{hint}"
 

@@ -34,6 +34,13 @@ DEFAULT_TEMPLATE = """\
     <location>{dir}/SKILL.md</location>
   </skill>"""
 
+_NO_LOCATION_TEMPLATE = """\
+  <skill>
+    <name>{name}</name>
+    <description>{description}</description>
+  </skill>"""
+"""For a skill without a folder: nobody could open its location."""
+
 SHORT_TEMPLATE = "  <skill><name>{name}</name><location>{dir}/SKILL.md</location></skill>"
 LOADER_SHORT_TEMPLATE = "  <skill><name>{name}</name></skill>"
 # A model with load_skill needs no location; the descriptions get that space.
@@ -48,7 +55,7 @@ _MIN_DESCRIPTION = 20
 _FIRST_NAMES = 128
 
 
-class ListedSkill(Protocol):
+class PromptedSkill(Protocol):
     """What the prompt says about one skill; a `SkillEntry` of the catalog has all of it."""
 
     @property
@@ -60,8 +67,8 @@ class ListedSkill(Protocol):
         """Its description."""
 
     @property
-    def path(self) -> str:
-        """Its folder."""
+    def folder(self) -> str:
+        """Its folder; `""` if it has none."""
 
     @property
     def scope(self) -> int:
@@ -116,7 +123,7 @@ class RenderedListing:
 
 
 def render_skills(
-    skills: Sequence[ListedSkill],
+    skills: Sequence[PromptedSkill],
     prompt: SkillPrompt,
     *,
     loader: bool = False,
@@ -146,7 +153,7 @@ def render_skills(
 
 
 def _list_with_descriptions(
-    skills: Sequence[ListedSkill], escaped: Sequence["_EscapedSkill"], layout: "_Layout"
+    skills: Sequence[PromptedSkill], escaped: Sequence["_EscapedSkill"], layout: "_Layout"
 ) -> RenderedListing:
     """List all skills, with as much of the descriptions as fits."""
     prompt = layout.prompt
@@ -196,10 +203,12 @@ class _EscapedSkill:
     dir: str
 
     @classmethod
-    def of(cls, skill: ListedSkill) -> Self:
-        return cls(xml(skill.name), xml_path(skill.path))
+    def of(cls, skill: PromptedSkill) -> Self:
+        return cls(xml(skill.name), xml_path(skill.folder))
 
     def fill(self, template: str, description: str = "") -> str:
+        if not self.dir and template == DEFAULT_TEMPLATE:
+            template = _NO_LOCATION_TEMPLATE
         return template.format(name=self.name, description=description, dir=self.dir)
 
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import KIB
+from satchel.sources.skill_files import IN_FOLDER
 from satchel.sources.skill_scan import SKILL_FILE
 
 if TYPE_CHECKING:
     from satchel.catalog import SkillEntry
     from satchel.formats import SkillManifest
     from satchel.settings import Limits
+    from satchel.sources.skill_files import SkillAccess
 
 _AROUND = 4 * KIB
 
@@ -39,8 +41,8 @@ class LoadedSkill:
     """The tools that the skill asks to approve in advance."""
     is_cut: bool = False
     """Whether its instructions may be longer than one answer."""
-    server: str = ""
-    """The MCP server that it comes from, or `""`."""
+    access: SkillAccess = IN_FOLDER
+    """What can be done with it and its files."""
     read: dict[str, str] = field(default_factory=dict)
     """The digests of the files that were read, by name."""
 
@@ -58,7 +60,7 @@ class LoadedSkill:
             allowed_tools=manifest.allowed_tools,
             # An eighth: the answer may have much other text.
             is_cut=_length_of(entry, manifest) > limits.result_text // 8,
-            server=entry.server,
+            access=entry.access,
         )
 
     @property
@@ -68,15 +70,15 @@ class LoadedSkill:
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """Return the files that can be run; files of an MCP server never can."""
+        """Return the files that can be run."""
         from satchel.runtime.skill_scripts import scripts_of  # lazy: needed only by a loaded skill
 
-        return () if self.server else scripts_of(self.files)
+        return scripts_of(self.files) if self.access.is_runnable else ()
 
 
 def _length_of(entry: SkillEntry, manifest: SkillManifest) -> int:
-    """Return the length of the instructions; for those at a server, an upper bound."""
-    if not entry.server:
+    """Return the length of the instructions; for those still to be fetched, an upper bound."""
+    if not entry.access.is_fetched:
         return len(manifest.body)
     return sum(file.size for file in entry.files if file.name == SKILL_FILE)
 

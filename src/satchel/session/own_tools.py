@@ -148,5 +148,5 @@ def _has_scripts(view: View) -> bool:
     return any(
         scripts_of(file.name for file in skill.files)
         for skill in view.model_skills
-        if not skill.server
+        if skill.access.is_runnable
     )

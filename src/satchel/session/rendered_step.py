@@ -120,7 +120,7 @@ def _listing_and_tools(
 def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> RenderedListing:
     skills = view.model_skills
     if not options.skill_tools:
-        # A model can read a skill of an MCP server only by the session's own tools.
-        skills = tuple(skill for skill in skills if not skill.server)
+        # A model can read a skill without a folder only by the session's own tools.
+        skills = tuple(skill for skill in skills if skill.access.has_folder)
     searchable = options.search is not False
     return render_skills(skills, style, loader=options.skill_tools, search=searchable)

@@ -59,12 +59,13 @@ def _tools(context: BuiltinContext, words: str) -> Iterator[str]:
 def _skills(context: BuiltinContext, words: str) -> Iterator[str]:
     shown = {skill.name for skill in context.view.model_skills}
     # The index also has skills that are hidden from the model.
-    hidden = sum(not entry.is_for_model for entry in context.catalog.skills.values())
+    hidden = len(context.conversation.shared.catalog.skills) - len(context.catalog.skills)
+    hidden = max(hidden, 0) + sum(not item.is_for_model for item in context.catalog.skills.values())
     for hit in context.conversation.shared.search(words, "skill", _MAX_HITS + hidden):
         entry = context.catalog.skills.get(hit.name)
         if entry is None or not entry.is_for_model:
             continue
-        if entry.server and not context.conversation.options.skill_tools:
+        if not entry.access.has_folder and not context.conversation.options.skill_tools:
             continue
         if entry.name not in shown:
             hint = f"in tool group {context.group_of(entry)!r}, {context.how_to_use(entry.groups)}"

@@ -236,7 +236,9 @@ class Session(CallApi):
 
     def _shared_view(self) -> SharedView:
         conversation = self._conversation
-        return conversation.shared.shared_view(conversation.activation, conversation.options.tools)
+        return conversation.shared.shared_view(
+            conversation.activation, conversation.options.entries
+        )
 
     def _begin_step(self, shared_view: SharedView) -> tuple[StepContent, ViewDigest | None]:
         """Begin a step; return its content, and the digest of the step before."""

@@ -2,9 +2,9 @@
 
 from dataclasses import field
 
+from satchel.catalog import EntryFilter
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.names import NamePatterns
 
 _NOTES = ("prompt", "answer", "both")
 
@@ -23,8 +23,8 @@ class SessionOptions:
     """Whether there are `search_tools` and `search_skills`; `None`: if many entries are hidden."""
     notes: str = "both"
     """Where the notes of the active groups go: `prompt`, the meta tool's `answer`, or `both`."""
-    tools: NamePatterns = field(default_factory=NamePatterns)
-    """Which tools of the catalog the session may see, in any group."""
+    entries: EntryFilter = field(default_factory=EntryFilter)
+    """Which tools and skills of the catalog the session may see, in any group."""
 
     def __post_init__(self) -> None:
         search = False if self.search is None else self.search

@@ -125,7 +125,7 @@ class SessionState:
                 skill.resources,
                 remarks=[*hint, *remarks],
                 has_reader=self.options.skill_tools and bool(skill.resources),
-                server=skill.server,
+                origin=skill.access.origin,
             )
             return "\n\n".join(filter(None, (content, notes)))
 

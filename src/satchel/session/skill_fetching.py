@@ -1,4 +1,4 @@
-"""Fetch the instructions of a skill from its MCP server."""
+"""Fetch the instructions of a skill that are not in its manifest."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 async def fetch_skill(entry: SkillEntry, limits: Limits) -> SkillEntry:
-    """Return a skill with its instructions, fetched if it is at a server. Raises `ToolError`."""
-    if entry.manifest is None or not entry.server:
+    """Return a skill with its instructions, fetched if needed. Raises `ToolError`."""
+    if entry.manifest is None or not entry.access.is_fetched:
         return entry
     file = await entry.reader.fetch(SKILL_FILE, limits)
     return _with_instructions(entry, entry.manifest, file, limits)
@@ -25,7 +25,7 @@ async def fetch_skill(entry: SkillEntry, limits: Limits) -> SkillEntry:
 
 def fetch_skill_blocking(entry: SkillEntry, limits: Limits) -> SkillEntry:
     """Return the same as `fetch_skill`; blocks until it is fetched. Raises `ToolError`."""
-    if entry.manifest is None or not entry.server:
+    if entry.manifest is None or not entry.access.is_fetched:
         return entry
     file = entry.reader.read(SKILL_FILE, limits)
     return _with_instructions(entry, entry.manifest, file, limits)

@@ -97,10 +97,10 @@ async def run_skill_script(
         args: The arguments of the script.
     """
     loaded, entry = _find_loaded(_context, skill)
-    if entry.server:
+    if not entry.access.is_runnable:
         raise ToolError(
-            f"Skill {skill!r} is on the MCP server {entry.server!r}; scripts of a server cannot be "
-            "run. Read the script with read_skill_file."
+            f"The scripts of skill {skill!r} cannot be run: it comes from {entry.access.origin}, "
+            "not from a folder. Read the script with read_skill_file."
         )
     name = _resolve_file(script, loaded, loaded.scripts, "script")
     locate_skill_file(loaded.root, loaded.folder, name)

@@ -24,22 +24,28 @@ class PluginTimeoutError(PluginCodeError):
 
 
 class GuardedWork(Generic[R]):
-    """Work that runs in its own thread; callers can wait for it repeatedly."""
+    """Work that runs in its own thread; callers can wait for it repeatedly.
 
-    def __init__(self, work: Callable[[], R]) -> None:
+    `on_end` is called in that thread when the result can be had.
+    """
+
+    def __init__(self, work: Callable[[], R], on_end: Callable[[], None] = lambda: None) -> None:
         self._outcome: list[R] = []
         self._error: BaseException | None = None
         self._done = threading.Event()
         # `work` is not stored: it may hold the version that its outcome replaces.
-        threading.Thread(target=self._run, args=(work,), name="satchel-load", daemon=True).start()
+        threading.Thread(
+            target=self._run, args=(work, on_end), name="satchel-load", daemon=True
+        ).start()
 
-    def _run(self, work: Callable[[], R]) -> None:
+    def _run(self, work: Callable[[], R], on_end: Callable[[], None]) -> None:
         try:
             self._outcome.append(work())
         except BaseException as error:
             self._error = error
         finally:
             self._done.set()
+            on_end()
 
     def is_done_within(self, seconds: float | None) -> bool:
         """Return whether the work ends within this time; `None` waits without a limit."""

@@ -63,7 +63,7 @@ def search_root(
     if not written.strip():
         raise DefinitionError(f"a folder of {holds} has an empty path", fix="use '.' for this one")
     source = written.rstrip("/") or "/"
-    path = _absolute(os.path.expanduser(written))
+    path = full_path(written)
     return SearchRoot(
         path=path,
         holds=holds,
@@ -86,6 +86,11 @@ def skills_of_plugin(
         within=plugin if policy.is_contained else "",
         policy=policy,
     )
+
+
+def full_path(path: str | os.PathLike[str]) -> str:
+    """Return the absolute path of a path as somebody wrote it; `~` is the user's home."""
+    return _absolute(os.path.expanduser(os.fspath(path)))
 
 
 def _absolute(path: str) -> str:

@@ -64,6 +64,10 @@ class SelectionPatterns:
         object.__setattr__(self, "_exact", {(kind, text): written for kind, text, written in parts})
         object.__setattr__(self, "_globs", globs)
 
+    def concerns(self, kind: str) -> bool:
+        """Return whether a pattern may match units of this kind."""
+        return any(_kind_and_text(written)[0] in {"", kind} for written in self.written)
+
     def match(self, kind: str, texts: Iterable[str]) -> str | None:
         """Return the pattern that matches one of the names of a unit."""
         texts = tuple(texts)

@@ -5,10 +5,11 @@ The target of a link is read if it is inside the search root, by the rules of
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import field
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Protocol
+from typing import Any, Protocol
 
 from satchel.errors import ToolError
 from satchel.lazy_dataclass import dataclass
@@ -55,12 +56,36 @@ class ServedFile:
     """The digest of the bytes, as in `UnitFile`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillAccess:
+    """What can be done with a skill and its files; it says all that depends on their place."""
+
+    has_folder: bool = False
+    """Whether `SkillEntry.path` is a folder on this machine."""
+    is_runnable: bool = False
+    """Whether its scripts may be run; they need the folder."""
+    is_fetched: bool = False
+    """Whether its instructions are not in its manifest, but fetched when it is loaded."""
+    origin: str = ""
+    """What the model and the user are told of a place that is no folder."""
+    own_name: str = ""
+    """Its name in its SKILL.md, if another one is used here."""
+    front_matter: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    """Its front matter, if it is known without SKILL.md."""
+    has_digests: bool = False
+    """Whether the digests of its files are those that MCP uses, so no file is read for them."""
+
+
+IN_FOLDER = SkillAccess(has_folder=True, is_runnable=True)
+"""The access to a skill in a folder."""
+
+
 class SkillReader(Protocol):
     """Reads the files of one skill, wherever they are."""
 
     @property
-    def server(self) -> str:
-        """Return the name of the remote server that has them, `""` for local files."""
+    def access(self) -> SkillAccess:
+        """Return what can be done with the skill."""
 
     def read(self, name: str, limits: Limits) -> ServedFile:
         """Return a file; blocks. Raises `ToolError`."""
@@ -77,9 +102,9 @@ class LocalSkillReader:
     folder: str
 
     @property
-    def server(self) -> str:
-        """Return `""`."""
-        return ""
+    def access(self) -> SkillAccess:
+        """Return `IN_FOLDER`."""
+        return IN_FOLDER
 
     def read(self, name: str, limits: Limits) -> ServedFile:
         """Return a file. Raises `ToolError` as `read_skill_file` does."""

@@ -22,7 +22,12 @@ from satchel.sources.folder_reader import (
     too_deep,
 )
 from satchel.sources.search_roots import SearchRoot
-from satchel.sources.skill_files import LocalSkillReader, SkillReader
+from satchel.sources.skill_files import (
+    IN_FOLDER,
+    LocalSkillReader,
+    SkillAccess,
+    SkillReader,
+)
 
 SKILL_FILE = "SKILL.md"
 _MOST_RESCANS = 3
@@ -49,7 +54,12 @@ class SkillFinding:
     target: str = ""
     """Where a link of the user's own leads, outside of the search root; `""` without one."""
     remote: SkillReader | None = field(default=None, compare=False, repr=False)
-    """Reads its files if they are at a server."""
+    """Reads its files if they are not in a folder."""
+
+    @property
+    def access(self) -> SkillAccess:
+        """Return what can be done with it; no reader is made, because a prompt asks all skills."""
+        return self.remote.access if self.remote else IN_FOLDER
 
     @property
     def reader(self) -> SkillReader:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import WatchTimings
-from satchel.sources.file_reader import StampedPath, stamped
+from satchel.sources.file_reader import Stamp, StampedPath, stamped
 from satchel.sources.git_locks import git_locks
 from satchel.sources.watched_roots import RootAliases, RootIdentity, readable_ones
 
@@ -39,6 +39,8 @@ class WatchTargets:
     links: frozenset[tuple[str, str]] = frozenset()
     installed: tuple[StampedPath, ...] = ()
     """Folders of installed packages, with their stamps when they were read."""
+    files: tuple[StampedPath, ...] = ()
+    """Single files, with their stamps when they were read; a change is an event with the path."""
     awaited: tuple[str, ...] = ()
     """Files that appear when a running installation ends."""
     settling: frozenset[str] = frozenset()
@@ -177,6 +179,8 @@ class _Watch:
                     return
                 active, last_scan = True, time.monotonic()
                 yield ChangeEvent(paths | now.settling, self._diagnostics)
+            elif changed := _changed(now.files):
+                yield ChangeEvent(changed | now.settling, self._diagnostics)
             elif self._installed_changed(now) or self._safety_scan_is_due(last_scan, active=active):
                 active, last_scan = False, time.monotonic()
                 if not self._recent_failures():
@@ -245,6 +249,10 @@ class _IdleNotifier:
 
     def close(self) -> None:
         """Do nothing."""
+
+
+def _changed(files: tuple[StampedPath, ...]) -> frozenset[str]:
+    return frozenset(path for path, stamp in files if Stamp.at(path) != stamp)
 
 
 def _failed(error: Exception) -> Diagnostic:

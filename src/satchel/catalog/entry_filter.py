@@ -1,0 +1,44 @@
+"""Which tools and skills of a catalog somebody sees."""
+
+from collections.abc import Iterable
+from dataclasses import field
+
+from satchel.catalog.catalog_changes import entry_kind
+from satchel.catalog.catalog_entries import Entry
+from satchel.lazy_dataclass import dataclass
+from satchel.sources.selection import SelectionPatterns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryFilter:
+    """Patterns that enable and disable tools and skills, as in `satchel.toml`."""
+
+    enable: SelectionPatterns | None = None
+    """Only entries that match are accepted, of each kind that a pattern may match."""
+    disable: SelectionPatterns = field(default_factory=SelectionPatterns)
+    """Entries that match are refused, whatever `enable` says."""
+
+    @classmethod
+    def of(cls, enable: Iterable[str] | None, disable: Iterable[str]) -> "EntryFilter":
+        """Return the filter of these patterns; without any in `enable`, it enables everything."""
+        enabled = tuple(enable or ())
+        return cls(
+            enable=SelectionPatterns(enabled) if enabled else None,
+            disable=SelectionPatterns(tuple(disable)),
+        )
+
+    @property
+    def accepts_all(self) -> bool:
+        """Whether nothing is filtered out."""
+        return self.enable is None and not self.disable.written
+
+    def accepts(self, entry: Entry) -> bool:
+        """Return whether an entry is seen."""
+        kind, texts = entry_kind(entry), (entry.name, *entry.addresses, entry.source)
+        if self.disable.match(kind, texts):
+            return False
+        return (
+            self.enable is None
+            or not self.enable.concerns(kind)
+            or bool(self.enable.match(kind, texts))
+        )

@@ -1,0 +1,231 @@
+"""The providers of one satchel: ask each in a thread of its own, and keep its last contribution."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import count
+from typing import TYPE_CHECKING
+
+from satchel.catalog import HOST
+from satchel.errors import ConflictError, DefinitionError, NotFoundError, SatchelError
+from satchel.names import near_misses
+from satchel.settings import Limits
+from satchel.sources.code_guard import GuardedWork, describe_error
+from satchel.sources.file_reader import StampedPath, stamped, touches
+from satchel.sources.search_roots import full_path
+from satchel.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from satchel.providers import Contribution, Provided, Provider
+
+_RANK = 500_000_000
+"""The rank of the first provider: after the host and all folders of equal precedence."""
+_LONGEST_MESSAGE = 500
+
+
+class ProviderRegistry:
+    """The providers of the host and of its plugins, in the order in which they came.
+
+    `on_news` is called in a thread when an answer came too late for the pass that asked. The
+    satchel's lock protects it.
+    """
+
+    def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
+        self._limits, self._on_news = limits, on_news
+        self._states: dict[tuple[str, str], _ProviderState] = {}
+        self._ranks = count(_RANK)
+
+    def add(self, provider: Provider) -> None:
+        """Add a provider of the host.
+
+        Raises `DefinitionError` if it is none, and `ConflictError` for a name that is taken.
+        """
+        from satchel.providers import provider_fault  # lazy: needed only with providers
+
+        if fault := provider_fault(provider):
+            raise DefinitionError(f"{type(provider).__name__} is not a provider: {fault}")
+        if (HOST, provider.name) in self._states:
+            raise ConflictError(
+                f"a provider {provider.name!r} was added already",
+                fix="remove it first, or use another name",
+            )
+        self._add(HOST, provider)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove providers of the host. Raises `NotFoundError`, and then removes none."""
+        names, own = tuple(names), [name for owner, name in self._states if owner == HOST]
+        _require(names, own)
+        for name in names:
+            del self._states[HOST, name]
+
+    def update(self, offered: Iterable[tuple[str, Provider]]) -> bool:
+        """Keep exactly the providers that plugins offer; return whether one is new or gone.
+
+        A new version of a provider begins with the last good contribution of the old one.
+        """
+        wanted = {(plugin, provider.name): provider for plugin, provider in offered}
+        gone = [key for key in self._states if key[0] != HOST and key not in wanted]
+        for key in gone:
+            del self._states[key]
+        new = [
+            key
+            for key, provider in wanted.items()
+            if key not in self._states or self._states[key].provider is not provider
+        ]
+        for key in new:
+            before = self._states.pop(key, None)
+            self._add(key[0], wanted[key], before.good if before else None)
+        return bool(gone or new)
+
+    def _add(self, owner: str, provider: Provider, last: Provided | None = None) -> None:
+        from satchel.providers.provided import nothing_provided  # lazy: only with providers
+
+        last = last or nothing_provided(provider.name, owner, next(self._ranks))
+        self._states[owner, provider.name] = _ProviderState(
+            provider, last, self._limits, self._on_news
+        )
+
+    def require(self, names: Iterable[str]) -> None:
+        """Raise `NotFoundError`, with the near misses, if there is no such provider."""
+        _require(names, [name for _, name in self._states])
+
+    def ask(
+        self, changed: frozenset[str] | None, names: Iterable[str], seconds: float
+    ) -> tuple[Provided, ...]:
+        """Ask the providers that a change concerns, all at once; return what each provides now.
+
+        `changed` are paths, `None` for everything; `names` are asked whatever changed. Answers
+        that take longer than `seconds` come with a later pass.
+        """
+        for (_, name), state in self._states.items():
+            if name in names or state.is_concerned(changed):
+                state.begin(None if name in names else changed)
+        deadline = time.monotonic() + min(seconds, self._limits.provider)
+        for state in self._states.values():
+            state.collect(deadline - time.monotonic())
+        return tuple(state.now for state in self._states.values())
+
+    @property
+    def watched(self) -> tuple[StampedPath, ...]:
+        """The paths that providers watch, with their stamps when each was asked."""
+        return tuple(item for state in self._states.values() for item in state.stamps)
+
+
+class _ProviderState:
+    """One provider, and what it contributed last."""
+
+    def __init__(
+        self, provider: Provider, last: Provided, limits: Limits, on_news: Callable[[], None]
+    ) -> None:
+        self.provider, self._limits, self._on_news = provider, limits, on_news
+        self.good = self.now = last
+        self.stamps: tuple[StampedPath, ...] = ()
+        self._question: _Question | None = None
+        self._missed: set[str] | None = set()
+        self._is_new, self._answers = True, 0
+
+    def is_concerned(self, changed: frozenset[str] | None) -> bool:
+        """Return whether it must be asked because of a change."""
+        return (
+            self._is_new
+            or changed is None
+            or any(touches(changed, path) for path, _ in self.stamps)
+        )
+
+    def begin(self, changed: frozenset[str] | None) -> None:
+        """Ask it, unless it has not answered yet; then it is asked once more after that."""
+        if self._question is not None:
+            self._missed = (
+                None if changed is None or self._missed is None else self._missed | changed
+            )
+            return
+        if self._is_new:
+            changed = None
+        self._is_new, self._missed = False, set()
+        self._answers += 1
+        number = self._answers
+
+        def contribute() -> Provided:
+            from satchel.providers.provided import take  # lazy: needed only with providers
+
+            # Stamped first, and whatever comes of it: only a later change is a new one.
+            self.stamps = ()
+            self.stamps = stamped(_paths(self.provider))
+            answer = self.provider.contribute(self.good.given, changed)
+            if inspect.isawaitable(answer):
+                import asyncio
+
+                answer = asyncio.run(_awaited(answer))
+            return take(answer, self.good, self._limits, number)
+
+        self._question = _Question(contribute, self._on_news)
+
+    def collect(self, seconds: float) -> None:
+        """Take the answer if it comes within this time."""
+        question = self._question
+        if question is None:
+            return
+        if not question.is_answered_within(max(seconds, 0)):
+            if question.age > self._limits.provider:
+                self._fail(f"no answer within {self._limits.provider:g} seconds (limit provider)")
+            return
+        self._question = None
+        try:
+            self.good = self.now = question.result()
+        except SatchelError as problem:
+            self._fail(problem.message)
+        except BaseException as problem:
+            self._fail(describe_error(problem).message)
+        if self._missed is None or self._missed:
+            self.begin(None if self._missed is None else frozenset(self._missed))
+
+    def _fail(self, message: str) -> None:
+        from satchel.providers.provided import failed  # lazy: needed only with providers
+
+        now = failed(self.good, shorten(one_line(message), _LONGEST_MESSAGE))
+        # The same object for the same failure: then nothing changed.
+        self.now = self.now if self.now == now else now
+
+
+class _Question:
+    """A question to a provider, answered in a thread of its own."""
+
+    def __init__(self, contribute: Callable[[], Provided], on_news: Callable[[], None]) -> None:
+        self._started, self._is_late, self._on_news = time.monotonic(), False, on_news
+        self._work = GuardedWork(contribute, self._on_end)
+        self.result = self._work.result
+
+    @property
+    def age(self) -> float:
+        """How long ago it was asked, in seconds."""
+        return time.monotonic() - self._started
+
+    def is_answered_within(self, seconds: float) -> bool:
+        """Return whether the answer comes within this time; a later one calls `on_news`."""
+        if self._work.is_done_within(seconds):
+            return True
+        self._is_late = True
+        # It may have ended between the two lines above, and found that it was not late.
+        return self._work.is_done_within(0)
+
+    def _on_end(self) -> None:
+        if self._is_late:
+            self._on_news()
+
+
+def _require(names: Iterable[str], known: list[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise NotFoundError("provider", name, near_misses(name, known))
+
+
+def _paths(provider: Provider) -> Iterable[str]:
+    """Yield the files and folders to watch. Raises whatever the provider raises."""
+    for path in getattr(provider, "watch", ()):
+        yield full_path(path)
+
+
+async def _awaited(answer: Awaitable[Contribution]) -> Contribution:
+    return await answer

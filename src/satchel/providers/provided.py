@@ -1,0 +1,231 @@
+"""What a provider contributed, checked and converted; one bad item never affects the others."""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import field, replace
+from itertools import islice
+from typing import Any, TypeVar
+
+from satchel.catalog import Group, PluginContribution, Status, ToolContribution
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
+from satchel.names import group_names, plugin_name_fault
+from satchel.providers.provider import Contribution
+from satchel.providers.skill import find_skill, skill_path
+from satchel.settings import Limits
+from satchel.sources.file_reader import digest_of
+from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
+from satchel.sources.skill_scan import SkillFinding
+from satchel.text import shorten
+from satchel.tools import FunctionTool, Tool, as_tool
+
+T = TypeVar("T")
+
+SOURCE = "provider"
+"""The source of the plugin entry that stands for a provider."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provided:
+    """The contribution of one provider as the loader takes it."""
+
+    plugin: PluginContribution
+    """Its tools, groups and diagnostics, under its own name."""
+    skills: tuple[SkillFinding, ...] = ()
+    roots: tuple[SearchRoot, ...] = ()
+    """The folders of skills and plugins that it names."""
+    given: Contribution | None = field(default=None, compare=False, repr=False)
+    """What it returned."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the provider."""
+        return self.plugin.name
+
+
+def nothing_provided(name: str, owner: str, rank: int) -> Provided:
+    """Return the state of a provider before its first answer."""
+    return Provided(
+        plugin=PluginContribution(
+            name=name,
+            source=SOURCE,
+            scope=Precedence.EXPLICIT,
+            path=f"{name}://",
+            unit=f"{owner}/{name}",
+            rank=(rank, name),
+            digest="",
+        )
+    )
+
+
+def failed(last: Provided, message: str) -> Provided:
+    """Return the last state of a provider, marked as broken: the last good versions stay."""
+    problem = make_diagnostic(
+        "provider-failed",
+        Where(last.plugin.path),
+        f"the provider {last.name!r} failed, so its last contribution stays: {message}",
+        "fix it, and call refresh; it is asked again after the next change, too",
+    )
+    return replace(
+        last,
+        plugin=replace(last.plugin, state=Status.FAILED, diagnostics=(problem,)),
+        skills=tuple(
+            replace(skill, manifest=None, diagnostics=(problem,)) for skill in last.skills
+        ),
+    )
+
+
+def take(given: Any, last: Provided, limits: Limits, number: int) -> Provided:
+    """Check and convert what a provider returned; `number` differs for each answer of it.
+
+    Raises `DefinitionError` for nonsense.
+    """
+    if not isinstance(given, Contribution):
+        raise DefinitionError(
+            f"contribute returned {type(given).__name__}", fix="return a satchel.Contribution"
+        )
+    if not isinstance(given.precedence, Precedence):
+        raise DefinitionError("the precedence of a contribution is no Precedence")
+    plugin, checked = last.plugin, _Checked(last.plugin.path, list(_diagnostics(given)))
+    skills, roots = _skills(given, last, limits, checked)
+    groups = tuple(checked.each(_all(given.groups, "groups", limits), _group))
+    tools = tuple(_tools(given, plugin, checked, limits, f"answer {number}"))
+    roots += [
+        _root(path, RootKind.PLUGINS, plugin.name, given)
+        for path in _all(given.plugins, "plugins", limits)
+    ]
+    return Provided(
+        plugin=replace(
+            plugin,
+            scope=given.precedence,
+            groups=groups,
+            tools=tools,
+            digest=digest_of("\n".join(f"{tool.name} {tool.version}" for tool in tools).encode()),
+            diagnostics=tuple(checked.diagnostics),
+        ),
+        skills=skills,
+        roots=tuple(dict.fromkeys(roots)),
+        given=given,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """Collects the diagnostics of items that are left out."""
+
+    path: str
+    diagnostics: list[Diagnostic]
+
+    def each(self, items: Iterable[Any], convert: Callable[[Any], T]) -> Iterable[T]:
+        """Yield the converted items without the invalid ones."""
+        for item in items:
+            try:
+                yield convert(item)
+            except DefinitionError as problem:
+                self.leave_out(problem.message, problem.fix)
+
+    def leave_out(self, message: str, fix: str = "") -> None:
+        """Report an item that is left out."""
+        self.diagnostics.append(
+            make_diagnostic(
+                "provider-item-invalid",
+                Where(self.path),
+                f"left out: {message}",
+                fix or "correct it in the provider",
+            )
+        )
+
+
+def _skills(
+    given: Contribution, last: Provided, limits: Limits, checked: _Checked
+) -> tuple[tuple[SkillFinding, ...], list[SearchRoot]]:
+    name, known = last.name, {finding.path: finding for finding in last.skills}
+    items = _all(given.skills, "skills", limits)
+    folders = [item for item in items if isinstance(item, str | os.PathLike)]
+    findings: dict[str, SkillFinding] = {}
+
+    def find(skill: Any) -> SkillFinding:
+        path = skill_path(name, str(getattr(skill, "name", "")))
+        return find_skill(skill, name, given.precedence, limits, known.get(path))
+
+    others = (item for item in items if not isinstance(item, str | os.PathLike))
+    for finding in checked.each(others, find):
+        if findings.setdefault(finding.path, finding) is not finding:
+            checked.leave_out(f"a second skill {finding.folder_name!r}; the first one is used")
+    return tuple(findings.values()), [
+        _root(folder, RootKind.SKILLS, name, given) for folder in folders
+    ]
+
+
+def _root(path: Any, kind: RootKind, source: str, given: Contribution) -> SearchRoot:
+    if not isinstance(path, str | os.PathLike):
+        raise DefinitionError(f"{kind} has {type(path).__name__} instead of a path")
+    root = search_root(path, kind, given.precedence)
+    # The provider may have got the folder from anywhere, so a link in it is nobody's word.
+    return replace(root, source=source, follows_links_out=False)
+
+
+def _group(group: Any) -> Group:
+    if not isinstance(group, Group):
+        raise DefinitionError(
+            f"{type(group).__name__} is not a group", fix="return a satchel.Group"
+        )
+    if fault := plugin_name_fault(group.name) if isinstance(group.name, str) else "is no text":
+        raise DefinitionError(f"the group name {shorten(repr(group.name), 100)} {fault}")
+    return group
+
+
+def _tools(
+    given: Contribution,
+    plugin: PluginContribution,
+    checked: _Checked,
+    limits: Limits,
+    version: str,
+) -> Iterable[ToolContribution]:
+    known = {id(_source_of(item)): item for item in plugin.tools}
+    names: set[str] = set()
+
+    def convert(item: Any) -> ToolContribution:
+        return known.get(id(item)) or _tool(item, plugin, version)
+
+    for tool in checked.each(_all(given.tools, "tools", limits), convert):
+        if tool.name in names:
+            checked.leave_out(f"a second tool {tool.name!r}; the first one is used")
+        else:
+            names.add(tool.name)
+            yield tool
+
+
+def _tool(item: Any, plugin: PluginContribution, version: str) -> ToolContribution:
+    tool = as_tool(item) if isinstance(item, Tool) else FunctionTool(item)
+    return ToolContribution(
+        name=tool.name,
+        description=tool.description,
+        path=plugin.path,
+        # A new object is a new version: its code may have changed.
+        version=version,
+        groups=group_names(tool.group),
+        tool=tool,
+    )
+
+
+def _source_of(contribution: ToolContribution) -> Any:
+    """Return the object that a provider returned for a tool: the tool or its function."""
+    tool = contribution.tool
+    return tool.fn if isinstance(tool, FunctionTool) else tool
+
+
+def _diagnostics(given: Contribution) -> Iterable[Diagnostic]:
+    return (item for item in tuple(given.diagnostics) if isinstance(item, Diagnostic))
+
+
+def _all(items: Any, what: str, limits: Limits) -> list[Any]:
+    """Return the items of one field. Raises `DefinitionError` for too many, or for no list."""
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise DefinitionError(f"{what} of a contribution is {type(items).__name__}, not a list")
+    found = list(islice(items, limits.find_folders + 1))
+    if len(found) > limits.find_folders:
+        most = f"{limits.find_folders:,} (limit find_folders)"
+        raise DefinitionError(f"a contribution has more {what} than {most}")
+    return found

@@ -1,0 +1,184 @@
+"""A skill without a folder: it is read as its SKILL.md would be."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from typing import Any
+
+from satchel.catalog import HOST
+from satchel.diagnostics import Where
+from satchel.errors import DefinitionError, ToolError
+from satchel.formats import read_skill
+from satchel.lazy_dataclass import dataclass
+from satchel.names import skill_name_fault
+from satchel.settings import Limits
+from satchel.sources.file_reader import Stamp, UnitFile, digest_of, is_utf8
+from satchel.sources.folder_reader import FolderContent
+from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
+from satchel.sources.skill_files import ServedFile, SkillAccess, is_file_name
+from satchel.sources.skill_scan import SKILL_FILE, SkillFinding
+from satchel.text import one_line, shorten
+from satchel.tools.callables import in_thread
+from satchel.tools.empty_mapping import NOTHING
+
+# YAML reads these characters otherwise than JSON does.
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """A skill given in code: what its SKILL.md would say, and its other files.
+
+    `files` are text or bytes by path, such as `references/guide.md`. A `dict` is copied. Of any
+    other mapping the names are listed, and a file is read when somebody asks for it, so it may
+    read from a database; it must return the same content until the provider contributes again.
+    `front_matter` has further fields of the format, such as `license`.
+    """
+
+    name: str
+    description: str
+    body: str
+    files: Mapping[str, str | bytes] = field(default=NOTHING, repr=False)
+    front_matter: Mapping[str, Any] = NOTHING
+    groups: tuple[str, ...] = ()
+    """The groups in which it is listed; always, without one."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.files, dict):
+            object.__setattr__(self, "files", dict(self.files))
+
+    @property
+    def text(self) -> str:
+        """Return its SKILL.md."""
+        fields = {"name": self.name, "description": self.description, **self.front_matter}
+        lines = (f"{json.dumps(key)}: {_as_yaml(value)}" for key, value in fields.items())
+        return "\n".join(["---", *lines, "---", "", self.body.strip("\n"), ""])
+
+
+def _as_yaml(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return _NOT_IN_YAML.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFiles:
+    """Reads the files of a skill that was given in code."""
+
+    access: SkillAccess
+    text: bytes
+    files: Mapping[str, str | bytes] = field(compare=False, repr=False)
+
+    def read(self, name: str, limits: Limits) -> ServedFile:
+        """Return a file. Raises `ToolError`, also for whatever the mapping raises."""
+        shown = repr(shorten(one_line(name), 200))
+        if name == SKILL_FILE:
+            data = self.text
+        else:
+            try:
+                data = _bytes_of(self.files[name])
+            except KeyError:
+                raise ToolError(f"the skill has no file {shown}; use a listed name") from None
+            except Exception as problem:
+                raise ToolError(
+                    f"the file {shown} cannot be read now; continue without it"
+                ) from problem
+        if len(data) > limits.resource:
+            raise ToolError(
+                f"{shown} has more than {limits.resource:,} bytes (limit resource); "
+                "continue without it"
+            )
+        return ServedFile(name, data, digest_of(data))
+
+    async def fetch(self, name: str, limits: Limits) -> ServedFile:
+        """Return a file, read in a thread. Raises `ToolError`."""
+        file: ServedFile = await in_thread(lambda: self.read(name, limits))
+        return file
+
+
+def find_skill(
+    skill: Skill, source: str, scope: Precedence, limits: Limits, before: SkillFinding | None = None
+) -> SkillFinding:
+    """Return a skill as if it had been found in a folder; `before` if it did not change.
+
+    Raises `DefinitionError` for values that no SKILL.md could have.
+    """
+    _require_texts(skill)
+    text = skill.text.encode()
+    files = tuple(sorted(_files(skill, text, limits), key=lambda file: file.name))
+    root = SearchRoot(
+        path=skill_path(source, skill.name),
+        holds=RootKind.SKILLS,
+        scope=scope,
+        source=source,
+        groups=tuple(skill.groups),
+    )
+    folder = FolderContent(files)
+    access = SkillAccess(origin="the application" if source == HOST else f"the provider {source}")
+    finding = SkillFinding(
+        place=root,
+        key="",
+        folder=folder,
+        manifest=None,
+        diagnostics=(),
+        remote=GivenFiles(access, text, skill.files),
+    )
+    if before is not None and (before.place, before.folder) == (root, folder):
+        # Equal digests: the former reader returns the same files, unless it reads on demand.
+        return before if isinstance(skill.files, dict) else replace(before, remote=finding.remote)
+    reading = read_skill(text, skill.name, root.path, limits)
+    # The text was generated, so its line numbers say nothing.
+    diagnostics = tuple(replace(item, where=Where(root.path)) for item in reading.diagnostics)
+    return replace(finding, manifest=reading.value, diagnostics=diagnostics)
+
+
+def skill_path(source: str, name: str) -> str:
+    """Return the address that stands for the folder of a skill without one."""
+    return f"{source}://{name}"
+
+
+def _require_texts(skill: Skill) -> None:
+    if not isinstance(skill, Skill):
+        raise DefinitionError(
+            f"{type(skill).__name__} is not a skill", fix="return a satchel.Skill"
+        )
+    for name in ("name", "description", "body"):
+        value = getattr(skill, name)
+        if not isinstance(value, str) or not is_utf8(value):
+            raise DefinitionError(f"the {name} of a skill is not a text", fix="pass a string")
+    if fault := skill_name_fault(skill.name):
+        shown = shorten(one_line(skill.name), 100)
+        raise DefinitionError(f"the name {shown!r} of a skill {fault}")
+    for what, given in (("files", skill.files), ("front_matter", skill.front_matter)):
+        if not isinstance(given, Mapping):
+            raise DefinitionError(f"{what} of skill {skill.name!r} is not a mapping")
+    if isinstance(skill.groups, str):
+        raise DefinitionError(f"groups of skill {skill.name!r} is a string, not a list of names")
+
+
+def _files(skill: Skill, text: bytes, limits: Limits) -> Iterable[UnitFile]:
+    yield _unit_file(SKILL_FILE, text)
+    for position, name in enumerate(skill.files):
+        if position >= limits.files_per_skill:
+            most = f"{limits.files_per_skill:,} files (limit files_per_skill)"
+            raise DefinitionError(f"skill {skill.name!r} has more than {most}")
+        if not isinstance(name, str) or not is_file_name(name) or name == SKILL_FILE:
+            raise DefinitionError(
+                f"{shorten(repr(name), 200)} is not the path of a file in skill {skill.name!r}",
+                fix="use a path inside the skill, such as references/guide.md",
+            )
+        if isinstance(skill.files, dict):
+            yield _unit_file(name, _bytes_of(skill.files[name]))
+        else:  # Read when somebody asks for it.
+            yield UnitFile(name=name, size=0, digest="", stamp=Stamp(), settled=True)
+
+
+def _unit_file(name: str, data: bytes) -> UnitFile:
+    size = len(data)
+    return UnitFile(name=name, size=size, digest=digest_of(data), stamp=Stamp(size), settled=True)
+
+
+def _bytes_of(content: str | bytes) -> bytes:
+    if not isinstance(content, str | bytes):
+        raise DefinitionError(f"a file of a skill is a {type(content).__name__}, not text or bytes")
+    return content.encode() if isinstance(content, str) else content

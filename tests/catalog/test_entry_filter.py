@@ -1,0 +1,46 @@
+"""Patterns say which tools and skills of a catalog somebody sees."""
+
+import pytest
+
+from satchel.catalog import Catalog, EntryFilter, SkillEntry, ToolEntry
+from satchel.sources import Precedence
+
+
+def entry(kind, name, source):
+    common = {"name": name, "description": "", "source": source, "scope": Precedence.EXPLICIT}
+    common |= {"path": "", "unit": name, "rank": (), "version": "1"}
+    if kind == "tool":
+        return ToolEntry(groups=("basic",), **common)
+    return SkillEntry(manifest=None, key=f"{name}-folder", digest="", **common)
+
+
+TOOLS = (entry("tool", "read", "files"), entry("tool", "write", "files"))
+SKILLS = (entry("skill", "read", "team"), entry("skill", "pdf", "team"))
+CATALOG = Catalog(all_tools=TOOLS, all_skills=SKILLS)
+
+
+@pytest.mark.parametrize(
+    ("enable", "disable", "tools", "skills"),
+    [
+        ([], [], {"read", "write"}, {"read", "pdf"}),
+        (["read"], [], {"read"}, {"read"}),
+        (["tool:read"], [], {"read"}, {"read", "pdf"}),
+        (["skill:p*"], [], {"read", "write"}, {"pdf"}),
+        (["skill:p*", "tool:w*"], [], {"write"}, {"pdf"}),
+        (["group:x"], [], {"read", "write"}, {"read", "pdf"}),
+        ([], ["files"], set(), {"read", "pdf"}),
+        ([], ["team:pdf"], {"read", "write"}, {"read"}),
+        ([], ["team:pdf-folder"], {"read", "write"}, {"read"}),
+        (["*"], ["skill:*"], {"read", "write"}, set()),
+        (["read"], ["read"], set(), set()),
+    ],
+)
+def test_patterns_count_for_their_kind(enable, disable, tools, skills):
+    seen = EntryFilter.of(enable, disable)
+    part = CATALOG.only(seen.accepts)
+    assert (set(part.tools), set(part.skills)) == (tools, skills)
+    assert seen.accepts_all == (not enable and not disable)
+
+
+def test_equal_patterns_are_one_filter():
+    assert len({EntryFilter.of(["a"], []), EntryFilter.of(("a",), ())}) == 1
