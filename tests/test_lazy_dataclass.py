@@ -169,10 +169,28 @@ def test_defining_a_record_compiles_nothing():
         "sys.addaudithook(lambda event, args: event == 'compile' and compiled.append(event))\n"
         "class Wing:\n    span: int\n    tip: str = ''\n"
         "Wing = dataclass(frozen=True, slots=True)(Wing)\n"
-        "assert not compiled\n"
+        # From Python 3.13 on, `dataclasses` compiles an empty text.
+        "defined = len(compiled)\n"
+        "assert defined <= (sys.version_info >= (3, 13))\n"
         "Wing(1)\n"
-        "assert len(compiled) == 1\n"
+        "assert len(compiled) == defined + 1\n"
         "Wing(2)\n"
-        "assert len(compiled) == 1\n"
+        "assert len(compiled) == defined + 1\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Place(Point):
+    """An ordinary subclass; here, so that it can be pickled."""
+
+
+def test_an_ordinary_subclass_keeps_its_attributes_when_it_is_pickled():
+    place = Place(1)
+    place.note = "here"
+    copied = pickle.loads(pickle.dumps(place))
+    assert (copied, copied.note) == (place, "here")
+
+
+@pytest.mark.skipif(not hasattr(copy, "replace"), reason="new in Python 3.13")
+def test_copy_replace_accepts_the_records():
+    assert copy.replace(Animal(name="cat"), legs=3) == Animal(name="cat", legs=3)

@@ -33,6 +33,10 @@ def _dataclass(
         params.init, params.repr, params.eq, params.frozen = True, repr, eq, frozen
         members = {
             **dict(_methods(has_repr=repr, has_eq=eq, is_frozen=frozen)),
+            # Without slots, an ordinary subclass may have attributes that are no fields.
+            **(_PICKLING if frozen and slots else {}),
+            # From Python 3.13 on, for `copy.replace`.
+            **{name: value for name, value in vars(own).items() if name == "__replace__"},
             **{name: value for name, value in vars(cls).items() if _is_kept(name, value)},
             "__dataclass_fields__": fields,
             "__dataclass_params__": params,
@@ -103,8 +107,6 @@ def _methods(*, has_repr: bool, has_eq: bool, is_frozen: bool) -> Iterator[tuple
     if is_frozen:
         yield "__setattr__", _refuse_to_set
         yield "__delattr__", _refuse_to_delete
-        yield "__getstate__", _get_state
-        yield "__setstate__", _set_state
 
 
 @recursive_repr()
@@ -138,6 +140,9 @@ def _get_state(self: Any) -> list[Any]:
 def _set_state(self: Any, state: list[Any]) -> None:
     for item, value in zip(dataclasses.fields(self), state, strict=True):
         object.__setattr__(self, item.name, value)
+
+
+_PICKLING = {"__getstate__": _get_state, "__setstate__": _set_state}
 
 
 class _Lazy:
