@@ -76,7 +76,7 @@ class Generation(Memo):
         self._before = before.known_digest if before else None
         served = {id(entry.tool) for entry in catalog.all_tools}
         # A copy: sessions in other threads may add to it at the same time.
-        kept = tuple(before.schemas.items()) if before else ()
+        kept = before.schemas.copy().items() if before else ()
         self.schemas: dict[tuple[int, str], tuple[Tool, PackedValue]] = {
             key: value for key, value in kept if key[0] in served
         }
