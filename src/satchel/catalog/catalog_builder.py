@@ -145,13 +145,13 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
     if old is not None and old.finding is finding and old.rank == ranked.rank:
         return _unshadowed(old)
     problems = (*finding.diagnostics, *finding.folder.diagnostics)
-    manifest = finding.manifest
+    manifest, digest = finding.manifest, finding.digest
     if manifest is None and old is not None and old.manifest is not None:
         return replace(
             old,
             rank=ranked.rank,
             state=Status.STALE,
-            digest=finding.digest,
+            digest=digest,
             finding=finding,
             diagnostics=(*problems, _last_good("skill", old)),
         )
@@ -167,8 +167,8 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
         diagnostics=problems,
         manifest=manifest,
         key=finding.key,
-        digest=finding.digest,
-        version=finding.digest,
+        digest=digest,
+        version=digest,
         files=finding.files,
         finding=finding,
     )

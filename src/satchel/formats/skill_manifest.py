@@ -9,6 +9,7 @@ from typing import Any
 from satchel.diagnostics import Where
 from satchel.formats.front_matter import FrontMatter, load_frontmatter, split_front_matter
 from satchel.formats.frozen_values import frozen
+from satchel.formats.packed_text import PackedText
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.formats.yaml_builder import YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
@@ -31,7 +32,7 @@ _EXTRA_FIELDS = ("disable-model-invocation", *_GROUP_FIELDS)
 """Fields that are not part of the format, but that Satchel uses."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SkillManifest:
     """A SKILL.md; `fields` has its whole front matter, with unknown keys.
 
@@ -45,7 +46,7 @@ class SkillManifest:
     allowed_tools: tuple[str, ...]
     metadata: Mapping[str, Any]
     fields: Mapping[str, Any]
-    body: str
+    body: PackedText = PackedText()  # noqa: RUF009 - it keeps nothing itself
 
     @property
     def is_for_model(self) -> bool:

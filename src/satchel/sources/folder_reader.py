@@ -4,7 +4,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.sources.file_reader import (
@@ -41,6 +41,12 @@ class FolderContent:
         """Return a digest of all names and contents."""
         lines = (f"{file.name}\0{file.digest}\0" for file in self.files)
         return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
+
+    @property
+    def without_data(self) -> "FolderContent":
+        """Return a copy that keeps no bytes."""
+        files = (replace(file, data=None) if file.data is not None else file for file in self.files)
+        return FolderContent(tuple(files), self.diagnostics, self.links)
 
     def is_younger_than(self, seconds: float) -> bool:
         """Return whether a file changed so recently that it may be half written."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, strictly
 from satchel.formats import ReadResult, SkillManifest, read_skill
+from satchel.formats.packed_text import pack
 from satchel.settings import Limits
 from satchel.sources.file_reader import UnitFile, is_inside, is_utf8, may_be_folder, real_path
 from satchel.sources.folder_reader import (
@@ -30,6 +31,7 @@ from satchel.sources.skill_files import (
 
 SKILL_FILE = "SKILL.md"
 _MOST_RESCANS = 3
+_MOST_PACKED = 500
 
 _BREAKS_THE_FORMAT = frozenset(
     {
@@ -220,6 +222,7 @@ class _Walk:
         self._odd: dict[str, tuple[Diagnostic, ...]] = {}
         self._links: set[tuple[str, str]] = set()
         self._cut = False
+        self._packed = 0
 
     def everything(self) -> SkillScan:
         """Scan the whole search root."""
@@ -338,11 +341,40 @@ class _Walk:
         folder = reader.read(path, before.folder if before else None, resolved)
         self._links |= folder.links
         if before is not None and folder == before.folder and target == before.target:
+            self._pack(before)
             return before
-        finding = SkillFinding(
-            place=self._place, key=key, folder=folder, manifest=None, diagnostics=(), target=target
+        manifest, diagnostics = self._read(path, folder, before)
+        return SkillFinding(
+            place=self._place,
+            key=key,
+            folder=folder.without_data,
+            manifest=manifest,
+            diagnostics=diagnostics,
+            target=target,
         )
-        return _read(finding, before, self._limits)
+
+    def _pack(self, finding: SkillFinding) -> None:
+        """Compress the body of an unchanged skill, but only of some, as an edit may wait."""
+        if finding.manifest and self._packed < _MOST_PACKED and pack(finding.manifest, "body"):
+            self._packed += 1
+
+    def _read(
+        self, folder_path: str, folder: FolderContent, before: SkillFinding | None
+    ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
+        """Read the manifest of a skill, unless `before` has the same bytes."""
+        path = os.path.join(folder_path, SKILL_FILE)
+        file = folder.get(SKILL_FILE)
+        if file is None:
+            return None, (_unreadable(path, folder),)
+        previous = before.folder.get(SKILL_FILE) if before else None
+        if before is not None and previous is not None and previous.digest == file.digest:
+            return before.manifest, before.diagnostics
+        if file.data is None:
+            return None, (_unreadable(path, folder),)
+        reading = read_skill(file.data, os.path.basename(folder_path), path, self._limits)
+        if self._place.policy.has_strict_skills:
+            reading = _strict(reading)
+        return reading.value, reading.diagnostics
 
     def _too_many(self) -> Diagnostic:
         most = self._limits.find_folders
@@ -352,21 +384,6 @@ class _Walk:
             f"has more than {most} folders (limit find_folders); the rest is not searched",
             "name the folders that hold skills, or raise the limit",
         )
-
-
-def _read(finding: SkillFinding, before: SkillFinding | None, limits: Limits) -> SkillFinding:
-    """Read the manifest of a skill, unless `before` has the same bytes."""
-    file = finding.folder.get(SKILL_FILE)
-    path = os.path.join(finding.path, SKILL_FILE)
-    if file is None or file.data is None:
-        return replace(finding, diagnostics=(_unreadable(path, finding.folder),))
-    previous = before.folder.get(SKILL_FILE) if before else None
-    if before is not None and previous is not None and previous.digest == file.digest:
-        return replace(finding, manifest=before.manifest, diagnostics=before.diagnostics)
-    reading = read_skill(file.data, finding.folder_name, path, limits)
-    if finding.place.policy.has_strict_skills:
-        reading = _strict(reading)
-    return replace(finding, manifest=reading.value, diagnostics=reading.diagnostics)
 
 
 def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
