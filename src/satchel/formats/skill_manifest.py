@@ -23,6 +23,7 @@ COMPATIBILITY_LENGTH = 500
 KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 """The fields of the Agent Skills format."""
 
+_KNOWN = frozenset(KNOWN_FIELDS)
 _FALSE = frozenset({"false", "no", "off", "0", ""})
 _DOUBTFUL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _REMOTE_BODY = "The instructions are at the server."
@@ -176,6 +177,8 @@ def _name(fields: _Fields, folder: str) -> str:
         message = f"the name is {yaml_type_name(value)}, not text"
         fields.report("skill-name-unsafe", "name", message, "Write the folder's name.")
         return ""
+    if value == folder and not skill_name_fault(value):
+        return value  # Most names are good, and the other checks are slow.
     name = tidy_name(value)
     if fault := unsafe_name_fault(name):
         message = f"the name {quoted(name)} {fault}"
@@ -301,6 +304,8 @@ def _metadata(fields: _Fields) -> Mapping[str, Any]:
 
 def _report_unknown(fields: _Fields) -> None:
     values = fields.yaml.values
+    if values.keys() <= _KNOWN:
+        return
     unused = [key for key in KNOWN_FIELDS if key not in values]
     for key in values:
         if key not in KNOWN_FIELDS:

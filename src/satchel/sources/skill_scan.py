@@ -11,7 +11,9 @@ from satchel.settings import Limits
 from satchel.sources.file_reader import UnitFile, is_inside, is_utf8, may_be_folder, real_path
 from satchel.sources.folder_reader import (
     FolderContent,
+    FolderEntry,
     FolderReader,
+    NamedEntry,
     follow,
     is_folder,
     is_skipped,
@@ -186,21 +188,30 @@ def _outermost(keys: set[str]) -> list[str]:
 
 
 def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
-    def outside(key: str) -> bool:
-        return key != start and not key.startswith(start + "/")
-
-    findings = {key: finding for key, finding in scan.findings.items() if outside(key)}
-    diagnostics_by_key = {
-        key: items for key, items in scan.diagnostics_by_key.items() if outside(key)
-    }
+    """Replace what a scan found at `start` and below."""
+    if start in scan.findings and not part.walked:  # There is nothing else below a skill.
+        findings, walked = dict(scan.findings), scan.walked
+        findings.pop(start)
+    else:
+        findings = {key: scan.findings[key] for key in _outside(scan.findings, start)}
+        walked = frozenset(_outside(scan.walked, start))
+    noted = scan.diagnostics_by_key
     return replace(
         scan,
         findings=findings | dict(part.findings),
-        walked=frozenset(filter(outside, scan.walked)) | part.walked,
-        diagnostics_by_key=diagnostics_by_key | dict(part.diagnostics_by_key),
+        walked=walked | part.walked if part.walked else walked,
+        diagnostics_by_key={
+            **{key: noted[key] for key in _outside(noted, start)},
+            **part.diagnostics_by_key,
+        },
         links=scan.links | part.links,
         cut=scan.cut or part.cut,
     )
+
+
+def _outside(keys: Iterable[str], start: str) -> Iterable[str]:
+    below = start + "/"
+    return (key for key in keys if key != start and not key.startswith(below))
 
 
 class _Walk:
@@ -249,9 +260,15 @@ class _Walk:
         ancestry = [real_path(self._place.path)]
         for name in above:
             ancestry.append(os.path.join(ancestry[-1], name))
-        for entry in list_folder(parent, []):
-            if entry.name == last:
-                self._entry(key, entry, tuple(ancestry))
+        entries: Iterable[FolderEntry]
+        if key in self._known:
+            # Listing thousands of skills would take longer than all else after an edit.
+            path = os.path.join(parent, last)
+            entries = [NamedEntry(last, path)] if os.path.lexists(path) else []
+        else:
+            entries = [entry for entry in list_folder(parent, []) if entry.name == last]
+        for entry in entries:
+            self._entry(key, entry, tuple(ancestry))
         return self._result()
 
     def _result(self) -> SkillScan:
@@ -297,7 +314,7 @@ class _Walk:
                     finding, folder=folder, manifest=None, diagnostics=(error,)
                 )
 
-    def _entry(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+    def _entry(self, key: str, entry: FolderEntry, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
         if is_skipped(entry.name):
             return
@@ -308,7 +325,7 @@ class _Walk:
         elif entry.name != SKILL_FILE and entry.name.casefold() == SKILL_FILE.casefold():
             self._note(key, [_wrong_case(entry)])
 
-    def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+    def _enter(self, key: str, entry: FolderEntry, above: tuple[str, ...]) -> None:
         """Scan a folder unless it must not be entered."""
         if self._place.policy.has_strict_skills and "/" in key:
             return
@@ -323,7 +340,7 @@ class _Walk:
                 self._folder(key, entry.path, (*above, step))
         self._note(key, diagnostics)
 
-    def _target_of_user(self, key: str, entry: os.DirEntry[str]) -> str:
+    def _target_of_user(self, key: str, entry: FolderEntry) -> str:
         """Return the skill folder anywhere that a link of the user's own leads to, or `""`."""
         if not (self._place.follows_links_out and "/" not in key and entry.is_symlink()):
             return ""
@@ -395,7 +412,7 @@ def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
     return ReadResult(None if has_error(diagnostics) else reading.value, diagnostics)
 
 
-def _wrong_case(entry: os.DirEntry[str]) -> Diagnostic:
+def _wrong_case(entry: FolderEntry) -> Diagnostic:
     return make_diagnostic(
         "skill-file-case",
         Where(entry.path),
