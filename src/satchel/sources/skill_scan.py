@@ -191,7 +191,8 @@ def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
     """Replace what a scan found at `start` and below."""
     if start in scan.findings and not part.walked:  # There is nothing else below a skill.
         findings, walked = dict(scan.findings), scan.walked
-        findings.pop(start)
+        if start not in part.findings:
+            del findings[start]
     else:
         findings = {key: scan.findings[key] for key in _outside(scan.findings, start)}
         walked = frozenset(_outside(scan.walked, start))
