@@ -97,3 +97,5 @@ class Settings:
     """Whether to connect the MCP servers that plugins and `satchel.toml` name."""
     state_folder: str = ""
     """The folder that records approved MCP tools; `""` for the user's own folder."""
+    cache: bool = True
+    """Whether skills that were read before are taken from the user's cache while unchanged."""

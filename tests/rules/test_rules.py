@@ -80,6 +80,9 @@ LATE_IMPORTS = {
     "which a satchel without skills does not need",
     "satchel.py: satchel.session.Session": "needed only with a session",
     "satchel.py: satchel.session.SessionOptions": "needed only with a session",
+    "loader/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "
+    "have few skills",
+    "loader/cached_scan.py: satchel.sources.skill_cache.save_scan": "as above",
     "shared.py: satchel.search.SearchIndex": "needed only by a search",
     "shared.py: satchel.search.documents_of": "needed only by a search",
 }

@@ -16,6 +16,7 @@ from satchel.catalog import (
     nothing_disabled,
 )
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.loader.cached_scan import scan_through_cache
 from satchel.loader.config_binder import bind, with_last_good
 from satchel.loader.contract_checks import contract_diagnostics
 from satchel.loader.loader_config import ALL, LoaderConfig, ReconcileOptions, unit_of
@@ -210,7 +211,8 @@ def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> Sk
         return cached
     # Changes made while the plugin was rejected are not in `dirty`: read everything.
     dirty = None if root in inputs.cache.rejected else inputs.options.dirty
-    return scan_skills(root, inputs.config.settings.limits, cached, dirty)
+    scan = scan_through_cache if inputs.config.settings.cache and dirty is None else scan_skills
+    return scan(root, inputs.config.settings.limits, cached, dirty)
 
 
 def _skill_roots(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:

@@ -29,4 +29,5 @@ def _with_instructions(
     entry: SkillEntry, manifest: SkillManifest, file: ServedFile, limits: Limits
 ) -> SkillEntry:
     front = split_front_matter(file.data, entry.path, limits).value
-    return replace(entry, manifest=replace(manifest, body=front.body if front else ""))
+    body = front.body if front else ""
+    return replace(entry, manifest=replace(manifest, utf8_body=body.encode()))
