@@ -1,6 +1,8 @@
 """Every limit and setting that an application can change, with its default."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from satchel.lazy_dataclass import dataclass
 
 MIB = 1024 * 1024
 KIB = 1024

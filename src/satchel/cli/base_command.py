@@ -1,7 +1,7 @@
 """The base classes of commands, with their shared options and error handling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -9,6 +9,7 @@ import click
 import satchel
 from satchel.cli.console import console, log_to_stderr
 from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
 Body = Callable[..., Any]

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from satchel.diagnostics import Where
@@ -13,6 +13,7 @@ from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.formats.simple_skill import COMPATIBILITY_LENGTH, read_simple_skill
 from satchel.formats.yaml_builder import YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
+from satchel.lazy_dataclass import dataclass
 from satchel.names import composed, near_misses, skill_name_fault, tidy_name, unsafe_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden

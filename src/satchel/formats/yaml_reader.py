@@ -7,12 +7,12 @@ loaders disagree about them or can be attacked with them. Scalars stay text: `30
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from satchel.formats.read_result import DiagnosticCollector, ReadResult
 from satchel.formats.simple_yaml import read_simple_yaml
 from satchel.formats.yaml_builder import KeyPath, YamlAbortError, YamlBuilder, YamlValue
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 
 # YAML refuses these; checked first, so that the position is exact with either parser.

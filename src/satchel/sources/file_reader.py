@@ -6,8 +6,10 @@ import stat
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from satchel.lazy_dataclass import dataclass
 
 # A file that changed more recently than this may change again without a new time stamp.
 RACY_SECONDS = 2.0
