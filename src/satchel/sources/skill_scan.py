@@ -238,7 +238,8 @@ class _Walk:
         self._odd: dict[str, tuple[Diagnostic, ...]] = {}
         self._links: set[tuple[str, str]] = set()
         self._cut = False
-        self._packed = 0
+        # A start must not wait for that.
+        self._packed = _MOST_PACKED if before and before.is_cached else 0
 
     def everything(self) -> SkillScan:
         """Scan the whole search root."""
