@@ -147,7 +147,7 @@ def started(
         return replace(
             contribution,
             tools=(),
-            layers=(),
+            middleware=(),
             commands=(),
             lifecycle=None,
             code=None,
