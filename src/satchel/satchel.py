@@ -281,14 +281,14 @@ class Satchel:
         """
         from satchel.runtime import ScopedMiddleware  # lazy: needed only with middleware
 
-        layer = ScopedMiddleware(middleware, group, tool)
+        scoped = ScopedMiddleware(middleware, group, tool)
         with self._lock:
-            self._shared.layers = (*self._shared.layers, layer)
+            self._shared.middleware = (*self._shared.middleware, scoped)
 
         def undo() -> None:
             with self._lock:
-                self._shared.layers = tuple(
-                    item for item in self._shared.layers if item is not layer
+                self._shared.middleware = tuple(
+                    item for item in self._shared.middleware if item is not scoped
                 )
 
         return undo

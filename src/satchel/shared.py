@@ -64,14 +64,14 @@ class Generation(Memo):
     waiting for the garbage collector.
     """
 
-    __slots__ = ("_before", "catalog", "layers", "schemas")
+    __slots__ = ("_before", "catalog", "middleware", "schemas")
 
     def __init__(self, catalog: Catalog, before: Generation | None = None) -> None:
         """Start with the schemas that an earlier generation made for tools that still exist."""
         super().__init__()
         self.catalog = catalog
-        self.layers: tuple[ScopedMiddleware, ...] = tuple(
-            layer for plugin in catalog.plugins.values() for layer in plugin.contribution.layers
+        self.middleware: tuple[ScopedMiddleware, ...] = tuple(
+            item for plugin in catalog.plugins.values() for item in plugin.contribution.middleware
         )
         self._before = before.known_digest if before else None
         served = {id(entry.tool) for entry in catalog.all_tools}
@@ -158,7 +158,7 @@ class SharedState:
 
     def __init__(self, store: CatalogStore, limits: Limits, skill_style: SkillPrompt) -> None:
         self._store, self.limits, self.skill_style = store, limits, skill_style
-        self.layers: tuple[ScopedMiddleware, ...] = ()
+        self.middleware: tuple[ScopedMiddleware, ...] = ()
         self.newest = Generation(store.current)
         self._index: SearchIndex | None = None
 

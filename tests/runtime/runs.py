@@ -6,7 +6,7 @@ import sys
 
 import stage
 
-from satchel.runtime import begin
+from satchel.runtime import prepare_call
 from satchel.settings import Limits
 from satchel.tools import FunctionTool, Tool, ToolCall
 
@@ -33,7 +33,9 @@ def a_run(
     tool = a_tool(fn, **options)
     known = {other.name: (other, "basic") for other in (tool, *others)}
     call = ToolCall(name=tool.name, arguments={} if arguments is None else arguments, id=id)
-    return begin(call, tool, limits, layers=layers, find=known.get, answers=answers, tasks=tasks)
+    return prepare_call(
+        call, tool, limits, middleware=layers, find=known.get, answers=answers, tasks=tasks
+    )
 
 
 async def _watched(main):

@@ -6,7 +6,7 @@ from runs import a_run, a_tool, begun, now, play, play_for_real, turns
 
 from satchel.errors import ToolError
 from satchel.runtime import answer_memory as module
-from satchel.runtime import begin
+from satchel.runtime import prepare_call
 from satchel.runtime.answer_memory import AnswerMemory
 from satchel.settings import Limits
 from satchel.tools import Tool, ToolCall, ToolResult
@@ -308,7 +308,7 @@ def test_without_a_memory_each_call_runs():
     async def main():
         probe = Counted()
         for _ in range(2):
-            await begin(ToolCall(name="probe"), probe.tool, Limits()).result()
+            await prepare_call(ToolCall(name="probe"), probe.tool, Limits()).result()
         assert probe.runs == 2
 
     play(main())

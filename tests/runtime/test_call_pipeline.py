@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from runs import a_run, a_tool, play
 
-from satchel.runtime import BackgroundTasks, begin, run_call
+from satchel.runtime import BackgroundTasks, prepare_call, run_call
 from satchel.runtime.answer_memory import AnswerMemory
 from satchel.runtime.call_pipeline import MiddlewareRun
 from satchel.runtime.middleware_chain import wrap
@@ -45,9 +45,9 @@ def test_a_tool_without_layers_runs_as_it_is():
 
 def test_a_call_knows_its_tool():
     tool = a_tool(fn)
-    assert begin(ToolCall(name="probe"), tool, Limits()).call.tool is tool
+    assert prepare_call(ToolCall(name="probe"), tool, Limits()).call.tool is tool
     call = ToolCall(name="probe", tool=tool)
-    assert begin(call, tool, Limits()).call is call
+    assert prepare_call(call, tool, Limits()).call is call
 
 
 def test_one_call_runs_with_nothing_around_it():
@@ -173,12 +173,12 @@ def test_nobody_gets_around_the_layers_of_one_tool_by_way_of_another():
     async def main():
         second = a_tool(other, name="second")
         tool = a_tool(fn)
-        run = begin(
+        run = prepare_call(
             ToolCall(name="probe"),
             tool,
             Limits(),
-            layers=[everywhere, sending("second")],
-            layers_of=layers_of,
+            middleware=[everywhere, sending("second")],
+            middleware_of=layers_of,
             find={"second": (second, ("basic", "maps"))}.get,
         )
         assert (await run.result()).text == "other 1"

@@ -35,6 +35,6 @@ def test_the_limit_says_how_much_of_the_output_is_kept(limit):
 
 def test_who_cannot_be_started_gets_advice_only_where_there_is_some():
     with pytest.raises(ToolError, match=r"^It could not be started \(No such file or directory\)"):
-        ran("/nowhere/at/all")
+        ran("/find_no_tool/at/all")
     with pytest.raises(ToolError, match="try a shorter one"):
         ran("/bin/echo", "x" * 3_000_000)

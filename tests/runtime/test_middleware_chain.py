@@ -6,11 +6,11 @@ from runs import play
 
 from satchel.errors import DefinitionError
 from satchel.runtime.middleware_chain import (
-    AROUND,
+    CURRENT_FRAME,
     MiddlewareFrame,
     ScopedMiddleware,
-    layers_for,
-    nowhere,
+    find_no_tool,
+    middleware_for,
     redirected,
     wrap,
 )
@@ -74,16 +74,16 @@ def test_the_broadest_layer_is_outermost_else_the_first_that_came():
         layer("both", tool="one", group="maps"),
         layer("neither", tool="one", group="basic"),
     ]
-    fitting = [names[made] for made in layers_for(layers, "one", ("maps",))]
+    fitting = [names[made] for made in middleware_for(layers, "one", ("maps",))]
     assert fitting == ["all", "all too", "group", "tool", "both"]
 
 
 def test_a_layer_of_a_group_stands_around_every_tool_of_it_whatever_else_that_belongs_to():
     maps, web = a_layer("maps"), a_layer("web")
     layers = [ScopedMiddleware(maps, group="maps"), ScopedMiddleware(web, group="web")]
-    assert layers_for(layers, "one", ("geo", "maps")) == (maps,)
-    assert layers_for(layers, "one", ("web", "maps")) == (maps, web)
-    assert layers_for(layers, "one", ("geo",)) == layers_for(layers, "one", ()) == ()
+    assert middleware_for(layers, "one", ("geo", "maps")) == (maps,)
+    assert middleware_for(layers, "one", ("web", "maps")) == (maps, web)
+    assert middleware_for(layers, "one", ("geo",)) == middleware_for(layers, "one", ()) == ()
 
 
 def test_layers_stand_around_a_call_like_the_skins_of_an_onion():
@@ -106,13 +106,13 @@ def test_nothing_around_a_handler_is_the_handler():
 
 
 def test_what_each_layer_opens_is_noted_from_the_outside_in():
-    around = MiddlewareFrame(nowhere, [])
+    around = MiddlewareFrame(find_no_tool, [])
 
     async def main():
         async def bottom(call):
             yield ToolResult()
 
-        AROUND.set(around)
+        CURRENT_FRAME.set(around)
         handler = wrap(bottom, [a_layer("M1", []), a_layer("M2", [])])
         async for _ in handler(ToolCall(name="one", tool=ONE)):
             pass
@@ -137,7 +137,7 @@ def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
         yield ToolResult()
 
     async def main():
-        AROUND.set(MiddlewareFrame({"two": (TWO, ("maps",))}.get, []))
+        CURRENT_FRAME.set(MiddlewareFrame({"two": (TWO, ("maps",))}.get, []))
         handler = wrap(bottom, [outer, inside])
         async for _ in handler(ToolCall(name="one", tool=ONE)):
             pass
@@ -148,9 +148,9 @@ def test_those_inside_are_told_of_the_tool_to_which_a_call_was_sent():
 
 def test_a_call_keeps_its_tool_as_long_as_it_names_that():
     call = ToolCall(name="one", tool=ONE)
-    assert redirected(call, nowhere) is call
+    assert redirected(call, find_no_tool) is call
     assert redirected(ToolCall(name="one"), {"one": (ONE, ("basic",))}.get).tool is ONE
 
 
 def test_a_call_that_names_nothing_has_no_tool():
-    assert redirected(ToolCall(name="three", tool=ONE, groups=("maps",)), nowhere).tool is None
+    assert redirected(ToolCall(name="three", tool=ONE, groups=("maps",)), find_no_tool).tool is None

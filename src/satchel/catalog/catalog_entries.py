@@ -221,7 +221,7 @@ class PluginContribution:
     """The MCP servers that it declares."""
     sections: tuple[str, ...] = ()
     """Sections at the end of the system prompt."""
-    layers: tuple[Any, ...] = field(default=(), compare=False)
+    middleware: tuple[Any, ...] = field(default=(), compare=False)
     """Middleware around calls. The catalog does not use it, nor `commands` and `life`."""
     providers: tuple[Any, ...] = field(default=(), compare=False)
     """Providers that it offers."""

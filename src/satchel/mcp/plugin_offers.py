@@ -14,7 +14,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.mcp.own_task import run_in_task
 from satchel.mcp.protocol_validation import Described, require_valid
 from satchel.mcp.tool_client import KEY, ToolClient
-from satchel.runtime import begin
+from satchel.runtime import prepare_call
 from satchel.settings import Limits
 from satchel.text import visible
 from satchel.tools import (
@@ -120,7 +120,7 @@ async def made(
         tool=tool,
         context=context,
     )
-    run = begin(call, tool, limits)
+    run = prepare_call(call, tool, limits)
     try:
         result = await run_in_task(run.result())
     except ToolError as problem:

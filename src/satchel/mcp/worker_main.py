@@ -27,7 +27,7 @@ from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.stdio_server import claim_stdin, claim_stdout, serve_stdio
 from satchel.mcp.worker_bootstrap import LoadedWorker, load_plugin
 from satchel.mcp_servers.tool_lister import ABOUT
-from satchel.runtime import CallTask, begin, layers_for
+from satchel.runtime import CallTask, middleware_for, prepare_call
 from satchel.settings import KIB, MIB, Limits
 from satchel.tools import ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.callables import in_thread
@@ -124,7 +124,7 @@ class WorkerService:
                 groups=(),
                 context=context,
             )
-            return await self._run(ctx, begin(call, made, self._limits), context, {})
+            return await self._run(ctx, prepare_call(call, made, self._limits), context, {})
         contribution = self._load.tools.get(params.name)
         if contribution is None or contribution.tool is None:
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name!r}.")
@@ -140,8 +140,8 @@ class WorkerService:
             groups=groups,
             context=context,
         )
-        layers = layers_for(self._load.contribution.layers, call.name, call.groups)
-        run = begin(call, contribution.tool, self._limits, layers=layers)
+        middleware = middleware_for(self._load.contribution.middleware, call.name, call.groups)
+        run = prepare_call(call, contribution.tool, self._limits, middleware=middleware)
         return await self._run(ctx, run, context, before)
 
     async def _run(

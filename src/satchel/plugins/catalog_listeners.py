@@ -29,6 +29,6 @@ def notify_catalog_built(catalog: Catalog) -> None:
 
 def _without_handles(entry: PluginEntry) -> PluginEntry:
     contribution = replace(
-        entry.contribution, code=None, lifecycle=None, layers=(), providers=(), commands=()
+        entry.contribution, code=None, lifecycle=None, middleware=(), providers=(), commands=()
     )
     return replace(entry, contribution=contribution)

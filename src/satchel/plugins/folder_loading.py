@@ -135,7 +135,7 @@ def started(
         return replace(
             contribution,
             tools=(),
-            layers=(),
+            middleware=(),
             commands=(),
             lifecycle=None,
             code=None,

@@ -47,7 +47,7 @@ class HookAnswers:
     groups: tuple[Group, ...]
     skill_folders: tuple[str, ...]
     config: tuple[ConfigField, ...]
-    layers: tuple[ScopedMiddleware, ...]
+    middleware: tuple[ScopedMiddleware, ...]
     sections: tuple[str, ...]
     providers: tuple[Provider, ...]
     commands: tuple[Any, ...]
@@ -64,7 +64,7 @@ def merge_answers(
         contribution,
         skills=tuple(dict.fromkeys((*contribution.skills, *answers.skill_folders))),
         config=(*contribution.config, *(item for item in answers.config if item.key not in keys)),
-        layers=answers.layers,
+        middleware=answers.middleware,
         sections=answers.sections,
         providers=answers.providers,
         commands=answers.commands,
@@ -96,7 +96,9 @@ def call_hooks(*modules: Any) -> HookAnswers:
         groups=tuple(map(_group, _all(hook.satchel_groups, (Group,)))),
         skill_folders=tuple(map(_folder, _all(hook.satchel_skill_folders, (str, os.PathLike)))),
         config=_fields(_all(hook.satchel_config_fields, (ConfigField,))),
-        layers=tuple(map(_middleware, _all(hook.satchel_middleware, (ScopedMiddleware, Callable)))),
+        middleware=tuple(
+            map(_middleware, _all(hook.satchel_middleware, (ScopedMiddleware, Callable)))
+        ),
         sections=tuple(map(_section, _all(hook.satchel_prompt_sections, (str,)))),
         providers=_providers(_all(hook.satchel_providers)),
         commands=tuple(map(_command, _all(hook.satchel_commands))),

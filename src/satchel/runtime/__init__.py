@@ -6,13 +6,13 @@ from satchel.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from satchel.runtime.background_tasks import BackgroundTasks, task_tools
-    from satchel.runtime.call_pipeline import begin, run_call
+    from satchel.runtime.call_pipeline import prepare_call, run_call
     from satchel.runtime.call_task import CallTask
     from satchel.runtime.middleware_chain import (
         Handler,
         Middleware,
         ScopedMiddleware,
-        layers_for,
+        middleware_for,
         wrap,
     )
 else:
@@ -20,9 +20,9 @@ else:
         __name__,
         {
             "background_tasks": "BackgroundTasks task_tools",
-            "call_pipeline": "begin run_call",
+            "call_pipeline": "prepare_call run_call",
             "call_task": "CallTask",
-            "middleware_chain": "Handler Middleware ScopedMiddleware layers_for wrap",
+            "middleware_chain": "Handler Middleware ScopedMiddleware middleware_for wrap",
         },
     )
 
@@ -32,8 +32,8 @@ __all__ = [
     "Handler",
     "Middleware",
     "ScopedMiddleware",
-    "begin",
-    "layers_for",
+    "middleware_for",
+    "prepare_call",
     "run_call",
     "task_tools",
     "wrap",

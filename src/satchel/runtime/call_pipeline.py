@@ -11,11 +11,11 @@ from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.call_task import CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
 from satchel.runtime.middleware_chain import (
-    AROUND,
-    Find,
+    CURRENT_FRAME,
+    FindTool,
     Middleware,
     MiddlewareFrame,
-    nowhere,
+    find_no_tool,
     redirected,
     wrap,
 )
@@ -37,11 +37,11 @@ def no_middleware(_tool: str, _groups: Collection[str]) -> Sequence[Middleware]:
 class CallScope(NamedTuple):
     """What surrounds a call of a session."""
 
-    layers: Sequence[Middleware]
+    middleware: Sequence[Middleware]
     """The middleware of the called tool."""
-    layers_of: MiddlewareFor
+    middleware_of: MiddlewareFor
     """Returns the middleware of another tool, to which a call may be redirected."""
-    find: Find
+    find: FindTool
     """Finds a tool by its name."""
     answers: AnswerMemory | None
     """The remembered results of idempotent tools."""
@@ -49,40 +49,40 @@ class CallScope(NamedTuple):
     """The background tasks of the session."""
 
 
-def begin(
+def prepare_call(
     call: ToolCall,
     tool: Tool,
     limits: Limits,
     *,
-    layers: Sequence[Middleware] = (),
-    layers_of: MiddlewareFor = no_middleware,
-    find: Find = nowhere,
+    middleware: Sequence[Middleware] = (),
+    middleware_of: MiddlewareFor = no_middleware,
+    find: FindTool = find_no_tool,
     answers: AnswerMemory | None = None,
     tasks: BackgroundTasks | None = None,
 ) -> CallTask:
     """Return a call that is ready to run.
 
-    `layers` are the middleware of its tool; `layers_of` returns that of another tool, to which
-    they may send the call.
+    `middleware` is that of its tool; `middleware_of` returns that of another tool, to which the
+    call may be redirected.
     """
     if call.tool is None:
         call = replace(call, tool=tool)
     needs_middleware = (
-        layers
+        middleware
         or tool.postprocess
         or (tool.idempotent and answers is not None)
         or (tool.background and tasks is not None)
     )
     if not needs_middleware:  # as for most calls
         return CallTask(call, tool, limits, lambda owner: FunctionRun(owner, call, tool))
-    scope = CallScope(layers, layers_of, find, answers, tasks)
+    scope = CallScope(middleware, middleware_of, find, answers, tasks)
     source = partial(MiddlewareRun, scope)
     return CallTask(call, tool, limits, source, has_middleware=True)
 
 
 async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
     """Run a tool once, without middleware."""
-    return await begin(call, tool, limits).result()
+    return await prepare_call(call, tool, limits).result()
 
 
 class MiddlewareRun:
@@ -96,7 +96,7 @@ class MiddlewareRun:
 
     def __init__(self, scope: CallScope, owner: CallTask) -> None:
         self._scope, self._owner = scope, owner
-        self._around = MiddlewareFrame(scope.find, [])
+        self._frame = MiddlewareFrame(scope.find, [])
 
     async def next(self) -> Item:
         """Return the next chunk, or the result."""
@@ -104,8 +104,8 @@ class MiddlewareRun:
         if self._items is None:
             # Middleware sees the arguments that the function gets.
             owner.call = validated(owner.call, owner.tool)
-            AROUND.set(self._around)
-            self._items = wrap(self._run_tool, self._scope.layers)(owner.call)
+            CURRENT_FRAME.set(self._frame)
+            self._items = wrap(self._run_tool, self._scope.middleware)(owner.call)
         async for item in self._items:
             if isinstance(item, ToolChunk):
                 self.so_far = self.so_far or ChunkAccumulator(owner.limits)
@@ -113,7 +113,7 @@ class MiddlewareRun:
             # Not returned yet: middleware may run code after its last item.
             self._result = item
         if (result := self._result) is not None:
-            if result is not self._function_result:
+            if result is not self._function_result:  # middleware may return any value
                 result = to_result(result, owner.call_id)
             return limit_result(self._mark_interrupted(result), owner.limits)
         if self.so_far is None:
@@ -122,8 +122,8 @@ class MiddlewareRun:
 
     async def close(self) -> None:
         """Close what the middleware opened, the outermost first."""
-        opened: list[Any] = self._around.opened
-        self._around.find, self._around.opened = nowhere, []
+        opened: list[Any] = self._frame.opened
+        self._frame.find, self._frame.opened = find_no_tool, []
         for items in opened:
             if getattr(items, "ag_frame", items) is None:
                 continue  # a generator that has ended
@@ -137,32 +137,32 @@ class MiddlewareRun:
         """Run the tool that a call names, inside the middleware that belongs to that tool."""
         call = redirected(call, self._scope.find)
         tool = call.tool
-        if tool is None:
+        if tool is None:  # the result will be the error `tool_not_found`
             return self._track(self._run_function(call))
-        layers: list[Middleware] = []
+        inside: list[Middleware] = []
         if tool.name != self._owner.tool.name:
             # A redirected call must not bypass the middleware of the tool that it reaches.
-            others = self._scope.layers_of(call.name, call.groups)
-            layers += [layer for layer in others if layer not in self._scope.layers]
+            of_target = self._scope.middleware_of(call.name, call.groups)
+            inside += [layer for layer in of_target if layer not in self._scope.middleware]
         if tool.background and self._scope.tasks is not None:
-            return wrap(self._start_in_background, layers)(call)
+            return wrap(self._start_in_background, inside)(call)
         if tool.idempotent and self._scope.answers is not None:
-            layers.append(answer_from(self._scope.answers))
+            inside.append(answer_from(self._scope.answers))
         if tool.postprocess is not None:
-            layers.append(postprocess(tool.postprocess))
-        return wrap(lambda call: self._track(self._run_function(call)), layers)(call)
+            inside.append(postprocess(tool.postprocess))
+        return wrap(lambda call: self._track(self._run_function(call)), inside)(call)
 
     async def _start_in_background(self, call: ToolCall) -> AsyncIterator[Item]:
         tool, tasks, limits = call.tool, self._scope.tasks, self._owner.limits
         assert tool is not None
         assert tasks is not None
         validated(call, tool)  # an error is reported now, not when the task is read
-        run = begin(call, tool, limits, find=self._scope.find, answers=self._scope.answers)
+        run = prepare_call(call, tool, limits, find=self._scope.find, answers=self._scope.answers)
         async for item in tasks.start(run):
             yield item
 
     def _track(self, items: AsyncIterator[Item]) -> AsyncIterator[Item]:
-        self._around.opened.append(items)
+        self._frame.opened.append(items)
         return items
 
     async def _run_function(self, call: ToolCall) -> AsyncIterator[Item]:
@@ -179,7 +179,8 @@ class MiddlewareRun:
                 yield item
         finally:
             await run.close()
-        self._has_been_interrupted |= item.is_interrupted and owner.reason is not None
+        if item.is_interrupted and owner.reason is not None:
+            self._has_been_interrupted = True
         self._function_result = item
         yield item
 

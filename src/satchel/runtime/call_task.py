@@ -42,10 +42,10 @@ class Abandoned(BaseException):
     """Thrown into a coroutine that ignored its cancellation; it takes no step after this."""
 
 
-class Stoppable(Protocol):
+class Cancellable(Protocol):
     """A function that is running now and can be cancelled."""
 
-    def end(self, reason: EndReason) -> None:
+    def cancel(self, reason: EndReason) -> None:
         """Cancel it, unless it is cancelled already."""
 
     def start_clock(self) -> None:
@@ -99,7 +99,7 @@ class CallTask:
     ) -> None:
         self.call, self.tool, self.limits = call, tool, limits
         self._has_middleware = has_middleware
-        self.running: set[Stoppable] = set()
+        self.running: set[Cancellable] = set()
         """The functions that run now; middleware may run several at once."""
         self._source: ItemSource | None = source(self)
 
@@ -146,7 +146,7 @@ class CallTask:
         self.reason = EndReason.INTERRUPTED
         if (loop := self._loop) is not None:
             with suppress(RuntimeError):  # the loop is closed, so nothing runs
-                loop.call_soon_threadsafe(self._end)
+                loop.call_soon_threadsafe(self._interrupt_in_loop)
 
     @property
     def call_id(self) -> str | None:
@@ -173,7 +173,8 @@ class CallTask:
                 self._cancel_for_reader()  # nothing can be awaited any more
                 raise
             except BaseException:
-                # Any: the cancellation by the host. It is raised whatever the tool does with it.
+                # Not only Exception: the host's cancellation must reach the host, even if the
+                # tool suppresses its own.
                 await self._cancel_for_reader_and_wait()
                 raise
         item = self._item
@@ -211,23 +212,23 @@ class CallTask:
         except Abandoned:
             raise
         except BaseException as problem:
-            # Any: a tool that exits or cancels itself must not end the host.
+            # Not only Exception: a tool that exits or cancels itself must not end the host.
             if self._loop is None or self._loop.is_closed():
                 raise  # nothing can be awaited any more
-            item = self._end_of(problem)
+            item = self._result_after(problem)
         if self._is_cancelled:  # even if middleware returned another result
-            item = self._after_chunks(self.early_result(EndReason.INTERRUPTED))
+            item = self._append_to_chunks(self.early_result(EndReason.INTERRUPTED))
         await source.close()
         self._finish(item)
 
-    def _end_of(self, problem: BaseException) -> ToolResult:
+    def _result_after(self, problem: BaseException) -> ToolResult:
         # A loop that closes cancels every task. The waiting reader is one of them, so its future is
         # cancelled, too. Any other cancellation came from the tool, which counts as a failure.
         futures = (self._waiter, self._reader_is_ready)
         is_closing = any(future is not None and future.cancelled() for future in futures)
         if is_closing or self.reader_has_left or self.reason is not None:
-            return self._after_chunks(self.early_result(EndReason.INTERRUPTED))
-        return self._after_chunks(self.result_of_error(problem))
+            return self._append_to_chunks(self.early_result(EndReason.INTERRUPTED))
+        return self._append_to_chunks(self.result_of_error(problem))
 
     async def _hand_over(self, chunk: ToolChunk) -> None:
         assert self._loop is not None
@@ -266,13 +267,13 @@ class CallTask:
             seconds, limit = self.limits.tool_call, "limit tool_call"
         return failure("timeout", too_slow(tool.name, seconds, limit), self.call_id)
 
-    def _after_chunks(self, last: ToolResult) -> ToolResult:
+    def _append_to_chunks(self, last: ToolResult) -> ToolResult:
         chunks = self._source.so_far if self._source else self._chunks
         return chunks.followed_by(last) if chunks else last
 
     # ---- ending it: the loop calls these ----------------------------------------------------
 
-    def _end(self) -> None:
+    def _interrupt_in_loop(self) -> None:
         if self._is_over or self._is_ending or self._task is None:
             return
         self._is_ending = True
@@ -280,7 +281,7 @@ class CallTask:
             self._cancel()
             return
         for function in tuple(self.running):
-            function.end(EndReason.INTERRUPTED)
+            function.cancel(EndReason.INTERRUPTED)
         if self._has_middleware:  # it may clean up, within the grace time
             self.start_grace(self._cancel)
 
@@ -300,11 +301,11 @@ class CallTask:
         with suppress(RuntimeError):  # the loop is closed, so nothing runs
             self._task.cancel()
             # A task that never took a step does not call `_finish` itself.
-            self._task.add_done_callback(self._finish_unstarted)
+            self._task.add_done_callback(self._finish_if_unfinished)
             self.start_grace(self.abandon)
 
-    def _finish_unstarted(self, _task: object) -> None:
-        self._finish(self._after_chunks(self.early_result(EndReason.INTERRUPTED)))
+    def _finish_if_unfinished(self, _task: object) -> None:
+        self._finish(self._append_to_chunks(self.early_result(EndReason.INTERRUPTED)))
         self._wake()
 
     async def _cancel_for_reader_and_wait(self) -> bool:
@@ -327,7 +328,7 @@ class CallTask:
         """Call `then` if the call does not end within the grace time."""
         self.stop_grace()
         assert self._loop is not None
-        # Twice, so that middleware has time left after a function that used all of its own.
+        # Twice as long with middleware: the function inside may use up the first half.
         grace = self.limits.cancel_grace * (2 if self._has_middleware else 1)
         self._grace_timer = self._loop.call_later(grace, then)
 
@@ -344,7 +345,7 @@ class CallTask:
         self._work.drop()
         if self._task is not None:
             self._task.cancel()
-        last = self._after_chunks(replace(self.early_result(reason), metadata={"leaked": True}))
+        last = self._append_to_chunks(replace(self.early_result(reason), metadata={"leaked": True}))
         self._finish(last)
 
     def log_leak(self) -> None:

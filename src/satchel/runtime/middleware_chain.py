@@ -38,19 +38,19 @@ class ScopedMiddleware:
         return 2 if self.tool is not None else int(self.group is not None)
 
 
-def layers_for(
-    layers: Iterable[ScopedMiddleware], tool: str, groups: Collection[str]
+def middleware_for(
+    middleware: Iterable[ScopedMiddleware], tool: str, groups: Collection[str]
 ) -> tuple[Middleware, ...]:
     """Return the middleware of one tool: first of all tools, then of its group, then its own."""
     matching = [
-        layer
-        for layer in layers
-        if layer.tool in {None, tool} and (layer.group is None or layer.group in groups)
+        item
+        for item in middleware
+        if item.tool in {None, tool} and (item.group is None or item.group in groups)
     ]
-    return tuple(layer.middleware for layer in sorted(matching, key=lambda layer: layer.scope_rank))
+    return tuple(item.middleware for item in sorted(matching, key=lambda item: item.scope_rank))
 
 
-Find = Callable[[str], tuple[Tool, tuple[str, ...]] | None]
+FindTool = Callable[[str], tuple[Tool, tuple[str, ...]] | None]
 """Returns a tool that the model may call, and its groups, by the name of the tool."""
 
 
@@ -61,30 +61,30 @@ class MiddlewareFrame:
     It may live on in a context: a background task keeps the context it was started in.
     """
 
-    find: Find
+    find: FindTool
     opened: list[AsyncIterator[Item]]
     """The iterators that middleware opened, to be closed at the end; the outermost first."""
 
 
-def nowhere(_name: str) -> None:
-    """Return no tool: the default where no session is."""
+def find_no_tool(_name: str) -> None:
+    """Return `None`: without a session, a call cannot be redirected."""
 
 
-AROUND: ContextVar[MiddlewareFrame] = ContextVar("satchel.runtime.around")
+CURRENT_FRAME: ContextVar[MiddlewareFrame] = ContextVar("satchel.runtime.around")
 """The frame of the call that runs in this task."""
 
 
-def wrap(handler: Handler, layers: Iterable[Middleware]) -> Handler:
+def wrap(handler: Handler, middleware: Iterable[Middleware]) -> Handler:
     """Return a handler inside middleware.
 
-    Middleware may send a call to another tool; the middleware inside it gets that tool.
+    Middleware may redirect a call to another tool. The middleware further inside gets that tool.
     """
-    for layer in reversed(tuple(layers)):
-        handler = _around(layer, handler)
+    for outer in reversed(tuple(middleware)):
+        handler = _inside(outer, handler)
     return handler
 
 
-def redirected(call: ToolCall, find: Find) -> ToolCall:
+def redirected(call: ToolCall, find: FindTool) -> ToolCall:
     """Return a call with the tool that its name refers to."""
     if call.tool is not None and call.tool.name == call.name:
         return call
@@ -92,13 +92,13 @@ def redirected(call: ToolCall, find: Find) -> ToolCall:
     return call.changed(tool=tool, groups=groups)
 
 
-def _around(layer: Middleware, inner: Handler) -> Handler:
+def _inside(outer: Middleware, inner: Handler) -> Handler:
     def handler(call: ToolCall) -> AsyncIterator[Item]:
-        around = AROUND.get(None)
-        if around is None:  # used without a call, as in a test
-            return layer(call, inner)
-        items = layer(redirected(call, around.find), inner)
-        around.opened.append(items)
+        frame = CURRENT_FRAME.get(None)
+        if frame is None:  # used without a call, as in a test
+            return outer(call, inner)
+        items = outer(redirected(call, frame.find), inner)
+        frame.opened.append(items)
         return items
 
     return handler

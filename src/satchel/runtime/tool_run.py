@@ -29,7 +29,7 @@ class FunctionRun:
     _stream: AsyncIterator[Any] | None = None
     _task: "asyncio.Task[Any] | None" = None  # set while the function runs
     _timer: "asyncio.TimerHandle | None" = None
-    _begun: float | None = None
+    _started_at: float | None = None
     _is_ending = False
     _may_continue = False  # the function is in a thread, which cancelling does not end
 
@@ -50,12 +50,13 @@ class FunctionRun:
             return await self._close_and_append(self._owner.early_result(EndReason.INTERRUPTED))
         task = asyncio.current_task()
         assert task is not None
-        cancel_requests, problem = task.cancelling(), None
+        cancels_before = task.cancelling()
+        problem: BaseException | None = None
         self._enter(task)
         try:
             item = await self._step()
         except BaseException as raised:
-            # Any: a tool that exits, interrupts or cancel_requests itself must not end the host.
+            # Not only Exception: a tool that exits or cancels itself must not end the host.
             problem = raised
         finally:
             self._exit()
@@ -66,7 +67,7 @@ class FunctionRun:
         if problem is None:
             return item
         is_cancelled = (
-            isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancel_requests
+            isinstance(problem, asyncio.CancelledError) and task.cancelling() > cancels_before
         )
         if is_cancelled or self._owner.reader_has_left:
             if self._may_continue:
@@ -87,7 +88,7 @@ class FunctionRun:
 
     async def _step(self) -> Item:
         if self._stream is not None:
-            return await self._chunk(self._stream, None)
+            return await self._next_chunk(self._stream, None)
         call, tool, owner = self._call, self._tool, self._owner
         if not self._is_validated:
             call = validated(call, tool)
@@ -101,9 +102,9 @@ class FunctionRun:
             return limit_result(to_result(outcome, owner.call_id), owner.limits)
         self.so_far = ChunkAccumulator(owner.limits)
         stream = self._stream = aiter(outcome)
-        return await self._chunk(stream, first_of(stream))
+        return await self._next_chunk(stream, first_of(stream))
 
-    async def _chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
+    async def _next_chunk(self, stream: AsyncIterator[Any], first: Awaitable[Any] | None) -> Item:
         call_id = self._owner.call_id
         chunks = self.so_far or ChunkAccumulator(self._owner.limits)
         while True:
@@ -151,19 +152,19 @@ class FunctionRun:
         """Start the clock; it runs only inside the function, not while its reader is busy."""
         if self._task is not None and self._seconds is not None:
             loop = self._task.get_loop()
-            self._begun = loop.time()
-            self._timer = loop.call_later(self._seconds, self.end, EndReason.TIMEOUT)
+            self._started_at = loop.time()
+            self._timer = loop.call_later(self._seconds, self.cancel, EndReason.TIMEOUT)
 
     def _exit(self) -> None:
         self._owner.running.discard(self)
-        if self._timer is not None and self._task is not None and self._begun is not None:
+        if self._timer is not None and self._task is not None and self._started_at is not None:
             self._timer.cancel()
             self._timer = None
-            elapsed = self._task.get_loop().time() - self._begun
+            elapsed = self._task.get_loop().time() - self._started_at
             self._seconds = max(0.0, (self._seconds or 0.0) - elapsed)
         self._task = None
 
-    def end(self, reason: EndReason) -> None:
+    def cancel(self, reason: EndReason) -> None:
         """Cancel the function, if it runs now."""
         self._reason = self._reason or reason
         if self._task is not None and not self._is_ending:

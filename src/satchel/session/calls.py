@@ -13,7 +13,14 @@ from weakref import WeakSet
 
 from satchel.catalog import Catalog
 from satchel.contracts import ToolContract, Validation
-from satchel.runtime import BackgroundTasks, CallTask, Handler, Middleware, begin, layers_for
+from satchel.runtime import (
+    BackgroundTasks,
+    CallTask,
+    Handler,
+    Middleware,
+    middleware_for,
+    prepare_call,
+)
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTask
 from satchel.runtime.executors import Concurrent, Executor
@@ -212,9 +219,9 @@ class CallDispatcher:
             text = self._resolver.unavailable(name, shared_view)
             return failure("tool_not_found", text, call.id or None)
         tool, groups = entry
-        layers, context = self._layers_of(shared_view, name, groups), call.context
-        # Only for code that can read it: creating it takes longer than a small tool runs.
-        if layers or tool.wants_context or tool.postprocess:
+        middleware, context = self._middleware_of(shared_view, name, groups), call.context
+        # Create a full context only for code that can read it: a small tool runs faster than that.
+        if middleware or tool.wants_context or tool.postprocess:
             context = ToolContext(
                 metadata=context.metadata,
                 config=context.config,
@@ -225,42 +232,45 @@ class CallDispatcher:
                 tool=name,
             )
         call = call.changed(tool=tool, groups=groups, context=context)
-        if not (layers or tool.idempotent or tool.background or tool.postprocess):
-            return begin(call, tool, self._shared.limits)  # as most calls are
+        if not (middleware or tool.idempotent or tool.background or tool.postprocess):
+            return prepare_call(call, tool, self._shared.limits)  # nearly all calls
         if tool.idempotent and self._answers is None:
             self._answers = AnswerMemory()
-        return begin(
+        return prepare_call(
             call,
             tool,
             self._shared.limits,
-            layers=layers,
-            layers_of=partial(self._layers_of_another, shared_view),
+            middleware=middleware,
+            middleware_of=partial(self._middleware_of_redirected, shared_view),
             find=lambda other: self._resolver.find(other, shared_view),
             answers=self._answers,
             tasks=self._background_tasks(shared_view) if tool.background else None,
         )
 
-    def _layers_of(
+    def _middleware_of(
         self, shared_view: SharedView, tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
         # The host's middleware is outside that of plugins.
-        host_layers, generation = self._shared.layers, shared_view.generation
-        if not (host_layers or generation.layers):
+        host_middleware, generation = self._shared.middleware, shared_view.generation
+        if not (host_middleware or generation.middleware):
             return ()
         # The cached value keeps the tuple alive, so that no other tuple gets the same id.
-        _, layers = generation.once(
-            (id(host_layers), tool, tuple(groups)),
-            lambda: (host_layers, layers_for(host_layers + generation.layers, tool, groups)),
+        _, middleware = generation.once(
+            (id(host_middleware), tool, tuple(groups)),
+            lambda: (
+                host_middleware,
+                middleware_for(host_middleware + generation.middleware, tool, groups),
+            ),
         )
-        return layers
+        return middleware
 
-    def _layers_of_another(
+    def _middleware_of_redirected(
         self, shared_view: SharedView, tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
         """Return the middleware of a tool that other middleware sends a call to."""
-        layers = self._layers_of(shared_view, tool, groups)
+        middleware = self._middleware_of(shared_view, tool, groups)
         has_contract = contract_of(shared_view, tool) is not None
-        return (*layers, self._contract_middleware(shared_view)) if has_contract else layers
+        return (*middleware, self._contract_middleware(shared_view)) if has_contract else middleware
 
     def _contract_middleware(self, shared_view: SharedView) -> Middleware:
         async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
