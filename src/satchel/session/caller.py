@@ -65,7 +65,7 @@ class CallApi(ABC):
     def tool_guide(self) -> str:
         """Return a block for a planner: the tools of the active groups, and the rules they keep."""
         shared_view = self._shared_view()
-        return shared_view.once(
+        return shared_view.get_or_make(
             "guide",
             lambda: render_guide(_guided(entry) for entry in shared_view.view.tools if entry.tool),
         )
