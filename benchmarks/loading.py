@@ -19,11 +19,12 @@ from pathlib import Path
 import yaml
 from watchfiles._rust_notify import RustNotify
 
-from satchel import Satchel, SkillPrompt, WatchTimings
+from satchel import Satchel, Settings, SkillPrompt, WatchTimings
 
 ROUNDS = 5
 EDITS = 40
 FRESH = itertools.count()
+COLD = Settings(cache=False)
 
 
 def main() -> None:
@@ -34,9 +35,11 @@ def main() -> None:
         for number in range(count):
             write(root / f"skill-{number}", "Does a thing. Use for things.")
         settle()
-        app = Satchel(skills=[root])
+        os.environ["SATCHEL_CACHE_DIR"] = str(root / ".cache")
+        app, parsed = Satchel(skills=[root]), best(lambda: parse_all(root))
         rows = [
-            ("cold load", best(lambda: Satchel(skills=[root])), best(lambda: parse_all(root))),
+            ("cold load", best(lambda: Satchel(skills=[root], settings=COLD)), parsed),
+            ("warm load", best(lambda: Satchel(skills=[root])), best(lambda: stat_all(root))),
             ("refresh without changes", best(app.refresh), best(lambda: stat_all(root))),
             ("skill prompt", best(lambda: render_all(app)), best(lambda: join_all(app))),
             ("edit to catalog, median", edit_to_catalog(app, root), edit_to_event(root)),

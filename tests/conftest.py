@@ -29,6 +29,7 @@ def a_config_folder_of_its_own(_config_folders, monkeypatch) -> Path:
     folder = next(_config_folders)
     monkeypatch.setenv("SATCHEL_CONFIG_DIR", str(folder))
     monkeypatch.setenv("SATCHEL_STATE_DIR", f"{folder}-state")
+    monkeypatch.setenv("SATCHEL_CACHE_DIR", f"{folder}-cache")
     return folder
 
 

@@ -3,8 +3,9 @@
 Each name below is imported on first use, so that the command line starts quickly.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from satchel.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Change, Event, Group, Status
@@ -61,75 +62,36 @@ if TYPE_CHECKING:
         set_extended_model,
         tool,
     )
-
-_PACKAGES = {
-    "Catalog": "satchel.catalog",
-    "Change": "satchel.catalog",
-    "Event": "satchel.catalog",
-    "Group": "satchel.catalog",
-    "Status": "satchel.catalog",
-    "DROP_STEP": "satchel.contracts",
-    "ContractError": "satchel.contracts",
-    "Contracts": "satchel.contracts",
-    "Filled": "satchel.contracts",
-    "Plan": "satchel.contracts",
-    "PlanPolicy": "satchel.contracts",
-    "ToolConfigParam": "satchel.contracts",
-    "ToolContract": "satchel.contracts",
-    "ToolInvariant": "satchel.contracts",
-    "ToolStateEffect": "satchel.contracts",
-    "ToolStateRead": "satchel.contracts",
-    "Validation": "satchel.contracts",
-    "Verdict": "satchel.contracts",
-    "Diagnostic": "satchel.diagnostics",
-    "Severity": "satchel.diagnostics",
-    "ConflictError": "satchel.errors",
-    "DefinitionError": "satchel.errors",
-    "NotFoundError": "satchel.errors",
-    "SatchelError": "satchel.errors",
-    "ToolError": "satchel.errors",
-    "ConfigField": "satchel.formats",
-    "SkillHandler": "satchel.formats.skill_handler",
-    "hookimpl": "satchel.plugins",
-    "Contribution": "satchel.providers",
-    "Provider": "satchel.providers",
-    "Skill": "satchel.providers",
-    "SkillPrompt": "satchel.prompt",
-    "about_tokens": "satchel.prompt",
-    "ToolRegistry": "satchel.tool_registry",
-    "HttpServer": "satchel.mcp_servers",
-    "RemoteClient": "satchel.mcp_servers",
-    "SseServer": "satchel.mcp_servers",
-    "StdioServer": "satchel.mcp_servers",
-    "ScopedMiddleware": "satchel.runtime",
-    "Satchel": "satchel.satchel",
-    "Session": "satchel.session",
-    "SkillContent": "satchel.session",
-    "Step": "satchel.session",
-    "StepChanges": "satchel.session",
-    "Limits": "satchel.settings",
-    "WatchTimings": "satchel.settings",
-    "Settings": "satchel.settings",
-    "Precedence": "satchel.sources",
-    "SearchRoot": "satchel.sources",
-    "conventional_roots": "satchel.sources",
-    "Audio": "satchel.tools",
-    "FunctionTool": "satchel.tools",
-    "Image": "satchel.tools",
-    "McpPrompt": "satchel.tools",
-    "McpResource": "satchel.tools",
-    "Resource": "satchel.tools",
-    "ResourceLink": "satchel.tools",
-    "Text": "satchel.tools",
-    "Tool": "satchel.tools",
-    "ToolCall": "satchel.tools",
-    "ToolChunk": "satchel.tools",
-    "ToolContext": "satchel.tools",
-    "ToolResult": "satchel.tools",
-    "pydantic_to_json_schema": "satchel.tools",
-    "set_extended_model": "satchel.tools",
-    "tool": "satchel.tools",
-}
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "catalog": "Catalog Change Event Group Status",
+            "contracts": (
+                "DROP_STEP ContractError Contracts Filled Plan PlanPolicy ToolConfigParam "
+                "ToolContract ToolInvariant ToolStateEffect ToolStateRead Validation Verdict"
+            ),
+            "diagnostics": "Diagnostic Severity",
+            "errors": "ConflictError DefinitionError NotFoundError SatchelError ToolError",
+            "formats": "ConfigField",
+            "formats.skill_handler": "SkillHandler",
+            "plugins": "hookimpl",
+            "providers": "Contribution Provider Skill",
+            "prompt": "SkillPrompt about_tokens",
+            "tool_registry": "ToolRegistry",
+            "mcp_servers": "HttpServer RemoteClient SseServer StdioServer",
+            "runtime": "ScopedMiddleware",
+            "satchel": "Satchel",
+            "session": "Session SkillContent Step StepChanges",
+            "settings": "Limits WatchTimings Settings",
+            "sources": "Precedence SearchRoot conventional_roots",
+            "tools": (
+                "Audio FunctionTool Image McpPrompt McpResource Resource ResourceLink Text Tool "
+                "ToolCall ToolChunk ToolContext ToolResult pydantic_to_json_schema "
+                "set_extended_model tool"
+            ),
+        },
+    )
 
 __all__ = [
     "DROP_STEP",
@@ -199,16 +161,6 @@ __all__ = [
     "set_extended_model",
     "tool",
 ]
-
-if not TYPE_CHECKING:  # A type checker would accept every name.
-
-    def __getattr__(name: str) -> Any:
-        """Import a public name from its package."""
-        if name not in _PACKAGES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(_PACKAGES[name]), name)
-        globals()[name] = value
-        return value
 
 
 def __dir__() -> list[str]:

@@ -4,10 +4,12 @@ Codes are public: a code never changes its meaning, and a retired code is not us
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
+
+from satchel.lazy_dataclass import dataclass
 
 
 class Severity(StrEnum):

@@ -1,14 +1,13 @@
 """Rules for names, and suggestions for mistyped ones."""
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
 _SKILL_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -136,6 +135,8 @@ def group_names(given: Any) -> tuple[str, ...]:
 
 def near_misses(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
     """Return up to `most` known names that are similar to `name`, the best match first."""
+    import difflib
+
     by_fold = {candidate.casefold(): candidate for candidate in sorted(known, reverse=True)}
     matches = difflib.get_close_matches(name.casefold(), by_fold, n=most, cutoff=0.6)
     return tuple(by_fold[fold] for fold in matches)

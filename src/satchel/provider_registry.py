@@ -1,21 +1,24 @@
 """The providers of one satchel: ask each in a thread of its own, and keep its last contribution."""
 
-import asyncio
+from __future__ import annotations
+
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import count
+from typing import TYPE_CHECKING
 
 from satchel.catalog import HOST
 from satchel.errors import ConflictError, DefinitionError, NotFoundError, SatchelError
 from satchel.names import near_misses
-from satchel.providers import Contribution, Provided, Provider, provider_fault
-from satchel.providers.provided import failed, nothing_provided, take
 from satchel.settings import Limits
 from satchel.sources.code_guard import GuardedWork, describe_error
 from satchel.sources.file_reader import StampedPath, stamped, touches
 from satchel.sources.search_roots import full_path
 from satchel.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from satchel.providers import Contribution, Provided, Provider
 
 _RANK = 500_000_000
 """The rank of the first provider: after the host and all folders of equal precedence."""
@@ -39,6 +42,8 @@ class ProviderRegistry:
 
         Raises `DefinitionError` if it is none, and `ConflictError` for a name that is taken.
         """
+        from satchel.providers import provider_fault  # lazy: needed only with providers
+
         if fault := provider_fault(provider):
             raise DefinitionError(f"{type(provider).__name__} is not a provider: {fault}")
         if (HOST, provider.name) in self._states:
@@ -75,6 +80,8 @@ class ProviderRegistry:
         return bool(gone or new)
 
     def _add(self, owner: str, provider: Provider, last: Provided | None = None) -> None:
+        from satchel.providers.provided import nothing_provided  # lazy: only with providers
+
         last = last or nothing_provided(provider.name, owner, next(self._ranks))
         self._states[owner, provider.name] = _ProviderState(
             provider, last, self._limits, self._on_news
@@ -141,11 +148,15 @@ class _ProviderState:
         number = self._answers
 
         def contribute() -> Provided:
+            from satchel.providers.provided import take  # lazy: needed only with providers
+
             # Stamped first, and whatever comes of it: only a later change is a new one.
             self.stamps = ()
             self.stamps = stamped(_paths(self.provider))
             answer = self.provider.contribute(self.good.given, changed)
             if inspect.isawaitable(answer):
+                import asyncio
+
                 answer = asyncio.run(_awaited(answer))
             return take(answer, self.good, self._limits, number)
 
@@ -171,6 +182,8 @@ class _ProviderState:
             self.begin(None if self._missed is None else frozenset(self._missed))
 
     def _fail(self, message: str) -> None:
+        from satchel.providers.provided import failed  # lazy: needed only with providers
+
         now = failed(self.good, shorten(one_line(message), _LONGEST_MESSAGE))
         # The same object for the same failure: then nothing changed.
         self.now = self.now if self.now == now else now

@@ -1,8 +1,8 @@
 """The application's object: it holds the current catalog and updates it from its sources."""
 
-import asyncio
+from __future__ import annotations
+
 import itertools
-import logging
 import os
 import threading
 import weakref
@@ -15,57 +15,59 @@ from satchel.catalog import (
     HOST,
     Catalog,
     CatalogStore,
-    Change,
     EntryFilter,
     Group,
     PluginContribution,
     ToolContribution,
     diff,
 )
-from satchel.contracts import PlanPolicy, ToolContract, bind_contract
 from satchel.diagnostics import Severity
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.loader import LoaderConfig, ReconcileOptions, ScanCache, reconcile
-from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer, RemoteTool
-from satchel.mcp_servers.server_declarations import unique_server_names
 from satchel.names import BASIC_GROUP, group_names, near_misses, plugin_name_fault
 from satchel.plugins import HostContract, notify_catalog_built
-from satchel.plugins.config_binding import bind_state
 from satchel.prompt import SkillPrompt
 from satchel.provider_registry import ProviderRegistry
-from satchel.providers import Provider, Skill, find_skill
-from satchel.runtime import Middleware, ScopedMiddleware
-from satchel.server_registry import ServerRegistry
 from satchel.settings import Settings
-from satchel.shared import CatalogCache, SharedState
+from satchel.shared import SharedState
 from satchel.sources import (
-    ChangeEvent,
     Precedence,
     RootKind,
     SearchRoot,
-    SkillFinding,
-    WatchTargets,
-    change_events,
     project_selection_path,
     search_root,
 )
 from satchel.sources.configuration import fixed_folder
 from satchel.tool_registration import (
-    OnConflict,
     host_contribution,
     make_tool,
     registered,
     with_unique_name,
 )
-from satchel.tool_registry import ToolRegistry
-from satchel.tools import FunctionTool, Tool, ToolOptions, set_extended_model
-from satchel.watch_thread import Changes, WatchThread
 from satchel.workers import WorkerPool
 
 if TYPE_CHECKING:
+    from satchel.catalog import (
+        Change,
+    )
+    from satchel.contracts import PlanPolicy, ToolContract
+    from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer
+    from satchel.providers import Provider, Skill
+    from satchel.runtime import Middleware
+    from satchel.server_registry import ServerRegistry
     from satchel.session import Session
-
-_log = logging.getLogger("satchel")
+    from satchel.shared import CatalogCache
+    from satchel.sources import (
+        ChangeEvent,
+        SkillFinding,
+        WatchTargets,
+    )
+    from satchel.tool_registration import (
+        OnConflict,
+    )
+    from satchel.tool_registry import ToolRegistry
+    from satchel.tools import Tool, ToolOptions
+    from satchel.watch_thread import Changes, WatchThread
 
 # Wait for twice the limit `mcp_connect`: a server that hangs is stopped only after the limit.
 _CONNECT_FACTOR = 2
@@ -156,7 +158,7 @@ class Satchel:
         enable: Iterable[str] | str = (),
         disable: Iterable[str] | str = (),
         plan_policy: PlanPolicy | None = None,
-    ) -> "Session":
+    ) -> Session:
         """Begin a conversation.
 
         The first four choose the built-in tools: to activate tool groups, load skills, run their
@@ -260,6 +262,9 @@ class Satchel:
             self.catalog.group(name)  # raises NotFoundError
 
     def _with_state(self, tool: Tool) -> Tool:
+        from satchel.plugins import bind_state  # lazy: needed only with tools
+        from satchel.tools import FunctionTool
+
         if not isinstance(tool, FunctionTool) or not tool.state:
             return tool
         config = self._config.configuration(HOST, (), self._cache.scan.selection)
@@ -274,6 +279,8 @@ class Satchel:
         The widest scope is outermost; in one scope, the first added. Raises `DefinitionError` if
         it is not middleware.
         """
+        from satchel.runtime import ScopedMiddleware  # lazy: needed only with middleware
+
         scoped = ScopedMiddleware(middleware, group, tool)
         with self._lock:
             self._shared.middleware = (*self._shared.middleware, scoped)
@@ -304,6 +311,8 @@ class Satchel:
     def _require_fitting(
         self, contract: ToolContract, registered_contracts: Mapping[str, HostContract]
     ) -> None:
+        from satchel.contracts import ToolContract, bind_contract  # lazy: only with contracts
+
         if not isinstance(contract, ToolContract):
             raise DefinitionError(
                 f"{type(contract).__name__} is not a contract", fix="pass a ToolContract"
@@ -337,6 +346,8 @@ class Satchel:
         for an unknown tool and `DefinitionError` for a clash with its own parameters. If a later
         version clashes, only that tool is left out.
         """
+        from satchel.tools import set_extended_model  # lazy: needed only with tools
+
         with self._lock:
             address, served = self._find_extensible(tool if isinstance(tool, str) else tool.name)
             models = _without(self._config.models, address)
@@ -365,6 +376,8 @@ class Satchel:
     @property
     def tools(self) -> ToolRegistry:
         """The served tools as a registry, whatever their groups."""
+        from satchel.tool_registry import ToolRegistry  # lazy: needed only with tools
+
         return ToolRegistry(self, self._register_all)
 
     def register_skill(
@@ -376,6 +389,8 @@ class Satchel:
         Raises `NotFoundError` for an unknown group, and for a `Skill` `DefinitionError` if it is
         invalid and `ConflictError` if the application already gave one of that name.
         """
+        from satchel.providers import Skill  # lazy: needed only with skills
+
         with self._lock:
             groups = group_names(group)
             self._require_groups(groups)
@@ -392,6 +407,8 @@ class Satchel:
             self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def _register_given_skill(self, skill: Skill) -> None:
+        from satchel.providers import find_skill  # lazy: needed only with skills in code
+
         finding = find_skill(skill, HOST, Precedence.EXPLICIT, self._settings.limits)
         if finding.manifest is None:
             problem = next(item for item in finding.diagnostics if item.severity == Severity.ERROR)
@@ -477,6 +494,9 @@ class Satchel:
     @property
     def declared_mcp_servers(self) -> Mapping[str, DeclaredServer]:
         """The MCP servers that enabled plugins and `satchel.toml` name, connected or not."""
+        # Lazy: needed only with MCP servers.
+        from satchel.mcp_servers.server_declarations import unique_server_names
+
         return unique_server_names(self._cache.declared, ())
 
     def wait_for_mcp_servers(self, timeout: float | None = None) -> bool:
@@ -519,6 +539,8 @@ class Satchel:
         return approved
 
     def _server_registry(self) -> ServerRegistry:
+        from satchel.server_registry import ServerRegistry  # lazy: needed only with MCP servers
+
         if self._servers is None:
             self._servers = ServerRegistry(self._settings, self._weak_refresh_callback())
             # Sessions, and their tools, may outlive this object.
@@ -562,6 +584,8 @@ class Satchel:
         """Remove a tool of an MCP server; return whether it was one."""
         if self._servers is None or registered(self._config.host.tools, name) is not None:
             return False
+        from satchel.mcp_servers import RemoteTool  # lazy: needed only with MCP servers
+
         entry = self.catalog.tools.get(name)
         if entry is None or not isinstance(entry.tool, RemoteTool):
             return False
@@ -712,6 +736,10 @@ class Satchel:
 
         Inside the block no change on disk is missed, whether or not the changes are read.
         """
+        import asyncio
+
+        from satchel.watch_thread import Changes  # lazy: needed only by a watch
+
         changes = Changes()
         undo = self.subscribe(changes.put)
         thread = self._start_watching()
@@ -735,6 +763,8 @@ class Satchel:
 
     def _start_watching(self) -> WatchThread:
         """Start the watch thread, or share the running one."""
+        from satchel.watch_thread import WatchThread  # lazy: needed only by a watch
+
         with self._lock:
             self._require_open()
             self._watchers += 1
@@ -752,6 +782,8 @@ class Satchel:
             thread.stop()
 
     def _events(self, stop: threading.Event) -> Iterable[ChangeEvent]:
+        from satchel.sources import change_events  # lazy: needed only by a watch
+
         polling = self._settings.polling or bool(os.environ.get("WATCHFILES_FORCE_POLLING"))
         pace = self._settings.pace
         return change_events(self._watch_targets, stop, pace, polling=polling)
@@ -812,7 +844,9 @@ class Satchel:
             try:
                 listener(change)
             except Exception:
-                _log.exception("a listener failed on %s", change)
+                import logging
+
+                logging.getLogger("satchel").exception("a listener failed on %s", change)
 
 
 def _values(plugin: str, given: Any) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Every limit and setting that an application can change, with its default."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from satchel.lazy_dataclass import dataclass
 
 MIB = 1024 * 1024
 KIB = 1024
@@ -97,3 +99,5 @@ class Settings:
     """Whether to connect the MCP servers that plugins and `satchel.toml` name."""
     state_folder: str = ""
     """The folder that records approved MCP tools; `""` for the user's own folder."""
+    cache: bool = True
+    """Whether skills that were read before are taken from the user's cache while unchanged."""

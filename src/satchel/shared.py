@@ -1,27 +1,31 @@
 """The state that all sessions of one `Satchel` share."""
 
-import pickle
+from __future__ import annotations
+
+import copy
 from collections.abc import Callable, Hashable
-from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from satchel.catalog import Catalog, CatalogStore, EntryFilter
 from satchel.groups import (
-    Activation,
-    CatalogDigest,
-    View,
     active_in,
     digest_catalog,
     view_of,
     visible_skills,
 )
-from satchel.prompt import SkillPrompt, render_sections
-from satchel.runtime import ScopedMiddleware
-from satchel.settings import Limits
-from satchel.tools import Tool
+from satchel.prompt import render_sections
 
 if TYPE_CHECKING:
+    from satchel.catalog import Catalog, CatalogStore, EntryFilter
+    from satchel.groups import (
+        Activation,
+        CatalogDigest,
+        View,
+    )
+    from satchel.prompt import SkillPrompt
+    from satchel.runtime import ScopedMiddleware
     from satchel.search import SearchHit, SearchIndex
+    from satchel.settings import Limits
+    from satchel.tools import Tool
 
 T = TypeVar("T")
 
@@ -62,7 +66,7 @@ class CatalogCache(Memo):
 
     __slots__ = ("_previous_digest", "catalog", "middleware", "schemas")
 
-    def __init__(self, catalog: Catalog, before: "CatalogCache | None" = None) -> None:
+    def __init__(self, catalog: Catalog, before: CatalogCache | None = None) -> None:
         """Start with the schemas that the cache `before` has for tools that still exist."""
         super().__init__()
         self.catalog = catalog
@@ -72,7 +76,7 @@ class CatalogCache(Memo):
         self._previous_digest = before.known_digest if before else None
         served = {id(entry.tool) for entry in catalog.all_tools}
         # A copy: sessions in other threads may add to it at the same time.
-        kept = tuple(before.schemas.items()) if before else ()
+        kept = before.schemas.copy().items() if before else ()
         self.schemas: dict[tuple[int, str], tuple[Tool, PackedValue]] = {
             key: value for key, value in kept if key[0] in served
         }
@@ -99,7 +103,7 @@ class CatalogCache(Memo):
 
     def shared_view(
         self, activation: Activation, entry_filter: EntryFilter | None = None
-    ) -> "SharedView":
+    ) -> SharedView:
         """Return the view of an activation, limited to some of the tools and skills."""
         if entry_filter and not entry_filter.accepts_all:
             return self.get_or_make(
@@ -116,7 +120,7 @@ class CatalogCache(Memo):
             stored = self.schemas[key] = (tool, PackedValue(tool.to_schema(dialect)))
         return stored[1].unpacked()
 
-    def _limited_to(self, entry_filter: EntryFilter) -> "CatalogCache":
+    def _limited_to(self, entry_filter: EntryFilter) -> CatalogCache:
         limited = CatalogCache(self.catalog.only(entry_filter.accepts))
         limited.schemas = self.schemas
         return limited
@@ -180,7 +184,7 @@ class SharedState:
         """Return the view of an activation on the newest catalog."""
         return self.newest.shared_view(activation, entry_filter)
 
-    def search(self, words: str, kind: str, limit: int) -> list["SearchHit"]:
+    def search(self, words: str, kind: str, limit: int) -> list[SearchHit]:
         """Find tools or skills of the newest catalog, the best match first."""
         from satchel.search import SearchIndex, documents_of  # lazy: needed only by a search
 
@@ -196,14 +200,18 @@ class PackedValue:
     __slots__ = ("_bytes", "_value")
 
     def __init__(self, value: Any) -> None:
+        import pickle
+
         self._value: Any = None
         try:
             self._bytes = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         except Exception:  # A tool's schema may contain any object.
-            self._bytes, self._value = b"", deepcopy(value)
+            self._bytes, self._value = b"", copy.deepcopy(value)
 
     def unpacked(self) -> Any:
         """Return a copy."""
         if self._bytes:
+            import pickle
+
             return pickle.loads(self._bytes)  # noqa: S301 - pickled above
-        return deepcopy(self._value)
+        return copy.deepcopy(self._value)

@@ -43,6 +43,11 @@ def replace_hidden(text: str, shown: Callable[[str], str]) -> str:
     )
 
 
+def may_have_hidden(text: str) -> bool:
+    """Return whether a quick test finds a character that may be hidden."""
+    return _SUSPICIOUS.search(text) is not None
+
+
 def has_hidden(text: str) -> bool:
     """Return whether `visible` would remove anything."""
     return visible(text) != text

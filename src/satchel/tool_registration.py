@@ -1,12 +1,16 @@
 """Register a tool of the application: create it, resolve its name, contribute it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from copy import copy
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from satchel.catalog import HOST, ToolContribution
 from satchel.errors import ConflictError, DefinitionError
-from satchel.tools import FunctionTool, Tool, ToolOptions, as_tool
+
+if TYPE_CHECKING:
+    from satchel.tools import Tool, ToolOptions
 
 OnConflict = Literal["raise", "override", "skip", "rename"]
 """What happens if the application already added a tool of that name."""
@@ -14,6 +18,8 @@ OnConflict = Literal["raise", "override", "skip", "rename"]
 
 def make_tool(tool: Tool | Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
     """Return a tool for a function. Raises `DefinitionError`, also for options of a `Tool`."""
+    from satchel.tools import FunctionTool, Tool, as_tool  # lazy: needed only with tools
+
     if not isinstance(tool, Tool):
         return FunctionTool(tool, **options)
     if given := [name for name, value in options.items() if value is not None]:

@@ -1,12 +1,16 @@
 """The served tools as a registry, as in other toolkits."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from __future__ import annotations
 
-from satchel.catalog import Catalog
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
 from satchel.errors import NotFoundError
 from satchel.names import near_misses
 from satchel.tools import Tool
+
+if TYPE_CHECKING:
+    from satchel.catalog import Catalog
 
 RegisterAll = Callable[[Iterable[Tool | Callable[..., Any]], Mapping[str, Any]], tuple[Tool, ...]]
 """Adds several tools, with the options of `Satchel.register_tool`."""
@@ -44,7 +48,7 @@ class ToolRegistry:
 
     def register_many(
         self, tools: Iterable[Tool | Callable[..., Any]], **options: Any
-    ) -> "tuple[Tool, ...]":
+    ) -> tuple[Tool, ...]:
         """Add several tools, all or none; `options` are those of `Satchel.register_tool`."""
         return self._register_all(tools, options)
 

@@ -1,14 +1,18 @@
 """The thread that keeps a `Satchel` current, and the stream of its changes."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from satchel.catalog import Change
-from satchel.sources import ChangeEvent
+if TYPE_CHECKING:
+    from satchel.catalog import Change
+    from satchel.sources import ChangeEvent
 
 _log = logging.getLogger("satchel.watch_thread")
 
@@ -96,7 +100,7 @@ class Changes:
         self._waiting.append(change)
         self._has_news.set()
 
-    def __aiter__(self) -> "Changes":
+    def __aiter__(self) -> Changes:
         return self
 
     async def __anext__(self) -> Change:

@@ -21,14 +21,14 @@ def config(printed, client):
 @every_client
 def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
     given = ["--skills", "skills", "--group", "maps", "--disable-tool", 'r"m*', "--no-skill-tools"]
-    given += ["--find-folders", "9"]
+    given += ["--find-folders", "9", "--no-cache"]
     result = run("serve", "--print-config", client, *given)
     assert result.exit_code == 0
     made = config(result.stdout, client)
     assert made["command"] == sys.executable
     assert made["args"] == [
         *("-m", "satchel", "serve", "--skills", str(here / "skills"), "--group", "maps"),
-        *("--disable-tool", 'r"m*', "--find-folders", "9", "--no-skill-tools"),
+        *("--disable-tool", 'r"m*', "--find-folders", "9", "--no-cache", "--no-skill-tools"),
     ]
     assert CLIENTS[client]["file"] in result.stderr
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.formats import DeclaredTool, declared_tools, defines_setup
+from satchel.formats import DeclaredTool, defines_setup
+from satchel.formats.declared_tools import declared_tools
 
 
 def names(source):

@@ -3,7 +3,7 @@
 import pytest
 
 from satchel.diagnostics import Severity, strictly
-from satchel.formats import declared_tools
+from satchel.formats.declared_tools import declared_tools
 
 
 def found(options, signature="city: str, days: int = 1", more=""):

@@ -25,7 +25,7 @@ def parsed(text):
 
 def reads_the_same(text):
     reading = simple(text)
-    if reading is None or yaml_reader._UNPRINTABLE.search(text):
+    if reading is None or yaml_reader.UNPRINTABLE.search(text):
         return
     expected = parsed(text)
     assert expected.value is not None, expected.diagnostics

@@ -49,7 +49,7 @@ def skill(name="pdf", fields=(), **parts):
             allowed_tools=(),
             metadata={},
             fields=dict(fields),
-            body="",
+            utf8_body=b"",
         ),
         "key": name,
         "digest": "1",

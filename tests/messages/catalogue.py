@@ -27,7 +27,9 @@ CLI = {"say", "out", "echo", "confirm", "option", "UsageError", "BadParameter", 
 LOG_LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 DESCRIBED = {"command": "command", "group": "command", tool.__name__: "tool"}
 """Decorators of functions whose docstring is shown."""
-WITHOUT_TEXT = {"compile", "TypeVar", "cast", "ParamSpec", "get", "getLogger", "NewType"}
+WITHOUT_TEXT = {
+    *("compile", "TypeVar", "cast", "ParamSpec", "get", "getLogger", "NewType", "lazy_exports"),
+}
 """Calls whose strings nobody reads."""
 WRAPPERS = {"one_line", "shorten", "visible", "dedent", "join", "format"}
 """Functions of a text that return nearly the same text."""

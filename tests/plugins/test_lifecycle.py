@@ -10,7 +10,7 @@ import pytest
 import satchel
 from satchel.catalog import Catalog
 from satchel.plugins.hook_host import call_hooks
-from satchel.plugins.lifecycle import Lifecycle, fingerprint
+from satchel.plugins.lifecycle import Lifecycle
 from satchel.sources import PluginCodeError, PluginTimeoutError
 
 
@@ -125,15 +125,3 @@ def test_it_is_shown_a_catalog_and_what_it_raises_is_logged(caplog):
 def test_nothing_to_run_needs_no_life():
     assert not life_of(tools=lambda: [None]).is_needed
     assert life_of(shutdown=lambda: None).is_needed
-
-
-class Wordless:
-    def __repr__(self):
-        raise RuntimeError
-
-
-def test_a_fingerprint_differs_when_a_value_does():
-    thing = Wordless()
-    assert fingerprint({"a": 1, "b": thing}) == fingerprint({"b": thing, "a": 1})
-    assert fingerprint({"a": 1}) != fingerprint({"a": 2})
-    assert fingerprint({"a": thing}) != fingerprint({"a": Wordless()})

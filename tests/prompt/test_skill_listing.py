@@ -1,4 +1,5 @@
 import re
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -9,7 +10,6 @@ from satchel.errors import DefinitionError
 from satchel.prompt import (
     DEFAULT_BUDGET,
     RenderedListing,
-    SkillLine,
     SkillPrompt,
     render_skills,
     skill_listing,
@@ -17,12 +17,20 @@ from satchel.prompt import (
 from satchel.prompt.skill_listing import DEFAULT_INSTRUCTION, LOADER_INSTRUCTION
 from satchel.text import has_hidden, one_line, xml, xml_path
 
-PDF = SkillLine(name="pdf", description="Reads PDFs.", dir="/skills/pdf")
+
+class SkillLine(NamedTuple):
+    name: str
+    description: str
+    folder: str
+    scope: int = 0
+
+
+PDF = SkillLine(name="pdf", description="Reads PDFs.", folder="/skills/pdf")
 BARE = SkillPrompt(instruction="")
 UNBOUND = SkillPrompt(instruction="", budget=None)
 
 LINES = st.lists(
-    st.builds(SkillLine, name=st.text(), description=st.text(), dir=st.text()),
+    st.builds(SkillLine, name=st.text(), description=st.text(), folder=st.text(), scope=st.just(0)),
     min_size=1,
     max_size=5,
 )
@@ -32,7 +40,8 @@ PLAIN = st.lists(
         SkillLine,
         name=st.from_regex(r"[a-z]{1,9}", fullmatch=True),
         description=st.text(),
-        dir=st.just("/s"),
+        folder=st.just("/s"),
+        scope=st.just(0),
     ),
     min_size=1,
     max_size=20,
@@ -90,12 +99,12 @@ def test_the_instruction_follows_from_whether_skills_can_be_loaded():
 
 
 def test_skills_stay_in_the_order_in_which_they_come():
-    lines = [SkillLine(name=name, description="", dir="") for name in "cab"]
+    lines = [SkillLine(name=name, description="", folder="") for name in "cab"]
     assert [skill["name"] for skill in skills_in(said(lines, BARE))] == list("cab")
 
 
 def test_a_description_is_shown_up_to_its_length_and_then_cut():
-    long = SkillLine(name="a", description="x" * 2_000, dir="/a")
+    long = SkillLine(name="a", description="x" * 2_000, folder="/a")
     (skill,) = skills_in(said([long], BARE))
     assert skill["description"] == "x" * 1_023 + "…"
 
@@ -106,20 +115,20 @@ def test_a_length_of_nothing_shows_no_description():
 
 
 @given(LINES)
-@example([SkillLine(name="</name>", description="]]><skill>&amp;", dir='"\u202e\x1b[2J')])
-@example([SkillLine(name="a", description="x" * 1_023 + "&<>", dir="/")])
+@example([SkillLine(name="</name>", description="]]><skill>&amp;", folder='"\u202e\x1b[2J')])
+@example([SkillLine(name="a", description="x" * 1_023 + "&<>", folder="/")])
 def test_no_field_leaves_its_element(lines):
     found = skills_in(said(lines, BARE))
     for skill, line in zip(found, lines, strict=True):
-        place = {"location"} if xml_path(line.dir) else set()
+        place = {"location"} if xml_path(line.folder) else set()
         assert set(skill) == {"name", "description"} | place
         assert skill["name"] == one_line(line.name)
         if place:
-            assert one_line(skill["location"]) == one_line(line.dir + "/SKILL.md")
+            assert one_line(skill["location"]) == one_line(line.folder + "/SKILL.md")
 
 
 def test_blanks_in_a_path_are_kept_because_it_must_still_open():
-    (skill,) = skills_in(said([SkillLine(name="a", description="b", dir="/two  blanks")], BARE))
+    (skill,) = skills_in(said([SkillLine(name="a", description="b", folder="/two  blanks")], BARE))
     assert skill["location"] == "/two  blanks/SKILL.md"
 
 
@@ -139,21 +148,21 @@ def test_a_cut_never_leaves_half_of_what_was_escaped(lines, budget):
 
 
 def test_without_a_budget_everything_is_said():
-    lines = [SkillLine(name=f"s{at}", description="x" * 1_000, dir="/s") for at in range(500)]
+    lines = [SkillLine(name=f"s{at}", description="x" * 1_000, folder="/s") for at in range(500)]
     listing = render_skills(lines, UNBOUND)
     assert [skill["description"] for skill in skills_in(listing.text)] == ["x" * 1_000] * 500
     assert (listing.left_out, listing.names_only) == (0, False)
 
 
 def test_there_is_a_budget_unless_it_is_switched_off():
-    lines = [SkillLine(name=f"s{at}", description="x" * 1_000, dir="/s") for at in range(50)]
+    lines = [SkillLine(name=f"s{at}", description="x" * 1_000, folder="/s") for at in range(50)]
     assert DEFAULT_BUDGET - 100 < len(said(lines, SkillPrompt())) <= DEFAULT_BUDGET == 16_000
 
 
 def test_over_the_budget_the_long_descriptions_pay_first():
     lines = [
-        SkillLine(name="short", description="Reads PDFs.", dir="/s"),
-        SkillLine(name="long", description="y" * 500, dir="/s"),
+        SkillLine(name="short", description="Reads PDFs.", folder="/s"),
+        SkillLine(name="long", description="y" * 500, folder="/s"),
     ]
     whole = len(said(lines, BARE))
     short, long = skills_in(said(lines, SkillPrompt(instruction="", budget=whole - 400)))
@@ -164,7 +173,7 @@ def test_over_the_budget_the_long_descriptions_pay_first():
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(0, 1_200))
 def test_descriptions_are_cut_to_one_length_that_is_still_useful(lengths, budget):
     lines = [
-        SkillLine(name=f"s{at}", description="y" * length, dir="/s")
+        SkillLine(name=f"s{at}", description="y" * length, folder="/s")
         for at, length in enumerate(lengths)
     ]
     found = skills_in(said(lines, SkillPrompt(instruction="", budget=budget)))
@@ -177,7 +186,7 @@ def test_descriptions_are_cut_to_one_length_that_is_still_useful(lengths, budget
 
 def test_where_skills_are_loaded_by_name_their_locations_make_room_for_descriptions():
     lines = [
-        SkillLine(name=f"skill-{at}", description=f"{at} " + "y" * 300, dir="/somewhere/deep")
+        SkillLine(name=f"skill-{at}", description=f"{at} " + "y" * 300, folder="/somewhere/deep")
         for at in range(100)
     ]
     listing = render_skills(lines, SkillPrompt(), loader=True)
@@ -190,7 +199,7 @@ def test_where_skills_are_loaded_by_name_their_locations_make_room_for_descripti
 
 
 def test_then_descriptions_go_and_every_name_stays():
-    lines = [SkillLine(name=f"s{at}", description="y" * 500, dir="/s") for at in range(3)]
+    lines = [SkillLine(name=f"s{at}", description="y" * 500, folder="/s") for at in range(3)]
     listing = render_skills(lines, SkillPrompt(instruction="", budget=300))
     assert listing == RenderedListing(
         "<available_skills>\n"
@@ -204,13 +213,13 @@ def test_then_descriptions_go_and_every_name_stays():
 
 
 def test_a_skill_that_can_be_loaded_by_name_is_listed_by_its_name_alone():
-    lines = [SkillLine(name=f"s{at}", description="y" * 500, dir="/s") for at in range(3)]
+    lines = [SkillLine(name=f"s{at}", description="y" * 500, folder="/s") for at in range(3)]
     prompt = said(lines, SkillPrompt(instruction="", budget=200), loader=True)
     assert skills_in(prompt) == [{"name": "s0"}, {"name": "s1"}, {"name": "s2"}]
 
 
 def test_the_short_form_can_be_worded():
-    lines = [SkillLine(name=f"s{at}", description="y" * 500, dir="/s") for at in range(2)]
+    lines = [SkillLine(name=f"s{at}", description="y" * 500, folder="/s") for at in range(2)]
     bare = {"instruction": "", "opening": "", "closing": "", "budget": 30}
     short = SkillPrompt(**bare, short_template="{name} in {dir}")
     assert said(lines, short) == "s0 in /s\ns1 in /s"
@@ -219,7 +228,7 @@ def test_the_short_form_can_be_worded():
 
 
 def test_a_template_of_ones_own_is_its_own_short_form():
-    lines = [SkillLine(name=f"s{at}", description="y" * 500, dir="/s") for at in range(2)]
+    lines = [SkillLine(name=f"s{at}", description="y" * 500, folder="/s") for at in range(2)]
     style = SkillPrompt(
         instruction="", opening="", closing="", template="- {name}: {description}", budget=30
     )
@@ -227,7 +236,7 @@ def test_a_template_of_ones_own_is_its_own_short_form():
 
 
 def test_then_skills_are_left_out_and_counted():
-    lines = [SkillLine(name=f"s{at}", description="", dir="/s") for at in range(9)]
+    lines = [SkillLine(name=f"s{at}", description="", folder="/s") for at in range(9)]
     listing = render_skills(lines, SkillPrompt(instruction="", budget=400))
     count = len(skills_in(listing.text))
     assert 0 < count < 9
@@ -251,7 +260,8 @@ def test_where_skills_can_be_searched_the_line_says_so():
 def test_the_farthest_are_left_out_first_and_the_rest_keeps_its_order():
     ranks = {"a": 4, "b": 0, "c": 2, "d": 2, "e": 0}
     lines = [
-        SkillLine(name=name, description="", dir="/s", rank=rank) for name, rank in ranks.items()
+        SkillLine(name=name, description="", folder="/s", scope=rank)
+        for name, rank in ranks.items()
     ]
     bare = {"instruction": "", "template": "{name}", "opening": "", "closing": ""}
     kept = {
@@ -262,7 +272,7 @@ def test_the_farthest_are_left_out_first_and_the_rest_keeps_its_order():
     # Four names and the line take more room than five names.
     assert kept == {(), tuple("abcde")}
     lines = [
-        SkillLine(name=f"{line.name * 50}", description="", dir="/s", rank=line.rank)
+        SkillLine(name=f"{line.name * 50}", description="", folder="/s", scope=line.scope)
         for line in lines
     ]
     kept = {
@@ -274,7 +284,7 @@ def test_the_farthest_are_left_out_first_and_the_rest_keeps_its_order():
 
 
 def test_among_equals_the_last_by_name_are_left_out_whatever_the_order():
-    lines = [SkillLine(name=name * 50, description="", dir="/s") for name in "dacb"]
+    lines = [SkillLine(name=name * 50, description="", folder="/s") for name in "dacb"]
     style = SkillPrompt(template="{name}", instruction="", opening="", closing="", budget=190)
     assert [line[0] for line in said(lines, style).splitlines()] == ["a", "b", " "]
 
@@ -282,7 +292,7 @@ def test_among_equals_the_last_by_name_are_left_out_whatever_the_order():
 def test_a_budget_can_be_measured_in_tokens():
     words = SkillPrompt(instruction="", budget=10, measure=lambda text: len(text.split()))
     (skill,) = skills_in(
-        said([SkillLine(name="a", description="one two three four five six", dir="/a")], words)
+        said([SkillLine(name="a", description="one two three four five six", folder="/a")], words)
     )
     assert skill["description"] == "one two three four…"
 
@@ -295,7 +305,9 @@ def test_what_is_measured_is_the_page_that_is_returned():
         return len(page)
 
     for count in (1, 10, 100, 1_000):
-        lines = [SkillLine(name=f"s{at}", description="y" * 300, dir="/s") for at in range(count)]
+        lines = [
+            SkillLine(name=f"s{at}", description="y" * 300, folder="/s") for at in range(count)
+        ]
         prompt = said(lines, SkillPrompt(measure=measure))
         assert prompt in pages
         assert prompt == said(lines, SkillPrompt())
@@ -310,7 +322,8 @@ def test_however_many_skills_there_are_few_and_small_pages_are_measured(count):
         return len(page)
 
     lines = [
-        SkillLine(name=f"skill-{at:05}", description="y" * 1_000, dir="/s") for at in range(count)
+        SkillLine(name=f"skill-{at:05}", description="y" * 1_000, folder="/s")
+        for at in range(count)
     ]
     render_skills(lines, SkillPrompt(measure=measure))
     assert len(sizes) <= 25
@@ -325,7 +338,8 @@ def test_of_many_skills_only_as_many_are_looked_at_as_may_fit(monkeypatch):
     )
     monkeypatch.setattr(skill_listing, "xml", lambda text: looked.append(text) or xml(text))
     lines = [
-        SkillLine(name=f"skill-{at:05}", description="y" * 1_000, dir="/s") for at in range(10_000)
+        SkillLine(name=f"skill-{at:05}", description="y" * 1_000, folder="/s")
+        for at in range(10_000)
     ]
     assert render_skills(lines, SkillPrompt()).left_out > 9_000
     assert len(looked) < 1_000
@@ -335,7 +349,7 @@ def test_no_text_is_escaped_twice(monkeypatch):
     looked = []
     monkeypatch.setattr(skill_listing, "xml", lambda text: looked.append(text) or xml(text))
     lines = [
-        SkillLine(name=f"skill-{at}", description=f"{at} does " * 30, dir=f"/{at}")
+        SkillLine(name=f"skill-{at}", description=f"{at} does " * 30, folder=f"/{at}")
         for at in range(150)
     ]
     assert render_skills(lines, SkillPrompt()).names_only
@@ -414,7 +428,9 @@ def test_a_template_that_is_accepted_can_be_filled_in(template):
 
 @given(st.text(alphabet="{}name", max_size=8), st.text())
 def test_what_is_filled_in_is_never_read_as_a_template(name, description):
-    (skill,) = skills_in(said([SkillLine(name=name, description=description, dir="{dir}")], BARE))
+    (skill,) = skills_in(
+        said([SkillLine(name=name, description=description, folder="{dir}")], BARE)
+    )
     assert (skill["name"], skill["location"]) == (name, "{dir}/SKILL.md")
 
 
@@ -425,7 +441,8 @@ def test_a_negative_bound_is_refused(given):
 
 
 LONG = [
-    SkillLine(name=f"s{number}", description="Does a thing. " * 20, dir="/s") for number in range(3)
+    SkillLine(name=f"s{number}", description="Does a thing. " * 20, folder="/s")
+    for number in range(3)
 ]
 
 

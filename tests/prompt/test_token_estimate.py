@@ -1,10 +1,12 @@
 """The counts are those of real tokenizers, the largest of cl100k, o200k and that of Claude 2."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from satchel.prompt import SkillLine, SkillPrompt, about_tokens, render_skills
+from satchel.prompt import SkillPrompt, about_tokens, render_skills
 
 PROSE = """\
 When a task matches the description of a skill, read the skill's SKILL.md first and follow it; \
@@ -54,7 +56,8 @@ def test_a_longer_text_takes_no_fewer_tokens(first, second):
 
 def test_it_can_measure_a_skill_prompt():
     lines = [
-        SkillLine(name=f"s{at}", description="Reads tables. " * 30, dir="/s") for at in range(20)
+        SimpleNamespace(name=f"s{at}", description="Reads tables. " * 30, folder="/s", scope=0)
+        for at in range(20)
     ]
     prompt = render_skills(lines, SkillPrompt(budget=1_500, measure=about_tokens)).text
     assert 1_400 < about_tokens(prompt) <= 1_500

@@ -1,6 +1,7 @@
 """Rules that no linter checks; layers and banned modules are in `pyproject.toml`."""
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
@@ -76,12 +77,130 @@ def test_only_entry_packages_import_the_public_names():
 
 
 LATE_IMPORTS = {
+    "catalog/catalog.py: satchel.contracts.Contracts": "needed only with contracts",
+    "catalog/catalog_entries.py: satchel.sources.skill_files.IN_FOLDER": "needed only with skills",
+    "catalog/catalog_entries.py: satchel.sources.skill_files.LocalSkillReader": (
+        "needed only with skill folders"
+    ),
     "formats/front_matter.py: satchel.formats.skill_handler.SkillHandler": "it loads pyyaml, "
     "which a satchel without skills does not need",
+    "loader/config_binder.py: satchel.plugins.bind_config": (
+        "needed only with tools or configuration"
+    ),
+    "loader/contract_checks.py: satchel.contracts.unknown_variable": "needed only with contracts",
+    "loader/contract_checks.py: satchel.contracts.variables_in": "needed only with contracts",
+    "loader/contract_checks.py: satchel.plugins.contract_without_tool": (
+        "needed only with contracts"
+    ),
+    "loader/plugin_loader.py: satchel.plugins.load_folder": "needed only with plugin code",
+    "loader/plugin_loader.py: satchel.plugins.load_package": "needed only with plugin code",
+    "loader/plugin_loader.py: satchel.plugins.started": "needed only with plugin code",
+    "loader/plugin_loader.py: satchel.workers.load_worker": "needed only by isolated plugins",
+    "loader/reconcile_pass.py: satchel.mcp_servers.collect_server_skills": (
+        "needed only with MCP servers"
+    ),
+    "loader/reconcile_pass.py: satchel.mcp_servers.server_contributions.server_contributions": (
+        "needed only with MCP servers"
+    ),
+    "loader/reconcile_pass.py: satchel.loader.cached_scan.scan_through_cache": (
+        "needed only with skill folders"
+    ),
+    "loader/reconcile_pass.py: satchel.sources.scan_plugins": "needed only with plugin folders",
+    "loader/reconcile_pass.py: satchel.sources.scan_skills": "needed only with skill folders",
+    "loader/scan_cache.py: satchel.sources.WatchTargets": "needed only by a watch",
+    "loader/wanted_servers.py: satchel.mcp_servers.server_declarations.plugin_server": (
+        "needed only with MCP servers"
+    ),
+    "loader/wanted_servers.py: satchel.mcp_servers.server_declarations.user_server": (
+        "needed only with MCP servers"
+    ),
+    "plugins/plugin_diagnostics.py: satchel.runtime.redaction.redacted": "needed only by an error",
+    "provider_registry.py: satchel.providers.provided.failed": (
+        "needed only with providers or skills in code"
+    ),
+    "provider_registry.py: satchel.providers.provided.nothing_provided": (
+        "needed only with providers or skills in code"
+    ),
+    "provider_registry.py: satchel.providers.provided.take": (
+        "needed only with providers or skills in code"
+    ),
+    "provider_registry.py: satchel.providers.provider_fault": (
+        "needed only with providers or skills in code"
+    ),
+    "satchel.py: satchel.contracts.ToolContract": "needed only with contracts",
+    "satchel.py: satchel.contracts.bind_contract": "needed only with contracts",
+    "satchel.py: satchel.mcp_servers.RemoteTool": "needed only with MCP servers",
+    "satchel.py: satchel.mcp_servers.server_declarations.unique_server_names": (
+        "needed only with MCP servers"
+    ),
+    "satchel.py: satchel.plugins.bind_state": "needed only with tools",
+    "satchel.py: satchel.providers.Skill": "needed only with providers or skills in code",
+    "satchel.py: satchel.providers.find_skill": "needed only with providers or skills in code",
+    "satchel.py: satchel.runtime.ScopedMiddleware": "needed only with middleware",
+    "satchel.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
     "satchel.py: satchel.session.Session": "needed only with a session",
     "satchel.py: satchel.session.SessionOptions": "needed only with a session",
+    "loader/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "
+    "have few skills",
+    "loader/cached_scan.py: satchel.sources.skill_cache.save_scan": "as above",
+    "satchel.py: satchel.sources.change_events": "needed only by a watch",
+    "satchel.py: satchel.tool_registry.ToolRegistry": "needed only with tools",
+    "satchel.py: satchel.tools.FunctionTool": "needed only with tools",
+    "satchel.py: satchel.tools.set_extended_model": "needed only with tools",
+    "satchel.py: satchel.watch_thread.Changes": "needed only by a watch",
+    "satchel.py: satchel.watch_thread.WatchThread": "needed only by a watch",
+    "session/caller.py: satchel.contracts.Contracts": "needed only with contracts",
+    "session/caller.py: satchel.prompt.ToolGuideEntry": "needed only by a planner",
+    "session/caller.py: satchel.prompt.render_guide": "needed only by a planner",
+    "session/lazy_dispatcher.py: satchel.session.calls.CallDispatcher": "needed only with calls",
+    "session/loaded_skills.py: satchel.runtime.skill_scripts.scripts_of": (
+        "needed only by a loaded skill"
+    ),
+    "session/own_tools.py: satchel.runtime.skill_scripts.scripts_of": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.runtime.task_tools": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.group_tool.GroupTool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.search_tools.search_tool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.skill_tools.loader_tool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.skill_tools.reader_tool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/own_tools.py: satchel.session.skill_tools.script_tool": (
+        "a prompt needs only the names of the tools"
+    ),
+    "session/rendered_step.py: satchel.tools.dialects.DIALECTS": "a prompt needs no schemas",
+    "session/session.py: satchel.contracts.Filled": "needed only with contracts",
+    "session/session.py: satchel.contracts.unknown_variable": "needed only with contracts",
+    "session/session.py: satchel.session.planning.require_policy": "needed only with a policy",
+    "session/session.py: satchel.session.saved_state.dump_state": "needed only to save a session",
+    "session/session.py: satchel.session.saved_state.restore_state": (
+        "needed only to save a session"
+    ),
+    "session/session_state.py: satchel.contracts.values_of": "needed only with contracts",
+    "session/step.py: satchel.prompt.render_changes": "needed only after changes",
     "shared.py: satchel.search.SearchIndex": "needed only by a search",
     "shared.py: satchel.search.documents_of": "needed only by a search",
+    "sources/module_paths.py: satchel.formats.mapped_modules": (
+        "needed only by editable installations"
+    ),
+    "sources/package_scan.py: satchel.sources.plugin_scan.read_toolkit": (
+        "needed only with a manifest"
+    ),
+    "tool_registration.py: satchel.tools.FunctionTool": "needed only with tools",
+    "tool_registration.py: satchel.tools.Tool": "needed only with tools",
+    "tool_registration.py: satchel.tools.as_tool": "needed only with tools",
+    "workers/worker_processes.py: satchel.mcp_servers.ServerPool": "needed only with a process",
+    "workers/worker_processes.py: satchel.mcp_servers.ToolDefinition": "needed only with a process",
+    "workers/worker_processes.py: satchel.runtime.redaction.redacted": "needed only by an error",
 }
 """Imports of our own modules inside functions, each with the reason."""
 
@@ -114,15 +233,51 @@ def test_importing_the_public_names_loads_nothing_heavy():
     assert "anyio" not in loaded
 
 
-def test_a_satchel_without_sessions_loads_neither_sessions_nor_search():
+UNUSED_PACKAGES = (
+    *("cli", "contracts", "formats", "mcp", "mcp_servers", "runtime", "search", "session"),
+    *("setup", "tools"),
+)
+"""What a satchel needs only with skills, tools, servers or sessions."""
+
+SLOW_LIBRARIES = {
+    *("asyncio", "concurrent.futures", "ctypes", "difflib", "email", "email.parser", "logging"),
+    *("griffe", "mcp", "pluggy", "pydantic", "subprocess", "ssl", "watchfiles", "yaml"),
+}
+
+
+def packages_in(loaded: set[str]) -> set[str]:
+    """Return the packages of which at least one module is loaded; a package alone is small."""
+    return {
+        name.split(".")[1] for name in loaded if name.startswith("satchel.") if name.count(".") > 1
+    }
+
+
+def test_a_satchel_loads_only_what_it_needs():
     loaded = loaded_after("from satchel import Satchel; Satchel()")
-    assert "satchel.loader" in loaded
-    unused = ("satchel.session", "satchel.search", "satchel.setup", "satchel.cli", "satchel.mcp.")
-    assert not {name for name in loaded if name.startswith(unused)}
+    assert "satchel.loader.reconcile_pass" in loaded
+    assert not packages_in(loaded) & set(UNUSED_PACKAGES)
+    assert not loaded & SLOW_LIBRARIES
 
 
-def test_the_bare_import_loads_no_module_of_satchel():
-    assert not {name for name in loaded_after("import satchel") if name.startswith("satchel.")}
+def test_a_prompt_of_skills_loads_neither_servers_nor_contracts_nor_processes(tmp_path):
+    folder = tmp_path / "greet"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: greet\ndescription: Greets.\n---\nHello.\n")
+    loaded = loaded_after(
+        "from satchel import Satchel\n"
+        f"step = Satchel({str(tmp_path)!r}).session().step()\n"
+        "assert 'greet' in step.prompt(), step.prompt()"
+    )
+    unused = {"cli", "mcp", "mcp_servers", "runtime", "search", "setup"}
+    assert not packages_in(loaded) & unused
+    assert not {"satchel.contracts.tool_contract", "satchel.tools.function_tool"} & loaded
+    # The handler of SKILL.md derives from a class of python-frontmatter, which imports pyyaml.
+    assert not loaded & (SLOW_LIBRARIES - {"yaml"})
+
+
+def test_the_bare_import_loads_only_how_to_load_the_rest():
+    loaded = {name for name in loaded_after("import satchel") if name.startswith("satchel.")}
+    assert loaded == {"satchel.lazy_exports"}
 
 
 def test_the_package_exports_what_it_lists():
@@ -131,6 +286,64 @@ def test_the_package_exports_what_it_lists():
     assert all(getattr(satchel, name).__doc__ for name in satchel.__all__)
     with pytest.raises(AttributeError, match="no attribute 'Satchell'"):
         satchel.Satchell  # noqa: B018 - the access is the test
+
+
+def lazy_exports_of(tree: ast.Module) -> dict[str, str]:
+    """Return the module of each lazy export of a package, relative to the package."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    (call,) = (node for node in calls if ast.unparse(node.func) == "lazy_exports")
+    exports = ast.literal_eval(call.args[1])
+    return {name: module for module, names in exports.items() for name in names.split()}
+
+
+LAZY_PACKAGES = sorted(
+    path
+    for path, tree in MODULES.items()
+    if path.endswith("__init__.py") and "lazy_exports(" in ast.unparse(tree)
+)
+
+
+@pytest.mark.parametrize("path", LAZY_PACKAGES)
+def test_a_lazy_package_exports_what_type_checkers_see(path):
+    package = ".".join(("satchel", *path.split("/")[:-1]))
+    tree = MODULES[path]
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.name: node.module.removeprefix(f"{package}.")
+        for node in block.body
+        for alias in node.names
+    }
+    assert seen == lazy_exports_of(tree)
+    module = importlib.import_module(package)
+    assert set(module.__all__) == seen.keys()
+    assert all(getattr(module, name) is not None for name in seen)
+
+
+@pytest.mark.parametrize("path", LAZY_PACKAGES)
+def test_no_lazy_export_has_the_name_of_a_module(path):
+    """Importing a module of that name would replace the export."""
+    folder = (SOURCE / path).parent
+    modules = {item.stem for item in folder.glob("*.py")} | {item.name for item in folder.iterdir()}
+    assert not lazy_exports_of(MODULES[path]).keys() & modules
+
+
+def test_all_packages_with_exports_are_lazy():
+    eager = [
+        path
+        for path, tree in MODULES.items()
+        if path.endswith("__init__.py") and path not in LAZY_PACKAGES
+        if any(name.startswith("satchel.") for _, name in imports(tree))
+    ]
+    assert sorted(eager) == EAGER_PACKAGES
+
+
+EAGER_PACKAGES = [
+    "builtin/__init__.py",  # a plugin
+    "runtime/executors/__init__.py",  # everything in it is small
+    "runtime/middleware/__init__.py",
+    "testing/__init__.py",  # exports functions that have the name of their module
+    "tools/dialects/__init__.py",  # a table of functions
+]
 
 
 # ---- state -----------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def a_skill(number):
         allowed_tools=(),
         metadata={},
         fields={},
-        body=f"Body {number}.",
+        utf8_body=f"Body {number}.".encode(),
     )
     return SkillEntry(
         **whence(name), description=about, manifest=manifest, key=name, digest=str(number)

@@ -51,9 +51,10 @@ def _trees(tmp_path):
 
 def texts(scan):
     for finding in scan.findings.values():
-        yield from (file.data.decode() for file in finding.files if file.data is not None)
+        assert all(file.data is None for file in finding.files)
         if finding.manifest is not None:
             yield finding.manifest.description
+            yield finding.manifest.body
 
 
 @pytest.mark.parametrize("swapped", ["a/SKILL.md", "a/refs", "a"])

@@ -4,9 +4,9 @@ Only the named lines change. Line endings, a missing last one, and a byte order 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
 
 _MARK = "\ufeff"
 _PAIR = 2

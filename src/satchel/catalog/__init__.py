@@ -1,24 +1,46 @@
 """The catalog: build it, resolve conflicts, compute changes, publish it."""
 
-from satchel.catalog.catalog import Catalog
-from satchel.catalog.catalog_builder import RankedSkill, build, build_plugins
-from satchel.catalog.catalog_changes import Change, Event, diff, entry_kind, loaded_events
-from satchel.catalog.catalog_entries import (
-    HOST,
-    Entry,
-    Group,
-    GroupEntry,
-    PluginContribution,
-    PluginEntry,
-    SkillEntry,
-    Status,
-    ToolContribution,
-    ToolEntry,
-)
-from satchel.catalog.catalog_store import CatalogStore
-from satchel.catalog.disable_rules import nothing_disabled
-from satchel.catalog.entry_filter import EntryFilter
-from satchel.catalog.skill_edits import edit_skills
+from typing import TYPE_CHECKING
+
+from satchel.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from satchel.catalog.catalog import Catalog
+    from satchel.catalog.catalog_builder import RankedSkill, build, build_plugins
+    from satchel.catalog.catalog_changes import Change, Event, diff, entry_kind, loaded_events
+    from satchel.catalog.catalog_entries import (
+        HOST,
+        Entry,
+        Group,
+        GroupEntry,
+        PluginContribution,
+        PluginEntry,
+        SkillEntry,
+        Status,
+        ToolContribution,
+        ToolEntry,
+    )
+    from satchel.catalog.catalog_store import CatalogStore
+    from satchel.catalog.disable_rules import nothing_disabled
+    from satchel.catalog.entry_filter import EntryFilter
+    from satchel.catalog.skill_edits import edit_skills
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "catalog": "Catalog",
+            "catalog_builder": "RankedSkill build build_plugins",
+            "catalog_changes": "Change Event diff entry_kind loaded_events",
+            "catalog_entries": (
+                "HOST Entry Group GroupEntry PluginContribution PluginEntry SkillEntry Status "
+                "ToolContribution ToolEntry"
+            ),
+            "catalog_store": "CatalogStore",
+            "disable_rules": "nothing_disabled",
+            "entry_filter": "EntryFilter",
+            "skill_edits": "edit_skills",
+        },
+    )
 
 __all__ = [
     "HOST",

@@ -1,23 +1,31 @@
 """The catalog: an immutable snapshot of everything that is loaded."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.catalog.catalog_entries import (
     Entry,
-    GroupEntry,
-    PluginEntry,
-    SkillEntry,
     Status,
-    ToolEntry,
 )
-from satchel.contracts import Contracts
-from satchel.diagnostics import Diagnostic
 from satchel.errors import NotFoundError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
+
+if TYPE_CHECKING:
+    from satchel.catalog.catalog_entries import (
+        GroupEntry,
+        PluginEntry,
+        SkillEntry,
+        ToolEntry,
+    )
+    from satchel.contracts import Contracts
+    from satchel.diagnostics import Diagnostic
 
 E = TypeVar("E", bound=Entry)
 
@@ -50,6 +58,8 @@ class Catalog:
     @cached_property
     def contracts(self) -> Contracts:
         """Return the contracts of the served tools."""
+        from satchel.contracts import Contracts  # lazy: needed only with contracts
+
         return Contracts(entry.contract for entry in self.tools.values() if entry.contract)
 
     @cached_property
@@ -63,9 +73,11 @@ class Catalog:
     @cached_property
     def groups_of_skills(self) -> frozenset[str]:
         """Return the names of the groups that have skills."""
-        return frozenset(name for entry in self.all_skills for name in entry.groups)
+        # Few entries differ in their groups.
+        different = set(map(attrgetter("groups"), self.all_skills))
+        return frozenset(name for names in different for name in names)
 
-    def only(self, accepts: Callable[[Entry], bool]) -> "Catalog":
+    def only(self, accepts: Callable[[Entry], bool]) -> Catalog:
         """Return this snapshot with only the tools and skills that are accepted."""
         tools = {entry.name for entry in self.tools.values() if accepts(entry)}
         skills = {entry.name for entry in self.skills.values() if accepts(entry)}

@@ -1,34 +1,44 @@
 """Build the next catalog from the findings and the previous catalog."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import entry_kind
 from satchel.catalog.catalog_entries import (
     HOST,
     Entry,
-    Group,
     GroupEntry,
-    PluginContribution,
     PluginEntry,
     SkillEntry,
     Status,
-    ToolContribution,
     ToolEntry,
 )
 from satchel.catalog.disable_rules import (
-    DisableReason,
-    DisableRules,
     disable_rules,
     nothing_disabled,
 )
 from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, SESSION_TOOLS
 from satchel.sources.search_roots import Precedence
-from satchel.sources.skill_scan import SkillFinding
+
+if TYPE_CHECKING:
+    from satchel.catalog.catalog_entries import (
+        Group,
+        PluginContribution,
+        ToolContribution,
+    )
+    from satchel.catalog.disable_rules import (
+        DisableReason,
+        DisableRules,
+    )
+    from satchel.diagnostics import Diagnostic
+    from satchel.sources.skill_scan import SkillFinding
 
 E = TypeVar("E", bound=Entry)
 

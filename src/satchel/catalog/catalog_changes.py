@@ -1,12 +1,12 @@
 """The changes between two catalogs, as events."""
 
+from __future__ import annotations
+
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_entries import (
     Entry,
     GroupEntry,
@@ -16,6 +16,10 @@ from satchel.catalog.catalog_entries import (
     ToolEntry,
 )
 from satchel.diagnostics import Severity
+from satchel.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from satchel.catalog.catalog import Catalog
 
 
 class Event(StrEnum):

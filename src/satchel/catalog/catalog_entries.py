@@ -1,23 +1,24 @@
 """The entries of a catalog, and the contributions that they are built from."""
 
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
+from __future__ import annotations
 
-from satchel.contracts import ToolContract
-from satchel.diagnostics import Diagnostic
-from satchel.formats import ConfigField, McpServerManifest, SkillManifest
-from satchel.sources.file_reader import UnitFile
-from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
-from satchel.sources.search_roots import Precedence
-from satchel.sources.skill_files import (
-    IN_FOLDER,
-    LocalSkillReader,
-    SkillAccess,
-    SkillReader,
-)
-from satchel.sources.skill_scan import SkillFinding
-from satchel.tools import Tool
+from dataclasses import field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from satchel.lazy_dataclass import dataclass
+from satchel.sources.plugin_formats import TOOLKIT
+
+if TYPE_CHECKING:
+    from satchel.contracts import ToolContract
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats import ConfigField, McpServerManifest, SkillManifest
+    from satchel.sources.file_reader import UnitFile
+    from satchel.sources.plugin_formats import FormatPolicy
+    from satchel.sources.search_roots import Precedence
+    from satchel.sources.skill_files import SkillAccess, SkillReader
+    from satchel.sources.skill_scan import SkillFinding
+    from satchel.tools import Tool
 
 HOST = "host"
 """The source of everything that the application adds in code."""
@@ -98,7 +99,7 @@ class Entry:
     @property
     def is_served(self) -> bool:
         """Whether the model can see it while its group is active."""
-        return self.state.is_served
+        return self.state in _SERVED
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -122,21 +123,33 @@ class SkillEntry(Entry):
     files: tuple[UnitFile, ...] = field(default=(), compare=False)
     finding: SkillFinding | None = field(default=None, compare=False, repr=False)
     """The finding that it was built from; the same finding gives the same entry."""
+    is_for_model: bool = field(init=False, compare=False, repr=False)
+    """Whether a model may see and load it; other skills are for the host."""
+
+    def __post_init__(self) -> None:
+        is_for_model = self.manifest is not None and self.manifest.is_for_model
+        object.__setattr__(self, "is_for_model", is_for_model)
 
     @property
     def reader(self) -> SkillReader:
         """The reader of its files."""
+        from satchel.sources.skill_files import LocalSkillReader  # lazy: needed only with skills
+
         return self.finding.reader if self.finding else LocalSkillReader(self.path, self.path)
 
     @property
     def access(self) -> SkillAccess:
         """What can be done with it and its files, wherever they are."""
-        return self.finding.access if self.finding else IN_FOLDER
+        if self.finding is None:
+            from satchel.sources.skill_files import IN_FOLDER  # lazy: needed only with skills
+
+            return IN_FOLDER
+        return self.finding.access
 
     @property
-    def is_for_model(self) -> bool:
-        """Whether a model may see and load it; other skills are for the host."""
-        return self.manifest is not None and self.manifest.is_for_model
+    def folder(self) -> str:
+        """Its folder on this machine; `""` if it has none."""
+        return self.path if self.access.has_folder else ""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -155,7 +168,7 @@ class ToolEntry(Entry):
     tool: Tool | None = field(default=None, compare=False)
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
     """The contract of its calls; known once its code was loaded."""
-    contribution: "ToolContribution | None" = field(default=None, compare=False, repr=False)
+    contribution: ToolContribution | None = field(default=None, compare=False, repr=False)
     """The contribution that it was built from; the same one gives the same entry."""
 
     @property
@@ -198,8 +211,8 @@ class PluginContribution:
     """Digest of code and manifest; equal digests give equal contributions."""
     version: str = ""
     description: str = ""
-    groups: tuple["Group", ...] = ()
-    tools: tuple["ToolContribution", ...] = ()
+    groups: tuple[Group, ...] = ()
+    tools: tuple[ToolContribution, ...] = ()
     skills: tuple[str, ...] = ()
     """Folders to search for its skills."""
     config: tuple[ConfigField, ...] = ()

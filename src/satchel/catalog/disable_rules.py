@@ -1,12 +1,13 @@
 """Disable entries that the user turned off: they stay in the catalog and are not served."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from satchel.catalog.catalog_changes import entry_kind
 from satchel.catalog.catalog_entries import Entry, SkillEntry, Status, ToolEntry
 from satchel.diagnostics import Diagnostic, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 
 E = TypeVar("E", bound=Entry)
 

@@ -1,10 +1,11 @@
 """Which tools and skills of a catalog somebody sees."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from satchel.catalog.catalog_changes import entry_kind
 from satchel.catalog.catalog_entries import Entry
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.selection import SelectionPatterns
 
 

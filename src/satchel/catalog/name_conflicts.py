@@ -1,11 +1,17 @@
 """Name conflicts: choose the entry that is served for each name."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from satchel.catalog.catalog_entries import Entry, PluginEntry, SkillEntry, Status, ToolEntry
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.catalog.catalog_entries import Entry, Status
+from satchel.diagnostics import Where, make_diagnostic
+
+if TYPE_CHECKING:
+    from satchel.catalog.catalog_entries import PluginEntry, SkillEntry, ToolEntry
+    from satchel.diagnostics import Diagnostic
 
 E = TypeVar("E", bound=Entry)
 

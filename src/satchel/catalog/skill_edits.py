@@ -1,13 +1,20 @@
 """The next catalog after edits inside skills: no other entry is looked at."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog import Catalog
-from satchel.catalog.catalog_builder import RankedSkill, next_skill_entry, with_last_generation
-from satchel.catalog.catalog_entries import SkillEntry, Status
-from satchel.diagnostics import Diagnostic
+from satchel.catalog.catalog_builder import next_skill_entry, with_last_generation
+from satchel.catalog.catalog_entries import Status
+
+if TYPE_CHECKING:
+    from satchel.catalog.catalog_builder import RankedSkill
+    from satchel.catalog.catalog_entries import SkillEntry
+    from satchel.diagnostics import Diagnostic
 
 
 def edit_skills(

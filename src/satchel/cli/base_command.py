@@ -1,7 +1,7 @@
 """The base classes of commands, with their shared options and error handling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -9,6 +9,7 @@ import click
 import satchel
 from satchel.cli.console import console, log_to_stderr
 from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
 Body = Callable[..., Any]
@@ -24,6 +25,7 @@ class Sources:
     project: bool = False
     claude: bool = False
     find_folders: int | None = None
+    no_cache: bool = False
 
     def open(self, *, run_code: bool, servers: bool = False, **options: Any) -> "satchel.Satchel":
         """Return a `Satchel` of these sources; it is closed when the command ends.
@@ -40,7 +42,9 @@ class Sources:
             roots=self._conventional_roots(),
             project="." if self.project else None,
             run_code=run_code,
-            settings=satchel.Settings(mcp_servers=servers, limits=self._limits()),
+            settings=satchel.Settings(
+                mcp_servers=servers, limits=self._limits(), cache=not self.no_cache
+            ),
             **options,
         )
         click.get_current_context().call_on_close(app.close)
@@ -124,6 +128,10 @@ class SourcesCommand(Command):
             click.Option(
                 ["--find-folders"], type=click.IntRange(1), metavar="N",
                 help="Search at most N folders in each folder of skills; default 50,000.",
+            ),
+            click.Option(
+                ["--no-cache"], is_flag=True,
+                help="Read every skill again, and keep nothing for the next start.",
             ),
         ]  # fmt: skip
 

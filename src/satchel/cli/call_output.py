@@ -5,7 +5,7 @@ import json
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
@@ -14,6 +14,7 @@ from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs
 from satchel.cli.rendering import count
 from satchel.cli.serializer import result_json
+from satchel.lazy_dataclass import dataclass
 from satchel.text import visible
 from satchel.tools import Audio, Block, Image, Resource, ResourceLink, Text, ToolResult, failure
 

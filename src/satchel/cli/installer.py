@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +20,7 @@ from satchel.cli.serializer import KINDS, entries_of
 from satchel.cli.terminal import Terminal
 from satchel.diagnostics import Severity, has_error
 from satchel.errors import DefinitionError, SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.plugins.manifest_contribution import is_isolated
 from satchel.settings import MIB, Limits
 from satchel.setup.field_values import as_text

@@ -4,11 +4,11 @@ import os
 import platform
 import tempfile
 import threading
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from shlex import quote
 
 from satchel.diagnostics import Severity
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.configuration import configuration_path
 
 _INOTIFY = "/proc/sys/fs/inotify"

@@ -3,8 +3,9 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from satchel.lazy_dataclass import dataclass
 
 TOKEN = "YOUR_TOKEN"  # noqa: S105 - a placeholder
 """The user replaces this with their token: no secret is ever printed."""

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from satchel.cli.console import Console
 from satchel.cli.machine_checks import is_readable_by_others
 from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError, NotFoundError, SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
 from satchel.setup.field_values import as_text, field_of
 from satchel.sources.configuration import Configuration, read_configuration

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +12,7 @@ from satchel.cli.console import Console
 from satchel.cli.rendering import location_text, short_path
 from satchel.cli.serializer import KINDS, entries_of
 from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.sources.atomic_write import file_lock, write_atomic
 from satchel.sources.distributions import normalized

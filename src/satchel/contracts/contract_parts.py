@@ -1,16 +1,17 @@
 """The parts of a contract: rules, configuration, state reads and state effects."""
 
 import inspect
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import partial
 from typing import Any, Final, Literal
 
+from satchel.contracts.variable_places import VARIABLE
 from satchel.errors import DefinitionError
 from satchel.formats.read_result import quoted
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.tools import ToolCall
 
@@ -19,7 +20,6 @@ Merge = Literal["replace", "append", "merge_dict"]
 
 _MERGES: tuple[Merge, ...] = ("replace", "append", "merge_dict")
 
-VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 """The form of a prompt variable's name."""
 
 STATE_CONFIG = "config"

@@ -1,9 +1,9 @@
 """A plan: the calls of one model message, and the result of validating them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, overload
 
+from satchel.lazy_dataclass import dataclass
 from satchel.tools import ToolCall
 
 

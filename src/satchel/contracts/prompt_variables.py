@@ -1,16 +1,13 @@
 """Fill `{{VARIABLE}}` in prompt texts with values of the session's state."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from satchel.contracts.contract_parts import VARIABLE
 from satchel.contracts.tool_contract import ToolContract
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.text import replace_hidden
 
-_PLACE = re.compile(r"\{\{(" + VARIABLE.pattern + r")\}\}")
 # A value must not close a tag or start a variable. The escaped text is the same JSON.
 _ESCAPES = (("<", r"\u003c"), (">", r"\u003e"), ("&", r"\u0026"), ("{{", r"{\u007b"))
 _NOT_JSON = "(a value that cannot be written as JSON)"
@@ -21,11 +18,6 @@ class Filled(NamedTuple):
 
     text: str
     diagnostics: tuple[Diagnostic, ...]
-
-
-def variables_in(text: str) -> tuple[str, ...]:
-    """Return the names of the variables in a text, without duplicates."""
-    return tuple(dict.fromkeys(_PLACE.findall(text)))
 
 
 def keys_of(contracts: Iterable[ToolContract]) -> dict[str, tuple[str, ...]]:
@@ -43,11 +35,6 @@ def values_of(
 ) -> dict[str, str]:
     """Return the values of known variables, each cut to `most` characters."""
     return {name: as_prompt_text(state.get(keys[name][0]), most) for name in names if name in keys}
-
-
-def fill_variables(text: str, values: Mapping[str, str]) -> str:
-    """Insert the values. A value that contains `{{NAME}}` is not expanded again."""
-    return _PLACE.sub(lambda match: values.get(match[1], ""), text) if "{{" in text else text
 
 
 def unknown_variable(name: str, path: str) -> Diagnostic:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from satchel.contracts.contract_parts import (
 )
 from satchel.contracts.short_schema import is_short_form, read_short_form
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import tool_name_fault
 from satchel.tools import pydantic_to_json_schema
 from satchel.tools.schema_validator import SchemaValidator

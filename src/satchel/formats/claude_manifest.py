@@ -4,13 +4,14 @@ Reading is lenient, because the format belongs to another client.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from satchel.formats.json_reader import JsonDocument, JsonValue, json_type_name
 from satchel.formats.mcp_json import McpServerManifest
 from satchel.formats.open_plugin_manifest import JsonFields, read_object
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits
 

@@ -1,12 +1,13 @@
 """Read the `tools` and `contract` keys of a toolkit.yaml."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from satchel.formats.manifest_block import ManifestBlock
 from satchel.formats.read_result import quoted
 from satchel.formats.yaml_builder import KeyPath, YamlValue
 from satchel.formats.yaml_reader import yaml_type_name
+from satchel.lazy_dataclass import dataclass
 from satchel.names import tool_name_fault
 
 DEFAULT_TOOLS = "tools"

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
 from satchel.errors import DefinitionError
 from satchel.formats.manifest_block import ManifestBlock
 from satchel.formats.read_result import quoted
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 
 TYPES = ("string", "secret", "path", "integer", "float", "boolean", "choice")

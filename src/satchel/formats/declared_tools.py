@@ -3,7 +3,7 @@
 import ast
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from satchel.formats.example_checks import example_faults
 from satchel.formats.python_source import (
@@ -14,6 +14,7 @@ from satchel.formats.python_source import (
     statements_of,
 )
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.lazy_dataclass import dataclass
 from satchel.names import group_names
 from satchel.text import one_line
 

@@ -1,13 +1,13 @@
 """Split and load the front matter of a SKILL.md with the `SkillHandler`."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from satchel.diagnostics import Diagnostic
 from satchel.formats.read_result import DiagnosticCollector, ReadResult
 from satchel.formats.utf8_text import decode
 from satchel.formats.yaml_reader import YamlMap
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ duplicate keys nor lines.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from satchel.formats.read_result import DiagnosticCollector, ReadResult
 from satchel.formats.utf8_text import decode
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import KIB, Limits
 
 JsonValue: TypeAlias = "bool | float | str | list[JsonValue] | dict[str, JsonValue] | None"

@@ -1,11 +1,12 @@
 """Read the mappings of a toolkit.yaml key by key."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from satchel.formats.read_result import DiagnosticCollector, quoted
 from satchel.formats.yaml_builder import KeyPath, YamlValue
 from satchel.formats.yaml_reader import YamlMap, yaml_type_name
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 
 _BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from satchel.formats.frozen_values import frozen
 from satchel.formats.json_reader import JsonDocument, JsonPath, JsonValue, json_type_name, read_json
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 
 MCP_SCHEMAS: Mapping[str, str] = MappingProxyType(

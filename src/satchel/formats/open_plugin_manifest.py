@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from satchel.formats.json_reader import JsonDocument, JsonPath, JsonValue, json_type_name, read_json
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.settings import Limits
 

@@ -1,10 +1,10 @@
 """The result of reading one file, and the collector of its diagnostics."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line, shorten
 
 _SHOWN_LENGTH = 60

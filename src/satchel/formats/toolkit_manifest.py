@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import PurePosixPath
 
 from satchel.formats.code_references import (
@@ -19,6 +19,7 @@ from satchel.formats.utf8_text import decode
 from satchel.formats.yaml_builder import KeyPath
 from satchel.formats.yaml_reader import yaml_type_name
 from satchel.formats.yaml_repair import read_repairing
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
 from satchel.settings import Limits
 from satchel.text import has_hidden

@@ -1,10 +1,10 @@
 """Build a plain value from the events of a YAML parser."""
 
 import re
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from satchel.formats.read_result import DiagnosticCollector, quoted
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 
 YamlValue: TypeAlias = "str | list[YamlValue] | dict[str, YamlValue] | None"

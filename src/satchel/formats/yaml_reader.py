@@ -7,16 +7,16 @@ loaders disagree about them or can be attacked with them. Scalars stay text: `30
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from satchel.formats.read_result import DiagnosticCollector, ReadResult
 from satchel.formats.simple_yaml import read_simple_yaml
 from satchel.formats.yaml_builder import KeyPath, YamlAbortError, YamlBuilder, YamlValue
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 
 # YAML refuses these; checked first, so that the position is exact with either parser.
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # Line ends in YAML 1.1, ordinary characters in 1.2. Replaced by blanks, so that no key is visible
 # to one loader and hidden from another, and lines are counted as in editors.
 _DOUBTFUL_LINE_ENDS = dict.fromkeys(map(ord, "\x85\u2028\u2029"), " ")
@@ -79,7 +79,7 @@ def _fits(text: str, limits: Limits, collector: DiagnosticCollector, first_line:
     elif brackets > _MAX_BRACKETS:
         message = f"{brackets:,} opening brackets, more than {_MAX_BRACKETS:,} (limit yaml_depth)"
         collector.add("yaml-too-large", message, "Remove most of them.", line=first_line)
-    elif match := _UNPRINTABLE.search(text):
+    elif match := UNPRINTABLE.search(text):
         line = text.count("\n", 0, match.start()) + first_line
         column = match.start() - text.rfind("\n", 0, match.start())
         message = f"the character U+{ord(match[0]):04X} is not allowed in YAML"

@@ -1,12 +1,15 @@
 """Which groups a session activates, and which tools and skills that makes visible."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+from itertools import compress
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TypeVar
 
 from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status, ToolEntry
 from satchel.errors import ConflictError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
 
 M = TypeVar("M", ToolEntry, SkillEntry)
@@ -90,11 +93,14 @@ def visible_skills(catalog: Catalog, active: frozenset[str]) -> Skills:
 
     Groups without skills make no difference.
     """
-    skills = _visible(
-        catalog.all_skills,
-        lambda skill: not (skill.groups and active.isdisjoint(skill.groups)),
-    )
-    return skills, tuple(skill for skill in skills if skill.is_for_model)
+    if catalog.groups_of_skills:
+        skills = _visible(
+            catalog.all_skills,
+            lambda skill: not (skill.groups and active.isdisjoint(skill.groups)),
+        )
+    else:
+        skills = tuple(catalog.skills.values())  # one for each name, and no other is hidden
+    return skills, tuple(compress(skills, map(attrgetter("is_for_model"), skills)))
 
 
 def _visible(entries: Iterable[M], is_active: Callable[[M], bool]) -> tuple[M, ...]:

@@ -1,7 +1,8 @@
 """A digest of what the model last saw, used to compute changes."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
 
 from satchel.catalog import (
     Catalog,
@@ -14,6 +15,7 @@ from satchel.catalog import (
     ToolEntry,
 )
 from satchel.groups.group_activation import View
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
 
 Key = tuple[str, str]
@@ -83,18 +85,22 @@ class ViewDigest:
 def digest_catalog(catalog: Catalog, before: CatalogDigest | None = None) -> CatalogDigest:
     """Return the digest of a catalog; it shares unchanged entries with the digest `before`."""
     old, shown = before or CatalogDigest(-1, {}), _shown(catalog)
-    names = tuple(tuple(entry.name for entry in entries) for entries in shown.values())
+    names = tuple(tuple(map(attrgetter("name"), entries)) for entries in shown.values())
     is_same = names == old.names
     digests = dict(old.by_key) if is_same else {}
     for kind, entries in shown.items():
-        changed = {entry.name for entry in entries if entry.generation > old.generation}
         by_name: dict[str, list[Entry]] = {}
-        for entry in entries:
-            if not is_same or entry.name in changed:
-                by_name.setdefault(entry.name, []).append(entry)
+        for entry in _with_changed_names(entries, old.generation) if is_same else entries:
+            by_name.setdefault(entry.name, []).append(entry)
         for name, same in by_name.items():
             digests[kind, name] = _digests((kind, name), same, old)
     return CatalogDigest(catalog.generation, digests, names)
+
+
+def _with_changed_names(entries: Sequence[Entry], generation: int) -> Iterable[Entry]:
+    """Return the entries of the names that have an entry changed after a generation."""
+    changed = {entry.name for entry in entries if entry.generation > generation}
+    return [entry for entry in entries if entry.name in changed] if changed else ()
 
 
 def _digests(key: Key, entries: list[Entry], before: CatalogDigest) -> tuple[EntryDigest, ...]:
@@ -163,13 +169,10 @@ def _shown(catalog: Catalog) -> dict[str, list[Entry]]:
 
 def _served_first(entries: Iterable[Entry]) -> list[Entry]:
     served: list[Entry] = []
-    shadowed: list[Entry] = []
+    others: list[Entry] = []
     for entry in entries:
-        if entry.is_served:
-            served.append(entry)
-        elif entry.state is Status.SHADOWED:
-            shadowed.append(entry)
-    return served + shadowed
+        (served if entry.is_served else others).append(entry)
+    return served + [entry for entry in others if entry.state is Status.SHADOWED]
 
 
 def _digest_entry(entry: Entry) -> EntryDigest:

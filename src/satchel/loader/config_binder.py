@@ -1,13 +1,21 @@
 """Bind the configuration to every plugin, including last good versions."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from satchel.catalog import Catalog, PluginContribution, Status
-from satchel.loader.loader_config import Unit, unit_of
-from satchel.loader.scan_cache import Bound, PassInputs
-from satchel.plugins import BoundPlugin, bind_config
-from satchel.sources import Selection
+from satchel.catalog import Status
+from satchel.loader.loader_config import unit_of
+from satchel.loader.scan_cache import Bound
+from satchel.plugins import BoundPlugin, needs_no_binding
+
+if TYPE_CHECKING:
+    from satchel.catalog import Catalog, PluginContribution
+    from satchel.loader.loader_config import Unit
+    from satchel.loader.scan_cache import PassInputs
+    from satchel.sources import Selection
 
 
 def bind(inputs: PassInputs, contributions: Iterable[PluginContribution]) -> Bound:
@@ -50,6 +58,10 @@ def _last_good(inputs: PassInputs, contribution: PluginContribution) -> PluginCo
 
 
 def _bind(inputs: PassInputs, contribution: PluginContribution) -> BoundPlugin:
+    if needs_no_binding(contribution):
+        return BoundPlugin(contribution=contribution)
+    from satchel.plugins import bind_config  # lazy: needed only with tools or configuration
+
     return bind_config(
         _without_disabled_tools(contribution, inputs.selection),
         lambda plugin, fields: inputs.config.configuration(plugin, fields, inputs.selection),

@@ -1,12 +1,18 @@
 """Checks of contracts that need the whole catalog."""
 
-from collections.abc import Iterable
+from __future__ import annotations
 
-from satchel.catalog import HOST, Catalog
-from satchel.contracts import unknown_variable, variables_in
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.loader.loader_config import LoaderConfig
-from satchel.plugins import BoundPlugin, contract_without_tool
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from satchel.catalog import HOST
+from satchel.diagnostics import Where, make_diagnostic
+
+if TYPE_CHECKING:
+    from satchel.catalog import Catalog
+    from satchel.diagnostics import Diagnostic
+    from satchel.loader.loader_config import LoaderConfig
+    from satchel.plugins import BoundPlugin
 
 
 def contract_diagnostics(
@@ -17,6 +23,8 @@ def contract_diagnostics(
     tools = {*catalog.tools, *(name for plugin in plugins for name in plugin.bound_tools)}
     for name in config.contracts:
         if name not in tools:
+            from satchel.plugins import contract_without_tool  # lazy: needed only with contracts
+
             yield contract_without_tool(name, tools, HOST)
     keys = _variable_keys(catalog)
     for name, paths in keys.items():
@@ -30,6 +38,8 @@ def contract_diagnostics(
             )
     # Without loaded code no contract is known.
     for path, text in _texts(catalog) if config.run_code else ():
+        from satchel.contracts import unknown_variable, variables_in  # lazy: only with variables
+
         for name in variables_in(text):
             if name not in keys:
                 yield unknown_variable(name, path)
@@ -46,8 +56,11 @@ def _variable_keys(catalog: Catalog) -> dict[str, dict[str, str]]:
 
 
 def _texts(catalog: Catalog) -> Iterable[tuple[str, str]]:
+    """Yield the texts that may have variables, each with its path."""
     for group in catalog.groups.values():
-        yield group.path, group.notes
+        if "{{" in group.notes:
+            yield group.path, group.notes
     for plugin in catalog.plugins.values():
         for section in plugin.contribution.sections:
-            yield plugin.path, section
+            if "{{" in section:
+                yield plugin.path, section

@@ -1,30 +1,37 @@
 """What to load, and the options of one pass."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from __future__ import annotations
 
-from satchel.catalog import PluginContribution
-from satchel.diagnostics import Diagnostic
-from satchel.formats import ConfigField
-from satchel.mcp_servers import ServerOffer
-from satchel.plugins import HostContract
-from satchel.providers import Provided
-from satchel.settings import Settings
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from satchel.lazy_dataclass import dataclass
 from satchel.sources import (
-    Configuration,
-    DistributionFinding,
     Precedence,
-    SearchRoot,
-    Selection,
-    SkillFinding,
-    StampedPath,
     normalized,
     read_configuration,
     read_selection,
     selection_path,
 )
-from satchel.workers import WorkerPool
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats import ConfigField
+    from satchel.mcp_servers import ServerOffer
+    from satchel.plugins import HostContract
+    from satchel.providers import Provided
+    from satchel.settings import Settings
+    from satchel.sources import (
+        Configuration,
+        DistributionFinding,
+        SearchRoot,
+        Selection,
+        SkillFinding,
+        StampedPath,
+    )
+    from satchel.workers import WorkerPool
 
 ALL = "all"
 """The entry point name that enables every installed plugin."""

@@ -1,33 +1,41 @@
 """Load the plugins that a scan found, or reuse the results of the last pass."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from satchel.catalog import PluginContribution, Status
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.loader.loader_config import Unit, unit_of
-from satchel.loader.scan_cache import Imported, PassInputs, PendingImport, Scan
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
+from satchel.loader.loader_config import unit_of
+from satchel.loader.scan_cache import Imported, PendingImport
 from satchel.loader.wanted_servers import with_servers
 from satchel.plugins import (
     fingerprint,
     is_isolated,
-    load_folder,
-    load_package,
     read_folder,
     read_package,
-    started,
 )
 from satchel.sources import (
-    DistributionFinding,
     GuardedWork,
     PackageFinding,
     PluginFinding,
-    PluginScan,
     Precedence,
     normalized,
 )
-from satchel.workers import load_worker, with_health
+from satchel.workers import with_health
+
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+    from satchel.loader.loader_config import Unit
+    from satchel.loader.scan_cache import PassInputs, Scan
+    from satchel.sources import (
+        DistributionFinding,
+        PluginScan,
+    )
 
 _NOT_IMPORTED = {Status.DISABLED, Status.SETTLING, Status.REVOKED}
 """States in which a cached contribution has no finished import."""
@@ -201,6 +209,8 @@ def _import_and_start(inputs: PassInputs, candidate: Candidate) -> PluginContrib
     contribution = _load(inputs, candidate)
     if contribution.lifecycle is None:
         return contribution
+    from satchel.plugins import started  # lazy: needed only with code
+
     return started(
         contribution, inputs.configuration(contribution), alone=not inputs.options.in_background
     )
@@ -217,7 +227,11 @@ def _load(inputs: PassInputs, candidate: Candidate) -> PluginContribution:
     has_code = isinstance(finding, PackageFinding) or bool(finding.sources)
     needs_worker = is_isolated(candidate.folder) and contribution.state is Status.OK and has_code
     if needs_worker and workers is not None:
+        from satchel.workers import load_worker  # lazy: needed only by isolated plugins
+
         return load_worker(contribution, finding, inputs.configuration, workers)
+    from satchel.plugins import load_folder, load_package  # lazy: needed only with code
+
     if isinstance(finding, PackageFinding):
         return load_package(finding, contribution.rank, limits, alone=alone)
     return load_folder(finding, contribution.rank, limits, alone=alone)

@@ -1,13 +1,14 @@
 """One pass over all sources: scan, import, bind, then build the catalog."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from operator import is_
+from typing import TYPE_CHECKING
 
 from satchel.catalog import (
-    Catalog,
     PluginContribution,
-    PluginEntry,
     RankedSkill,
     Status,
     build,
@@ -15,36 +16,40 @@ from satchel.catalog import (
     edit_skills,
     nothing_disabled,
 )
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.loader.config_binder import bind, with_last_good
 from satchel.loader.contract_checks import contract_diagnostics
-from satchel.loader.loader_config import ALL, LoaderConfig, ReconcileOptions, unit_of
+from satchel.loader.loader_config import ALL, unit_of
 from satchel.loader.plugin_loader import disabled_contribution, import_plugins, is_enabled
-from satchel.loader.scan_cache import Imported, PassInputs, Scan, ScanCache
+from satchel.loader.scan_cache import PassInputs, Scan, ScanCache
 from satchel.loader.wanted_servers import declared_servers
-from satchel.mcp_servers import (
-    ServerContribution,
-    ServerSkills,
-    collect_server_skills,
-    server_contributions,
-)
 from satchel.names import near_misses
-from satchel.plugins import BoundPlugin
 from satchel.sources import (
-    DistributionScan,
     RootKind,
-    SearchRoot,
-    Selection,
-    SkillFinding,
-    SkillScan,
     installed_folders,
     normalized,
     scan_distributions,
     scan_packages,
-    scan_plugins,
-    scan_skills,
     skills_of_plugin,
 )
+
+if TYPE_CHECKING:
+    from satchel.catalog import (
+        Catalog,
+        PluginEntry,
+    )
+    from satchel.diagnostics import Diagnostic
+    from satchel.loader.loader_config import LoaderConfig, ReconcileOptions
+    from satchel.loader.scan_cache import Imported
+    from satchel.mcp_servers import ServerContribution, ServerSkills
+    from satchel.plugins import BoundPlugin
+    from satchel.sources import (
+        DistributionScan,
+        SearchRoot,
+        Selection,
+        SkillFinding,
+        SkillScan,
+    )
 
 _SERVER_RANK = 1_000_000_000
 """The rank of MCP servers: after all folders and packages."""
@@ -92,7 +97,7 @@ def reconcile(
     diagnostics = (
         *_source_diagnostics(inputs, results),
         *invalid_servers,
-        *server_skills.diagnostics,
+        *(server_skills.diagnostics if server_skills else ()),
         *_missing_packages(config, scan.distributions),
         # The host is not listed as a plugin, so its diagnostics are reported here.
         *bound.plugins[unit_of(config.host)].diagnostics,
@@ -108,7 +113,10 @@ def reconcile(
 
     every_skill = (
         *ranked,
-        *(RankedSkill(found, (_SERVER_RANK, found.path)) for found in server_skills.findings),
+        *(
+            RankedSkill(found, (_SERVER_RANK, found.path))
+            for found in (server_skills.findings if server_skills else ())
+        ),
     )
     is_disabled = selection.disabled if selection.chooses else nothing_disabled
     catalog = build(every_skill, plugins, previous, diagnostics, is_disabled)
@@ -179,11 +187,12 @@ def _scan(inputs: PassInputs) -> Scan:
     cache, dirty = inputs.cache.scan, inputs.options.dirty
     limits = inputs.config.settings.limits
     distributions = scan_distributions(installed_folders(), cache.distributions)
-    folders = {
-        root: scan_plugins(root, limits, cache.folders.get(root), dirty)
-        for root in inputs.config.all_roots
-        if root.holds is RootKind.PLUGINS
-    }
+    folders = {}
+    for root in inputs.config.all_roots:
+        if root.holds is RootKind.PLUGINS:
+            from satchel.sources import scan_plugins  # lazy: needed only with plugin folders
+
+            folders[root] = scan_plugins(root, limits, cache.folders.get(root), dirty)
     packages = scan_packages(
         distributions.findings,
         limits,
@@ -205,12 +214,17 @@ def _scan_skills(
 
 
 def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> SkillScan:
+    # lazy: needed only with skill folders
+    from satchel.loader.cached_scan import scan_through_cache
+    from satchel.sources import scan_skills
+
     cached = inputs.cache.skills.get(root)
     if is_rejected and cached is not None:
         return cached
     # Changes made while the plugin was rejected are not in `dirty`: read everything.
     dirty = None if root in inputs.cache.rejected else inputs.options.dirty
-    return scan_skills(root, inputs.config.settings.limits, cached, dirty)
+    scan = scan_through_cache if inputs.config.settings.cache and dirty is None else scan_skills
+    return scan(root, inputs.config.settings.limits, cached, dirty)
 
 
 def _skill_roots(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:
@@ -262,6 +276,11 @@ def _provided(config: LoaderConfig) -> Iterable[PluginContribution]:
 
 def _servers(inputs: PassInputs, plugins: Iterable[BoundPlugin]) -> dict[str, ServerContribution]:
     """Return the contributions of the MCP servers; on a conflict, plugin tools keep their names."""
+    if not inputs.config.servers:
+        return {}
+    # Lazy: needed only with MCP servers.
+    from satchel.mcp_servers.server_contributions import server_contributions
+
     taken = {tool.name for plugin in plugins for tool in plugin.contribution.tools}
     return server_contributions(inputs.config.servers, taken, inputs.cache.servers, _SERVER_RANK)
 
@@ -279,10 +298,12 @@ def _server_skills(
     ranked: Iterable[RankedSkill],
     plugins: Iterable[PluginEntry],
     previous: Catalog,
-) -> ServerSkills:
+) -> ServerSkills | None:
     """Return the skills of the served MCP servers; on a conflict, other skills keep their names."""
     if not config.servers:
-        return ServerSkills((), ())
+        return None
+    from satchel.mcp_servers import collect_server_skills  # lazy: needed only with MCP servers
+
     findings = [item.finding for item in ranked]
     taken = {item.manifest.name if item.manifest else item.folder_name for item in findings}
     # The last good version of a broken skill may have another name than its folder.

@@ -1,30 +1,39 @@
 """The inputs of a pass, and the results that the next pass reuses."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from __future__ import annotations
 
-from satchel.catalog import PluginContribution, PluginEntry, Status
-from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit, unit_of
-from satchel.mcp_servers import DeclaredServer, ServerContribution
-from satchel.plugins import BoundPlugin
-from satchel.providers import Provided
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from satchel.catalog import Status
+from satchel.lazy_dataclass import dataclass
+from satchel.loader.loader_config import unit_of
 from satchel.sources import (
-    Configuration,
     DistributionScan,
-    GuardedWork,
-    PackageFinding,
-    PluginFinding,
-    PluginScan,
     Precedence,
-    SearchRoot,
     Selection,
-    SkillFinding,
-    SkillScan,
-    StampedPath,
-    WatchTargets,
 )
 from satchel.sources.file_reader import may_be_folder
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution, PluginEntry
+    from satchel.loader.loader_config import LoaderConfig, ReconcileOptions, Unit
+    from satchel.mcp_servers import DeclaredServer, ServerContribution
+    from satchel.plugins import BoundPlugin
+    from satchel.providers import Provided
+    from satchel.sources import (
+        Configuration,
+        GuardedWork,
+        PackageFinding,
+        PluginFinding,
+        PluginScan,
+        SearchRoot,
+        SkillFinding,
+        SkillScan,
+        StampedPath,
+        WatchTargets,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,7 @@ class Bound:
     served_instead: Mapping[Unit, PluginContribution] = field(default_factory=dict)
     """Last good versions that are served in place of a broken one, bound."""
 
-    def __or__(self, other: "Bound") -> "Bound":
+    def __or__(self, other: Bound) -> Bound:
         return Bound(
             plugins={**self.plugins, **other.plugins},
             last_good={**self.last_good, **other.last_good},
@@ -102,6 +111,8 @@ class ScanCache:
 
     def watch_targets(self) -> WatchTargets:
         """Return the folders and files to watch until the next pass."""
+        from satchel.sources import WatchTargets  # lazy: needed only by a watch
+
         scans: list[PluginScan | SkillScan] = [*self.scan.folders.values(), *self.skills.values()]
         packages = [package for package in self.scan.packages.values() if self._uses(package)]
         roots = {scan.place.path for scan in scans}.union(*(item.roots for item in packages))

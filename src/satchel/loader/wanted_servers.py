@@ -1,17 +1,22 @@
 """The MCP servers that enabled plugins and users declare."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from satchel.catalog import PluginContribution, PluginEntry
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.loader.loader_config import LoaderConfig
-from satchel.mcp_servers import DeclaredServer
-from satchel.mcp_servers.server_declarations import plugin_server, user_server
-from satchel.sources import Selection
 from satchel.sources.state_files import data_folder, environment, without_links
 from satchel.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution, PluginEntry
+    from satchel.diagnostics import Diagnostic
+    from satchel.loader.loader_config import LoaderConfig
+    from satchel.mcp_servers import DeclaredServer
+    from satchel.sources import Selection
 
 _NOT_STARTED = "mcp-not-started"
 
@@ -32,6 +37,12 @@ def declared_servers(
     selection: Selection, plugins: Iterable[PluginEntry]
 ) -> tuple[tuple[DeclaredServer, ...], tuple[Diagnostic, ...]]:
     """Return the enabled servers and the diagnostics of invalid ones; nothing is connected."""
+    plugins = [plugin for plugin in plugins if plugin.is_served and plugin.contribution.servers]
+    if not (selection.servers or plugins):
+        return (), ()
+    # Lazy: needed only with MCP servers.
+    from satchel.mcp_servers.server_declarations import plugin_server, user_server
+
     variables = environment()
     servers: list[DeclaredServer] = []
     diagnostics: list[Diagnostic] = []
@@ -41,7 +52,7 @@ def declared_servers(
         except DefinitionError as problem:
             diagnostics.append(_invalid_server(name, path, problem))
     for plugin in plugins:
-        for server in plugin.contribution.servers if plugin.is_served else ():
+        for server in plugin.contribution.servers:
             root, data = without_links(plugin.path), data_folder(plugin.name)
             try:
                 servers.append(plugin_server(plugin, server, root, data, variables))

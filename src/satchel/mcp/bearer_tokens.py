@@ -8,9 +8,9 @@ import hashlib
 import hmac
 import os
 import stat
-from dataclasses import dataclass
 
 from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import Stamp
 
 SHORTEST = 16

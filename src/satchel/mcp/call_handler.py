@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from typing import Any, cast
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp.own_task import run_in_task
 from satchel.mcp.result_encoding import encode_result
 from satchel.mcp.served_client import ServedClient

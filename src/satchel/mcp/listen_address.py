@@ -1,8 +1,9 @@
 """Parse the address that a server listens at."""
 
-from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+from satchel.lazy_dataclass import dataclass
 
 _USUAL_PORTS = {"http": 80, "https": 443}
 

@@ -3,9 +3,11 @@
 import hashlib
 import json
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
+
+from satchel.lazy_dataclass import dataclass
 
 PAGE = 1_000
 """How many items are on a page; many clients read only the first page."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import mcp_types as types
@@ -10,6 +10,7 @@ from mcp.shared.exceptions import MCPError
 
 from satchel.catalog import Catalog
 from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp.own_task import run_in_task
 from satchel.mcp.protocol_validation import Described, require_valid
 from satchel.mcp.tool_client import KEY, ToolClient

@@ -1,7 +1,7 @@
 """The state of one served client."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mcp.server.connection import Connection
@@ -14,6 +14,7 @@ from mcp.shared.subscriptions import (
 )
 
 from satchel.catalog import SkillEntry
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp.skill_resources import address_of
 from satchel.mcp.tool_client import Level
 from satchel.mcp.view_cache import ClientMode, ClientView

@@ -1,10 +1,11 @@
 """Select the groups and tools that a server shows."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from satchel.catalog import Catalog
 from satchel.groups import Activation, visible_skills
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, NamePatterns
 
 

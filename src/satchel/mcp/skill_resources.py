@@ -7,7 +7,6 @@ with the digests of their current content.
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -15,6 +14,7 @@ from satchel.catalog import SkillEntry
 from satchel.errors import ToolError
 from satchel.formats.typed_front_matter import typed_front_matter
 from satchel.groups import View
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import MOST_BYTES, MOST_FILES, SCHEME
 from satchel.names import skill_name_fault
 from satchel.settings import Limits

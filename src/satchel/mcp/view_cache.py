@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 from satchel.catalog import Catalog
 from satchel.errors import SatchelError
 from satchel.groups import View
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp.mcp_prompts import prompts_of
 from satchel.mcp.pagination import PagedList
 from satchel.mcp.plugin_offers import PluginOffers, described_offer

@@ -1,12 +1,13 @@
 """Load a plugin in its own process, and describe it to the host."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from satchel.catalog import PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.plugins import bind_config, load_folder, load_package, started
 from satchel.settings import Limits
 from satchel.sources import Configuration, PackageFinding, PluginFinding

@@ -1,27 +1,47 @@
 """Remote MCP servers: how they are reached, kept, and called."""
 
-from satchel.mcp_servers.remote_client import RemoteClient
-from satchel.mcp_servers.remote_tool import RemoteTool
-from satchel.mcp_servers.resource_reader import RemoteSkillReader
-from satchel.mcp_servers.server_addresses import (
-    HttpServer,
-    RemoteServer,
-    SseServer,
-    StdioServer,
-    WorkerServer,
-)
-from satchel.mcp_servers.server_contributions import (
-    Pin,
-    ServerConfig,
-    ServerContribution,
-    ServerOffer,
-    server_contributions,
-)
-from satchel.mcp_servers.server_declarations import DeclaredServer
-from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
-from satchel.mcp_servers.server_skills import ServerSkills, collect_server_skills
-from satchel.mcp_servers.server_supervisor import ServerSnapshot
-from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
+from typing import TYPE_CHECKING
+
+from satchel.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from satchel.mcp_servers.remote_client import RemoteClient
+    from satchel.mcp_servers.remote_tool import RemoteTool
+    from satchel.mcp_servers.resource_reader import RemoteSkillReader
+    from satchel.mcp_servers.server_addresses import (
+        HttpServer,
+        RemoteServer,
+        SseServer,
+        StdioServer,
+        WorkerServer,
+    )
+    from satchel.mcp_servers.server_contributions import (
+        Pin,
+        ServerConfig,
+        ServerContribution,
+        ServerOffer,
+    )
+    from satchel.mcp_servers.server_declarations import DeclaredServer
+    from satchel.mcp_servers.server_pool import ServerHandle, ServerPool
+    from satchel.mcp_servers.server_skills import ServerSkills, collect_server_skills
+    from satchel.mcp_servers.server_supervisor import ServerSnapshot
+    from satchel.mcp_servers.tool_definitions import ToolDefinition, ToolList
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "remote_client": "RemoteClient",
+            "remote_tool": "RemoteTool",
+            "resource_reader": "RemoteSkillReader",
+            "server_addresses": "HttpServer RemoteServer SseServer StdioServer WorkerServer",
+            "server_contributions": "Pin ServerConfig ServerContribution ServerOffer",
+            "server_declarations": "DeclaredServer",
+            "server_pool": "ServerHandle ServerPool",
+            "server_skills": "ServerSkills collect_server_skills",
+            "server_supervisor": "ServerSnapshot",
+            "tool_definitions": "ToolDefinition ToolList",
+        },
+    )
 
 __all__ = [
     "DeclaredServer",
@@ -44,5 +64,4 @@ __all__ = [
     "ToolList",
     "WorkerServer",
     "collect_server_skills",
-    "server_contributions",
 ]

@@ -7,7 +7,7 @@ SKILL.md, and the size and digest of every file of the skill. The files are read
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import SkillManifest, read_listed_skill, read_skill
 from satchel.formats.typed_front_matter import typed_front_matter
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB, Limits
 from satchel.sources.folder_reader import is_skipped
 from satchel.sources.skill_files import is_file_name

@@ -7,12 +7,13 @@ is approved again. All tools are pinned when a server is first connected.
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ConflictError, SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.definition_diff import differences
 from satchel.mcp_servers.server_addresses import RemoteServer, StdioServer
 from satchel.mcp_servers.tool_definitions import ToolDefinition

@@ -5,11 +5,12 @@ from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.connection_errors import is_connection_closed
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile, still_listed, verify_file
 from satchel.settings import MIB, Limits

@@ -3,12 +3,13 @@
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from satchel.errors import DefinitionError
 from satchel.formats import is_header
+from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 from satchel.tools.empty_mapping import NOTHING
 

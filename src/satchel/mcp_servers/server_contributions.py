@@ -1,7 +1,7 @@
 """Convert what MCP servers offer to plugin contributions."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from shlex import quote
 from typing import Any, Literal
@@ -9,6 +9,7 @@ from typing import Any, Literal
 from satchel.catalog import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import PinVerdict, ServerOrigin, ToolDrift
 from satchel.mcp_servers.remote_tool import BeginCall, RemoteTool
 from satchel.mcp_servers.resource_reader import BeginRead

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, count
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ from satchel.catalog import PluginEntry
 from satchel.errors import DefinitionError
 from satchel.formats import McpServerManifest
 from satchel.formats.server_placeholders import fill_placeholders
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.pin_store import ServerOrigin
 from satchel.mcp_servers.server_addresses import (
     HttpServer,

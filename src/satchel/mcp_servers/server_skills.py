@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import ListedSkill, invalid_skill
 from satchel.mcp_servers.resource_reader import RemoteSkillReader
 from satchel.mcp_servers.server_contributions import ServerOffer

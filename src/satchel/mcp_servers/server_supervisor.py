@@ -5,11 +5,12 @@ import logging
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import SatchelError, ToolError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.backoff import Backoff
 from satchel.mcp_servers.connection_errors import GONE, first_error, reason
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillFile

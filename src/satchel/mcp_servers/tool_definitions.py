@@ -4,13 +4,14 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
 from satchel.diagnostics import Diagnostic
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.mcp_servers.listed_skills import ListedSkill, SkillListing
 from satchel.mcp_servers.schema_bounds import BoundedValidator, require_bounded
 from satchel.settings import KIB, Limits

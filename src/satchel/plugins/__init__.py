@@ -1,23 +1,49 @@
 """Plugins: hook specifications, the hook host, and the contribution of a plugin."""
 
-from satchel.plugins.config_binding import BoundPlugin, HostContract, bind_config
-from satchel.plugins.contract_attachment import contract_without_tool
-from satchel.plugins.folder_loading import load_folder, read_folder, started
-from satchel.plugins.hookspecs import hookimpl
-from satchel.plugins.lifecycle import fingerprint, notify_catalog_built
-from satchel.plugins.manifest_contribution import is_isolated, not_isolated
-from satchel.plugins.package_loading import load_package, read_package
+from typing import TYPE_CHECKING
+
+from satchel.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from satchel.plugins.bound_plugin import BoundPlugin, HostContract, needs_no_binding
+    from satchel.plugins.catalog_listeners import notify_catalog_built
+    from satchel.plugins.config_binding import bind_config, bind_state
+    from satchel.plugins.contract_attachment import contract_without_tool
+    from satchel.plugins.folder_loading import load_folder, started
+    from satchel.plugins.hookspecs import hookimpl
+    from satchel.plugins.manifest_contribution import is_isolated, not_isolated
+    from satchel.plugins.package_loading import load_package
+    from satchel.plugins.plugin_reading import read_folder, read_package
+    from satchel.plugins.value_fingerprint import fingerprint
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "bound_plugin": "BoundPlugin HostContract needs_no_binding",
+            "catalog_listeners": "notify_catalog_built",
+            "config_binding": "bind_config bind_state",
+            "contract_attachment": "contract_without_tool",
+            "folder_loading": "load_folder started",
+            "hookspecs": "hookimpl",
+            "manifest_contribution": "is_isolated not_isolated",
+            "package_loading": "load_package",
+            "plugin_reading": "read_folder read_package",
+            "value_fingerprint": "fingerprint",
+        },
+    )
 
 __all__ = [
     "BoundPlugin",
     "HostContract",
     "bind_config",
+    "bind_state",
     "contract_without_tool",
     "fingerprint",
     "hookimpl",
     "is_isolated",
     "load_folder",
     "load_package",
+    "needs_no_binding",
     "not_isolated",
     "notify_catalog_built",
     "read_folder",

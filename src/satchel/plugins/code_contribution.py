@@ -1,26 +1,33 @@
 """The tools in a plugin's modules and the results of its hooks, as a contribution."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Group, PluginContribution, Status, ToolContribution
+from satchel.catalog import Group, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.formats import PluginManifest, ToolReference
 from satchel.names import group_names
-from satchel.plugins.hook_host import HookAnswers, merge_answers
+from satchel.plugins.hook_host import merge_answers
 from satchel.plugins.manifest_contribution import code_path, manifest_groups, with_tools
 from satchel.plugins.plugin_diagnostics import code_problem
-from satchel.settings import Limits
-from satchel.sources import MANIFEST_FILE, PluginFinding
+from satchel.sources import MANIFEST_FILE
 from satchel.sources.code_guard import describe_error
 from satchel.sources.file_reader import digest_of
 from satchel.tools import FunctionTool, Tool, as_tool, tools_in
 from satchel.tools.tool_decorator import options_of
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution
+    from satchel.formats import PluginManifest, ToolReference
+    from satchel.plugins.hook_host import HookAnswers
+    from satchel.settings import Limits
+    from satchel.sources import PluginFinding
 
 ToolsFound = tuple[list[ToolContribution], list[Diagnostic]]
 """The usable tools, and diagnostics for the others."""

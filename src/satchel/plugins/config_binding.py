@@ -1,56 +1,25 @@
 """Bind configured values, additional arguments and host contracts to the tools of a plugin."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from __future__ import annotations
 
-from satchel.catalog import Group, PluginContribution, Status, ToolContribution
-from satchel.contracts import ToolContract
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from satchel.catalog import Status
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.formats import ConfigField
+from satchel.plugins.bound_plugin import BoundPlugin, BoundTool, HostContract
 from satchel.plugins.contract_attachment import contract_mismatch, contracted
-from satchel.plugins.lifecycle import fingerprint
-from satchel.sources import Configuration, StampedPath
+from satchel.plugins.value_fingerprint import fingerprint
 from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 from satchel.tools.empty_mapping import NOTHING
 
-
-@dataclass(frozen=True, slots=True)
-class HostContract:
-    """A contract that the host registered, with a version that is new for each registration."""
-
-    contract: ToolContract
-    version: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundTool:
-    """One tool of a plugin, the values, model and contract bound to it, and the result."""
-
-    tool: ToolContribution
-    values: Mapping[str, Any] = field(repr=False)
-    model: Any
-    contract: HostContract | None
-    """The host's contract; it replaces that of the plugin."""
-    served: ToolContribution | None
-    """The tool that is served; `None` if it is left out."""
-    diagnostic: Diagnostic | None = None
-    invalid: tuple[str, ...] = ()
-    """State fields whose values the manifest does not allow."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundPlugin:
-    """A plugin's contribution after binding."""
-
-    contribution: PluginContribution
-    bound_tools: Mapping[str, BoundTool] = field(default_factory=dict)
-    """The results by tool name; empty if nothing had to be bound."""
-    diagnostics: tuple[Diagnostic, ...] = ()
-    """The diagnostics of the binding; the contribution has them, too."""
-    config_stamps: tuple[StampedPath, ...] = ()
-    """The stamps of the configuration files, taken before they were read."""
+if TYPE_CHECKING:
+    from satchel.catalog import Group, PluginContribution, ToolContribution
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats import ConfigField
+    from satchel.sources import Configuration
 
 
 def bind_config(

@@ -1,18 +1,24 @@
 """Bind the contracts of a plugin's code to its tools."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import PluginContribution, Status, ToolContribution
+from satchel.catalog import Status
 from satchel.contracts import ToolContract, bind_contract, fingerprint_of
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.formats import ContractReference
 from satchel.names import near_misses
 from satchel.plugins.plugin_diagnostics import failed_contribution
-from satchel.sources import PluginFinding
 from satchel.text import visible
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution, ToolContribution
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats import ContractReference
+    from satchel.sources import PluginFinding
 
 
 def with_contracts(

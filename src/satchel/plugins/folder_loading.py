@@ -1,10 +1,12 @@
 """Turn a plugin folder into a contribution, with or without importing its code."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from satchel.catalog import PluginContribution, Status
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.plugins.code_contribution import (
     tools_of_modules,
     with_code_tools,
@@ -12,12 +14,10 @@ from satchel.plugins.code_contribution import (
 )
 from satchel.plugins.contract_attachment import with_contracts
 from satchel.plugins.hook_host import call_hooks
-from satchel.plugins.lifecycle import fingerprint
 from satchel.plugins.manifest_contribution import (
     code_path,
     is_isolated,
     not_isolated,
-    with_manifest,
 )
 from satchel.plugins.plugin_diagnostics import (
     code_problem,
@@ -25,36 +25,24 @@ from satchel.plugins.plugin_diagnostics import (
     import_failed,
     process_changed,
 )
-from satchel.settings import Limits
+from satchel.plugins.plugin_reading import Rank, read_folder
+from satchel.plugins.value_fingerprint import fingerprint
 from satchel.sources import (
-    Configuration,
-    ImportedCode,
     PluginCodeError,
-    PluginFinding,
     guarded,
     import_folder,
 )
 
-Rank = tuple[Any, ...]
-
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+    from satchel.settings import Limits
+    from satchel.sources import (
+        Configuration,
+        ImportedCode,
+        PluginFinding,
+    )
 
 _HOOK_MARKS = (b"hookimpl", b"def satchel_")
-
-
-def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
-    """Return the contribution that a plugin folder declares, without running its code."""
-    manifest = found.manifest
-    contribution = PluginContribution(
-        name=manifest.name if manifest else found.folder_name,
-        source=found.place.source,
-        scope=found.place.scope,
-        path=found.path,
-        unit=found.path,
-        rank=rank,
-        digest=found.digest,
-        policy=found.policy,
-    )
-    return with_manifest(contribution, found)
 
 
 def load_folder(

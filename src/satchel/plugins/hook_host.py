@@ -1,25 +1,32 @@
 """Call the hooks of a plugin through pluggy, and check their answers."""
 
+from __future__ import annotations
+
 import inspect
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from satchel.catalog import Group, PluginContribution
+from satchel.catalog import Group
 from satchel.contracts import ToolContract
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField, field_fault
+from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault
 from satchel.plugins import hookspecs
 from satchel.plugins.lifecycle import Lifecycle
 from satchel.providers import Provider, provider_fault
 from satchel.runtime import ScopedMiddleware
-from satchel.settings import KIB, Limits
+from satchel.settings import KIB
 from satchel.tools import McpPrompt, McpResource
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution
+    from satchel.settings import Limits
 
 _MAX_ITEMS = 10_000
 _MAX_TEXT = 256 * KIB

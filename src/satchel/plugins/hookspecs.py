@@ -6,21 +6,23 @@ folder, the modules with its tools are searched for hooks. A hook is a function 
 only the arguments that it names.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from satchel.catalog import Catalog, Group
-from satchel.contracts import ToolContract
-from satchel.formats import ConfigField
-from satchel.providers import Provider
-from satchel.runtime import Middleware, ScopedMiddleware
-from satchel.tools import McpPrompt, McpResource, Tool
-
 if TYPE_CHECKING:  # The library works without the command line.
     import click
+
+    from satchel.catalog import Catalog, Group
+    from satchel.contracts import ToolContract
+    from satchel.formats import ConfigField
+    from satchel.providers import Provider
+    from satchel.runtime import Middleware, ScopedMiddleware
+    from satchel.tools import McpPrompt, McpResource, Tool
 
 PROJECT = "satchel"
 
@@ -73,7 +75,7 @@ def satchel_providers() -> Iterable[Provider]:  # type: ignore[empty-body]
 
 
 @hookspec
-def satchel_commands() -> Iterable["click.Command"]:  # type: ignore[empty-body]
+def satchel_commands() -> Iterable[click.Command]:  # type: ignore[empty-body]
     """Return commands for `satchel NAME`; those of Satchel itself cannot be replaced."""
 
 

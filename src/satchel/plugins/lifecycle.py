@@ -1,20 +1,23 @@
 """The lifecycle of one version of a plugin: startup, catalog notifications, shutdown."""
 
+from __future__ import annotations
+
 import inspect
 import logging
 import signal
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from satchel.catalog import Catalog, PluginEntry
 from satchel.plugins.plugin_diagnostics import without_secrets
 from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.sources import PluginCodeError, PluginTimeoutError, guarded
 from satchel.sources.code_guard import describe_error
+
+if TYPE_CHECKING:
+    from satchel.catalog import Catalog
 
 _log = logging.getLogger("satchel")
 
@@ -124,31 +127,6 @@ class Lifecycle:
             loop.stop(_CANCEL_GRACE)
 
 
-def notify_catalog_built(catalog: Catalog) -> None:
-    """Call `satchel_catalog_built` of the served plugins.
-
-    They receive a copy without handles: a plugin that keeps it must not keep old versions alive.
-    """
-    lives = [
-        entry.contribution.lifecycle
-        for entry in catalog.plugins.values()
-        if entry.contribution.lifecycle
-    ]
-    listeners = [lifecycle for lifecycle in lives if lifecycle.wants_catalogs]
-    if listeners:
-        plugins = tuple(_without_handles(entry) for entry in catalog.all_plugins)
-        copied = replace(catalog, all_plugins=plugins)
-        for lifecycle in listeners:
-            lifecycle.notify(copied)
-
-
-def _without_handles(entry: PluginEntry) -> PluginEntry:
-    contribution = replace(
-        entry.contribution, code=None, lifecycle=None, middleware=(), providers=(), commands=()
-    )
-    return replace(entry, contribution=contribution)
-
-
 def _in_time(work: Callable[[], None], limit: float) -> None:
     """Run `work` with a time limit, if this is the main thread and the system has timers."""
 
@@ -166,21 +144,6 @@ def _in_time(work: Callable[[], None], limit: float) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def fingerprint(values: Mapping[str, Any]) -> str:
-    """Return a hash that changes with any value.
-
-    Python salts it for each process, so it reveals no secret.
-    """
-    return f"{hash(tuple(map(_text, sorted(values.items())))):x}"
-
-
-def _text(item: tuple[str, Any]) -> str:
-    try:
-        return repr(item)
-    except Exception:
-        return f"{item[0]} {id(item[1]):x}"  # A value may have no working repr.
 
 
 async def _exception_of(awaitable: Any) -> BaseException | None:

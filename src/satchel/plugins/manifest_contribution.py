@@ -1,14 +1,22 @@
 """What a plugin declares, before any of its code runs."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from satchel.catalog import Group, PluginContribution, Status, ToolContribution
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats import PluginManifest
-from satchel.sources import MANIFEST_FILE, PluginFinding
+from satchel.catalog import Group, Status, ToolContribution
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.sources import MANIFEST_FILE
 from satchel.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats import PluginManifest
+    from satchel.sources import PluginFinding
 
 
 def with_manifest(contribution: PluginContribution, found: PluginFinding) -> PluginContribution:

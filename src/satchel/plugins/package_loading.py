@@ -1,62 +1,37 @@
 """Turn an installed package into a contribution, importing its code only if needed."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from satchel.catalog import PluginContribution, Status
-from satchel.diagnostics import Where, make_diagnostic
-from satchel.names import plugin_name_fault
 from satchel.plugins.code_contribution import (
-    ToolsFound,
     tools_of_modules,
     with_code_tools,
     with_hook_answers,
 )
 from satchel.plugins.contract_attachment import with_contracts
-from satchel.plugins.folder_loading import Rank, with_code
+from satchel.plugins.folder_loading import with_code
 from satchel.plugins.hook_host import call_hooks
-from satchel.plugins.manifest_contribution import is_isolated, not_isolated, with_manifest
+from satchel.plugins.manifest_contribution import is_isolated, not_isolated
 from satchel.plugins.plugin_diagnostics import code_problem, failed_contribution, import_failed
-from satchel.settings import Limits
+from satchel.plugins.plugin_reading import read_package, with_metadata
 from satchel.sources import (
-    ImportedCode,
-    PackageFinding,
     PluginCodeError,
-    PluginFinding,
-    Precedence,
     guarded,
     import_distribution,
 )
 
-
-def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
-    """Return the contribution that an installed plugin declares, without importing it."""
-    installed = found.installed
-    contribution = PluginContribution(
-        name=installed.name,
-        source=installed.distribution,
-        scope=Precedence.PLUGIN,
-        path=installed.path,
-        unit=f"{installed.distribution}:{installed.name}",
-        rank=rank,
-        digest=found.digest,
-        version=installed.version,
-        description=installed.summary,
+if TYPE_CHECKING:
+    from satchel.plugins.code_contribution import (
+        ToolsFound,
     )
-    if found.part is not None:
-        contribution = with_manifest(contribution, _with_metadata(found.part, found))
-    contribution = replace(contribution, skills=found.skills)
-    if found.code is not None:
-        unique = dict.fromkeys((*contribution.diagnostics, *found.code.diagnostics))
-        contribution = replace(contribution, diagnostics=tuple(unique))
-    if fault := plugin_name_fault(installed.name):
-        problem = make_diagnostic(
-            "plugin-name-shape",
-            Where(installed.path),
-            f"the entry point's name {installed.name!r} {fault}",
-            "rename the entry point",
-        )
-        return failed_contribution(contribution, problem)
-    return contribution
+    from satchel.plugins.plugin_reading import Rank
+    from satchel.settings import Limits
+    from satchel.sources import (
+        ImportedCode,
+        PackageFinding,
+    )
 
 
 def load_package(
@@ -96,16 +71,6 @@ def load_package(
     return with_code(contribution, code)
 
 
-def _with_metadata(part: PluginFinding, found: PackageFinding) -> PluginFinding:
-    """Fill the version and description of a manifest from the package metadata."""
-    manifest, installed = part.manifest, found.installed
-    if manifest is None:
-        return part
-    version = manifest.version or installed.version
-    description = manifest.description or installed.summary
-    return replace(part, manifest=replace(manifest, version=version, description=description))
-
-
 def _with_code_parts(
     contribution: PluginContribution,
     found: PackageFinding,
@@ -124,7 +89,7 @@ def _with_code_parts(
     hooked = [*([code.thing] if has_entry else ()), *(code.modules[it] for it in found.hooked())]
     if not hooked:
         return with_contracts(with_code_tools(contribution, tools), found.part, all_modules, ())
-    part = found.part and _with_metadata(found.part, found)
+    part = found.part and with_metadata(found.part, found)
     # The entry point may be one of the modules.
     answers = call_hooks(*{id(module): module for module in hooked}.values())
     manifest = part.manifest if part else None

@@ -1,16 +1,22 @@
 """Diagnostics about plugin code."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import PluginContribution, Status
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.runtime.redaction import redacted
-from satchel.sources import PluginCodeError, PluginTimeoutError
+from satchel.catalog import Status
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.sources import PluginTimeoutError
 from satchel.sources.process_state import PRIVATE_PREFIX
 from satchel.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution
+    from satchel.diagnostics import Diagnostic
+    from satchel.sources import PluginCodeError
 
 # Messages show module names as the author wrote them, not under our private prefix.
 _PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
@@ -48,6 +54,8 @@ def code_problem(
 
 def without_secrets(problem: PluginCodeError, values: Mapping[str, Any]) -> str:
     """Return an error of plugin code as one line, without the values in `values`."""
+    from satchel.runtime.redaction import redacted  # lazy: needed only by an error
+
     message = _PRIVATE_NAME.sub(_author_name, problem.message)
     return shorten(one_line(redacted(message, values)), 500)
 

@@ -5,10 +5,12 @@ Format of the default block: agentskills.io, `<available_skills>`.
 
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import replace
+from operator import attrgetter
+from typing import Protocol, Self
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.text import one_line, shorten, xml, xml_path
 
@@ -53,16 +55,24 @@ _MIN_DESCRIPTION = 20
 _FIRST_NAMES = 128
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillLine:
-    """What the prompt says about one skill."""
+class PromptedSkill(Protocol):
+    """What the prompt says about one skill; a `SkillEntry` of the catalog has all of it."""
 
-    name: str
-    description: str
-    dir: str
-    """Its folder; `""` if it has none."""
-    rank: int = 0
-    """The precedence of its source; over the budget, higher ranks are left out first."""
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def description(self) -> str:
+        """Its description."""
+
+    @property
+    def folder(self) -> str:
+        """Its folder; `""` if it has none."""
+
+    @property
+    def scope(self) -> int:
+        """The precedence of its source; over the budget, higher ones are left out first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +123,7 @@ class RenderedListing:
 
 
 def render_skills(
-    skills: Sequence[SkillLine],
+    skills: Sequence[PromptedSkill],
     prompt: SkillPrompt,
     *,
     loader: bool = False,
@@ -127,17 +137,23 @@ def render_skills(
         return RenderedListing()
     layout = _Layout(prompt, loader, search)
     # Names first: if they do not fit, no description needs to be rendered.
-    order = sorted(range(len(skills)), key=lambda at: (skills[at].rank, skills[at].name))
+    # Two stable sorts without a function of ours: there may be very many skills.
+    names, scopes = ([*map(attrgetter(name), skills)] for name in ("name", "scope"))
+    order = sorted(range(len(skills)), key=names.__getitem__)
+    order.sort(key=scopes.__getitem__)
     escaped: dict[int, _EscapedSkill] = {}
+    lines: dict[int, str] = {}
     for count in _doubling(_FIRST_NAMES, len(skills)):
-        escaped |= {at: _EscapedSkill.of(skills[at]) for at in order[len(escaped) : count]}
-        if not layout.fits(layout.with_names(_in_order(escaped, escaped))):
-            return _list_some_names(escaped, order, layout)
-    return _list_with_descriptions(skills, _in_order(escaped, escaped), layout)
+        for at in order[len(lines) : count]:
+            escaped[at] = _EscapedSkill.of(skills[at])
+            lines[at] = layout.name_line(escaped[at])
+        if not layout.fits(layout.with_lines([lines[at] for at in sorted(lines)])):
+            return _list_some_names(lines, order, layout)
+    return _list_with_descriptions(skills, [escaped[at] for at in sorted(escaped)], layout)
 
 
 def _list_with_descriptions(
-    skills: Sequence[SkillLine], escaped: Sequence["_EscapedSkill"], layout: "_Layout"
+    skills: Sequence[PromptedSkill], escaped: Sequence["_EscapedSkill"], layout: "_Layout"
 ) -> RenderedListing:
     """List all skills, with as much of the descriptions as fits."""
     prompt = layout.prompt
@@ -166,14 +182,14 @@ def _list_with_descriptions(
 
 
 def _list_some_names(
-    escaped: Mapping[int, "_EscapedSkill"], order: Sequence[int], layout: "_Layout"
+    lines: Mapping[int, str], order: Sequence[int], layout: "_Layout"
 ) -> RenderedListing:
     """List as many names as fit, the first in `order`, and the number of the others."""
 
     def render(count: int) -> str:
-        return layout.with_names(_in_order(escaped, order[:count]), len(order) - count)
+        return layout.with_lines([lines[at] for at in sorted(order[:count])], len(order) - count)
 
-    maximum = min(len(escaped), len(order) - 1)
+    maximum = min(len(lines), len(order) - 1)
     # The text exceeds the budget only if the line about the others alone does not fit.
     count = _largest(0, maximum, lambda count: layout.fits(render(count))) or 0
     return RenderedListing(render(count), left_out=len(order) - count, names_only=True)
@@ -187,8 +203,8 @@ class _EscapedSkill:
     dir: str
 
     @classmethod
-    def of(cls, skill: SkillLine) -> Self:
-        return cls(xml(skill.name), xml_path(skill.dir))
+    def of(cls, skill: PromptedSkill) -> Self:
+        return cls(xml(skill.name), xml_path(skill.folder))
 
     def fill(self, template: str, description: str = "") -> str:
         if not self.dir and template == DEFAULT_TEMPLATE:
@@ -204,9 +220,13 @@ class _Layout:
     loader: bool
     search: bool
 
-    def with_names(self, skills: Iterable[_EscapedSkill], left_out: int = 0) -> str:
-        template = self._short_template
-        lines = [skill.fill(template) for skill in skills]
+    def with_names(self, skills: Iterable[_EscapedSkill]) -> str:
+        return self.with_lines([self.name_line(skill) for skill in skills])
+
+    def name_line(self, skill: _EscapedSkill) -> str:
+        return skill.fill(self._short_template)
+
+    def with_lines(self, lines: Iterable[str], left_out: int = 0) -> str:
         return self._frame([*lines, _left_out_line(left_out, self.search)])
 
     def with_descriptions(
@@ -261,13 +281,6 @@ def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
         middle = min((low + high + 1) // 2, max(2 * low, 1))
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
-
-
-def _in_order(
-    skills: Mapping[int, "_EscapedSkill"], positions: Iterable[int]
-) -> list["_EscapedSkill"]:
-    """Return the skills at these positions, in the order of the catalog."""
-    return [skills[at] for at in sorted(positions)]
 
 
 def _fields(template: str) -> set[str]:

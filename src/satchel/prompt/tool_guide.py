@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from satchel.lazy_dataclass import dataclass
 from satchel.text import xml, xml_text
 from satchel.tools.type_schemas import schema_type_name
 

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from typing import Any, TypeVar
 
 from satchel.catalog import Group, PluginContribution, Status, ToolContribution
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import group_names, plugin_name_fault
 from satchel.providers.provider import Contribution
 from satchel.providers.skill import find_skill, skill_path

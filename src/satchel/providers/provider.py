@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from satchel.catalog import Group
 from satchel.diagnostics import Diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.names import plugin_name_fault
 from satchel.providers.skill import Skill
 from satchel.sources.search_roots import Precedence

@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from satchel.catalog import HOST
 from satchel.diagnostics import Where
 from satchel.errors import DefinitionError, ToolError
 from satchel.formats import read_skill
+from satchel.lazy_dataclass import dataclass
 from satchel.names import skill_name_fault
 from satchel.settings import Limits
 from satchel.sources.file_reader import Stamp, UnitFile, digest_of, is_utf8

@@ -1,16 +1,30 @@
 """Run a call: from the request of the model to a result, whatever the tool does."""
 
-from satchel.runtime.background_tasks import BackgroundTasks, task_tools
-from satchel.runtime.call_pipeline import prepare_call, run_call
-from satchel.runtime.call_task import CallTask
-from satchel.runtime.middleware_chain import (
-    Handler,
-    Middleware,
-    ScopedMiddleware,
-    middleware_for,
-    wrap,
-)
-from satchel.tools.argument_reading import read_arguments
+from typing import TYPE_CHECKING
+
+from satchel.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from satchel.runtime.background_tasks import BackgroundTasks, task_tools
+    from satchel.runtime.call_pipeline import prepare_call, run_call
+    from satchel.runtime.call_task import CallTask
+    from satchel.runtime.middleware_chain import (
+        Handler,
+        Middleware,
+        ScopedMiddleware,
+        middleware_for,
+        wrap,
+    )
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "background_tasks": "BackgroundTasks task_tools",
+            "call_pipeline": "prepare_call run_call",
+            "call_task": "CallTask",
+            "middleware_chain": "Handler Middleware ScopedMiddleware middleware_for wrap",
+        },
+    )
 
 __all__ = [
     "BackgroundTasks",
@@ -20,7 +34,6 @@ __all__ = [
     "ScopedMiddleware",
     "middleware_for",
     "prepare_call",
-    "read_arguments",
     "run_call",
     "task_tools",
     "wrap",

@@ -3,9 +3,9 @@
 import inspect
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.tools import Item, Tool, ToolCall
 
 Handler = Callable[[ToolCall], AsyncIterator[Item]]

@@ -1,9 +1,9 @@
 """The search index: full-text search by SQLite, or by plain scanning without it."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from threading import Lock
 
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 from satchel.search.search_terms import name_terms, normalize_text, query_terms, split_camel_case
 

@@ -1,8 +1,23 @@
 """Sessions: the active groups, loaded skills, steps and calls of one conversation each."""
 
-from satchel.session.session import Session
-from satchel.session.session_options import SessionOptions
-from satchel.session.session_state import SkillContent
-from satchel.session.step import Step, StepChanges
+from typing import TYPE_CHECKING
+
+from satchel.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from satchel.session.session import Session
+    from satchel.session.session_options import SessionOptions
+    from satchel.session.session_state import SkillContent
+    from satchel.session.step import Step, StepChanges
+else:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            "session": "Session",
+            "session_options": "SessionOptions",
+            "session_state": "SkillContent",
+            "step": "Step StepChanges",
+        },
+    )
 
 __all__ = ["Session", "SessionOptions", "SkillContent", "Step", "StepChanges"]

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from satchel.catalog import Catalog, SkillEntry, ToolEntry
 from satchel.groups import View
+from satchel.lazy_dataclass import dataclass
 from satchel.session.session_state import SessionState, unavailable_reason
 from satchel.shared import SharedView
 from satchel.tools import FunctionTool

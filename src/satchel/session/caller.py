@@ -1,25 +1,33 @@
 """The calls that both sessions and steps offer."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import ToolEntry
-from satchel.contracts import Contracts, Validation
-from satchel.prompt import ToolGuideEntry, render_guide
-from satchel.runtime.executors import Executor
-from satchel.session.calls import Arguments, CallDispatcher, call_of
-from satchel.shared import SharedView
-from satchel.tools import Item, ToolCall, ToolContext, ToolResult
+if TYPE_CHECKING:
+    from satchel.catalog import ToolEntry
+    from satchel.contracts import Contracts, Validation
+    from satchel.prompt import ToolGuideEntry
+    from satchel.runtime.executors import Executor
+    from satchel.session.calls import Arguments, CallDispatcher
+    from satchel.session.lazy_dispatcher import LazyDispatcher
+    from satchel.shared import SharedView
+    from satchel.tools import Item, ToolCall, ToolContext, ToolResult
 
 
 class CallApi(ABC):
     """Runs calls, each with the tools that a shared view shows."""
 
-    __slots__ = ("_calls",)
+    __slots__ = ("_lazy_calls",)
 
-    def __init__(self, calls: CallDispatcher) -> None:
-        self._calls = calls
+    def __init__(self, calls: LazyDispatcher) -> None:
+        self._lazy_calls = calls
+
+    @property
+    def _calls(self) -> CallDispatcher:
+        return self._lazy_calls.get()
 
     @abstractmethod
     def _shared_view(self) -> SharedView:
@@ -38,9 +46,9 @@ class CallApi(ABC):
         `arguments` may be the JSON text that models produce. `context` is what the host passes
         to the tool beside them.
         """
-        return await self._calls.call(
-            self._shared_view(), call_of(name, arguments, call_id, context)
-        )
+        calls = self._calls
+        call = calls.call_of(name, arguments, call_id, context)
+        return await calls.call(self._shared_view(), call)
 
     def stream(
         self,
@@ -54,16 +62,22 @@ class CallApi(ABC):
 
         Leaving the loop early ends the tool; with `contextlib.aclosing`, at once.
         """
-        return self._calls.stream(self._shared_view(), call_of(name, arguments, call_id, context))
+        calls = self._calls
+        call = calls.call_of(name, arguments, call_id, context)
+        return calls.stream(self._shared_view(), call)
 
     @property
     def contracts(self) -> Contracts:
         """The contracts of the tools that can be called now."""
+        from satchel.contracts import Contracts  # lazy: needed only with contracts
+
         entries = self._shared_view().view.tools
         return Contracts(entry.contract for entry in entries if entry.tool and entry.contract)
 
     def tool_guide(self) -> str:
         """Return a block for a planner: the tools of the active groups, and the rules they keep."""
+        from satchel.prompt import render_guide  # lazy: needed only by a planner
+
         shared_view = self._shared_view()
         return shared_view.get_or_make(
             "guide",
@@ -110,6 +124,8 @@ class CallApi(ABC):
 
 
 def _guided(entry: ToolEntry) -> ToolGuideEntry:
+    from satchel.prompt import ToolGuideEntry  # lazy: needed only by a planner
+
     rules = entry.contract.invariants if entry.contract else ()
     return ToolGuideEntry(
         name=entry.name,

@@ -69,6 +69,21 @@ class CallDispatcher:
         """Whether any call was ever started in the background."""
         return self._resolver.tasks is not None
 
+    @staticmethod
+    def call_of(
+        name: str, arguments: Arguments, call_id: str, context: ToolContext | None
+    ) -> ToolCall:
+        """Return a `ToolCall` that has no tool and no groups yet."""
+        return construct_fast(
+            ToolCall,
+            name=name,
+            arguments={} if arguments is None else arguments,
+            id=call_id,
+            tool=None,
+            groups=(),
+            context=context or _EMPTY_CONTEXT,
+        )
+
     async def call(self, shared_view: SharedView, call: ToolCall) -> ToolResult:
         """Run a tool as a plan of one; every failure becomes a result."""
         # This holds the view until the call has ended: the modules of a plugin's version live as
@@ -280,19 +295,6 @@ class CallDispatcher:
             return write_effects(contract, result, self._conversation.state)
 
         return _SessionTasks(self._resolver.task_registry, shared_view.catalog, with_effects)
-
-
-def call_of(name: str, arguments: Arguments, call_id: str, context: ToolContext | None) -> ToolCall:
-    """Return a `ToolCall` that has no tool and no groups yet."""
-    return construct_fast(
-        ToolCall,
-        name=name,
-        arguments={} if arguments is None else arguments,
-        id=call_id,
-        tool=None,
-        groups=(),
-        context=context or _EMPTY_CONTEXT,
-    )
 
 
 def _with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> list[ToolCall]:

@@ -90,11 +90,6 @@ class GroupTool(Tool):
         return f"{answer}\n\n{notes}" if notes else answer
 
 
-def group_tool(catalog: Catalog) -> GroupTool | None:
-    """Return the tool for the groups of a catalog; `None` if it has only the basic group."""
-    return GroupTool(catalog) if len(catalog.groups) > 1 else None
-
-
 def _remarks(usable: list[GroupEntry], missing: list[GroupEntry]) -> list[str]:
     remarks = []
     if (rest := len(usable) - _MAX_DESCRIBED) > 0:

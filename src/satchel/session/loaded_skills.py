@@ -1,14 +1,21 @@
 """The skills that a session loaded, and the files of them that it read."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from __future__ import annotations
 
-from satchel.catalog import SkillEntry
-from satchel.formats import SkillManifest
-from satchel.runtime.skill_scripts import scripts_of
-from satchel.settings import KIB, Limits
-from satchel.sources.skill_files import IN_FOLDER, SkillAccess
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import KIB
+from satchel.sources.skill_files import IN_FOLDER
 from satchel.sources.skill_scan import SKILL_FILE
+
+if TYPE_CHECKING:
+    from satchel.catalog import SkillEntry
+    from satchel.formats import SkillManifest
+    from satchel.settings import Limits
+    from satchel.sources.skill_files import SkillAccess
 
 _AROUND = 4 * KIB
 
@@ -42,7 +49,7 @@ class LoadedSkill:
     @classmethod
     def of(
         cls, name: str, entry: SkillEntry, manifest: SkillManifest, limits: Limits
-    ) -> "LoadedSkill":
+    ) -> LoadedSkill:
         """Return the record of a skill of the catalog, under the name that was used to load it."""
         return cls(
             name=name,
@@ -64,6 +71,8 @@ class LoadedSkill:
     @property
     def scripts(self) -> tuple[str, ...]:
         """Return the files that can be run."""
+        from satchel.runtime.skill_scripts import scripts_of  # lazy: needed only by a loaded skill
+
         return scripts_of(self.files) if self.access.is_runnable else ()
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +16,7 @@ from satchel.contracts import (
 )
 from satchel.contracts.contract_parts import require_sync
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.tools import Text, ToolCall, ToolResult, failure
 
 REFUSED = "plan_refused"

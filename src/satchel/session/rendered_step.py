@@ -1,29 +1,25 @@
 """All that a model sees of one catalog, rendered once for many sessions."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from __future__ import annotations
 
-from satchel.catalog import Catalog, SkillEntry
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
 from satchel.contracts import variables_in
 from satchel.errors import NotFoundError
-from satchel.groups import View, ViewDigest, digest_view
-from satchel.names import BASIC_GROUP, near_misses
-from satchel.prompt import RenderedListing, SkillLine, SkillPrompt, render_notes, render_skills
-from satchel.runtime import task_tools
-from satchel.session.group_tool import GroupTool, group_tool
-from satchel.session.search_tools import search_tool
-from satchel.session.session_options import SessionOptions
-from satchel.session.session_state import SessionState
-from satchel.session.skill_tools import loader_tool, reader_tool, script_tool
-from satchel.shared import PackedValue, SharedView
-from satchel.tools import FunctionTool
-from satchel.tools.dialects import DIALECTS
+from satchel.groups import digest_view
+from satchel.lazy_dataclass import dataclass
+from satchel.names import near_misses
+from satchel.prompt import render_notes, render_skills
+from satchel.session.own_tools import OpenWork, OwnTools, own_tool_makers
+from satchel.shared import PackedValue
 
-_MIN_SEARCHABLE = 30
-"""The number of tools or skills in groups from which on the model can search them."""
-
-OwnTool = GroupTool | FunctionTool
+if TYPE_CHECKING:
+    from satchel.groups import View, ViewDigest
+    from satchel.prompt import RenderedListing, SkillPrompt
+    from satchel.session.session_options import SessionOptions
+    from satchel.session.session_state import SessionState
+    from satchel.shared import SharedView
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -31,7 +27,7 @@ class RenderedStep:
     """The prompt, the notes and the tools of one view."""
 
     view: View
-    own_tools: Mapping[str, OwnTool]
+    own_tools: OwnTools
     """The session's own tools, without their context."""
     names: tuple[str, ...]
     """The names of all tools, in the order of the catalog."""
@@ -42,18 +38,6 @@ class RenderedStep:
     variables: tuple[str, ...]
     """The prompt variables in notes and sections."""
     digest: ViewDigest
-
-
-@dataclass(frozen=True, slots=True)
-class OpenWork:
-    """What a session began: it needs the tools for that, even if they are otherwise hidden."""
-
-    tasks: bool
-    """Whether a background task was ever started."""
-    files: bool
-    """Whether a skill with other files was loaded."""
-    scripts: bool
-    """Whether a skill with scripts was loaded."""
 
 
 def render_step(
@@ -74,6 +58,8 @@ def schemas(
 
     Raises `NotFoundError` for an unknown dialect.
     """
+    from satchel.tools.dialects import DIALECTS  # lazy: a prompt needs no schemas
+
     if dialect not in DIALECTS:
         raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))
     cache, by_name = shared_view.cache, rendered.view.by_name
@@ -114,17 +100,17 @@ def _render(
 
 def _listing_and_tools(
     shared_view: SharedView, options: SessionOptions, style: SkillPrompt, open_work: OpenWork
-) -> tuple[RenderedListing, Mapping[str, OwnTool]]:
+) -> tuple[RenderedListing, OwnTools]:
     """Return the skill listing and the session's own tools: most groups do not change them."""
     view, catalog = shared_view.view, shared_view.catalog
     active = frozenset(group.name for group in view.groups)
     has_tasks = open_work.tasks or any(entry.tool and entry.tool.background for entry in view.tools)
     open_work = replace(open_work, tasks=has_tasks)
 
-    def render() -> tuple[RenderedListing, Mapping[str, OwnTool]]:
+    def render() -> tuple[RenderedListing, OwnTools]:
         listing = _listing(view, options, style)
-        tools = _own_tools(catalog, view, options, listing, open_work)
-        return listing, {tool.name: tool for tool in tools}
+        makers = own_tool_makers(catalog, view, options, listing, open_work)
+        return listing, OwnTools(makers)
 
     # Few groups have skills, so most views list the same ones.
     key = ("listing", active & catalog.groups_of_skills, options, style, open_work)
@@ -132,54 +118,9 @@ def _listing_and_tools(
 
 
 def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> RenderedListing:
-    lines = [
-        SkillLine(
-            name=skill.name,
-            description=skill.description,
-            dir=skill.path if skill.access.has_folder else "",
-            rank=int(skill.scope),
-        )
-        for skill in view.model_skills
+    skills = view.model_skills
+    if not options.skill_tools:
         # A model can read a skill without a folder only by the session's own tools.
-        if options.skill_tools or skill.access.has_folder
-    ]
+        skills = tuple(skill for skill in skills if skill.access.has_folder)
     searchable = options.search is not False
-    return render_skills(lines, style, loader=options.skill_tools, search=searchable)
-
-
-def _own_tools(
-    catalog: Catalog,
-    view: View,
-    options: SessionOptions,
-    listing: RenderedListing,
-    open_work: OpenWork,
-) -> list[OwnTool]:
-    """Return the session's own tools, such as `load_skill`."""
-    tools: list[OwnTool | None] = []
-    if options.meta_tool:
-        tools.append(group_tool(catalog))
-    if options.skill_tools:
-        tools.append(loader_tool(view, is_complete=listing.left_out == 0))
-        tools.append(reader_tool(view, is_needed=open_work.files))
-    if options.scripts:
-        tools.append(script_tool(view, is_needed=open_work.scripts))
-    # Count what can be hidden, not what is: then activating a group does not change the tools.
-    hideable_tools = sum(BASIC_GROUP not in entry.groups for entry in catalog.tools.values())
-    if hideable_tools and _is_enabled(options.search, hideable_tools >= _MIN_SEARCHABLE):
-        tools.append(search_tool("tool"))
-    hideable_skills = sum(_can_be_hidden(entry) for entry in catalog.skills.values())
-    is_large = listing.names_only or hideable_skills >= _MIN_SEARCHABLE
-    if (hideable_skills or view.model_skills) and _is_enabled(options.search, is_large):
-        tools.append(search_tool("skill"))
-    if open_work.tasks:
-        tools += task_tools()
-    return [tool for tool in tools if tool is not None]
-
-
-def _can_be_hidden(skill: SkillEntry) -> bool:
-    """Return whether the model sees a skill only while one of its groups is active."""
-    return bool(skill.groups) and BASIC_GROUP not in skill.groups and skill.is_for_model
-
-
-def _is_enabled(option: bool | None, default: bool) -> bool:
-    return default if option is None else option
+    return render_skills(skills, style, loader=options.skill_tools, search=searchable)

@@ -1,16 +1,22 @@
 """Save the state of a session as JSON, and restore it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
 from satchel.groups import Activation
 from satchel.session.loaded_skills import LoadedSkill
-from satchel.session.session_state import SessionState, find_skill, is_disabled
-from satchel.settings import Limits
-from satchel.shared import SharedView
+from satchel.session.session_state import find_skill, is_disabled
+
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+    from satchel.session.session_state import SessionState
+    from satchel.settings import Limits
+    from satchel.shared import SharedView
 
 _VERSION = 1
 _LOCATION = "saved session"

@@ -1,29 +1,37 @@
 """A session: the state of one conversation."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
 
-from satchel.contracts import Filled, PlanPolicy, fill_variables, unknown_variable, variables_in
-from satchel.diagnostics import Diagnostic
-from satchel.groups import Activation, ViewDigest, changes_between
-from satchel.prompt import SkillPrompt
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from satchel.contracts import fill_variables, variables_in
+from satchel.groups import Activation, changes_between
 from satchel.session.caller import CallApi
-from satchel.session.calls import CallDispatcher
-from satchel.session.planning import require_policy
-from satchel.session.rendered_step import RenderedStep, render_step, schemas
-from satchel.session.saved_state import dump_state, restore_state
-from satchel.session.session_options import SessionOptions
+from satchel.session.lazy_dispatcher import LazyDispatcher
+from satchel.session.rendered_step import render_step, schemas
 from satchel.session.session_state import (
     SessionState,
-    SkillContent,
     find_skill,
     require_usable_skill,
 )
 from satchel.session.skill_fetching import fetch_skill_blocking
 from satchel.session.step import Step, StepChanges
-from satchel.session.step_history import StepContent, StepHistory
-from satchel.shared import SharedState, SharedView
-from satchel.tools import ToolResult
+from satchel.session.step_history import StepHistory
+
+if TYPE_CHECKING:
+    from satchel.contracts import Filled, PlanPolicy
+    from satchel.diagnostics import Diagnostic
+    from satchel.groups import ViewDigest
+    from satchel.prompt import SkillPrompt
+    from satchel.session.rendered_step import RenderedStep
+    from satchel.session.session_options import SessionOptions
+    from satchel.session.session_state import (
+        SkillContent,
+    )
+    from satchel.session.step_history import StepContent
+    from satchel.shared import SharedState, SharedView
+    from satchel.tools import ToolResult
 
 
 class Session(CallApi):
@@ -38,9 +46,11 @@ class Session(CallApi):
     def __init__(
         self, shared: SharedState, options: SessionOptions, plan_policy: PlanPolicy | None = None
     ) -> None:
-        self._conversation = SessionState(shared, options, require_policy(plan_policy))
-        super().__init__(CallDispatcher(self._conversation))
+        self._conversation = SessionState(shared, options)
+        super().__init__(LazyDispatcher(self._conversation))
         self._history = StepHistory()
+        if plan_policy is not None:
+            self.plan_policy = plan_policy
 
     @property
     def state(self) -> dict[str, Any]:
@@ -67,6 +77,8 @@ class Session(CallApi):
 
     @plan_policy.setter
     def plan_policy(self, policy: PlanPolicy | None) -> None:
+        from satchel.session.planning import require_policy  # lazy: needed only with a policy
+
         self._conversation.plan_policy = require_policy(policy)
 
     @property
@@ -85,7 +97,7 @@ class Session(CallApi):
         """Begin a model request: return a frozen view of the newest catalog."""
         shared_view = self._shared_view()
         content, last_digest = self._begin_step(shared_view)
-        return Step(self._conversation, self._calls, shared_view, content, last_digest)
+        return Step(self._conversation, self._lazy_calls, shared_view, content, last_digest)
 
     def changes(self) -> StepChanges:
         """Return the differences between the last step and the newest catalog.
@@ -117,6 +129,8 @@ class Session(CallApi):
 
         A variable that no contract declares is replaced by nothing, with a diagnostic.
         """
+        from satchel.contracts import Filled, unknown_variable  # lazy: needed only with contracts
+
         catalog, names = self._conversation.shared.catalog, variables_in(template)
         values = self._conversation.values_of(names, catalog)
         unknown = (unknown_variable(name, "the template") for name in names if name not in values)
@@ -184,6 +198,8 @@ class Session(CallApi):
 
         Raises `DefinitionError` for a value in `state` that is not JSON.
         """
+        from satchel.session.saved_state import dump_state  # lazy: most sessions are not saved
+
         return dump_state(self._conversation, self._history.seen)
 
     def load_state_dict(
@@ -195,6 +211,8 @@ class Session(CallApi):
         `ConflictError` instead. Raises `DefinitionError` for an invalid state. If it raises,
         nothing has changed.
         """
+        from satchel.session.saved_state import restore_state  # lazy: most are not restored
+
         diagnostics, seen = restore_state(self._conversation, state, strict=strict)
         self._history = StepHistory(seen=seen)
         return diagnostics
@@ -230,4 +248,4 @@ class Session(CallApi):
         return content, last_history.digest
 
     def _rendered(self, shared_view: SharedView) -> RenderedStep:
-        return render_step(shared_view, self._conversation, self._calls.has_tasks)
+        return render_step(shared_view, self._conversation, self._lazy_calls.has_tasks)

@@ -1,9 +1,10 @@
 """The options of a session."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from satchel.catalog import EntryFilter
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 
 _NOTES = ("prompt", "answer", "both")
 

@@ -1,21 +1,28 @@
 """The state of one session, and what both the host and the model can do with it."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
 
-from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status
-from satchel.contracts import PlanPolicy, fill_variables, values_of, variables_in
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from satchel.catalog import Status
+from satchel.contracts import fill_variables, variables_in
 from satchel.errors import ConflictError, NotFoundError
-from satchel.formats import SkillManifest
 from satchel.groups import Activation
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
-from satchel.prompt import SkillPrompt, render_content, render_notes
+from satchel.prompt import render_content, render_notes
 from satchel.session.loaded_skills import LoadedSkill, LoadedSkills
-from satchel.session.session_options import SessionOptions
-from satchel.shared import SharedState, SharedView
 from satchel.sources.skill_scan import SKILL_FILE
 from satchel.text import one_line, shorten, visible
+
+if TYPE_CHECKING:
+    from satchel.catalog import Catalog, GroupEntry, SkillEntry
+    from satchel.contracts import PlanPolicy
+    from satchel.formats import SkillManifest
+    from satchel.prompt import SkillPrompt
+    from satchel.session.session_options import SessionOptions
+    from satchel.shared import SharedState, SharedView
 
 _FEW = 5
 _LONGEST_NAME = 80
@@ -72,6 +79,11 @@ class SessionState:
 
     def values_of(self, names: Iterable[str], catalog: Catalog) -> dict[str, str]:
         """Return the current values of prompt variables."""
+        names = tuple(names)
+        if not names:
+            return {}
+        from satchel.contracts import values_of  # lazy: needed only with contracts
+
         keys = catalog.contracts.prompt_variables
         # A character takes four bytes at most.
         return values_of(names, keys, self.state, self.shared.limits.result_text // 4)

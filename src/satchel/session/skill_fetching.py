@@ -1,12 +1,18 @@
 """Fetch the instructions of a skill that are not in its manifest."""
 
-from dataclasses import replace
+from __future__ import annotations
 
-from satchel.catalog import SkillEntry
-from satchel.formats import SkillManifest, split_front_matter
-from satchel.settings import Limits
-from satchel.sources.skill_files import ServedFile
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from satchel.formats import split_front_matter
 from satchel.sources.skill_scan import SKILL_FILE
+
+if TYPE_CHECKING:
+    from satchel.catalog import SkillEntry
+    from satchel.formats import SkillManifest
+    from satchel.settings import Limits
+    from satchel.sources.skill_files import ServedFile
 
 
 async def fetch_skill(entry: SkillEntry, limits: Limits) -> SkillEntry:
@@ -29,4 +35,5 @@ def _with_instructions(
     entry: SkillEntry, manifest: SkillManifest, file: ServedFile, limits: Limits
 ) -> SkillEntry:
     front = split_front_matter(file.data, entry.path, limits).value
-    return replace(entry, manifest=replace(manifest, body=front.body if front else ""))
+    body = front.body if front else ""
+    return replace(entry, manifest=replace(manifest, utf8_body=body.encode()))

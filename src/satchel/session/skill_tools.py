@@ -5,9 +5,8 @@ from typing import Any
 
 from satchel.catalog import SkillEntry
 from satchel.errors import ToolError
-from satchel.groups import View
 from satchel.names import near_misses
-from satchel.runtime.skill_scripts import SCRIPTS_FOLDER, run_script, scripts_of
+from satchel.runtime.skill_scripts import SCRIPTS_FOLDER, run_script
 from satchel.session.builtin_context import (
     HIDDEN,
     SAME_CONVERSATION,
@@ -121,41 +120,13 @@ def _page(text: str, offset: int, length: int) -> str:
     return f"{text[offset:end]}\n\n[{len(text) - end} more characters; continue with offset={end}]"
 
 
-def loader_tool(view: View, *, is_complete: bool) -> FunctionTool | None:
-    """Return `load_skill` for the skills of a view; `None` if there are none.
-
-    `is_complete`: the prompt lists all skills, so the schema lists their names, too.
-    """
-    names = [skill.name for skill in view.model_skills]
-    if not names:
-        return None
+def loader_tool(names: list[str] | None) -> FunctionTool:
+    """Return `load_skill`; its schema has the names of the skills, if the prompt lists all."""
     tool = _loader()
-    if not is_complete:
+    if names is None:
         return tool
     schema = {**tool.parameters["properties"]["name"], "enum": names}
     return describe_parameters(tool, {"name": schema})
-
-
-def reader_tool(view: View, *, is_needed: bool) -> FunctionTool | None:
-    """Return `read_skill_file`; `None` if no visible skill has other files than SKILL.md.
-
-    `is_needed`: a loaded skill has some, even if it is no longer visible.
-    """
-    is_useful = is_needed or any(len(skill.files) > 1 for skill in view.model_skills)
-    return _reader() if is_useful else None
-
-
-def script_tool(view: View, *, is_needed: bool) -> FunctionTool | None:
-    """Return `run_skill_script`; `None` if no visible skill has scripts.
-
-    `is_needed`: a loaded skill has some, even if it is no longer visible.
-    """
-    is_useful = is_needed or any(
-        scripts_of(file.name for file in skill.files)
-        for skill in view.model_skills
-        if skill.access.is_runnable
-    )
-    return _runner() if is_useful else None
 
 
 @cache
@@ -164,12 +135,14 @@ def _loader() -> FunctionTool:
 
 
 @cache
-def _reader() -> FunctionTool:
+def reader_tool() -> FunctionTool:
+    """Return `read_skill_file`."""
     return FunctionTool(read_skill_file, presets={HIDDEN: None}, annotations=SAME_CONVERSATION)
 
 
 @cache
-def _runner() -> FunctionTool:
+def script_tool() -> FunctionTool:
+    """Return `run_skill_script`."""
     # run_script ends the script after the time limit of a call; this must take longer.
     return FunctionTool(run_skill_script, presets={HIDDEN: None}, timeout=_LONGEST_RUN)
 

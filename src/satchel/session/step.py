@@ -1,17 +1,21 @@
 """A step: one model request and its calls, on one frozen view of the catalog."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from satchel.catalog import Change
 from satchel.contracts import fill_variables
-from satchel.groups import View, ViewDigest, changes_between
-from satchel.prompt import render_changes
+from satchel.groups import changes_between
 from satchel.session.caller import CallApi
-from satchel.session.calls import CallDispatcher
-from satchel.session.session_state import SessionState
-from satchel.session.step_history import StepContent
-from satchel.shared import SharedView
-from satchel.tools import Tool
+
+if TYPE_CHECKING:
+    from satchel.groups import View, ViewDigest
+    from satchel.session.lazy_dispatcher import LazyDispatcher
+    from satchel.session.session_state import SessionState
+    from satchel.session.step_history import StepContent
+    from satchel.shared import SharedView
+    from satchel.tools import Tool
 
 
 class StepChanges(tuple[Change, ...]):
@@ -22,6 +26,8 @@ class StepChanges(tuple[Change, ...]):
     @property
     def text(self) -> str:
         """Return one sentence about the changes for the model, or `""`."""
+        from satchel.prompt import render_changes  # lazy: needed only after changes
+
         return render_changes(self)
 
 
@@ -36,7 +42,7 @@ class Step(CallApi):
     def __init__(
         self,
         conversation: SessionState,
-        calls: CallDispatcher,
+        calls: LazyDispatcher,
         shared_view: SharedView,
         content: StepContent,
         last_digest: ViewDigest | None,

@@ -1,12 +1,18 @@
 """What a session remembers of its steps. It keeps no catalog alive."""
 
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from satchel.groups import ViewDigest, stable_order
-from satchel.session.rendered_step import RenderedStep, schemas
-from satchel.shared import SharedView
+from satchel.groups import stable_order
+from satchel.lazy_dataclass import dataclass
+from satchel.session.rendered_step import schemas
+
+if TYPE_CHECKING:
+    from satchel.groups import ViewDigest
+    from satchel.session.rendered_step import RenderedStep
+    from satchel.shared import SharedView
 
 
 class StepContent:
@@ -34,14 +40,14 @@ class StepHistory:
     """The names of all tools of all steps, in the order of their first use."""
     digest: ViewDigest | None = None
     """The digest of the last step."""
-    last: "ref[StepContent] | None" = None
+    last: ref[StepContent] | None = None
     """The content of the last step, if it is still in use."""
     names: tuple[str, ...] = ()
     """The tool names of the last step, in the order of the catalog."""
     order: tuple[str, ...] = ()
     """The same names in the order of the session."""
 
-    def step(self, rendered: RenderedStep) -> tuple["StepHistory", StepContent]:
+    def step(self, rendered: RenderedStep) -> tuple[StepHistory, StepContent]:
         """Return the history with one more step, and the content of that step."""
         seen, order = self.seen, self.order
         if rendered.names is not self.names:

@@ -6,11 +6,11 @@ from satchel.runtime import BackgroundTasks
 from satchel.runtime.error_results import error_result
 from satchel.session.builtin_context import HIDDEN, BuiltinContext
 from satchel.session.group_tool import GroupTool
-from satchel.session.rendered_step import OwnTool, RenderedStep, render_step
+from satchel.session.rendered_step import RenderedStep, render_step
 from satchel.session.session_state import SessionState
 from satchel.shared import SharedView
 from satchel.text import one_line, shorten
-from satchel.tools import Tool, ToolCall
+from satchel.tools import FunctionTool, Tool, ToolCall
 from satchel.tools.argument_reading import read_arguments
 
 _LONGEST_NAME = 80
@@ -83,7 +83,7 @@ class ToolResolver:
         hint = f" Did you mean {', '.join(guesses)}?" if guesses else ""
         return f"There is no tool {name!r}.{hint}"
 
-    def _with_context(self, tool: OwnTool, shared_view: SharedView) -> Tool:
+    def _with_context(self, tool: GroupTool | FunctionTool, shared_view: SharedView) -> Tool:
         """Return one of the session's own tools, ready to be called."""
         if isinstance(tool, GroupTool):
             return tool.with_context(self._context(shared_view))

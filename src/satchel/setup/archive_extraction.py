@@ -7,10 +7,10 @@ dangerous names or too many bytes.
 import os
 import re
 import stat
-from dataclasses import dataclass
 from typing import IO, Any
 
 from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.folder_placement import Placement, hidden_beside, removed
 from satchel.sources.file_reader import is_inside, is_utf8, reason_of

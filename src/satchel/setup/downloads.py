@@ -4,11 +4,11 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from satchel.errors import DefinitionError, SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.setup.folder_placement import hidden_beside
 from satchel.text import one_line, shorten

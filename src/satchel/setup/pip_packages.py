@@ -4,10 +4,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib.util import find_spec
 
 from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB
 from satchel.sources.distributions import (
     ENTRY_POINT_GROUP,

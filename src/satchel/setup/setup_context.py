@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
 from satchel.errors import DefinitionError, SatchelError
 from satchel.formats import ConfigField
+from satchel.lazy_dataclass import dataclass
 from satchel.setup.archive_extraction import MOST_BYTES, MOST_FILES, Extraction, stem_of
 from satchel.setup.downloads import Download, last_part
 from satchel.setup.field_values import as_text, field_of

@@ -4,12 +4,13 @@ import inspect
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from satchel.errors import SatchelError
 from satchel.formats import ConfigField, defines_setup
+from satchel.lazy_dataclass import dataclass
 from satchel.runtime.redaction import redacted
 from satchel.setup.setup_context import Person, SetupContext
 from satchel.sources.code_guard import PluginCodeError, describe_error

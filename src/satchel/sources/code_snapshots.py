@@ -15,10 +15,11 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.process_state import PRIVATE_PREFIX
 
 if TYPE_CHECKING:

@@ -4,19 +4,25 @@ Values given in code win, then the environment, then the plugin's file in the us
 folder, then the `satchel.toml` of the project, then the defaults of the manifest.
 """
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from shlex import quote
-from typing import Any
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
 
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
-from satchel.formats import ConfigField
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.env_file import read_env
-from satchel.sources.file_reader import StampedPath, stamped
+from satchel.sources.file_reader import stamped
 from satchel.sources.state_files import DATA_VARIABLE
+
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats import ConfigField
+    from satchel.sources.file_reader import StampedPath
 
 FOLDER_VARIABLE = "SATCHEL_CONFIG_DIR"
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -70,6 +76,8 @@ class Configuration:
     def command(self, key: str) -> str:
         """Return the command that sets a key; for secrets it asks for the value."""
         is_open = any(item.key == key.lower() and not item.is_secret for item in self.fields)
+        from shlex import quote
+
         return f"satchel config set {quote(self.plugin)} {key}{' VALUE' if is_open else ''}"
 
     def fix_for(self, key: str) -> str:

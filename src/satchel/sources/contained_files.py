@@ -12,10 +12,10 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import PureWindowsPath
 
 from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import is_inside, is_utf8, real_path
 from satchel.text import shorten
 

@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from configparser import ConfigParser, Error
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import (
     Stamp,
     StampedPath,
@@ -256,23 +257,35 @@ def _with_skills(
 
 def _metadata(info: str, points: bytes = b"") -> DistributionFinding:
     """Read the metadata of a distribution, as a plugin without an entry point."""
-    # Lazy: the mail parser is needed only if a plugin is installed.
-    from email.parser import HeaderParser
-
     metadata, _ = read_regular(os.path.join(info, "METADATA"), _METADATA_LIMIT)
-    headers = HeaderParser().parsestr(metadata.decode())
+    headers = _headers(metadata.decode())
     record = _record(info)
-    distribution = str(headers["Name"] or os.path.basename(info).split("-")[0])
+    distribution = headers.get("name") or os.path.basename(info).split("-")[0]
     return DistributionFinding(
         name=normalized(distribution),
         value="",
         distribution=distribution,
-        version=str(headers["Version"] or ""),
-        summary=str(headers["Summary"] or ""),
+        version=headers.get("version", ""),
+        summary=headers.get("summary", ""),
         path=info,
         digest=digest_of(points + metadata + record),
         files=tuple(_recorded(record)),
     )
+
+
+def _headers(metadata: str) -> dict[str, str]:
+    """Return the first line of each header, by its name in lower case.
+
+    The mail parser of the standard library would take longer to import than everything else here.
+    """
+    headers: dict[str, str] = {}
+    for line in metadata.split("\n"):
+        if not line.strip():
+            break  # The description follows.
+        name, colon, value = line.partition(":")
+        if colon and not line[0].isspace():
+            headers.setdefault(name.lower(), value.strip())
+    return headers
 
 
 def recorded_files(info: str) -> tuple[str, ...]:

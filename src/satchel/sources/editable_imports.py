@@ -9,11 +9,11 @@ import importlib.abc
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
 
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.module_paths import LocatedModule
 
 

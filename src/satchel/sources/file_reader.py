@@ -6,8 +6,10 @@ import stat
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import field
 from typing import NamedTuple
+
+from satchel.lazy_dataclass import dataclass
 
 # A file that changed more recently than this may change again without a new time stamp.
 RACY_SECONDS = 2.0
@@ -73,8 +75,8 @@ class UnitFile:
     stamp: Stamp
     settled: bool
     """Whether an equal stamp later means equal content; otherwise the file is read again."""
-    data: bytes | None = None
-    """The bytes, if they are kept."""
+    data: bytes | None = field(default=None, compare=False, repr=False)
+    """The bytes, if they are kept; the digest tells them apart."""
 
     def is_unchanged(self, status: os.stat_result) -> bool:
         """Return whether a file with this status certainly has the same content."""

@@ -4,9 +4,10 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import (
     Stamp,
     UnitFile,
@@ -46,6 +47,14 @@ class FolderContent:
         """Return whether a file changed so recently that it may be half written."""
         youngest = max((file.stamp.changed for file in self.files), default=0) / 1e9
         return abs(time.time() - youngest) < seconds
+
+    def without_data(self) -> "FolderContent":
+        """Return a copy that keeps no bytes."""
+        return FolderContent(
+            tuple(file if file.data is None else replace(file, data=None) for file in self.files),
+            self.diagnostics,
+            self.links,
+        )
 
     def get(self, name: str) -> UnitFile | None:
         """Return the file with that name, if it was read."""

@@ -9,10 +9,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import ModuleType
 from typing import Any
 
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.code_guard import guarded
 from satchel.sources.code_snapshots import is_served, serve_snapshot, show_lines, withdraw_snapshot
 from satchel.sources.distributions import DistributionFinding

@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
-from satchel.formats import mapped_modules
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import UnreadableFileError, read_regular
 
 _LARGEST = 1024 * 1024
@@ -51,6 +50,8 @@ def _bases(site: str, name: str) -> Iterator[ModuleBase]:
         for folder in path_lines(path):
             yield ModuleBase("", folder)
     elif name.startswith("_") and name.endswith(".py"):
+        from satchel.formats import mapped_modules  # lazy: only for editable installations
+
         for module, target in mapped_modules(_bytes(path)).items():
             stem = target.removesuffix(".py").removesuffix(f"{os.sep}__init__")
             yield ModuleBase(module, os.path.join(site, stem))

@@ -15,12 +15,12 @@ from satchel.formats import (
     McpServerManifest,
     OpenManifest,
     PluginManifest,
-    declared_tools,
     fill_placeholders,
     read_mcp,
     read_open_plugin,
     read_plugin,
 )
+from satchel.formats.declared_tools import declared_tools
 from satchel.formats.read_result import quoted
 from satchel.names import plugin_name_fault
 from satchel.settings import Limits

@@ -4,16 +4,16 @@ An installed package is described by its RECORD, so it is read once per version.
 install is somewhere else and may change at any time, like a plugin folder.
 """
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from satchel.diagnostics import Diagnostic
-from satchel.settings import Limits
-from satchel.sources.distributions import DistributionFinding
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import (
-    StampedPath,
     UnreadableFileError,
     digest_of,
     is_inside,
@@ -22,13 +22,22 @@ from satchel.sources.file_reader import (
     stamped,
     touches,
 )
-from satchel.sources.folder_reader import FolderContent, FolderReader, is_folder, list_folder
-from satchel.sources.module_paths import LocatedModule, ModuleBase, edited_bases, locate, parents
+from satchel.sources.folder_reader import FolderReader, is_folder, list_folder
+from satchel.sources.module_paths import ModuleBase, edited_bases, locate, parents
 from satchel.sources.plugin_findings import PluginFinding
 from satchel.sources.plugin_formats import MANIFEST_FILE
-from satchel.sources.plugin_scan import read_toolkit
 from satchel.sources.search_roots import Precedence, RootKind, SearchRoot
 from satchel.sources.shipped_skills import SHIPPED_SKILLS
+
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+    from satchel.settings import Limits
+    from satchel.sources.distributions import DistributionFinding
+    from satchel.sources.file_reader import (
+        StampedPath,
+    )
+    from satchel.sources.folder_reader import FolderContent
+    from satchel.sources.module_paths import LocatedModule
 
 _HOOKS = rb"hookimpl|\bsatchel_[a-z]|^\s*from\s+(?:\.|%s\b)[\w.]*\s+import\s*\*"
 
@@ -265,6 +274,8 @@ def _part(
     is_edited: bool,
 ) -> PluginFinding:
     """Read toolkit.yaml and the files that it names, as in a plugin folder."""
+    from satchel.sources.plugin_scan import read_toolkit  # lazy: needed only with a manifest
+
     root = SearchRoot(
         path=home.path,
         holds=RootKind.PLUGINS,

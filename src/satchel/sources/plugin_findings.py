@@ -1,16 +1,25 @@
 """The result of reading a plugin folder of any format."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic
-from satchel.formats import DeclaredTool, McpServerManifest, PluginManifest
-from satchel.sources.file_reader import UnitFile, digest_of, is_inside
+from satchel.diagnostics import Where, has_error, make_diagnostic
+from satchel.lazy_dataclass import dataclass
+from satchel.sources.file_reader import digest_of, is_inside
 from satchel.sources.folder_reader import FolderContent
-from satchel.sources.plugin_formats import FormatPolicy, PluginFormat, policy_of
-from satchel.sources.search_roots import SearchRoot
+from satchel.sources.plugin_formats import PluginFormat, policy_of
+
+if TYPE_CHECKING:
+    from satchel.diagnostics import Diagnostic
+    from satchel.formats import DeclaredTool, McpServerManifest, PluginManifest
+    from satchel.sources.file_reader import UnitFile
+    from satchel.sources.plugin_formats import FormatPolicy
+    from satchel.sources.search_roots import SearchRoot
 
 
 @dataclass(frozen=True, slots=True)

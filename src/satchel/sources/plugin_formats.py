@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+
+from satchel.lazy_dataclass import dataclass
 
 MANIFEST_FILE = "toolkit.yaml"
 

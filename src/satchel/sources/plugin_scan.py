@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.formats import PluginManifest, read_plugin
 from satchel.formats.read_result import quoted
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.claude_bundles import read_claude_bundle
 from satchel.sources.file_reader import (

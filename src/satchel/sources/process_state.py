@@ -13,10 +13,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
+
+from satchel.lazy_dataclass import dataclass
 
 PRIVATE_PREFIX = "_satchel_plugin_"
 """The prefix of the module names of folder plugins."""

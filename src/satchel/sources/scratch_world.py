@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
 from satchel.sources.configuration import FOLDER_VARIABLE
+from satchel.sources.state_files import CACHE_VARIABLE
 
 _PREFIX = "SATCHEL_"
 
 
 @contextmanager
 def scratch_world() -> Iterator[str]:
-    """Yield an empty temporary folder; the user's configuration folder is below it meanwhile.
+    """Yield an empty temporary folder; the user's configuration and cache are below it meanwhile.
 
     All other `SATCHEL_` variables are unset until the block ends.
     """
@@ -20,6 +21,7 @@ def scratch_world() -> Iterator[str]:
     with TemporaryDirectory(prefix="satchel-", ignore_cleanup_errors=True) as folder:
         _clear()
         os.environ[FOLDER_VARIABLE] = os.path.join(folder, "config")
+        os.environ[CACHE_VARIABLE] = os.path.join(folder, "cache")
         try:
             yield folder
         finally:

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.plugin_formats import TOOLKIT, FormatPolicy
 
 _OWN_PLUGINS = ".satchel/plugins"

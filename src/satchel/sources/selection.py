@@ -9,13 +9,14 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fnmatch import translate
 from shlex import quote
 from typing import Any
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, composed, near_misses
 from satchel.settings import KIB
 from satchel.sources.configuration import ProjectLayer, config_folder

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+from satchel.lazy_dataclass import dataclass
 from satchel.sources.module_paths import edited_bases
 
 SHIPPED_SKILLS = (".agents", "skills")

@@ -7,11 +7,12 @@ The target of a link is read if it is inside the search root, by the rules of
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Protocol
 
 from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import MIB, Limits
 from satchel.sources.contained_files import ContainedFile, is_path, open_contained
 from satchel.sources.file_reader import digest_of

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, strictly
 from satchel.formats import ReadResult, SkillManifest, read_skill
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.file_reader import UnitFile, is_inside, is_utf8, may_be_folder, real_path
 from satchel.sources.folder_reader import (
@@ -98,9 +99,9 @@ class SkillScan:
 
     place: SearchRoot
     findings: Mapping[str, SkillFinding]
-    walked: frozenset[str]
+    walked: frozenset[str] = frozenset()
     """The keys of the searched folders that are not skills themselves."""
-    diagnostics_by_key: Mapping[str, tuple[Diagnostic, ...]]
+    diagnostics_by_key: Mapping[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
     """Diagnostics outside of skills, by the key of the file or folder."""
     links: frozenset[tuple[str, str]] = frozenset()
     """All links, with their targets.
@@ -109,6 +110,8 @@ class SkillScan:
     """
     cut: bool = False
     """Whether the limit of folders ended the scan."""
+    is_cached: bool = False
+    """Whether it comes from the cache of another process; then only its files count."""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -208,6 +211,7 @@ class _Walk:
         self._place, self._limits = place, limits
         self._root = real_path(place.within or place.path)
         self._known = before.findings if before else {}
+        self._served = {} if before and before.is_cached else self._known
         self._targets: dict[str, str] = {}
         self._reader = FolderReader(
             root=self._root,
@@ -287,7 +291,7 @@ class _Walk:
 
     def _keep_skills_below(self, key: str, error: Diagnostic) -> None:
         """Keep the skills of an unlistable folder as broken ones, because they still exist."""
-        for below, finding in self._known.items():
+        for below, finding in self._served.items():
             if not key or below == key or below.startswith(key + "/"):
                 folder = replace(finding.folder, files=(), diagnostics=())
                 self._findings[below] = replace(
@@ -358,15 +362,19 @@ def _read(finding: SkillFinding, before: SkillFinding | None, limits: Limits) ->
     """Read the manifest of a skill, unless `before` has the same bytes."""
     file = finding.folder.get(SKILL_FILE)
     path = os.path.join(finding.path, SKILL_FILE)
+    # The manifest has all of the text that is needed later.
+    folder = finding.folder.without_data()
+    previous = before.folder.get(SKILL_FILE) if before else None
+    if before and previous and file and previous.digest == file.digest:
+        return replace(
+            finding, folder=folder, manifest=before.manifest, diagnostics=before.diagnostics
+        )
     if file is None or file.data is None:
         return replace(finding, diagnostics=(_unreadable(path, finding.folder),))
-    previous = before.folder.get(SKILL_FILE) if before else None
-    if before is not None and previous is not None and previous.digest == file.digest:
-        return replace(finding, manifest=before.manifest, diagnostics=before.diagnostics)
     reading = read_skill(file.data, finding.folder_name, path, limits)
     if finding.place.policy.has_strict_skills:
         reading = _strict(reading)
-    return replace(finding, manifest=reading.value, diagnostics=reading.diagnostics)
+    return replace(finding, folder=folder, manifest=reading.value, diagnostics=reading.diagnostics)
 
 
 def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:

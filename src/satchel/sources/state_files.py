@@ -10,6 +10,7 @@ from satchel.sources.file_reader import Stamp, StampedPath, UnreadableFileError,
 
 FOLDER_VARIABLE = "SATCHEL_STATE_DIR"
 DATA_VARIABLE = "SATCHEL_DATA_DIR"
+CACHE_VARIABLE = "SATCHEL_CACHE_DIR"
 _LARGEST = 64 * MIB
 
 
@@ -33,6 +34,22 @@ def data_folder(plugin: str) -> str:
 
         base = user_data_dir("satchel", appauthor=False)
     return os.path.join(os.path.abspath(os.path.expanduser(base)), "plugins", plugin)
+
+
+def cache_path(file: str) -> str:
+    """Return the path of a file in the user's cache; `SATCHEL_CACHE_DIR` changes the folder."""
+    folder = os.environ.get(CACHE_VARIABLE, "")
+    if not folder:
+        # Lazy: a satchel may use no cache.
+        from platformdirs import user_cache_dir
+
+        folder = user_cache_dir("satchel", appauthor=False)
+    return os.path.join(os.path.abspath(os.path.expanduser(folder)), file)
+
+
+def is_file(path: str) -> bool:
+    """Return whether there is a file."""
+    return os.path.isfile(path)
 
 
 def make_folder(path: str) -> None:

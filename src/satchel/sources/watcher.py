@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.lazy_dataclass import dataclass
 from satchel.settings import WatchTimings
 from satchel.sources.file_reader import Stamp, StampedPath, stamped
 from satchel.sources.git_locks import git_locks

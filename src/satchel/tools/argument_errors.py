@@ -1,9 +1,9 @@
 """Invalid arguments of a call, as data; the runtime turns them into text for the model."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from satchel.errors import SatchelError
+from satchel.lazy_dataclass import dataclass
 
 SET_BY_HOST = "is set by the host; leave it out"
 

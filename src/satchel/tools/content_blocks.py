@@ -1,8 +1,9 @@
 """The content blocks of a result; they follow the content types of MCP."""
 
 from base64 import b64encode
-from dataclasses import dataclass
 from typing import Any
+
+from satchel.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from satchel.errors import DefinitionError
 from satchel.names import tool_name_fault
 from satchel.text import visible
 from satchel.tools.argument_model import ArgumentModel
+from satchel.tools.base_tool import Tool
 from satchel.tools.callables import is_stream, runs_on_loop
 from satchel.tools.docstrings import read_docstring, short
 from satchel.tools.runner import LOOP, THREAD, Runner
@@ -23,7 +24,6 @@ from satchel.tools.signatures import (
     where,
 )
 from satchel.tools.state_fields import StateField, bind_values, state_fields
-from satchel.tools.tool import Tool
 from satchel.tools.tool_call import ToolCall
 from satchel.tools.tool_context import ToolContext
 from satchel.tools.tool_decorator import ToolOptions, given_options, options_of, require_parameters

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 from satchel.errors import DefinitionError
 from satchel.text import has_hidden
+from satchel.tools.base_tool import Tool
 from satchel.tools.function_tool import FunctionTool
-from satchel.tools.tool import Tool
 
 Complete = Callable[[str, str], Iterable[str]]
 """Gets the name of an argument and the text typed so far, and returns completions."""

@@ -2,12 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Union, Unpack, get_args, get_origin, get_type_hints
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.tools.tool_context import ToolContext
 
 REQUIRED: Any = inspect.Parameter.empty

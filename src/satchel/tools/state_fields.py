@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.tools.signatures import REQUIRED, Parameter, Signature, resolve_annotation, where
 
 if TYPE_CHECKING:

@@ -1,11 +1,12 @@
 """The model's wish to run a tool."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from satchel.lazy_dataclass import dataclass
+from satchel.tools.base_tool import Tool
 from satchel.tools.empty_mapping import NOTHING
-from satchel.tools.tool import Tool
 from satchel.tools.tool_context import ToolContext
 
 

@@ -1,9 +1,10 @@
 """The context of a call: values from the host that are not arguments of the model."""
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from satchel.lazy_dataclass import dataclass
 from satchel.tools.empty_mapping import NOTHING
 
 

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from satchel.errors import ToolError
+from satchel.lazy_dataclass import dataclass
 from satchel.tools.content_blocks import BLOCKS, Block, Text
 from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.fast_construction import construct_fast

@@ -3,16 +3,17 @@
 The host accepts only JSON from the process, and sends no value that JSON would change.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 from base64 import b64decode
 from collections.abc import Mapping, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from satchel.errors import ToolError
 from satchel.tools import (
     Audio,
-    Block,
     Image,
     Resource,
     ResourceLink,
@@ -21,6 +22,11 @@ from satchel.tools import (
     ToolResult,
 )
 from satchel.tools.empty_mapping import NOTHING
+
+if TYPE_CHECKING:
+    from satchel.tools import (
+        Block,
+    )
 
 _log = logging.getLogger("satchel.workers")
 

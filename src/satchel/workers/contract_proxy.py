@@ -4,10 +4,12 @@ The data of a contract is sent once. Its functions stay in the process: the host
 and waits. A call is refused if its rule does not answer in time or the process ends.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from types import MappingProxyType
-from typing import Any, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 
 from satchel.contracts import (
     DROP_STEP,
@@ -21,7 +23,9 @@ from satchel.contracts import (
 from satchel.errors import DefinitionError
 from satchel.tools import ToolCall
 from satchel.workers.codec import RULES, exact, is_exact
-from satchel.workers.worker_processes import WorkerHandle
+
+if TYPE_CHECKING:
+    from satchel.workers.worker_processes import WorkerHandle
 
 _TYPES = {
     "list": list,

@@ -1,5 +1,7 @@
 """Start the process of a plugin, and build its contribution from what the process sends."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
@@ -10,29 +12,32 @@ from io import BytesIO
 from pathlib import PurePath
 from pickle import Pickler
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.catalog import Group, PluginContribution, Status, ToolContribution
-from satchel.diagnostics import RULES, Diagnostic, Where, make_diagnostic
+from satchel.catalog import Group, Status, ToolContribution
+from satchel.diagnostics import RULES, Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.formats import ConfigField
 from satchel.mcp_servers import WorkerServer
 from satchel.plugins import fingerprint
 from satchel.runtime.redaction import redacted
-from satchel.settings import Limits
-from satchel.sources import MANIFEST_FILE, Configuration, PackageFinding, PluginFinding
+from satchel.sources import MANIFEST_FILE, PackageFinding, PluginFinding
 from satchel.sources.plugin_environments import installed
 from satchel.text import one_line, shorten
 from satchel.tools import McpPrompt, McpResource
 from satchel.workers.codec import COMPLETE
 from satchel.workers.contract_proxy import decode_contract
-from satchel.workers.worker_processes import WorkerHandle, WorkerPool
+from satchel.workers.worker_health import DOWN, WHEN_CHANGED
+from satchel.workers.worker_processes import WorkerHandle
 from satchel.workers.worker_tools import WorkerTool
 
-DOWN = "plugin-worker-down"
-
-_WHEN_CHANGED = "fix its code; it is started again when the code changes"
-"""The fix for a process that never started. One that exits later is restarted automatically."""
+if TYPE_CHECKING:
+    from satchel.catalog import PluginContribution
+    from satchel.diagnostics import Diagnostic
+    from satchel.settings import Limits
+    from satchel.sources import Configuration
+    from satchel.workers.worker_health import DOWN, WHEN_CHANGED
+from satchel.workers.worker_processes import WorkerPool
 
 _PROGRAM = """
 import site, sys
@@ -108,23 +113,6 @@ def _fields_of_code(started: tuple[PluginContribution, WorkerHandle]) -> list[Co
     except Exception:
         return []  # invalid data is reported by `_loaded`
     return [item for item in fields if item.key not in keys]
-
-
-def with_health(
-    contribution: PluginContribution, last_good: PluginContribution | None
-) -> PluginContribution:
-    """Add a diagnostic if the process that serves a plugin is down, or remove an outdated one."""
-    served = last_good if contribution.state.falls_back and last_good else contribution
-    if not isinstance(served.code, WorkerHandle):
-        return contribution
-    outage = served.code.outage
-    diagnostics = tuple(
-        item for item in contribution.diagnostics if item.code != DOWN or item.fix == _WHEN_CHANGED
-    )
-    diagnostics = (*diagnostics, outage) if outage else diagnostics
-    if diagnostics == contribution.diagnostics:
-        return contribution
-    return replace(contribution, diagnostics=diagnostics)
 
 
 def _failed(contribution: PluginContribution, diagnostic: Diagnostic) -> PluginContribution:
@@ -210,7 +198,7 @@ def _unsent(contribution: PluginContribution, key: str) -> Diagnostic:
 def _loaded(contribution: PluginContribution, worker: WorkerHandle) -> PluginContribution:
     """Add what the process sends about the plugin."""
     if (outage := worker.outage) is not None:
-        return _failed(contribution, replace(outage, fix=_WHEN_CHANGED))
+        return _failed(contribution, replace(outage, fix=WHEN_CHANGED))
     try:
         return _with_about(contribution, worker.snapshot.listing.about, worker)
     except Exception as problem:
@@ -218,7 +206,7 @@ def _loaded(contribution: PluginContribution, worker: WorkerHandle) -> PluginCon
         message = f"the process of plugin {contribution.name!r} sends invalid data: {problem!r}"
         message = shorten(one_line(message), 300)
         return _failed(
-            contribution, make_diagnostic(DOWN, Where(contribution.path), message, _WHEN_CHANGED)
+            contribution, make_diagnostic(DOWN, Where(contribution.path), message, WHEN_CHANGED)
         )
 
 

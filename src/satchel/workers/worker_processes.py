@@ -5,27 +5,31 @@ in this process. A new version starts beside the old one; the old process ends w
 catalog or tool that uses it is gone.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.diagnostics import Diagnostic
 from satchel.errors import ToolError
-from satchel.mcp_servers import (
-    ServerHandle,
-    ServerPool,
-    ServerSnapshot,
-    ToolDefinition,
-    WorkerServer,
-)
-from satchel.mcp_servers.server_connection import OnProgress
-from satchel.runtime.redaction import redacted
-from satchel.settings import Limits
-from satchel.tools import ToolResult
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from satchel.diagnostics import Diagnostic
+    from satchel.mcp_servers import (
+        ServerHandle,
+        ServerPool,
+        ServerSnapshot,
+        ToolDefinition,
+        WorkerServer,
+    )
+    from satchel.mcp_servers.server_connection import OnProgress
+    from satchel.settings import Limits
+    from satchel.tools import ToolResult
 
 _START = 10.0
 """Seconds for the start of Python and of the MCP server."""
@@ -40,28 +44,36 @@ class WorkerPool:
     def __init__(self, limits: Limits, on_news: Callable[[], None]) -> None:
         self.limits = limits
         self._start_timeout = limits.plugin_import + limits.hook * 2 + _START
-        self._pool = ServerPool(replace(limits, mcp_connect=self._start_timeout), on_news)
+        self._on_news = on_news
+        self._pool: ServerPool | None = None
         # Reentrant: garbage collection may end one process while another is starting.
         self._lock = threading.RLock()
 
-    def start(self, name: str, server: WorkerServer, values: Mapping[str, Any]) -> "WorkerHandle":
+    def start(self, name: str, server: WorkerServer, values: Mapping[str, Any]) -> WorkerHandle:
         """Start a process, and wait until its plugin is loaded or has failed."""
+        from satchel.mcp_servers import ServerPool  # lazy: needed only with a process
+
         started_at = time.perf_counter()
         with self._lock:
-            handle = self._pool.add(name, server)
+            if self._pool is None:
+                limits = replace(self.limits, mcp_connect=self._start_timeout)
+                self._pool = ServerPool(limits, self._on_news)
+            pool = self._pool
+            handle = pool.add(name, server)
         worker = WorkerHandle(handle, values)
-        weakref.finalize(worker, self._end, handle)
+        weakref.finalize(worker, self._end, pool, handle)
         handle.wait(self._start_timeout * 2)
         worker.seconds = time.perf_counter() - started_at
         return worker
 
-    def _end(self, handle: ServerHandle) -> None:
+    def _end(self, pool: ServerPool, handle: ServerHandle) -> None:
         with self._lock:
-            self._pool.remove(handle)
+            pool.remove(handle)
 
     def close(self) -> None:
         """End all processes."""
-        self._pool.close()
+        if self._pool is not None:
+            self._pool.close()
 
 
 class WorkerHandle:
@@ -82,11 +94,13 @@ class WorkerHandle:
         """Return why it does not run now, without its configuration values, or `None`."""
         if (outage := self.snapshot.outage) is None:
             return None
+        from satchel.runtime.redaction import redacted  # lazy: needed only by an error
+
         return replace(outage, message=redacted(outage.message, self._values))
 
     def begin(
         self, tool: ToolDefinition, arguments: Mapping[str, Any], on_progress: OnProgress
-    ) -> "Future[ToolResult]":
+    ) -> Future[ToolResult]:
         """Start a call."""
         return self._handle.call(tool, arguments, on_progress)
 
@@ -94,6 +108,8 @@ class WorkerHandle:
         """Send a question and wait for the answer, at most a second. Raises `ToolError`."""
         if self.snapshot.outage is not None:
             raise ToolError("the process of the plugin is not running now; try again later")
+        from satchel.mcp_servers import ToolDefinition  # lazy: needed only with a process
+
         asking = self._handle.call(ToolDefinition(name=what), question, lambda _: None)
         try:
             result = asking.result(_ASK_TIMEOUT)

@@ -1,14 +1,14 @@
 """Tools of a plugin that runs in its own process."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from satchel.contracts import ToolContract
 from satchel.contracts.contract_binding import injected_arguments
 from satchel.mcp_servers import RemoteTool, ToolDefinition
-from satchel.mcp_servers.remote_tool import BeginCall, RunningCall
-from satchel.tools import ToolChunk, ToolContext, ToolResult
+from satchel.mcp_servers.remote_tool import RunningCall
 from satchel.tools.tool_results import FinalResult
 from satchel.workers.codec import (
     apply_changes,
@@ -18,7 +18,12 @@ from satchel.workers.codec import (
     exact_part,
     to_json_value,
 )
-from satchel.workers.worker_processes import WorkerHandle
+
+if TYPE_CHECKING:
+    from satchel.contracts import ToolContract
+    from satchel.mcp_servers.remote_tool import BeginCall
+    from satchel.tools import ToolChunk, ToolContext, ToolResult
+    from satchel.workers.worker_processes import WorkerHandle
 
 _MAX_WAITING = 10_000
 """Chunks that may wait for a slow reader; older ones are dropped, and the result has them all."""

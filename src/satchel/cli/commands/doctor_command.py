@@ -1,7 +1,6 @@
 """`satchel doctor`: find problems, and print the commands that fix them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +12,7 @@ from satchel.cli.machine_checks import MachineCheck, environment
 from satchel.cli.rendering import COLOURS, count, location_text, relative, worst_first
 from satchel.cli.serializer import KINDS, case_json, check_json, entries_of
 from satchel.diagnostics import Diagnostic, Severity
+from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
 if TYPE_CHECKING:

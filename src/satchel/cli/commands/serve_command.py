@@ -166,6 +166,7 @@ def _print_stdio_config(
     flags = {
         "--project": sources.project,
         "--claude": sources.claude,
+        "--no-cache": sources.no_cache,
         "--no-skill-tools": not selection.skill_tools,
     }
     arguments = [

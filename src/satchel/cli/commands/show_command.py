@@ -63,7 +63,7 @@ def _signature(kind: str, entry: "Entry") -> str | None:
     if kind != "tool" or not entry.path.endswith(".py"):
         return None
     # Lazy: only a tool has a signature.
-    from satchel.formats import declared_tools
+    from satchel.formats.declared_tools import declared_tools
     from satchel.sources.file_reader import UnreadableFileError, read_regular
 
     try:

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +22,7 @@ from satchel.cli.serializer import outcome_json
 from satchel.diagnostics import Diagnostic, has_error
 from satchel.errors import SatchelError
 from satchel.formats import to_plain
+from satchel.lazy_dataclass import dataclass
 from satchel.sources import MANIFEST_FILE, Precedence, format_of
 from satchel.sources.configuration import read_configuration
 from satchel.sources.scratch_world import scratch_world

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
 
@@ -12,6 +11,7 @@ from satchel.cli.installer import read_catalog
 from satchel.cli.rendering import short_path
 from satchel.cli.selection_editor import forget, require_valid_selection
 from satchel.errors import NotFoundError, SatchelError
+from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses, plugin_name_fault
 from satchel.setup.folder_placement import removed
 from satchel.setup.install_lock import exclusive_change

@@ -1,12 +1,12 @@
 """Circuit breaker: stop calling a tool after repeated failures."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import dataclass
 from math import ceil
 from threading import Lock
 from time import monotonic
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.runtime.executors.attempt import attempt
 from satchel.runtime.executors.executor import Answer, CallGate, Executor, RunCall, through
 from satchel.tools import ToolCall, ToolResult, failure

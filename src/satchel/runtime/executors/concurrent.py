@@ -1,9 +1,9 @@
 """The executor that runs calls at the same time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from satchel.errors import DefinitionError
+from satchel.lazy_dataclass import dataclass
 from satchel.runtime.executors.answer_stream import AnswerStream
 from satchel.runtime.executors.executor import CallGate, RunCall
 from satchel.tools import ToolCall

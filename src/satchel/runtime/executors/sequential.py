@@ -1,8 +1,8 @@
 """The executor that runs calls one after another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from satchel.lazy_dataclass import dataclass
 from satchel.runtime.executors.answer_stream import AnswerStream
 from satchel.runtime.executors.executor import CallGate, RunCall
 from satchel.tools import ToolCall

@@ -1,9 +1,10 @@
 """Middleware that asks for approval before a call."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from satchel.lazy_dataclass import dataclass
 from satchel.runtime.middleware.tool_hints import may_change_something
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened

@@ -1,7 +1,6 @@
 """How a call ended, for logs, measurements and traces."""
 
-from dataclasses import dataclass
-
+from satchel.lazy_dataclass import dataclass
 from satchel.tools import ToolResult
 from satchel.tools.tool_results import to_json
 

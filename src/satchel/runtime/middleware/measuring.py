@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 
+from satchel.lazy_dataclass import dataclass
 from satchel.runtime.middleware.call_ending import ending_of
 from satchel.runtime.middleware_chain import Handler, Middleware
 from satchel.runtime.stream_opening import opened

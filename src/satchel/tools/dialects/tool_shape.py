@@ -1,8 +1,9 @@
 """The input of every dialect."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from satchel.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,31 @@
+"""Scan skills with the help of the user's cache."""
+
+from collections.abc import Iterable
+
+from satchel.settings import Limits
+from satchel.sources import SearchRoot, SkillScan, scan_skills
+from satchel.sources.state_files import cache_path, is_file
+
+_FEWEST = 20
+"""A root with fewer skills is read as quickly as the cache."""
+
+
+def scan_through_cache(
+    root: SearchRoot,
+    limits: Limits,
+    before: SkillScan | None = None,
+    dirty: Iterable[str] | None = None,
+) -> SkillScan:
+    """Scan a search root as `scan_skills` does; what did not change since it was read is cached."""
+    path = cache_path("skills.sqlite3")
+    if before is None and is_file(path):
+        # Lazy: it needs SQLite, and most roots are small.
+        from satchel.sources.skill_cache import load_scan
+
+        before = load_scan(path, root, limits)
+    scan = scan_skills(root, limits, before, dirty)
+    if scan is not before and len(scan.findings) >= _FEWEST:
+        from satchel.sources.skill_cache import save_scan  # lazy: as above
+
+        save_scan(path, scan, before, limits)
+    return scan

@@ -1,0 +1,75 @@
+"""Turn a plugin that was found into a contribution, without running its code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from satchel.catalog import PluginContribution
+from satchel.diagnostics import Where, make_diagnostic
+from satchel.names import plugin_name_fault
+from satchel.plugins.manifest_contribution import with_manifest
+from satchel.plugins.plugin_diagnostics import failed_contribution
+from satchel.sources import Precedence
+
+if TYPE_CHECKING:
+    from satchel.sources import PackageFinding, PluginFinding
+
+Rank = tuple[Any, ...]
+
+
+def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
+    """Return the contribution that a plugin folder declares, without running its code."""
+    manifest = found.manifest
+    contribution = PluginContribution(
+        name=manifest.name if manifest else found.folder_name,
+        source=found.place.source,
+        scope=found.place.scope,
+        path=found.path,
+        unit=found.path,
+        rank=rank,
+        digest=found.digest,
+        policy=found.policy,
+    )
+    return with_manifest(contribution, found)
+
+
+def read_package(found: PackageFinding, rank: Rank) -> PluginContribution:
+    """Return the contribution that an installed plugin declares, without importing it."""
+    installed = found.installed
+    contribution = PluginContribution(
+        name=installed.name,
+        source=installed.distribution,
+        scope=Precedence.PLUGIN,
+        path=installed.path,
+        unit=f"{installed.distribution}:{installed.name}",
+        rank=rank,
+        digest=found.digest,
+        version=installed.version,
+        description=installed.summary,
+    )
+    if found.part is not None:
+        contribution = with_manifest(contribution, with_metadata(found.part, found))
+    contribution = replace(contribution, skills=found.skills)
+    if found.code is not None:
+        unique = dict.fromkeys((*contribution.diagnostics, *found.code.diagnostics))
+        contribution = replace(contribution, diagnostics=tuple(unique))
+    if fault := plugin_name_fault(installed.name):
+        problem = make_diagnostic(
+            "plugin-name-shape",
+            Where(installed.path),
+            f"the entry point's name {installed.name!r} {fault}",
+            "rename the entry point",
+        )
+        return failed_contribution(contribution, problem)
+    return contribution
+
+
+def with_metadata(part: PluginFinding, found: PackageFinding) -> PluginFinding:
+    """Fill the version and description of a manifest from the package metadata."""
+    manifest, installed = part.manifest, found.installed
+    if manifest is None:
+        return part
+    version = manifest.version or installed.version
+    description = manifest.description or installed.summary
+    return replace(part, manifest=replace(manifest, version=version, description=description))

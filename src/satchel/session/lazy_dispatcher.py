@@ -1,0 +1,33 @@
+"""The dispatcher of a session's calls, made for the first call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from satchel.session.calls import CallDispatcher
+    from satchel.session.session_state import SessionState
+
+
+class LazyDispatcher:
+    """Makes the dispatcher when it is first used; a session and its steps share it."""
+
+    __slots__ = ("_conversation", "_made")
+
+    def __init__(self, conversation: SessionState) -> None:
+        self._conversation = conversation
+        self._made: dict[str, CallDispatcher] = {}
+
+    def get(self) -> CallDispatcher:
+        """Return the dispatcher."""
+        if (made := self._made.get("dispatcher")) is not None:
+            return made
+        from satchel.session.calls import CallDispatcher  # lazy: needed only with calls
+
+        # Two threads get the same one.
+        return self._made.setdefault("dispatcher", CallDispatcher(self._conversation))
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether any call was ever started in the background."""
+        return any(dispatcher.has_tasks for dispatcher in self._made.values())

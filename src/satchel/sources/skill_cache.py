@@ -1,0 +1,150 @@
+"""A cache on disk: what reading each skill gave, so that a warm start reads only what changed.
+
+It is one SQLite file. What it holds of a file counts only while the file has the same device,
+inode, size and times; the scan compares them. A file that was younger than two seconds is read
+again. If anything is wrong with the cache, the files are read instead. It can be deleted anytime.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from typing import Any
+from urllib.parse import quote
+
+from satchel.diagnostics import Diagnostic, Severity, Where
+from satchel.formats import SkillManifest
+from satchel.formats.frozen_values import to_plain
+from satchel.settings import MIB, Limits
+from satchel.sources.file_reader import Stamp, UnitFile, digest_of
+from satchel.sources.folder_reader import FolderContent
+from satchel.sources.search_roots import SearchRoot
+from satchel.sources.skill_scan import SkillFinding, SkillScan
+from satchel.sources.state_files import make_folder
+
+_FORMAT = 1
+"""Raise it when reading gives other results; then all older rows are useless."""
+_LARGEST = 1024 * MIB
+"""A larger file is begun anew: rows of roots that are gone stay in it."""
+_WAIT = 0.2
+"""Seconds to wait for another process."""
+_TABLE = """create table if not exists skills (
+    root text, key text, settings text, data text, body blob, primary key (root, key)
+) without rowid"""
+_ERRORS = (sqlite3.Error, OSError, ValueError, KeyError, TypeError)
+
+
+def load_scan(path: str, root: SearchRoot, limits: Limits) -> SkillScan | None:
+    """Return what an earlier process read in a root; `None` if the cache has nothing."""
+    query = "select key, data, body from skills where root = ? and settings = ?"
+    try:
+        if not _is_private(path):
+            return None
+        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", _WAIT, uri=True)) as database:
+            rows = database.execute(query, (root.path, _settings(root, limits))).fetchall()
+        findings = {key: _finding(root, key, json.loads(data), body) for key, data, body in rows}
+    except _ERRORS:
+        return None
+    return SkillScan(place=root, findings=findings, is_cached=True) if findings else None
+
+
+def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limits) -> None:
+    """Write what is new or gone since `before`."""
+    root, settings = scan.place, _settings(scan.place, limits)
+    known: Mapping[str, SkillFinding] = before.findings if before else {}
+    new = [
+        (root.path, key, settings, json.dumps(_plain(found)), _body(found))
+        for key, found in scan.findings.items()
+        if found is not known.get(key) and found.manifest is not None
+    ]
+    gone = [(root.path, key) for key in known if key not in scan.findings]
+    if new or gone:
+        with suppress(*_ERRORS):
+            _prepare(path)
+            with closing(sqlite3.connect(path, _WAIT)) as database, database:
+                database.execute(_TABLE)
+                database.executemany("delete from skills where root = ? and key = ?", gone)
+                database.executemany("insert or replace into skills values (?, ?, ?, ?, ?)", new)
+
+
+def _prepare(path: str) -> None:
+    """Make the file and its folder, which only the user can read. Raises `OSError`."""
+    make_folder(os.path.dirname(path))
+    if os.path.exists(path) and (not _is_private(path) or os.path.getsize(path) > _LARGEST):
+        os.remove(path)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+
+
+def _is_private(path: str) -> bool:
+    """Return whether nobody else can write the file, and so put text before the model."""
+    if not hasattr(os, "getuid"):
+        return True
+    status = os.stat(path)
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def _settings(root: SearchRoot, limits: Limits) -> str:
+    """Return a digest of all that the results depend on, besides the files."""
+    # Lazy: reading the metadata takes a while.
+    from importlib.metadata import version
+
+    parts = (_FORMAT, version("satchel"), limits, root.policy, root.within, root.follows_links_out)
+    return digest_of(repr(parts).encode())
+
+
+def _plain(found: SkillFinding) -> dict[str, Any]:
+    """Return a finding as plain data, without the body."""
+    manifest = found.manifest
+    assert manifest is not None
+    return {
+        "target": found.target,
+        "files": [(f.name, f.size, f.digest, f.stamp, f.settled) for f in found.files],
+        "links": sorted(found.folder.links),
+        "problems": [item.as_dict() for item in found.folder.diagnostics],
+        "diagnostics": [item.as_dict() for item in found.diagnostics],
+        "manifest": {
+            "name": manifest.name,
+            "description": manifest.description,
+            "license": manifest.license,
+            "compatibility": manifest.compatibility,
+            "allowed_tools": manifest.allowed_tools,
+            "metadata": to_plain(manifest.metadata),
+            "fields": to_plain(manifest.fields),
+        },
+    }
+
+
+def _body(found: SkillFinding) -> bytes:
+    return found.manifest.utf8_body if found.manifest else b""
+
+
+def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> SkillFinding:
+    files = (
+        UnitFile(name=name, size=size, digest=digest, stamp=Stamp(*stamp), settled=settled)
+        for name, size, digest, stamp, settled in data["files"]
+    )
+    links = frozenset((path, target) for path, target in data["links"])
+    fields = data["manifest"]
+    fields["allowed_tools"] = tuple(fields["allowed_tools"])
+    return SkillFinding(
+        place=root,
+        key=key,
+        folder=FolderContent(tuple(files), _diagnostics(data["problems"]), links),
+        manifest=SkillManifest(utf8_body=body, **fields),
+        diagnostics=_diagnostics(data["diagnostics"]),
+        target=data["target"],
+    )
+
+
+def _diagnostics(items: Iterable[dict[str, Any]]) -> tuple[Diagnostic, ...]:
+    return tuple(
+        Diagnostic(
+            severity=Severity(item["severity"]),
+            code=item["code"],
+            where=Where(item["path"], item["line"], item["column"]),
+            message=item["message"],
+            fix=item["fix"],
+        )
+        for item in items
+    )
