@@ -720,10 +720,10 @@ def test_project_folders_are_searched_only_if_the_project_is_named(
         (project, "skills", "two"),
     ):
         write_skill(base / folder, name, description=f"In {base.name}.")
-    app = Satchel(places=conventional_roots())
+    app = Satchel(roots=conventional_roots())
     assert sorted(app.catalog.skills) == ["one", "three", "two"]
     assert problem_codes(app.catalog) == [], "well-known places may be missing"
-    app = Satchel(places=conventional_roots(project, claude=True))
+    app = Satchel(roots=conventional_roots(project, claude=True))
     assert sorted(app.catalog.skills) == ["five", "four", "one", "three", "two"]
     assert app.catalog.skills["two"].description == "In project.", "the project is nearer"
 

@@ -131,7 +131,7 @@ def test_a_held_view_does_not_change(shared):
 def test_a_generation_is_freed_when_the_next_is_published(shared):
     shared.publish(Catalog(generation=1))
     scene = shared.shared_view(Activation())
-    scene.once("view", lambda view=scene.view: view)
+    scene.get_or_make("view", lambda view=scene.view: view)
     shared.search("word", "tool", 1)
     old = ref(shared.catalog)
     del scene
@@ -155,10 +155,10 @@ def test_an_idle_session_holds_no_generation():
 
 def test_values_of_a_view_are_shared_by_equal_views(shared):
     with_groups(shared, "maps", "web")
-    assert shared.shared_view(MAPS).once("key", lambda: 1) == 1
-    assert shared.shared_view(MAPS.deactivate("web")).once("key", lambda: 2) == 1
-    assert shared.shared_view(Activation()).once("key", lambda: 3) == 3
-    assert shared.newest.once("key", lambda: 4) == 4
+    assert shared.shared_view(MAPS).get_or_make("key", lambda: 1) == 1
+    assert shared.shared_view(MAPS.deactivate("web")).get_or_make("key", lambda: 2) == 1
+    assert shared.shared_view(Activation()).get_or_make("key", lambda: 3) == 3
+    assert shared.newest.get_or_make("key", lambda: 4) == 4
 
 
 def test_sessions_with_some_of_the_tools_share_all_schemas(shared):
@@ -168,7 +168,7 @@ def test_sessions_with_some_of_the_tools_share_all_schemas(shared):
     made.asked.clear()
     part = shared.shared_view(Activation(), EntryFilter.of(["c*"], []))
     assert part.view.by_name.keys() == {"count"}
-    part.generation.schema(made, "openai")
+    part.cache.schema(made, "openai")
     shared.newest.schema(made, "openai")
     assert made.asked == ["openai"]
 
@@ -183,34 +183,34 @@ def test_a_memo_computes_a_value_once_for_each_key():
         made.append(1)
         return len(made)
 
-    assert [memo.once(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
+    assert [memo.get_or_make(key, make) for key in ("a", "b", "a")] == [1, 2, 1]
 
 
 def test_none_is_a_memoized_value():
     memo, made = Memo(), []
     for _ in range(2):
-        assert memo.once("key", lambda: made.append(1)) is None
+        assert memo.get_or_make("key", lambda: made.append(1)) is None
     assert made == [1]
 
 
 def test_a_failed_computation_is_tried_again():
     memo = Memo()
     with pytest.raises(ZeroDivisionError):
-        memo.once("key", lambda: 1 // 0)
-    assert memo.once("key", lambda: 7) == 7
+        memo.get_or_make("key", lambda: 1 // 0)
+    assert memo.get_or_make("key", lambda: 7) == 7
 
 
 def test_a_computation_may_use_another_value():
     memo = Memo()
-    assert memo.once("outer", lambda: memo.once("inner", lambda: 1) + 1) == 2
-    assert memo.once("inner", lambda: 9) == 1
+    assert memo.get_or_make("outer", lambda: memo.get_or_make("inner", lambda: 1) + 1) == 2
+    assert memo.get_or_make("inner", lambda: 9) == 1
 
 
 def test_a_memo_is_bounded():
     memo = Memo(256)
-    first = ref(memo.once(0, Held))
+    first = ref(memo.get_or_make(0, Held))
     for key in range(1, 300):
-        memo.once(key, Held)
+        memo.get_or_make(key, Held)
     gc.collect()
     assert first() is None
 

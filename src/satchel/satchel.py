@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from satchel.runtime import Middleware
     from satchel.server_registry import ServerRegistry
     from satchel.session import Session
-    from satchel.shared import Generation
+    from satchel.shared import CatalogCache
     from satchel.sources import (
         ChangeEvent,
         SkillFinding,
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from satchel.tools import Tool, ToolOptions
     from satchel.watch_thread import Changes, WatchThread
 
-# Factor of the limit `mcp_connect`: after it has passed, a server that hangs must be stopped.
+# Wait for twice the limit `mcp_connect`: a server that hangs is stopped only after the limit.
 _CONNECT_FACTOR = 2
 
 PathLike = str | os.PathLike[str]
@@ -79,11 +79,11 @@ class Satchel:
     """Manages the skills and tools of one application.
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
-    one); `providers` contribute whatever they have; `places` are further folders to search, such as
-    those of `conventional_roots`. The user's
-    `satchel.toml`, and that of the folder `project`, enable and disable things. `config` has
-    values for the state fields of tools, by plugin; they win over the environment and all files.
-    With `run_code=False` no plugin is imported: everything is listed, nothing can be called.
+    one); `providers` contribute whatever they have; `roots` are further folders to search, such as
+    those of `conventional_roots`. The user's `satchel.toml`, and that of the folder `project`,
+    enable and disable things. `config` has values for the state fields of tools, by plugin; they
+    win over the environment and all files. With `run_code=False` no plugin is imported: everything
+    is listed, nothing can be called.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """
@@ -95,7 +95,7 @@ class Satchel:
         entry_points: Iterable[str] | str = (),
         *,
         providers: Iterable[Provider] = (),
-        places: Iterable[SearchRoot] = (),
+        roots: Iterable[SearchRoot] = (),
         project: PathLike | None = None,
         config: Mapping[str, Mapping[str, Any]] | None = None,
         skill_style: SkillPrompt | None = None,
@@ -105,14 +105,14 @@ class Satchel:
         settings = settings or Settings()
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
-        self._workers = WorkerPool(self._settings.limits, self._weak_refresh())
+        self._workers = WorkerPool(self._settings.limits, self._weak_refresh_callback())
         weakref.finalize(self, self._workers.close)
         self._config = LoaderConfig(
             roots=_distinct(
                 (
                     *(search_root(path, RootKind.SKILLS) for path in _as_tuple(skills)),
                     *(search_root(path, RootKind.PLUGINS) for path in _as_tuple(plugins)),
-                    *places,
+                    *roots,
                 )
             ),
             entry_points=frozenset(_as_tuple(entry_points)) - {"none"},
@@ -126,7 +126,7 @@ class Satchel:
         self._lock = threading.RLock()
         self._shared = SharedState(CatalogStore(), self._settings.limits, style)
         self._servers: ServerRegistry | None = None
-        self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh())
+        self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh_callback())
         for provider in providers:
             self._providers.add(provider)
         self._cache = ScanCache()
@@ -143,7 +143,7 @@ class Satchel:
         return self._shared.catalog
 
     @property
-    def catalog_cache(self) -> Generation:
+    def catalog_cache(self) -> CatalogCache:
         """The newest catalog with the values derived from it, for code that serves it."""
         return self._shared.newest
 
@@ -217,7 +217,7 @@ class Satchel:
                 skills=group_names(skills),
                 requires=group_names(requires),
             )
-            self._add(groups=(*self._config.host.groups, group))
+            self._update_host(groups=(*self._config.host.groups, group))
 
     def register_tool(
         self,
@@ -254,7 +254,7 @@ class Satchel:
             version = f"registration {next(self._registrations)}"
             contribution = host_contribution(new_tool, groups, version)
             others = (item for item in host.tools if item.name != name)
-            self._add(tools=(*others, contribution))
+            self._update_host(tools=(*others, contribution))
         return new_tool
 
     def _require_groups(self, names: Iterable[str]) -> None:
@@ -268,8 +268,8 @@ class Satchel:
         if not isinstance(tool, FunctionTool) or not tool.state:
             return tool
         config = self._config.configuration(HOST, (), self._cache.scan.selection)
-        keys = f'pass presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
-        return bind_state(tool, config.values, keys)
+        fix = f'pass presets={{...}}, or Satchel(config={{"{HOST}": {{...}}}})'
+        return bind_state(tool, config.values, fix)
 
     def register_middleware(
         self, middleware: Middleware, *, group: str | None = None, tool: str | None = None
@@ -349,7 +349,7 @@ class Satchel:
         from satchel.tools import set_extended_model  # lazy: needed only with tools
 
         with self._lock:
-            address, served = self._find_extended(tool if isinstance(tool, str) else tool.name)
+            address, served = self._find_extensible(tool if isinstance(tool, str) else tool.name)
             models = _without(self._config.models, address)
             if model is not None:
                 _require_model(model)
@@ -359,8 +359,11 @@ class Satchel:
             self._config = replace(self._config, models=models)
             self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
-    def _find_extended(self, name: str) -> tuple[str, Tool | None]:
-        """Return a tool's address, and the tool unless its model keeps it from being served."""
+    def _find_extensible(self, name: str) -> tuple[str, Tool | None]:
+        """Return the address of a tool, and the tool.
+
+        The tool is `None` if its current model clashes with it, so that it is not served.
+        """
         try:
             entry = self.catalog.tool(name)
         except NotFoundError:
@@ -423,8 +426,8 @@ class Satchel:
     def add_provider(self, provider: Provider) -> None:
         """Add a provider, and ask it.
 
-        Raises `DefinitionError` if it is none, and `ConflictError` for a name that is taken. What
-        it raises later is a diagnostic.
+        Raises `DefinitionError` if it is not a provider, and `ConflictError` for a name that is
+        taken. What it raises later is a diagnostic.
         """
         with self._lock:
             self._require_open()
@@ -485,7 +488,7 @@ class Satchel:
             handle = registry.add(server_config)
         # Without the lock, so that other threads can continue.
         handle.wait(self._settings.limits.mcp_connect * _CONNECT_FACTOR)
-        self._refresh_servers()
+        self._refresh_in_background()
         return server_config.name
 
     @property
@@ -506,7 +509,7 @@ class Satchel:
             self._settings.limits.mcp_connect * _CONNECT_FACTOR if timeout is None else timeout
         )
         is_known = self._servers is None or self._servers.wait(seconds)
-        self._refresh_servers()
+        self._refresh_in_background()
         return is_known
 
     def remove_mcp_servers(self, *names: str) -> None:
@@ -517,7 +520,7 @@ class Satchel:
         with self._lock:
             self._require_open()
             self._server_registry().remove(names)
-            self._refresh_servers()
+            self._refresh_in_background()
 
     def approve_mcp_tools(
         self, server: str, *tools: str, digests: Mapping[str, str] | None = None
@@ -532,21 +535,21 @@ class Satchel:
         with self._lock:
             self._require_open()
             approved = self._server_registry().approve(server, tools, digests)
-            self._refresh_servers()
+            self._refresh_in_background()
         return approved
 
     def _server_registry(self) -> ServerRegistry:
         from satchel.server_registry import ServerRegistry  # lazy: needed only with MCP servers
 
         if self._servers is None:
-            self._servers = ServerRegistry(self._settings, self._weak_refresh())
+            self._servers = ServerRegistry(self._settings, self._weak_refresh_callback())
             # Sessions, and their tools, may outlive this object.
             weakref.finalize(self._shared, self._servers.close)
         return self._servers
 
-    def _weak_refresh(self) -> Callable[[], None]:
+    def _weak_refresh_callback(self) -> Callable[[], None]:
         """Return a refresh callback that does not keep this instance alive."""
-        reference = weakref.WeakMethod(self._refresh_servers)
+        reference = weakref.WeakMethod(self._refresh_in_background)
 
         def refresh() -> None:
             if (method := reference()) is not None:
@@ -554,8 +557,8 @@ class Satchel:
 
         return refresh
 
-    def _refresh_servers(self) -> None:
-        """Update the catalog with the current snapshots of the MCP servers."""
+    def _refresh_in_background(self) -> None:
+        """Update the catalog with what servers, providers and workers contribute now."""
         with self._lock:
             if not self._is_closed:
                 self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
@@ -566,18 +569,18 @@ class Satchel:
         Raises `NotFoundError` with the near misses.
         """
         with self._lock:
-            if self._is_removed_from_server(name):
+            if self._remove_from_server(name):
                 return
             tools = self._config.host.tools
             self._require("tool", name, [contribution.name for contribution in tools])
             # Its model is removed, too: the next tool of that name is another one.
             models = _without(self._config.models, f"{HOST}:{name}")
             self._config = replace(self._config, models=models)
-            self._add(
+            self._update_host(
                 tools=tuple(contribution for contribution in tools if contribution.name != name)
             )
 
-    def _is_removed_from_server(self, name: str) -> bool:
+    def _remove_from_server(self, name: str) -> bool:
         """Remove a tool of an MCP server; return whether it was one."""
         if self._servers is None or registered(self._config.host.tools, name) is not None:
             return False
@@ -587,7 +590,7 @@ class Satchel:
         if entry is None or not isinstance(entry.tool, RemoteTool):
             return False
         is_removed = self._servers.remove_tool(entry.source, entry.tool.definition.name)
-        self._refresh_servers()
+        self._refresh_in_background()
         return is_removed
 
     def remove_group(self, name: str) -> None:
@@ -601,10 +604,10 @@ class Satchel:
         with self._lock:
             host = self._config.host
             self._require("group", name, [group.name for group in host.groups])
-            places = (_without_group(name, item) for item in self._config.roots)
-            self._config = replace(self._config, roots=tuple(item for item in places if item))
+            roots = (_without_group(name, item) for item in self._config.roots)
+            self._config = replace(self._config, roots=tuple(item for item in roots if item))
             tools = (_without_group(name, contribution) for contribution in host.tools)
-            self._add(
+            self._update_host(
                 groups=tuple(group for group in host.groups if group.name != name),
                 tools=tuple(contribution for contribution in tools if contribution),
             )
@@ -617,13 +620,13 @@ class Satchel:
         """
         with self._lock:
             entry = self.catalog.skill(name)
-            rest = tuple(item for item in self._config.host_skills if item.path != entry.path)
-            if len(rest) < len(self._config.host_skills):
-                self._set_given_skills(rest)
+            remaining = tuple(item for item in self._config.host_skills if item.path != entry.path)
+            if len(remaining) < len(self._config.host_skills):
+                self._set_given_skills(remaining)
                 return
             # A shadowed skill may be meant: only a skill's own folder can be removed.
             paths = {item.path for item in self.catalog.all_skills if item.name == entry.name}
-            own = {
+            own_roots = {
                 item
                 for item in self._config.roots
                 if item.holds is RootKind.SKILLS and item.path in paths
@@ -633,13 +636,13 @@ class Satchel:
                     f"skill {name!r} comes from {entry.access.origin}",
                     fix=f'disable it with disable = ["{entry.address}"], or remove its source',
                 )
-            if not own:
+            if not own_roots:
                 raise ConflictError(
                     f"skill {name!r} was found in {entry.source!r}",
                     fix="delete its folder there, or remove that folder from the sources",
                 )
-            places = tuple(item for item in self._config.roots if item not in own)
-            self._config = replace(self._config, roots=places)
+            roots = tuple(item for item in self._config.roots if item not in own_roots)
+            self._config = replace(self._config, roots=roots)
             self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
 
     def close(self) -> None:
@@ -649,7 +652,7 @@ class Satchel:
         """
         with self._lock:
             self._is_closed = True
-            lives = [
+            lifecycles = [
                 entry.contribution.lifecycle
                 for entry in self.catalog.all_plugins
                 if entry.contribution.lifecycle
@@ -659,7 +662,7 @@ class Satchel:
         if self._servers is not None:
             self._servers.close()
         self._workers.close()
-        for lifecycle in lives:
+        for lifecycle in lifecycles:
             lifecycle.end()
 
     def _require_open(self) -> None:
@@ -672,7 +675,7 @@ class Satchel:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _add(self, **parts: Any) -> None:
+    def _update_host(self, **parts: Any) -> None:
         self._config = replace(self._config, host=replace(self._config.host, **parts))
         if not self._is_batching:
             self._reconcile(ReconcileOptions(dirty=frozenset(), in_background=True))
@@ -690,7 +693,7 @@ class Satchel:
                 raise
             finally:
                 self._is_batching = False
-            self._add()
+            self._update_host()
         return added
 
     def _require(self, kind: str, name: str, known: list[str]) -> None:
@@ -703,7 +706,8 @@ class Satchel:
         """Scan every source once and return the changes; failed plugins are tried again.
 
         With names, only these providers are asked; raises `NotFoundError` for an unknown one.
-        While a watch runs, it takes over plugins and providers that are slow.
+        While a watch runs, this does not wait for slow plugins and providers: the watch adds them
+        later.
         """
         in_background = self._watch is not None
         if not providers:
@@ -711,10 +715,13 @@ class Satchel:
         with self._lock:
             self._providers.require(providers)
             options = ReconcileOptions(dirty=frozenset(), in_background=in_background)
-            return self._reconcile(options, asked=frozenset(providers))
+            return self._reconcile(options, frozenset(providers))
 
     def subscribe(self, listener: Callable[[Change], object]) -> Callable[[], None]:
-        """Call `listener` with each change, on the publishing thread; returns the unsubscribe."""
+        """Call `listener` with each change, on the publishing thread.
+
+        Returns a function that removes the listener.
+        """
         self._listeners.append(listener)
 
         def undo() -> None:
@@ -793,13 +800,13 @@ class Satchel:
                 self._reconcile(options)
 
     def _reconcile(
-        self, options: ReconcileOptions, asked: frozenset[str] = frozenset()
+        self, options: ReconcileOptions, provider_names: frozenset[str] = frozenset()
     ) -> tuple[Change, ...]:
-        """Run one pass, publish a new catalog, notify the listeners; `asked` names providers."""
+        """Run one pass, publish a new catalog, and notify the listeners."""
         with self._lock:
             self._require_open()
             old = self.catalog
-            config = self._with_snapshots(options, asked)
+            config = self._with_snapshots(options, provider_names)
             self._cache, new = reconcile(config, self._cache, old, options)
             self._connect_declared()
             changes: tuple[Change, ...] = ()
@@ -809,18 +816,20 @@ class Satchel:
                 changes = diff(old, new)
                 for change in changes:
                     self._notify(change)
-            if self._providers.update(_offered_providers(new)):
+            if self._providers.update(_plugin_providers(new)):
                 changes += self._reconcile(replace(options, dirty=frozenset()))
             return changes
 
-    def _with_snapshots(self, options: ReconcileOptions, asked: frozenset[str]) -> LoaderConfig:
+    def _with_snapshots(
+        self, options: ReconcileOptions, provider_names: frozenset[str]
+    ) -> LoaderConfig:
         """Return the configuration with what servers and providers contribute now."""
         pace = self._settings.pace
         seconds = pace.settle if options.in_background else self._settings.limits.provider
         return replace(
             self._config,
             servers=self._servers.offered() if self._servers else (),
-            provided=self._providers.ask(options.dirty, asked, seconds),
+            provided=self._providers.ask(options.dirty, provider_names, seconds),
             provider_files=self._providers.watched,
         )
 
@@ -849,7 +858,7 @@ def _values(plugin: str, given: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _offered_providers(catalog: Catalog) -> Iterable[tuple[str, Provider]]:
+def _plugin_providers(catalog: Catalog) -> Iterable[tuple[str, Provider]]:
     for plugin in catalog.plugins.values():
         for provider in plugin.contribution.providers:
             yield plugin.name, provider

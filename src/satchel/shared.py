@@ -36,27 +36,27 @@ _MAX_VALUES = 4_096
 class Memo:
     """A bounded memo; evicts the oldest values."""
 
-    __slots__ = ("_most", "_values")
+    __slots__ = ("_max_values", "_values")
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self, max_values: int | None = None) -> None:
         self._values: dict[Hashable, tuple[Any]] = {}
-        self._most = most or _MAX_VALUES
+        self._max_values = max_values or _MAX_VALUES
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key; make it if there is none."""
         # One lookup: another thread may evict the value between two.
         stored = self._values.get(key)
         if stored is not None:
             return cast("T", stored[0])
         value = make()
-        if len(self._values) >= self._most:  # The number of possible keys has no limit.
-            for oldest in tuple(self._values)[: self._most // 8 + 1]:
+        if len(self._values) >= self._max_values:  # The number of possible keys has no limit.
+            for oldest in tuple(self._values)[: self._max_values // 8 + 1]:
                 self._values.pop(oldest, None)
         self._values[key] = (value,)
         return value
 
 
-class Generation(Memo):
+class CatalogCache(Memo):
     """A catalog with the values derived from it; each is made once.
 
     All sessions and servers share it, and it is freed with the catalog. No value in it may refer
@@ -64,16 +64,16 @@ class Generation(Memo):
     waiting for the garbage collector.
     """
 
-    __slots__ = ("_before", "catalog", "middleware", "schemas")
+    __slots__ = ("_previous_digest", "catalog", "middleware", "schemas")
 
-    def __init__(self, catalog: Catalog, before: Generation | None = None) -> None:
-        """Start with the schemas that an earlier generation made for tools that still exist."""
+    def __init__(self, catalog: Catalog, before: CatalogCache | None = None) -> None:
+        """Start with the schemas that the cache `before` has for tools that still exist."""
         super().__init__()
         self.catalog = catalog
         self.middleware: tuple[ScopedMiddleware, ...] = tuple(
             item for plugin in catalog.plugins.values() for item in plugin.contribution.middleware
         )
-        self._before = before.known_digest if before else None
+        self._previous_digest = before.known_digest if before else None
         served = {id(entry.tool) for entry in catalog.all_tools}
         # A copy: sessions in other threads may add to it at the same time.
         kept = before.schemas.copy().items() if before else ()
@@ -84,7 +84,9 @@ class Generation(Memo):
     @property
     def digest(self) -> CatalogDigest:
         """The digests that distinguish its entries from later versions."""
-        return self.once("digest", lambda: digest_catalog(self.catalog, self._before))
+        return self.get_or_make(
+            "digest", lambda: digest_catalog(self.catalog, self._previous_digest)
+        )
 
     @property
     def known_digest(self) -> CatalogDigest | None:
@@ -97,15 +99,17 @@ class Generation(Memo):
         """The sections that plugins add to the end of every prompt, or `""`."""
         plugins = self.catalog.plugins.values()
         texts = (text for plugin in plugins for text in plugin.contribution.sections)
-        return self.once("sections", lambda: render_sections(texts))
+        return self.get_or_make("sections", lambda: render_sections(texts))
 
     def shared_view(
-        self, activation: Activation, accepted: EntryFilter | None = None
+        self, activation: Activation, entry_filter: EntryFilter | None = None
     ) -> SharedView:
         """Return the view of an activation, limited to some of the tools and skills."""
-        if accepted and not accepted.accepts_all:
-            return self.once(accepted, lambda: self._only(accepted)).shared_view(activation)
-        active, view = self.once(activation, lambda: self._seen(activation))
+        if entry_filter and not entry_filter.accepts_all:
+            return self.get_or_make(
+                entry_filter, lambda: self._limited_to(entry_filter)
+            ).shared_view(activation)
+        active, view = self.get_or_make(activation, lambda: self._active_view(activation))
         return SharedView(self, active, view)
 
     def schema(self, tool: Tool, dialect: str) -> Any:
@@ -116,12 +120,12 @@ class Generation(Memo):
             stored = self.schemas[key] = (tool, PackedValue(tool.to_schema(dialect)))
         return stored[1].unpacked()
 
-    def _only(self, accepted: EntryFilter) -> Generation:
-        part = Generation(self.catalog.only(accepted.accepts))
-        part.schemas = self.schemas
-        return part
+    def _limited_to(self, entry_filter: EntryFilter) -> CatalogCache:
+        limited = CatalogCache(self.catalog.only(entry_filter.accepts))
+        limited.schemas = self.schemas
+        return limited
 
-    def _seen(self, activation: Activation) -> tuple[frozenset[str], View]:
+    def _active_view(self, activation: Activation) -> tuple[frozenset[str], View]:
         """Return the active groups and their view; equal groups share one view."""
         catalog = self.catalog
         active = active_in(catalog, activation)
@@ -129,28 +133,30 @@ class Generation(Memo):
         def make_view() -> View:
             # Few groups contain skills, so most views share the same skills.
             relevant = active & catalog.groups_of_skills
-            skills = self.once(("skills", relevant), lambda: visible_skills(catalog, relevant))
+            skills = self.get_or_make(
+                ("skills", relevant), lambda: visible_skills(catalog, relevant)
+            )
             return view_of(catalog, activation, skills)
 
-        return active, self.once(("view", active), make_view)
+        return active, self.get_or_make(("view", active), make_view)
 
 
 class SharedView:
     """The view of one catalog that all sessions with the same active groups share."""
 
-    __slots__ = ("_active", "generation", "view")
+    __slots__ = ("_active", "cache", "view")
 
-    def __init__(self, generation: Generation, active: frozenset[str], view: View) -> None:
-        self.generation, self._active, self.view = generation, active, view
+    def __init__(self, cache: CatalogCache, active: frozenset[str], view: View) -> None:
+        self.cache, self._active, self.view = cache, active, view
 
     @property
     def catalog(self) -> Catalog:
         """The catalog of the view."""
-        return self.generation.catalog
+        return self.cache.catalog
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def get_or_make(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the value of a key for these groups; make it if there is none."""
-        return self.generation.once((self._active, key), make)
+        return self.cache.get_or_make((self._active, key), make)
 
 
 class SharedState:
@@ -159,7 +165,7 @@ class SharedState:
     def __init__(self, store: CatalogStore, limits: Limits, skill_style: SkillPrompt) -> None:
         self._store, self.limits, self.skill_style = store, limits, skill_style
         self.middleware: tuple[ScopedMiddleware, ...] = ()
-        self.newest = Generation(store.current)
+        self.newest = CatalogCache(store.current)
         self._index: SearchIndex | None = None
 
     @property
@@ -170,22 +176,22 @@ class SharedState:
     def publish(self, catalog: Catalog) -> None:
         """Make a catalog the current one, and release the last one."""
         self._store.publish(catalog)
-        self.newest = Generation(catalog, self.newest)
+        self.newest = CatalogCache(catalog, self.newest)
 
     def shared_view(
-        self, activation: Activation, accepted: EntryFilter | None = None
+        self, activation: Activation, entry_filter: EntryFilter | None = None
     ) -> SharedView:
         """Return the view of an activation on the newest catalog."""
-        return self.newest.shared_view(activation, accepted)
+        return self.newest.shared_view(activation, entry_filter)
 
-    def search(self, words: str, kind: str, most: int) -> list[SearchHit]:
+    def search(self, words: str, kind: str, limit: int) -> list[SearchHit]:
         """Find tools or skills of the newest catalog, the best match first."""
         from satchel.search import SearchIndex, documents_of  # lazy: needed only by a search
 
         index, newest = self._index or SearchIndex(), self.newest
         self._index = index
-        newest.once("index", lambda: index.bring_up_to_date(documents_of(newest.catalog)))
-        return index.search(words, kind, most)
+        newest.get_or_make("index", lambda: index.bring_up_to_date(documents_of(newest.catalog)))
+        return index.search(words, kind, limit)
 
 
 class PackedValue:

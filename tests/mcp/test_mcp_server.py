@@ -711,7 +711,7 @@ def test_what_is_shown_is_kept_for_a_few_choices_of_groups_only():
             on = {f"group_{number}": bool(chosen >> number & 1) for number in range(5)}
             await client.call_tool("reset_equipped_tools", on)
             assert len(await names_of(client)) == sum(on.values()) + 1
-        return len(app.catalog_cache.once(server._views._key, Memo)._values)
+        return len(app.catalog_cache.get_or_make(server._views._key, Memo)._values)
 
     assert 0 < asking(server, switch) <= view_cache._MOST
 

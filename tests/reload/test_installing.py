@@ -57,7 +57,7 @@ def say(app) -> str:
 @pytest.fixture
 def seen(watched, home):
     home.mkdir(parents=True)
-    with watched(places=satchel.conventional_roots()) as seen:
+    with watched(roots=satchel.conventional_roots()) as seen:
         yield seen
 
 
@@ -90,7 +90,7 @@ def test_a_linked_plugin_is_followed_while_it_is_edited(seen, demo, home):
 
 
 def test_a_plugin_is_found_in_a_folder_that_installing_makes(watched, demo, home):
-    with watched(places=satchel.conventional_roots()) as seen:
+    with watched(roots=satchel.conventional_roots()) as seen:
         assert not home.exists()
         run("install", demo("one"))
         seen.until_event("added", "greet")

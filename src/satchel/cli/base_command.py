@@ -39,7 +39,7 @@ class Sources:
             self.skills,
             self.plugins,
             self.entry_points,
-            places=self._conventional_roots(),
+            roots=self._conventional_roots(),
             project="." if self.project else None,
             run_code=run_code,
             settings=satchel.Settings(

@@ -118,7 +118,7 @@ class ViewCache:
                 active = with_those_of_skills(cache.catalog, active)
             return active
 
-        return cache.once((self._key, mode), active)
+        return cache.get_or_make((self._key, mode), active)
 
     def settle(self, session: Session, active: frozenset[str]) -> None:
         """Activate these groups and deactivate all others."""
@@ -131,8 +131,8 @@ class ViewCache:
         """Return the view of the newest generation while these groups are active."""
         cache, key = self._app.catalog_cache, (frozenset(active), mode)
         # With its own bound: views are large, and clients choose the groups.
-        views = cache.once(self._key, lambda: self._new_memo(cache.catalog))
-        return views.once(key, lambda: self._make(cache.catalog, *key))
+        views = cache.get_or_make(self._key, lambda: self._new_memo(cache.catalog))
+        return views.get_or_make(key, lambda: self._make(cache.catalog, *key))
 
     def hider(self, catalog: Catalog) -> Callable[[str], str] | None:
         """Return a function that removes local paths from a text; `None` for local clients."""

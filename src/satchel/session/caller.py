@@ -79,7 +79,7 @@ class CallApi(ABC):
         from satchel.prompt import render_guide  # lazy: needed only by a planner
 
         shared_view = self._shared_view()
-        return shared_view.once(
+        return shared_view.get_or_make(
             "guide",
             lambda: render_guide(_guided(entry) for entry in shared_view.view.tools if entry.tool),
         )

@@ -27,14 +27,14 @@ from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.stream_opening import opened
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
 from satchel.session.planning import write_effects
-from satchel.session.plans import PlanJudge, must_judge
+from satchel.session.plans import PlanValidator, needs_validation
 from satchel.session.session_state import SessionState
 from satchel.session.tool_resolver import ToolResolver, contract_of
 from satchel.shared import SharedView
 from satchel.tools import Item, ToolCall, ToolContext, ToolResult, failure
 from satchel.tools.fast_construction import construct_fast
 
-_NOTHING: Final = ToolContext()
+_EMPTY_CONTEXT: Final = ToolContext()
 
 Arguments = Mapping[str, Any] | str | None
 """The arguments of a model; they may be JSON text."""
@@ -60,9 +60,9 @@ class CallDispatcher:
         self._plans: WeakSet[PlanRun] | None = None
 
     @property
-    def _judge(self) -> PlanJudge:
+    def _validator(self) -> PlanValidator:
         # Not kept: sessions are many, and most calls have no contract.
-        return PlanJudge(self._conversation, self._resolver)
+        return PlanValidator(self._conversation, self._resolver)
 
     @property
     def has_tasks(self) -> bool:
@@ -81,21 +81,21 @@ class CallDispatcher:
             id=call_id,
             tool=None,
             groups=(),
-            context=context or _NOTHING,
+            context=context or _EMPTY_CONTEXT,
         )
 
     async def call(self, shared_view: SharedView, call: ToolCall) -> ToolResult:
         """Run a tool as a plan of one; every failure becomes a result."""
         # This holds the view until the call has ended: the modules of a plugin's version live as
         # long as a catalog that serves it, so a reload does not unload them during this call.
-        run = self._judge_and_begin(shared_view, call)
+        run = self._prepare_validated(shared_view, call)
         if isinstance(run, ToolResult):
             return run
-        return self._with_effects_written(shared_view, run, await self._result_of(run))
+        return self._write_effects(shared_view, run, await self._result_of(run))
 
     async def stream(self, shared_view: SharedView, call: ToolCall) -> AsyncIterator[Item]:
         """Run a tool; yield each chunk as it comes, and last the result."""
-        run = self._judge_and_begin(shared_view, call)
+        run = self._prepare_validated(shared_view, call)
         if isinstance(run, ToolResult):
             yield run
             return
@@ -104,7 +104,7 @@ class CallDispatcher:
         try:
             while not isinstance(item := await run.next(), ToolResult):
                 yield item
-            yield self._with_effects_written(shared_view, run, item)
+            yield self._write_effects(shared_view, run, item)
         finally:
             del self._running[key]
             await run.close()
@@ -129,21 +129,24 @@ class CallDispatcher:
         context: ToolContext | None,
     ) -> AsyncIterator[tuple[int, ToolResult]]:
         """Run several calls and yield `(index, result)` as each completes."""
-        plan_calls = _with_context(calls, context)
-        plan = PlanRun(plan_calls, current_view, self._judge, self._run_in_plan)
+        plan_run = PlanRun(
+            _with_context(calls, context), current_view, self._validator, self._run_in_plan
+        )
         if self._plans is None:
             self._plans = WeakSet()
-        self._plans.add(plan)
-        return PlanStream(plan, executor or Concurrent())
+        self._plans.add(plan_run)
+        return PlanStream(plan_run, executor or Concurrent())
 
     async def _run_in_plan(
         self, shared_view: SharedView, call: ToolCall
     ) -> tuple[ToolResult, ToolContract | None]:
-        run = self._begin(shared_view, call)
+        run = self._prepare(shared_view, call)
         if isinstance(run, ToolResult):
-            return run, self._judge.writing(shared_view, call.name, run)
+            return run, self._validator.contract_to_write(shared_view, call.name, run)
         result = await self._result_of(run)
-        return result, self._judge.writing(shared_view, run.executed_tool or call.name, result)
+        return result, self._validator.contract_to_write(
+            shared_view, run.executed_tool or call.name, result
+        )
 
     async def _result_of(self, run: CallTask) -> ToolResult:
         key = id(run)
@@ -153,30 +156,30 @@ class CallDispatcher:
         finally:
             del self._running[key]
 
-    def _judge_and_begin(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
+    def _prepare_validated(self, shared_view: SharedView, call: ToolCall) -> CallTask | ToolResult:
         """Return a single call that is ready to run, or the result of a refused call."""
-        if must_judge(shared_view, call.name, self._conversation.plan_policy):
-            judged = self._judge.judged_with_policy(shared_view, [call])
-            if not judged.calls:
-                return judged.answers[0]
-            call = judged.calls[0]
-        return self._begin(shared_view, call)
+        if needs_validation(shared_view, call.name, self._conversation.plan_policy):
+            planned = self._validator.plan_calls_with_policy(shared_view, [call])
+            if not planned.calls:
+                return planned.answers[0]
+            call = planned.calls[0]
+        return self._prepare(shared_view, call)
 
-    def _with_effects_written(
+    def _write_effects(
         self, shared_view: SharedView, run: CallTask, result: ToolResult
     ) -> ToolResult:
         """Write the effects of a call into the state; if that fails, return why instead."""
         name = run.executed_tool or run.call.name  # middleware may have sent it to another tool
         if contract_of(shared_view, name) is None:
             return result
-        return self._judge.written(shared_view, name, result)
+        return self._validator.write_effects(shared_view, name, result)
 
     def validate(
         self, shared_view: SharedView, calls: Iterable[ToolCall], config: Mapping[str, Any] | None
     ) -> Validation:
         """Validate a plan by the contracts of its tools and by the policy; run nothing."""
         context = None if config is None else ToolContext(config=config)
-        return self._judge.validate(shared_view, _with_context(calls, context))
+        return self._validator.validate(shared_view, _with_context(calls, context))
 
     def new_turn(self) -> None:
         """Forget the answers that last for one turn of the user."""
@@ -206,7 +209,7 @@ class CallDispatcher:
         waiting = [plan.interrupt(call_id) for plan in tuple(self._plans or ())]
         return len(runs) + sum(waiting)
 
-    def _begin(
+    def _prepare(
         self,
         shared_view: SharedView,
         call: ToolCall,
@@ -251,15 +254,15 @@ class CallDispatcher:
         self, shared_view: SharedView, tool: str, groups: Collection[str]
     ) -> tuple[Middleware, ...]:
         # The host's middleware is outside that of plugins.
-        host_middleware, generation = self._shared.middleware, shared_view.generation
-        if not (host_middleware or generation.middleware):
+        host_middleware, cache = self._shared.middleware, shared_view.cache
+        if not (host_middleware or cache.middleware):
             return ()
         # The cached value keeps the tuple alive, so that no other tuple gets the same id.
-        _, middleware = generation.once(
+        _, middleware = cache.get_or_make(
             (id(host_middleware), tool, tuple(groups)),
             lambda: (
                 host_middleware,
-                middleware_for(host_middleware + generation.middleware, tool, groups),
+                middleware_for(host_middleware + cache.middleware, tool, groups),
             ),
         )
         return middleware
@@ -274,10 +277,10 @@ class CallDispatcher:
 
     def _contract_middleware(self, shared_view: SharedView) -> Middleware:
         async def layer(call: ToolCall, inner: Handler) -> AsyncIterator[Item]:
-            plan = self._judge.judged(shared_view, [call], None)
-            for answer in plan.answers.values():
+            planned = self._validator.plan_calls(shared_view, [call], None)
+            for answer in planned.answers.values():
                 yield answer
-            for accepted in plan.calls:
+            for accepted in planned.calls:
                 async with opened(inner, accepted) as items:
                     async for item in items:
                         yield item
@@ -305,7 +308,7 @@ def _with_context(calls: Iterable[ToolCall], context: ToolContext | None) -> lis
 class _SessionTasks(BackgroundTasks):
     """Starts the tasks of a session; holds the catalog of each task until the task has ended.
 
-    The call that starts a task ends, and releases the catalog, long before that.
+    The call that starts a task ends much earlier, and releases the catalog.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""One plan: the calls of one model message. They are judged together, then run."""
+"""One plan: the calls of one model message. They are validated together, then run."""
 
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -8,7 +8,7 @@ from satchel.runtime.call_messages import interruption
 from satchel.runtime.executors import Answer, Executor
 from satchel.runtime.stream_opening import close
 from satchel.session.planning import EffectWriter, PlannedCalls
-from satchel.session.plans import PlanJudge
+from satchel.session.plans import PlanValidator
 from satchel.session.tool_resolver import contract_of
 from satchel.shared import SharedView
 from satchel.tools import ToolCall, ToolResult, failure
@@ -23,36 +23,41 @@ RunInView = Callable[[SharedView, ToolCall], Awaitable[tuple[ToolResult, ToolCon
 class PlanRun:
     """Runs the calls that contracts and the policy accept; writes effects in the calls' order."""
 
-    judged: PlannedCalls
+    planned: PlannedCalls
     effects: EffectWriter
 
     def __init__(
         self,
         calls: Sequence[ToolCall],
         current_view: CurrentView,
-        judge: PlanJudge,
+        validator: PlanValidator,
         run: RunInView,
     ) -> None:
-        self._calls, self._current_view, self._judge, self._run = calls, current_view, judge, run
+        self._calls, self._current_view, self._validator, self._run = (
+            calls,
+            current_view,
+            validator,
+            run,
+        )
         self._waiting = dict(enumerate(calls))
         self._interrupted: set[int] = set()
 
     def begin(self) -> PlannedCalls:
-        """Judge the plan; return the calls to run and the answers to the others."""
+        """Validate the plan; return the calls to run and the answers to the others."""
         shared_view = self._current_view()
-        self.judged = judged = self._judge.judged_with_policy(shared_view, self._calls)
-        for index in judged.answers:
+        self.planned = planned = self._validator.plan_calls_with_policy(shared_view, self._calls)
+        for index in planned.answers:
             del self._waiting[index]
-        self._contracts = [contract_of(shared_view, call.name) for call in judged.calls]
-        self._numbers = {id(call): number for number, call in enumerate(judged.calls)}
-        self.effects = EffectWriter(self._contracts, self._judge.state)
-        return judged
+        self._contracts = [contract_of(shared_view, call.name) for call in planned.calls]
+        self._numbers = {id(call): number for number, call in enumerate(planned.calls)}
+        self.effects = EffectWriter(self._contracts, self._validator.state)
+        return planned
 
     async def run(self, call: ToolCall) -> ToolResult:
         """Run one of the calls; the executor calls this."""
         number, contract = self._numbers.get(id(call)), None
         if number is not None:
-            index, contract = self.judged.places[number], self._contracts[number]
+            index, contract = self.planned.places[number], self._contracts[number]
             self._waiting.pop(index, None)
             if index in self._interrupted:
                 return interruption(call.name, call.id or None)
@@ -64,13 +69,13 @@ class PlanRun:
     async def _run_by(
         self, contract: ToolContract | None, call: ToolCall
     ) -> tuple[ToolResult, ToolContract | None]:
-        """Run a judged call; judge it again if its contract was replaced meanwhile."""
+        """Run a validated call; validate it again if its contract was replaced meanwhile."""
         shared_view = self._current_view()
         if contract_of(shared_view, call.name) is not contract:
-            judged = self._judge.judged(shared_view, [call], None)
-            if not judged.calls:
-                return judged.answers[0], None
-            call = judged.calls[0]
+            planned = self._validator.plan_calls(shared_view, [call], None)
+            if not planned.calls:
+                return planned.answers[0], None
+            call = planned.calls[0]
         return await self._run(shared_view, call)
 
     def interrupt(self, call_id: str | None) -> int:
@@ -100,10 +105,10 @@ class PlanStream(AsyncIterator[Answer]):
         if self._is_over:
             raise StopAsyncIteration
         if self._answers is None:
-            judged = self._plan.begin()
-            self._unanswered = dict(enumerate(judged.calls))
-            self._ready.extend(sorted(judged.answers.items()))
-            self._answers = self._executor.stream(judged.calls, self._plan.run)
+            planned = self._plan.begin()
+            self._unanswered = dict(enumerate(planned.calls))
+            self._ready.extend(sorted(planned.answers.items()))
+            self._answers = self._executor.stream(planned.calls, self._plan.run)
         while not self._ready:
             try:
                 number, result = await anext(self._answers)
@@ -129,7 +134,7 @@ class PlanStream(AsyncIterator[Answer]):
     def _take(self, number: int, result: ToolResult) -> None:
         # An executor may answer a call twice.
         if self._unanswered.pop(number, None) is not None:
-            places = self._plan.judged.places
+            places = self._plan.planned.places
             final = self._plan.effects.arrive(number, result)
             self._ready.extend((places[position], answer) for position, answer in final)
 

@@ -1,4 +1,4 @@
-"""Judge plans: the calls of one step, by the contracts of their tools, then by the policy."""
+"""Validate plans: the calls of one step, by the contracts of their tools, then by the policy."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,8 +21,8 @@ Configs = dict[int, Mapping[str, Any]]
 """The configuration of each call of a plan, resolved once."""
 
 
-class PlanJudge:
-    """Judges the plans of one session, and writes the effects of its calls."""
+class PlanValidator:
+    """Validates the plans of one session, and writes the effects of its calls."""
 
     __slots__ = ("_conversation", "_resolver")
 
@@ -34,23 +34,23 @@ class PlanJudge:
         """The state of the session, which effects are written into."""
         return self._conversation.state
 
-    def judged_with_policy(
+    def plan_calls_with_policy(
         self, shared_view: SharedView, calls: Sequence[ToolCall]
     ) -> PlannedCalls:
-        """Judge a plan by the contracts of its tools, and then by the policy."""
+        """Validate a plan by contracts and by the policy; return the calls to run."""
         policy = self._conversation.plan_policy
-        if any(must_judge(shared_view, call.name, policy) for call in calls):
-            return self.judged(shared_view, calls, policy)
+        if any(needs_validation(shared_view, call.name, policy) for call in calls):
+            return self.plan_calls(shared_view, calls, policy)
         # Each is a call of its own, also where a host sends the same one twice.
         own_calls = tuple(call.changed() for call in calls)
         return PlannedCalls(own_calls, tuple(range(len(own_calls))), {})
 
-    def judged(
+    def plan_calls(
         self, shared_view: SharedView, calls: Sequence[ToolCall], policy: PlanPolicy | None
     ) -> PlannedCalls:
-        """Judge a plan; return the calls to run, with their configuration, and other answers."""
+        """Validate a plan; return the calls to run, with configuration, and the other answers."""
         configs: Configs = {}
-        validation = self._validated(shared_view, calls, configs)
+        validation = self._validate(shared_view, calls, configs)
         log_corrections(validation)
         plan = planned(with_policy(validation, policy, self.state))
         # Each is a call of its own, also where a host sends the same one twice.
@@ -63,15 +63,15 @@ class PlanJudge:
     def validate(self, shared_view: SharedView, calls: Sequence[ToolCall]) -> Validation:
         """Return the validation of a plan; nothing is run."""
         return with_policy(
-            self._validated(shared_view, calls, {}), self._conversation.plan_policy, self.state
+            self._validate(shared_view, calls, {}), self._conversation.plan_policy, self.state
         )
 
-    def written(self, shared_view: SharedView, name: str, result: ToolResult) -> ToolResult:
+    def write_effects(self, shared_view: SharedView, name: str, result: ToolResult) -> ToolResult:
         """Write the effects of a call into the state; if that fails, return why instead."""
-        contract = self.writing(shared_view, name, result)
+        contract = self.contract_to_write(shared_view, name, result)
         return result if contract is None else write_effects(contract, result, self.state)
 
-    def writing(
+    def contract_to_write(
         self, shared_view: SharedView, name: str, result: ToolResult
     ) -> ToolContract | None:
         """Return the contract whose effects a result has, or `None`."""
@@ -83,7 +83,7 @@ class PlanJudge:
         is_running = tool is not None and tool.background and "task_id" in result.metadata
         return None if is_running else contract
 
-    def _validated(
+    def _validate(
         self, shared_view: SharedView, calls: Sequence[ToolCall], configs: Configs
     ) -> Validation:
         contracts: dict[str, ToolContract] = {}
@@ -101,9 +101,9 @@ class PlanJudge:
         return validate(calls, contracts, self.state, config_of, find_mismatch)
 
 
-def must_judge(shared_view: SharedView, name: str, policy: PlanPolicy | None) -> bool:
-    """Return whether a call of a tool must be judged before it runs."""
-    # A name that is no text must not reach an executor.
+def needs_validation(shared_view: SharedView, name: str, policy: PlanPolicy | None) -> bool:
+    """Return whether a call of a tool must be validated before it runs."""
+    # A name that is not a string must not reach an executor.
     return (
         policy is not None
         or not isinstance(name, str)

@@ -46,7 +46,7 @@ def render_step(
     """Return what the model of a session sees; sessions with equal options share it."""
     options, style, loaded = conversation.options, conversation.skill_style, conversation.loaded
     open_work = OpenWork(has_tasks, loaded.has_files, loaded.has_scripts)
-    return shared_view.once(
+    return shared_view.get_or_make(
         (options, style, open_work), lambda: _render(shared_view, options, style, open_work)
     )
 
@@ -62,16 +62,16 @@ def schemas(
 
     if dialect not in DIALECTS:
         raise NotFoundError("dialect", dialect, near_misses(dialect, DIALECTS))
-    generation, by_name = shared_view.generation, rendered.view.by_name
+    cache, by_name = shared_view.cache, rendered.view.by_name
 
     def schema(name: str) -> Any:
         # A tool of the catalog takes precedence over the session's own.
         entry = by_name.get(name)
         if entry and entry.tool:
-            return generation.schema(entry.tool, dialect)
+            return cache.schema(entry.tool, dialect)
         return rendered.own_tools[name].to_schema(dialect)
 
-    packed = generation.once(
+    packed = cache.get_or_make(
         (rendered, dialect, names), lambda: PackedValue([schema(name) for name in names])
     )
     unpacked: list[dict[str, Any]] = packed.unpacked()
@@ -81,7 +81,7 @@ def schemas(
 def _render(
     shared_view: SharedView, options: SessionOptions, style: SkillPrompt, open_work: OpenWork
 ) -> RenderedStep:
-    view, generation = shared_view.view, shared_view.generation
+    view, cache = shared_view.view, shared_view.cache
     listing, own_tools = _listing_and_tools(shared_view, options, style, open_work)
     names = [entry.name for entry in view.tools if entry.tool]
     names += [name for name in own_tools if name not in view.by_name]
@@ -92,9 +92,9 @@ def _render(
         names=tuple(names),
         skill_prompt=listing.text,
         notes=notes,
-        sections=generation.sections,
-        variables=variables_in(notes + generation.sections),
-        digest=digest_view(shared_view.catalog, view, own_tools, generation.digest),
+        sections=cache.sections,
+        variables=variables_in(notes + cache.sections),
+        digest=digest_view(shared_view.catalog, view, own_tools, cache.digest),
     )
 
 
@@ -114,7 +114,7 @@ def _listing_and_tools(
 
     # Few groups have skills, so most views list the same ones.
     key = ("listing", active & catalog.groups_of_skills, options, style, open_work)
-    return shared_view.generation.once(key, render)
+    return shared_view.cache.get_or_make(key, render)
 
 
 def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> RenderedListing:

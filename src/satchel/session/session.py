@@ -242,10 +242,10 @@ class Session(CallApi):
 
     def _begin_step(self, shared_view: SharedView) -> tuple[StepContent, ViewDigest | None]:
         """Begin a step; return its content, and the digest of the step before."""
-        before = self._history
+        last_history = self._history
         # One assignment, so that two threads of one session do not mix their steps.
-        self._history, content = before.step(self._rendered(shared_view))
-        return content, before.digest
+        self._history, content = last_history.step(self._rendered(shared_view))
+        return content, last_history.digest
 
     def _rendered(self, shared_view: SharedView) -> RenderedStep:
         return render_step(shared_view, self._conversation, self._lazy_calls.has_tasks)

@@ -34,10 +34,10 @@ class StepChanges(tuple[Change, ...]):
 class Step(CallApi):
     """A frozen view: its prompt, notes, schemas and calls agree, even if the catalog changes.
 
-    `Session.step()` returns it. Groups that are activated later count from the next step on.
+    `Session.step()` returns it. Groups that are activated later are visible from the next step on.
     """
 
-    __slots__ = ("_before", "_content", "_conversation", "_shown", "_values")
+    __slots__ = ("_content", "_conversation", "_frozen_view", "_last_digest", "_values")
 
     def __init__(
         self,
@@ -45,24 +45,24 @@ class Step(CallApi):
         calls: LazyDispatcher,
         shared_view: SharedView,
         content: StepContent,
-        before: ViewDigest | None,
+        last_digest: ViewDigest | None,
     ) -> None:
         super().__init__(calls)
         self._conversation = conversation
-        self._shown, self._content = shared_view, content
-        self._before = before
+        self._frozen_view, self._content = shared_view, content
+        self._last_digest = last_digest
         # The current state: what the calls of this step write counts from the next step on.
         self._values = conversation.values_of(content.rendered.variables, shared_view.catalog)
 
     @property
     def generation(self) -> int:
         """Return the number of the catalog snapshot."""
-        return self._shown.catalog.generation
+        return self._frozen_view.catalog.generation
 
     @property
     def view(self) -> View:
         """Return the visible part of the catalog."""
-        return self._shown.view
+        return self._frozen_view.view
 
     @property
     def own_tools(self) -> tuple[Tool, ...]:
@@ -74,12 +74,12 @@ class Step(CallApi):
     @property
     def active_groups(self) -> tuple[str, ...]:
         """Return the names of the active groups of this step."""
-        return tuple(group.name for group in self._shown.view.groups)
+        return tuple(group.name for group in self._frozen_view.view.groups)
 
     @property
     def changes(self) -> StepChanges:
         """Return the differences between the last step and this one."""
-        return StepChanges(changes_between(self._before, self._content.rendered.digest))
+        return StepChanges(changes_between(self._last_digest, self._content.rendered.digest))
 
     def prompt(self) -> str:
         """Return the skill prompt, the notes of the active groups and the plugins' sections."""
@@ -105,7 +105,7 @@ class Step(CallApi):
         If nothing changed and this step still exists, the next step returns that list, too: copy it
         before you change it.
         """
-        return self._content.schemas(self._shown, dialect)
+        return self._content.schemas(self._frozen_view, dialect)
 
     def _shared_view(self) -> SharedView:
-        return self._shown
+        return self._frozen_view
