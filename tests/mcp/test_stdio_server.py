@@ -266,3 +266,12 @@ def test_it_can_be_ended_while_a_message_is_handed_on():
         return None if task.cancelled() else task.exception()
 
     assert run(end()) is None
+
+
+def test_a_stream_that_this_process_closes_ends_the_reading():
+    class Closed:
+        def __iter__(self):
+            yield said("initialize", HELLO, 0)
+            raise ValueError("readline of closed file")
+
+    assert asyncio.run(serve_stdio(serving(echo), Closed(), io.BytesIO())) is None

@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any, BinaryIO, Protocol
 
@@ -98,10 +98,15 @@ class _Wire:
                 tasks.cancel_scope.cancel()
                 self._incoming.close()
 
+    def _lines(self) -> Iterator[bytes]:
+        """Yield the lines of the client until it, or this process, closes the stream."""
+        with suppress(ValueError):  # of a stream that is closed meanwhile
+            yield from self._stdin
+
     def _read(self, portal: BlockingPortal) -> None:
         """Pass on the messages of the client; runs in its own thread."""
         with suppress(RuntimeError, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-            for line in self._stdin:
+            for line in self._lines():
                 if line.isspace():
                     continue
                 try:
