@@ -55,7 +55,7 @@ class Makers:
             allowed_tools=(),
             metadata={},
             fields={"name": name},
-            utf8_body=b"body",
+            body="body",
         )
         problem = make_diagnostic(
             "skill-no-frontmatter", Where(f"/{source}/{key}/SKILL.md"), "is broken"

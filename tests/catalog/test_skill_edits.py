@@ -76,3 +76,11 @@ def test_an_edit_that_may_affect_other_entries_is_left_to_a_build(make, edit):
         "new": make.skill("omega"),
     }
     assert edit_skills([edited[edit]], first, ()) is None
+
+
+def test_the_edited_skill_is_found_by_its_name(make):
+    first = make.catalog([make.skill("alpha"), make.skill("beta")])
+    second = edit_skills([make.skill("beta", text="new")], first, ())
+    assert list(second.skills) == ["alpha", "beta"]
+    assert second.skills["beta"] is second.all_skills[1]
+    assert first.skills["beta"] is first.all_skills[1]

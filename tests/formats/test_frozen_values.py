@@ -47,7 +47,7 @@ def test_a_manifest_is_frozen_however_it_is_made(limits):
         allowed_tools=(),
         metadata={"a": {"b": ["c"]}},
         fields=to_plain(skill.fields),
-        utf8_body=b"body\n",
+        body="body\n",
     )
     assert skill == by_hand == replace(by_hand, license=None)
     for manifest in (skill, by_hand):

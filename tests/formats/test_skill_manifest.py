@@ -37,7 +37,7 @@ def test_a_skill_by_the_letter_of_the_format_is_read_without_a_word():
         allowed_tools=("Read", "Bash(git add:*)"),
         metadata={"author": "me", "version": "1.0"},
         fields=skill.fields,
-        utf8_body=b"Do it.\n",
+        body="Do it.\n",
     )
     assert list(skill.fields) == [
         "name",

@@ -148,7 +148,7 @@ def test_a_view_knows_its_tools_by_name_and_the_skills_that_are_for_the_model(ca
             allowed_tools=(),
             metadata={},
             fields=fields,
-            utf8_body=b"",
+            body="",
         )
 
     skills = (

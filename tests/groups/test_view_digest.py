@@ -49,7 +49,7 @@ def skill(name="pdf", fields=(), **parts):
             allowed_tools=(),
             metadata={},
             fields=dict(fields),
-            utf8_body=b"",
+            body="",
         ),
         "key": name,
         "digest": "1",

@@ -34,6 +34,8 @@ PROCESS_WIDE = {
 """Module-level values that may change, each with the reason."""
 
 IMMUTABLE_CALLS = {
+    "PackedText",  # a descriptor; the records keep the texts
+    "attrgetter",
     *("frozenset", "tuple", "re.compile", "MappingProxyType", "TypeVar", "ContextVar", "getattr"),
     *("logging.getLogger", "dict.fromkeys", "str.maketrans", "json.JSONEncoder", "field"),
     *("FormatPolicy", "LoopRunner", "SkillAccess", "ThreadRunner", "urlsplit"),

@@ -40,7 +40,7 @@ def a_skill(number):
         allowed_tools=(),
         metadata={},
         fields={},
-        utf8_body=f"Body {number}.".encode(),
+        body=f"Body {number}.",
     )
     return SkillEntry(
         **whence(name), description=about, manifest=manifest, key=name, digest=str(number)

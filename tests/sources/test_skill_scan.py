@@ -443,3 +443,62 @@ def test_a_look_at_what_is_dirty_finds_what_a_fresh_look_finds(
             assert seen(live) == seen(scan(root, **limits))
     finally:
         shutil.rmtree(root)
+
+
+# ---- what is kept, and what is looked at ------------------------------------------------------
+
+
+def test_the_bytes_of_a_skill_are_not_kept_beside_its_body(tmp_path, scan, write_skill):
+    write_skill(tmp_path, "a")
+    (found,) = scan(tmp_path).findings.values()
+    assert [file.data for file in found.files] == [None]
+    assert found.manifest.body
+
+
+def test_a_body_is_compressed_when_a_later_look_finds_it_unchanged(tmp_path, scan, write_skill):
+    write_skill(tmp_path, "a")
+    first = scan(tmp_path)
+    manifest = first.findings["a"].manifest
+    body, kept = manifest.body, vars(manifest)["body"]
+    second = scan(tmp_path, before=first)
+    assert second.findings["a"] is first.findings["a"]
+    assert vars(manifest)["body"] != kept
+    assert manifest.body == body
+
+
+def test_an_edit_of_a_skill_does_not_list_the_folder_above(
+    tmp_path, scan, write_skill, monkeypatch
+):
+    from satchel.sources import skill_scan
+
+    write_skill(tmp_path, "a")
+    write_skill(tmp_path, "b")
+    first, listed = scan(tmp_path), []
+    monkeypatch.setattr(
+        skill_scan, "list_folder", lambda path, _: listed.append(path) or [*os.scandir(path)]
+    )
+    file = tmp_path / "a/SKILL.md"
+    file.write_text(GOOD.format("a") + "More.\n")
+    second = scan(tmp_path, before=first, dirty=[str(file)])
+    assert listed == [str(tmp_path / "a")]
+    assert "More." in second.findings["a"].manifest.body
+    assert second.findings["b"] is first.findings["b"]
+    assert list(second.findings) == ["a", "b"]
+
+
+def test_a_removed_skill_is_gone_without_a_look_at_the_folder_above(tmp_path, scan, write_skill):
+    folder = write_skill(tmp_path, "a")
+    write_skill(tmp_path, "b")
+    first = scan(tmp_path)
+    shutil.rmtree(folder)
+    assert list(scan(tmp_path, before=first, dirty=[str(folder)]).findings) == ["b"]
+
+
+def test_a_skill_that_became_a_folder_of_skills_is_searched(tmp_path, scan, write_skill):
+    folder = write_skill(tmp_path, "a")
+    first = scan(tmp_path)
+    (folder / "SKILL.md").unlink()
+    write_skill(folder, "inner")
+    second = scan(tmp_path, before=first, dirty=[str(folder)])
+    assert list(second.findings) == ["a/inner"]
+    assert second.walked == {"", "a"}

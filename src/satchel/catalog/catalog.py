@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from types import MappingProxyType
@@ -14,7 +14,6 @@ from satchel.catalog.catalog_entries import (
     Status,
 )
 from satchel.errors import NotFoundError
-from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
 
 if TYPE_CHECKING:
@@ -51,9 +50,14 @@ class Catalog:
     groups: Mapping[str, GroupEntry] = field(init=False, compare=False, repr=False)
     plugins: Mapping[str, PluginEntry] = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        for name in ("skills", "tools", "groups", "plugins"):
+    served_skills: InitVar[Mapping[str, SkillEntry] | None] = None
+    """What `skills` will be, if that is known."""
+
+    def __post_init__(self, served_skills: Mapping[str, SkillEntry] | None) -> None:
+        for name in ("tools", "groups", "plugins"):
             object.__setattr__(self, name, _served(getattr(self, f"all_{name}")))
+        skills = _served(self.all_skills) if served_skills is None else served_skills
+        object.__setattr__(self, "skills", skills)
 
     @cached_property
     def contracts(self) -> Contracts:

@@ -86,7 +86,7 @@ def build(
     membership = _skill_membership(plugins)
     skill_entries = [
         (ranked, _with_groups(entry, membership))
-        for ranked, entry in _skill_entries(skills, previous)
+        for ranked, entry in _skill_entries(skills, previous, number)
     ]
     tool_entries = tuple(_tool_entries(plugins, previous))
     members: tuple[ToolEntry | SkillEntry, ...] = (
@@ -122,11 +122,11 @@ def with_last_generation(entry: E, old: E | None, number: int) -> E:
         return entry
     if old is not None and (unchanged := replace(entry, generation=old.generation)) == old:
         return unchanged
-    return replace(entry, generation=number)
+    return entry if entry.generation == number else replace(entry, generation=number)
 
 
 def _skill_entries(
-    skills: Iterable[RankedSkill], previous: Catalog
+    skills: Iterable[RankedSkill], previous: Catalog, number: int
 ) -> Iterable[tuple[RankedSkill, SkillEntry]]:
     before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_skills}
     for ranked in skills:
@@ -134,9 +134,9 @@ def _skill_entries(
         old = before.get((root.scope, root.source, ranked.finding.path))
         if old is not None and old.state is Status.DISABLED:
             # Disabling forgets the last good version, as a restart does.
-            yield ranked, next_skill_entry(ranked, None)
+            yield ranked, next_skill_entry(ranked, None, number)
         elif not ranked.is_settling:
-            yield ranked, next_skill_entry(ranked, old)
+            yield ranked, next_skill_entry(ranked, old, number)
         elif old is not None:
             yield ranked, replace(_unshadowed(old), rank=ranked.rank)
 
@@ -150,19 +150,22 @@ def _unshadowed(entry: E) -> E:
     return replace(entry, state=Status.STALE if stale else Status.OK, diagnostics=kept)
 
 
-def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
-    """Return the entry of a found skill, without the groups that list it; `old` if unchanged."""
+def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 0) -> SkillEntry:
+    """Return the entry of a found skill, without the groups that list it; `old` if unchanged.
+
+    A new entry gets the generation `number`, which needs no second copy if it stays.
+    """
     finding = ranked.finding
     if old is not None and old.finding is finding and old.rank == ranked.rank:
         return _unshadowed(old)
     problems = (*finding.diagnostics, *finding.folder.diagnostics)
-    manifest = finding.manifest
+    manifest, digest = finding.manifest, finding.digest
     if manifest is None and old is not None and old.manifest is not None:
         return replace(
             old,
             rank=ranked.rank,
             state=Status.STALE,
-            digest=finding.digest,
+            digest=digest,
             finding=finding,
             diagnostics=(*problems, _last_good_diagnostic("skill", old)),
         )
@@ -175,11 +178,12 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None) -> SkillEntry:
         unit=finding.path,
         rank=ranked.rank,
         state=Status.OK if manifest else Status.FAILED,
+        generation=number,
         diagnostics=problems,
         manifest=manifest,
         key=finding.key,
-        digest=finding.digest,
-        version=finding.digest,
+        digest=digest,
+        version=digest,
         files=finding.files,
         finding=finding,
     )

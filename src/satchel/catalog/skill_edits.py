@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from satchel.catalog.catalog import Catalog
@@ -27,6 +28,7 @@ def edit_skills(
     `previous`.
     """
     number, skills = previous.generation + 1, list(previous.all_skills)
+    served = dict(previous.skills)
     for ranked in edited:
         at = _position(ranked, skills)
         if at is None:
@@ -37,13 +39,15 @@ def edit_skills(
         entry = replace(next_skill_entry(ranked, None), groups=old.groups)
         if not (entry.state is old.state is Status.OK and _is_same_place(entry, old)):
             return None
-        skills[at] = with_last_generation(entry, old, number)
+        skills[at] = served[old.name] = with_last_generation(entry, old, number)
     parts = {
         **previous.parts,
         "all_skills": tuple(skills),
         "source_diagnostics": tuple(dict.fromkeys(diagnostics)),
     }
-    return previous if parts == previous.parts else Catalog(generation=number, **parts)
+    if parts == previous.parts:
+        return previous
+    return Catalog(generation=number, served_skills=MappingProxyType(served), **parts)
 
 
 def _position(ranked: RankedSkill, skills: Sequence[SkillEntry]) -> int | None:

@@ -7,6 +7,8 @@ from typing import Any
 
 def frozen(value: Any) -> Any:
     """Return a read-only copy: mapping proxies for mappings, tuples for lists."""
+    if isinstance(value, str):
+        return value  # Most are texts, and the check for a mapping is slow.
     match value:
         case Mapping():
             return MappingProxyType({key: frozen(item) for key, item in value.items()})

@@ -51,11 +51,13 @@ class DiagnosticCollector:
     @property
     def fatal(self) -> bool:
         """Whether the file as a whole cannot be used."""
-        return has_error(self._diagnostics)
+        return bool(self._diagnostics) and has_error(self._diagnostics)
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """All diagnostics so far, sorted by line."""
+        if not self._diagnostics:
+            return ()
         return tuple(sorted(self._diagnostics, key=lambda item: item.where.line or 0))
 
 

@@ -64,7 +64,8 @@ class SkillHandler(BaseHandler):
                 line=self.first_line - 1 or 1,
             )
             raise FrontmatterError(collector.diagnostics)
-        return text[opening.end() : closing.start()], text[closing.end() :].removeprefix("\n")
+        # The line end after the fence belongs to neither part.
+        return text[opening.end() : closing.start()], text[closing.end() + 1 :]
 
     def load(self, fm: str) -> dict[str, Any]:
         """Return the fields of a front matter. Raises `FrontmatterError`."""

@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
 from satchel.diagnostics import Where
 from satchel.formats.front_matter import FrontMatter, load_frontmatter, split_front_matter
 from satchel.formats.frozen_values import frozen
+from satchel.formats.packed_text import PackedText
 from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
 from satchel.formats.simple_skill import COMPATIBILITY_LENGTH, read_simple_skill
 from satchel.formats.yaml_builder import YamlValue
@@ -21,6 +22,7 @@ from satchel.text import has_hidden
 KNOWN_FIELDS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
 """The fields of the Agent Skills format."""
 
+_KNOWN = frozenset(KNOWN_FIELDS)
 _FALSE = frozenset({"false", "no", "off", "0", ""})
 _DOUBTFUL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _REMOTE_BODY = "The instructions are at the server."
@@ -30,7 +32,7 @@ _EXTRA_FIELDS = ("disable-model-invocation", *_GROUP_FIELDS)
 """Fields that are not part of the format, but that Satchel uses."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SkillManifest:
     """A SKILL.md; `fields` has its whole front matter, with unknown keys.
 
@@ -44,13 +46,7 @@ class SkillManifest:
     allowed_tools: tuple[str, ...]
     metadata: Mapping[str, Any]
     fields: Mapping[str, Any]
-    utf8_body: bytes = field(repr=False)
-    """The instructions. As a string they would take twice the memory, or four times."""
-
-    @property
-    def body(self) -> str:
-        """Return the instructions."""
-        return self.utf8_body.decode()
+    body: PackedText = PackedText()
 
     @property
     def is_for_model(self) -> bool:
@@ -115,7 +111,7 @@ def _of_simple(fields: Mapping[str, Any], body: str) -> ReadResult[SkillManifest
         allowed_tools=(),
         metadata={},
         fields=fields,
-        utf8_body=body.encode(),
+        body=body,
     )
     return ReadResult(manifest, ())
 
@@ -132,7 +128,7 @@ def read_listed_skill(
     text = json.dumps(frontmatter, ensure_ascii=False)
     text = _DOUBTFUL.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
     reading = _read(FrontMatter(text, _REMOTE_BODY, 1), folder, path, limits)
-    value = replace(reading.value, utf8_body=b"") if reading.value else None
+    value = replace(reading.value, body="") if reading.value else None
     # The text was generated, so its line numbers are meaningless.
     diagnostics = (replace(item, where=Where(path)) for item in reading.diagnostics)
     return ReadResult(value, tuple(diagnostics))
@@ -154,7 +150,7 @@ def _read(front: FrontMatter, folder: str, path: str, limits: Limits) -> ReadRes
         allowed_tools=_allowed_tools(fields),
         metadata=_metadata(fields),
         fields=reading.value.values,
-        utf8_body=body.encode(),
+        body=body,
     )
     _report_unknown(fields)
     return ReadResult(None if collector.fatal else manifest, collector.diagnostics)
@@ -202,6 +198,8 @@ def _name(fields: _Fields, folder: str) -> str:
         message = f"the name is {yaml_type_name(value)}, not text"
         fields.report("skill-name-unsafe", "name", message, "Write the folder's name.")
         return ""
+    if value == folder and not skill_name_fault(value):
+        return value  # Most names are good, and the other checks are slow.
     name = tidy_name(value)
     if fault := unsafe_name_fault(name):
         message = f"the name {quoted(name)} {fault}"
@@ -327,6 +325,8 @@ def _metadata(fields: _Fields) -> Mapping[str, Any]:
 
 def _report_unknown(fields: _Fields) -> None:
     values = fields.yaml.values
+    if values.keys() <= _KNOWN:
+        return
     unused = [key for key in KNOWN_FIELDS if key not in values]
     for key in values:
         if key not in KNOWN_FIELDS:

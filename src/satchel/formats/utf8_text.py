@@ -23,7 +23,9 @@ def decode(data: bytes, path: str, code: str) -> ReadResult[str]:
         collector.add(code, message, "Save the file as UTF-8.", line=line)
         return ReadResult(None, collector.diagnostics)
     # YAML takes a lone CR as a line end, and a terminal overwrites the line: never keep it.
-    return ReadResult(text.replace("\r\n", "\n").replace("\r", "\n"), ())
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return ReadResult(text, ())
 
 
 def _line_at(data: bytes, offset: int) -> int:

@@ -71,7 +71,7 @@ def yaml_type_name(value: YamlValue) -> str:
 
 def _fits(text: str, limits: Limits, collector: DiagnosticCollector, first_line: int) -> bool:
     """Check a text before the parser sees it."""
-    size = len(text.encode("utf-8", "surrogatepass"))
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     brackets = text.count("[") + text.count("{")
     if size > limits.frontmatter:
         message = f"{size:,} bytes of YAML, more than {limits.frontmatter:,} (limit frontmatter)"

@@ -27,9 +27,11 @@ def read_repairing(
     is not quoted: that would hide a mistake.
     """
     reading = read_yaml(text, path, limits, first_line)
+    if reading.value:
+        return reading
     lines = text.split("\n")
     # A text with more lines than allowed values would be refused anyway.
-    if reading.value or _codes(reading) != {"yaml-invalid"} or len(lines) > limits.yaml_nodes:
+    if _codes(reading) != {"yaml-invalid"} or len(lines) > limits.yaml_nodes:
         return reading
     repairs = DiagnosticCollector(path)
     repaired: list[str] = []

@@ -159,9 +159,10 @@ def _edited_skills(
 def _changed_or_broken(
     before: Mapping[str, SkillFinding], now: Mapping[str, SkillFinding]
 ) -> Iterable[SkillFinding]:
-    return (
+    # A list, not a generator: all skills are looked at after each edit.
+    return [
         found for key, found in now.items() if found is not before[key] or found.manifest is None
-    )
+    ]
 
 
 def _are_same(plugins: Sequence[PluginEntry], before: Sequence[PluginEntry]) -> bool:

@@ -36,4 +36,4 @@ def _with_instructions(
 ) -> SkillEntry:
     front = split_front_matter(file.data, entry.path, limits).value
     body = front.body if front else ""
-    return replace(entry, manifest=replace(manifest, utf8_body=body.encode()))
+    return replace(entry, manifest=replace(manifest, body=body))

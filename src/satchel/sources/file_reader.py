@@ -153,9 +153,12 @@ def read_regular(path: str, limit: int, root: str = "") -> tuple[bytes, os.stat_
 def _read_up_to(descriptor: int, most: int, expected: int) -> bytes:
     """Return at most `most` bytes, in one piece if the file has its `expected` size."""
     # A buffer of `most` bytes would be allocated in full, which takes longer than the reading.
-    step = min(max(expected, _CHUNK), most - 1) + 1
+    # Files of the kernel have no size.
+    step = min(expected or _CHUNK, most - 1) + 1
     data = os.read(descriptor, step)
-    while len(data) < most and (more := os.read(descriptor, min(step, most - len(data)))):
+    if len(data) == expected:
+        return data  # A file that grows at this moment gets a new stamp.
+    while len(data) < most and (more := os.read(descriptor, min(_CHUNK, most - len(data)))):
         data += more
     return data
 

@@ -5,6 +5,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
+from operator import attrgetter
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
@@ -27,6 +28,8 @@ _ENVIRONMENT_MARK = "pyvenv.cfg"
 # Deeper folders are not read; a real skill has two or three levels.
 _MAX_DEPTH = 24
 
+_NAME = attrgetter("name")
+
 
 @dataclass(frozen=True, slots=True)
 class FolderContent:
@@ -43,18 +46,16 @@ class FolderContent:
         lines = (f"{file.name}\0{file.digest}\0" for file in self.files)
         return digest_of("".join(lines).encode("utf-8", "surrogatepass"))
 
+    @property
+    def without_data(self) -> "FolderContent":
+        """Return a copy that keeps no bytes."""
+        files = (replace(file, data=None) if file.data is not None else file for file in self.files)
+        return FolderContent(tuple(files), self.diagnostics, self.links)
+
     def is_younger_than(self, seconds: float) -> bool:
         """Return whether a file changed so recently that it may be half written."""
         youngest = max((file.stamp.changed for file in self.files), default=0) / 1e9
         return abs(time.time() - youngest) < seconds
-
-    def without_data(self) -> "FolderContent":
-        """Return a copy that keeps no bytes."""
-        return FolderContent(
-            tuple(file if file.data is None else replace(file, data=None) for file in self.files),
-            self.diagnostics,
-            self.links,
-        )
 
     def get(self, name: str) -> UnitFile | None:
         """Return the file with that name, if it was read."""
@@ -98,8 +99,9 @@ class FolderReader:
                 break
             if (file := self._file(name, path, cached, walk.diagnostics)) is not None:
                 files.append(file)
+        files.extend(filter(None, required))
         return FolderContent(
-            tuple(sorted((*filter(None, required), *files), key=lambda file: file.name)),
+            tuple(sorted(files, key=_NAME)),
             tuple(dict.fromkeys(walk.diagnostics)),
             frozenset(walk.links),
         )
@@ -237,6 +239,25 @@ class _WalkState:
     folders: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class NamedEntry:
+    """An entry of a folder that is known by its name, so that the folder need not be listed."""
+
+    name: str
+    path: str
+
+    def is_symlink(self) -> bool:
+        """Return whether it is a link."""
+        return os.path.islink(self.path)
+
+    def is_dir(self) -> bool:
+        """Return whether it is a folder or a link to one."""
+        return os.path.isdir(self.path)
+
+
+FolderEntry = os.DirEntry[str] | NamedEntry
+
+
 def is_skipped(name: str) -> bool:
     """Return whether files and folders of this name are always skipped."""
     # Kubernetes switches mounted volumes atomically with folders such as `..data` and
@@ -248,7 +269,7 @@ def list_folder(folder: str, diagnostics: list[Diagnostic]) -> list[os.DirEntry[
     """Return the entries of a folder, sorted by name; report a folder that cannot be listed."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted(entries, key=_NAME)
     except OSError as error:
         diagnostics.append(
             make_diagnostic(
@@ -258,7 +279,7 @@ def list_folder(folder: str, diagnostics: list[Diagnostic]) -> list[os.DirEntry[
         return []
 
 
-def is_folder(entry: os.DirEntry[str]) -> bool:
+def is_folder(entry: FolderEntry) -> bool:
     """Return whether an entry is a folder or a link to one; a broken link is not."""
     try:
         return entry.is_dir()
@@ -267,7 +288,7 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def follow(
-    entry: os.DirEntry[str], above: tuple[str, ...], root: str, diagnostics: list[Diagnostic]
+    entry: FolderEntry, above: tuple[str, ...], root: str, diagnostics: list[Diagnostic]
 ) -> str | None:
     """Return the resolved path of a folder to enter; report one that must not be entered."""
     # A folder that is not a link can still be a loop, if a link led above it.
@@ -323,7 +344,7 @@ def _too_many(folder: str, most: int, what: str) -> Diagnostic:
     )
 
 
-def not_utf8(entry: os.DirEntry[str]) -> Diagnostic:
+def not_utf8(entry: FolderEntry) -> Diagnostic:
     """Return the diagnostic of a file or folder whose name is not UTF-8."""
     shown = os.fsencode(entry.name).decode("utf-8", "backslashreplace")
     return make_diagnostic(

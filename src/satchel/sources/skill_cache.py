@@ -116,7 +116,7 @@ def _plain(found: SkillFinding) -> dict[str, Any]:
 
 
 def _body(found: SkillFinding) -> bytes:
-    return found.manifest.utf8_body if found.manifest else b""
+    return found.manifest.body.encode("utf-8", "surrogatepass") if found.manifest else b""
 
 
 def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> SkillFinding:
@@ -131,7 +131,7 @@ def _finding(root: SearchRoot, key: str, data: dict[str, Any], body: bytes) -> S
         place=root,
         key=key,
         folder=FolderContent(tuple(files), _diagnostics(data["problems"]), links),
-        manifest=SkillManifest(utf8_body=body, **fields),
+        manifest=SkillManifest(body=body.decode("utf-8", "surrogatepass"), **fields),
         diagnostics=_diagnostics(data["diagnostics"]),
         target=data["target"],
     )

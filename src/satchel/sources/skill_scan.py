@@ -6,12 +6,15 @@ from dataclasses import field, replace
 
 from satchel.diagnostics import Diagnostic, Where, has_error, make_diagnostic, strictly
 from satchel.formats import ReadResult, SkillManifest, read_skill
+from satchel.formats.packed_text import pack
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.file_reader import UnitFile, is_inside, is_utf8, may_be_folder, real_path
 from satchel.sources.folder_reader import (
     FolderContent,
+    FolderEntry,
     FolderReader,
+    NamedEntry,
     follow,
     is_folder,
     is_skipped,
@@ -31,6 +34,7 @@ from satchel.sources.skill_files import (
 
 SKILL_FILE = "SKILL.md"
 _MOST_RESCANS = 3
+_MOST_PACKED = 500
 
 _BREAKS_THE_FORMAT = frozenset(
     {
@@ -187,21 +191,31 @@ def _outermost(keys: set[str]) -> list[str]:
 
 
 def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
-    def outside(key: str) -> bool:
-        return key != start and not key.startswith(start + "/")
-
-    findings = {key: finding for key, finding in scan.findings.items() if outside(key)}
-    diagnostics_by_key = {
-        key: items for key, items in scan.diagnostics_by_key.items() if outside(key)
-    }
+    """Replace what a scan found at `start` and below."""
+    if start in scan.findings and not part.walked:  # There is nothing else below a skill.
+        findings, walked = dict(scan.findings), scan.walked
+        if start not in part.findings:
+            del findings[start]
+    else:
+        findings = {key: scan.findings[key] for key in _outside(scan.findings, start)}
+        walked = frozenset(_outside(scan.walked, start))
+    noted = scan.diagnostics_by_key
     return replace(
         scan,
         findings=findings | dict(part.findings),
-        walked=frozenset(filter(outside, scan.walked)) | part.walked,
-        diagnostics_by_key=diagnostics_by_key | dict(part.diagnostics_by_key),
+        walked=walked | part.walked if part.walked else walked,
+        diagnostics_by_key={
+            **{key: noted[key] for key in _outside(noted, start)},
+            **part.diagnostics_by_key,
+        },
         links=scan.links | part.links,
         cut=scan.cut or part.cut,
     )
+
+
+def _outside(keys: Iterable[str], start: str) -> Iterable[str]:
+    below = start + "/"
+    return (key for key in keys if key != start and not key.startswith(below))
 
 
 class _Walk:
@@ -224,6 +238,8 @@ class _Walk:
         self._odd: dict[str, tuple[Diagnostic, ...]] = {}
         self._links: set[tuple[str, str]] = set()
         self._cut = False
+        # A start must not wait for that.
+        self._packed = _MOST_PACKED if before and before.is_cached else 0
 
     def everything(self) -> SkillScan:
         """Scan the whole search root."""
@@ -250,9 +266,15 @@ class _Walk:
         ancestry = [real_path(self._place.path)]
         for name in above:
             ancestry.append(os.path.join(ancestry[-1], name))
-        for entry in list_folder(parent, []):
-            if entry.name == last:
-                self._entry(key, entry, tuple(ancestry))
+        entries: Iterable[FolderEntry]
+        if key in self._known:
+            # Listing thousands of skills would take longer than all else after an edit.
+            path = os.path.join(parent, last)
+            entries = [NamedEntry(last, path)] if os.path.lexists(path) else []
+        else:
+            entries = [entry for entry in list_folder(parent, []) if entry.name == last]
+        for entry in entries:
+            self._entry(key, entry, tuple(ancestry))
         return self._result()
 
     def _result(self) -> SkillScan:
@@ -298,7 +320,7 @@ class _Walk:
                     finding, folder=folder, manifest=None, diagnostics=(error,)
                 )
 
-    def _entry(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+    def _entry(self, key: str, entry: FolderEntry, above: tuple[str, ...]) -> None:
         """Scan an entry of a folder that is not a skill."""
         if is_skipped(entry.name):
             return
@@ -309,7 +331,7 @@ class _Walk:
         elif entry.name != SKILL_FILE and entry.name.casefold() == SKILL_FILE.casefold():
             self._note(key, [_wrong_case(entry)])
 
-    def _enter(self, key: str, entry: os.DirEntry[str], above: tuple[str, ...]) -> None:
+    def _enter(self, key: str, entry: FolderEntry, above: tuple[str, ...]) -> None:
         """Scan a folder unless it must not be entered."""
         if self._place.policy.has_strict_skills and "/" in key:
             return
@@ -324,7 +346,7 @@ class _Walk:
                 self._folder(key, entry.path, (*above, step))
         self._note(key, diagnostics)
 
-    def _target_of_user(self, key: str, entry: os.DirEntry[str]) -> str:
+    def _target_of_user(self, key: str, entry: FolderEntry) -> str:
         """Return the skill folder anywhere that a link of the user's own leads to, or `""`."""
         if not (self._place.follows_links_out and "/" not in key and entry.is_symlink()):
             return ""
@@ -342,11 +364,40 @@ class _Walk:
         folder = reader.read(path, before.folder if before else None, resolved)
         self._links |= folder.links
         if before is not None and folder == before.folder and target == before.target:
+            self._pack(before)
             return before
-        finding = SkillFinding(
-            place=self._place, key=key, folder=folder, manifest=None, diagnostics=(), target=target
+        manifest, diagnostics = self._read(path, folder, before)
+        return SkillFinding(
+            place=self._place,
+            key=key,
+            folder=folder.without_data,
+            manifest=manifest,
+            diagnostics=diagnostics,
+            target=target,
         )
-        return _read(finding, before, self._limits)
+
+    def _pack(self, finding: SkillFinding) -> None:
+        """Compress the body of an unchanged skill, but only of some, as an edit may wait."""
+        if finding.manifest and self._packed < _MOST_PACKED and pack(finding.manifest, "body"):
+            self._packed += 1
+
+    def _read(
+        self, folder_path: str, folder: FolderContent, before: SkillFinding | None
+    ) -> tuple[SkillManifest | None, tuple[Diagnostic, ...]]:
+        """Read the manifest of a skill, unless `before` has the same bytes."""
+        path = os.path.join(folder_path, SKILL_FILE)
+        file = folder.get(SKILL_FILE)
+        if file is None:
+            return None, (_unreadable(path, folder),)
+        previous = before.folder.get(SKILL_FILE) if before else None
+        if before is not None and previous is not None and previous.digest == file.digest:
+            return before.manifest, before.diagnostics
+        if file.data is None:
+            return None, (_unreadable(path, folder),)
+        reading = read_skill(file.data, os.path.basename(folder_path), path, self._limits)
+        if self._place.policy.has_strict_skills:
+            reading = _strict(reading)
+        return reading.value, reading.diagnostics
 
     def _too_many(self) -> Diagnostic:
         most = self._limits.find_folders
@@ -358,25 +409,6 @@ class _Walk:
         )
 
 
-def _read(finding: SkillFinding, before: SkillFinding | None, limits: Limits) -> SkillFinding:
-    """Read the manifest of a skill, unless `before` has the same bytes."""
-    file = finding.folder.get(SKILL_FILE)
-    path = os.path.join(finding.path, SKILL_FILE)
-    # The manifest has all of the text that is needed later.
-    folder = finding.folder.without_data()
-    previous = before.folder.get(SKILL_FILE) if before else None
-    if before and previous and file and previous.digest == file.digest:
-        return replace(
-            finding, folder=folder, manifest=before.manifest, diagnostics=before.diagnostics
-        )
-    if file is None or file.data is None:
-        return replace(finding, diagnostics=(_unreadable(path, finding.folder),))
-    reading = read_skill(file.data, finding.folder_name, path, limits)
-    if finding.place.policy.has_strict_skills:
-        reading = _strict(reading)
-    return replace(finding, folder=folder, manifest=reading.value, diagnostics=reading.diagnostics)
-
-
 def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
     """Turn violations of the format, otherwise repaired, into errors."""
     diagnostics = tuple(
@@ -386,7 +418,7 @@ def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
     return ReadResult(None if has_error(diagnostics) else reading.value, diagnostics)
 
 
-def _wrong_case(entry: os.DirEntry[str]) -> Diagnostic:
+def _wrong_case(entry: FolderEntry) -> Diagnostic:
     return make_diagnostic(
         "skill-file-case",
         Where(entry.path),

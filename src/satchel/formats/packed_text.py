@@ -1,0 +1,43 @@
+"""A text of a record that takes little memory: many are kept, and few are read."""
+
+import zlib
+from typing import Any
+
+
+class PackedText:
+    """A field for a text, kept as UTF-8, and compressed once `pack` was called.
+
+    Compressing takes longer than reading the file, so it is left until there is time for it. The
+    class of the field must not have slots.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, record: Any, owner: type | None = None) -> str:
+        """Return the text."""
+        if record is None:
+            raise AttributeError(self._name)  # So `dataclass` sees a field without a default.
+        data = record.__dict__[self._name]
+        if isinstance(data, _Compressed):
+            data = zlib.decompress(data)
+        text: str = data.decode("utf-8", "surrogatepass")
+        return text
+
+    def __set__(self, record: Any, text: str) -> None:
+        """Keep a text."""
+        record.__dict__[self._name] = text.encode("utf-8", "surrogatepass")
+
+
+def pack(record: object, name: str) -> bool:
+    """Compress a text of a record; return whether that was still to be done."""
+    data = record.__dict__[name]
+    if isinstance(data, _Compressed):
+        return False
+    # One assignment: other threads may read the text at this moment.
+    record.__dict__[name] = _Compressed(zlib.compress(data, 6))
+    return True
+
+
+class _Compressed(bytes):
+    __slots__ = ()
