@@ -279,7 +279,7 @@ def test_what_the_host_supplies_is_the_configuration_and_what_is_read_of_the_sta
         state_reads=[ToolStateRead("seen")],
         state_effects=[ToolStateEffect(key="found")],
     )
-    assert contract.supplied == ("limit", "seen")
+    assert contract.injected_names == ("limit", "seen")
     for sent in ({"query": "a", "limit": 1}, {"query": "a", "seen": []}):
         with pytest.raises(ArgumentError, match="is set by the host"):
             contract.validator.check("search", sent)

@@ -224,7 +224,7 @@ def test_an_order_that_stayed_as_it_was_is_the_very_same():
 
 def test_whether_a_group_is_active_is_a_boolean(catalog):
     missing = replace(catalog.groups["web"], missing=("key",))
-    assert Activation().covers(missing) is False
+    assert Activation().is_active(missing) is False
 
 
 def test_a_view_is_compared_and_shown_without_its_index(catalog):

@@ -682,7 +682,7 @@ def test_a_change_is_told_also_if_taking_it_up_goes_wrong(era, monkeypatch):
         gone_wrong.set()
         raise RuntimeError
 
-    monkeypatch.setattr(server._manifests, "forget_all_but", fail)
+    monkeypatch.setattr(server._skill_entries, "forget_all_but", fail)
 
     async def ask(client, told):
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
@@ -783,7 +783,7 @@ def test_only_the_resource_that_was_asked_for_is_told(era, tmp_path, write_skill
 def test_clients_that_left_are_forgotten():
     server, _ = maps()
     asking(server, lambda c, _: c.list_tools())
-    assert not len(server.audience)
+    assert not len(server.notifier)
 
 
 # ---- prompts, resources, skills -------------------------------------------------------------

@@ -90,12 +90,12 @@ def test_instruction_and_frame_can_be_left_out():
 
 
 def test_the_instruction_follows_from_whether_skills_can_be_loaded():
-    assert said([PDF], SkillPrompt(), loader=True).startswith(LOADER_INSTRUCTION)
+    assert said([PDF], SkillPrompt(), can_load=True).startswith(LOADER_INSTRUCTION)
     assert "load_skill" in LOADER_INSTRUCTION
     assert "load_skill" not in said([PDF], SkillPrompt())
     mine = SkillPrompt(instruction="Mine.")
-    assert said([PDF], mine) == said([PDF], mine, loader=True)
-    assert said([PDF], BARE, loader=True).startswith("<available_skills>")
+    assert said([PDF], mine) == said([PDF], mine, can_load=True)
+    assert said([PDF], BARE, can_load=True).startswith("<available_skills>")
 
 
 def test_skills_stay_in_the_order_in_which_they_come():
@@ -189,12 +189,12 @@ def test_where_skills_are_loaded_by_name_their_locations_make_room_for_descripti
         SkillLine(name=f"skill-{at}", description=f"{at} " + "y" * 300, folder="/somewhere/deep")
         for at in range(100)
     ]
-    listing = render_skills(lines, SkillPrompt(), loader=True)
+    listing = render_skills(lines, SkillPrompt(), can_load=True)
     told = [skill["description"] for skill in skills_in(listing.text)]
     assert len(told) == 100
     assert min(map(len, told)) > 60
     assert "<location>" not in listing.text
-    few = render_skills(lines[:3], SkillPrompt(), loader=True)
+    few = render_skills(lines[:3], SkillPrompt(), can_load=True)
     assert few.text.count("<location>") == 3
 
 
@@ -214,7 +214,7 @@ def test_then_descriptions_go_and_every_name_stays():
 
 def test_a_skill_that_can_be_loaded_by_name_is_listed_by_its_name_alone():
     lines = [SkillLine(name=f"s{at}", description="y" * 500, folder="/s") for at in range(3)]
-    prompt = said(lines, SkillPrompt(instruction="", budget=200), loader=True)
+    prompt = said(lines, SkillPrompt(instruction="", budget=200), can_load=True)
     assert skills_in(prompt) == [{"name": "s0"}, {"name": "s1"}, {"name": "s2"}]
 
 
@@ -232,7 +232,7 @@ def test_a_template_of_ones_own_is_its_own_short_form():
     style = SkillPrompt(
         instruction="", opening="", closing="", template="- {name}: {description}", budget=30
     )
-    assert said(lines, style, loader=True) == "- s0: \n- s1: "
+    assert said(lines, style, can_load=True) == "- s0: \n- s1: "
 
 
 def test_then_skills_are_left_out_and_counted():
@@ -248,12 +248,12 @@ def test_one_skill_that_is_left_out_is_counted_in_proper_words():
     none = SkillPrompt(instruction="", budget=0)
     assert "<!-- 1 more skill is not listed here; ask the user" in said([PDF], none)
     assert "1 more skill is not listed here; call search_skills to find it" in said(
-        [PDF], none, search=True
+        [PDF], none, can_search=True
     )
 
 
 def test_where_skills_can_be_searched_the_line_says_so():
-    prompt = said([PDF, PDF], SkillPrompt(budget=0), search=True)
+    prompt = said([PDF, PDF], SkillPrompt(budget=0), can_search=True)
     assert "  <!-- 2 more skills are not listed here; call search_skills to find them -->" in prompt
 
 
@@ -448,8 +448,8 @@ LONG = [
 
 def test_a_page_without_locations_may_show_whole_descriptions():
     """Where the default page is too long, the one for `load_skill` says less about each skill."""
-    whole = said(LONG, UNBOUND, loader=True)
-    tight = said(LONG, SkillPrompt(instruction="", budget=len(whole) - 1), loader=True)
+    whole = said(LONG, UNBOUND, can_load=True)
+    tight = said(LONG, SkillPrompt(instruction="", budget=len(whole) - 1), can_load=True)
     assert "<location>" not in tight
     descriptions = [skill["description"] for skill in skills_in(tight)]
     assert descriptions == [one_line(line.description) for line in LONG]
@@ -458,11 +458,11 @@ def test_a_page_without_locations_may_show_whole_descriptions():
 def test_a_template_of_ones_own_is_kept_where_descriptions_are_shortened():
     template = "- {name}: {description}"
     style = SkillPrompt(instruction="", opening="", closing="", template=template, budget=300)
-    lines = said(LONG, style, loader=True).splitlines()
+    lines = said(LONG, style, can_load=True).splitlines()
     assert [line.split(": ")[0] for line in lines] == ["- s0", "- s1", "- s2"]
     assert all(len(line) > 80 for line in lines)
 
 
 def test_a_short_template_of_ones_own_keeps_the_template_where_descriptions_are_shortened():
     style = SkillPrompt(instruction="", short_template="{name}", budget=500)
-    assert said(LONG, style, loader=True).count("<location>") == 3
+    assert said(LONG, style, can_load=True).count("<location>") == 3

@@ -465,7 +465,7 @@ def variadic(city: str, *args: int, **kwargs: int): ...
 def arguments_of_variadic(**options):
     signature = signature_of(variadic)
     shown = [*signature.parameters, signature.var_positional, signature.var_keyword]
-    return ArgumentModel(variadic, shown, {"args": "Numbers."}, taken=signature.names, **options)
+    return ArgumentModel(variadic, shown, {"args": "Numbers."}, reserved=signature.names, **options)
 
 
 def test_variadic_parameters_are_an_array_and_an_object_of_their_names():
@@ -486,7 +486,7 @@ def test_variadic_parameters_are_an_array_and_an_object_of_their_names():
 
 
 def test_further_arguments_must_not_have_the_name_of_anything_else():
-    arguments = arguments_of_variadic(hidden=["key"], more=More)
+    arguments = arguments_of_variadic(hidden=["key"], added_model=More)
     sent = {"city": "Oslo", "kwargs": {"key": 1, "city": 2, "days": 3, "x": 4}, "count": 1}
     with pytest.raises(ArgumentError) as caught:
         arguments.check("t", sent)
@@ -514,7 +514,7 @@ TAKING_TEXT = taking(str)
 
 
 def extended(more, fn=TAKING_TEXT, **options):
-    return ArgumentModel(fn, signature_of(fn).parameters, {}, more=more, **options)
+    return ArgumentModel(fn, signature_of(fn).parameters, {}, added_model=more, **options)
 
 
 def test_an_added_model_adds_its_fields_under_the_names_they_are_sent_by():
@@ -588,7 +588,7 @@ class Called(BaseModel):
 def test_neither_the_alias_nor_the_name_of_an_added_field_may_be_a_parameters(more):
     with pytest.raises(DefinitionError, match="the function both have x"):
         extended(more)
-    for names in [{"hidden": ["x"]}, {"taken": ["x"]}]:
+    for names in [{"hidden": ["x"]}, {"reserved": ["x"]}]:
         with pytest.raises(DefinitionError, match="the function both have x"):
             extended(more, lambda: None, **names)
 

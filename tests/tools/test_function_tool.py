@@ -825,7 +825,7 @@ ANEW = {"type": "object", "properties": {"query": {"type": "string"}}, "required
 
 
 def supplied(made, *names, **values):
-    return made.supplied(
+    return made.with_call_values(
         names, lambda context: {**values, **context.state}, description="Anew.", parameters=ANEW
     )
 
@@ -855,7 +855,7 @@ def test_what_is_supplied_is_hidden_and_the_tool_is_described_anew():
 
 def test_the_new_description_holds_nothing_invisible_and_its_schema_is_a_copy():
     parameters = deepcopy(ANEW)
-    made = FunctionTool(found).supplied(
+    made = FunctionTool(found).with_call_values(
         ["limit", "seen"], lambda context: {}, description="A\u200bnew.", parameters=parameters
     )
     parameters["properties"].clear()
@@ -910,7 +910,9 @@ def test_a_tool_knows_what_its_function_takes_by_itself():
         more: str = ""
 
     assert [FunctionTool(it).takes_context for it in (plain, told)] == [False, True]
-    handed = FunctionTool(plain).supplied((), lambda context: {}, description="D.", parameters={})
+    handed = FunctionTool(plain).with_call_values(
+        (), lambda context: {}, description="D.", parameters={}
+    )
     assert (handed.wants_context, handed.takes_context) == (True, False)
     assert [it.is_extended for it in (FunctionTool(told), FunctionTool(told).extended(More))] == [
         False,

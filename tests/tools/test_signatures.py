@@ -98,27 +98,30 @@ def test_the_names_that_nothing_else_may_have_are_all_that_have_a_value_or_will(
 def test_values_are_placed_by_position_only_where_they_must():
     def pick(a=1, b=2, /, c=3): ...
 
-    assert signature_of(pick).has_places
-    assert signature_of(pick).place({"b": 5, "c": 6}) == ([1, 5], {"c": 6})
+    assert signature_of(pick).has_positional_only
+    assert signature_of(pick).split_arguments({"b": 5, "c": 6}) == ([1, 5], {"c": 6})
 
 
 def test_without_positional_only_parameters_all_values_go_by_name():
     signature = signature_of(Search().loose)
-    assert not signature.has_places
-    assert signature.place({"query": "q", "more": 1}) == ([], {"query": "q", "more": 1})
+    assert not signature.has_positional_only
+    assert signature.split_arguments({"query": "q", "more": 1}) == ([], {"query": "q", "more": 1})
 
 
 def test_variadic_values_are_spread_behind_the_parameters_before_them():
     signature = signature_of(forecast)
     spread = (signature.var_positional, signature.var_keyword)
     values = {"city": "Oslo", "unit": "C", "args": [1, 2], "kwargs": {"x": 1}}
-    assert signature.place(values, spread) == (["Oslo", 3, 1, 2], {"unit": "C", "x": 1})
-    assert signature.place({"city": "Oslo", "unit": "C"}, spread) == (["Oslo"], {"unit": "C"})
+    assert signature.split_arguments(values, spread) == (["Oslo", 3, 1, 2], {"unit": "C", "x": 1})
+    assert signature.split_arguments({"city": "Oslo", "unit": "C"}, spread) == (
+        ["Oslo"],
+        {"unit": "C"},
+    )
 
 
 def test_values_that_are_not_spread_go_by_name_whatever_they_are_called():
     values = {"city": "Oslo", "unit": "C", "args": 1, "kwargs": 2}
-    assert signature_of(forecast).place(values) == (
+    assert signature_of(forecast).split_arguments(values) == (
         ["Oslo"],
         {"unit": "C", "args": 1, "kwargs": 2},
     )
@@ -127,13 +130,13 @@ def test_values_that_are_not_spread_go_by_name_whatever_they_are_called():
 def test_what_stands_in_the_further_values_never_replaces_a_value():
     signature = signature_of(forecast)
     values = {"city": "Oslo", "unit": "C", "kwargs": {"unit": "F"}}
-    assert signature.place(values, [signature.var_keyword]) == (["Oslo"], {"unit": "C"})
+    assert signature.split_arguments(values, [signature.var_keyword]) == (["Oslo"], {"unit": "C"})
 
 
 def test_a_missing_value_is_left_to_python_to_complain_of():
     def pick(a, b, /): ...
 
-    assert signature_of(pick).place({"b": 5}) == ([], {"b": 5})
+    assert signature_of(pick).split_arguments({"b": 5}) == ([], {"b": 5})
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def build_plugins(
     for contribution in contributions:
         old = before.get((contribution.scope, contribution.source, contribution.unit))
         if contribution.state is not Status.SETTLING:
-            entries.append(_plugin(contribution, old))
+            entries.append(_plugin_entry(contribution, old))
         elif old is not None:
             entries.append(replace(_unshadowed(old), rank=contribution.rank))
     return tuple(resolve_plugins(entries))
@@ -73,12 +73,12 @@ def build(
     plugins: Sequence[PluginEntry],
     previous: Catalog,
     diagnostics: Iterable[Diagnostic] = (),
-    is_disabled: DisableReason = nothing_disabled,
+    disable_reason: DisableReason = nothing_disabled,
 ) -> Catalog:
     """Build the catalog after `previous`, or return `previous` itself if nothing changed.
 
     `plugins` come from `build_plugins`. A broken unit that was good in `previous` keeps its good
-    version, marked stale. An entry for which `is_disabled` returns a reason is disabled and
+    version, marked stale. An entry for which `disable_reason` returns a reason is disabled and
     shadows nothing.
     """
     number = previous.generation + 1
@@ -86,17 +86,17 @@ def build(
     membership = _skill_membership(plugins)
     skill_entries = [
         (ranked, _with_groups(entry, membership))
-        for ranked, entry in _skills(skills, previous, number)
+        for ranked, entry in _skill_entries(skills, previous, number)
     ]
-    tool_entries = tuple(_tools(plugins, previous))
+    tool_entries = tuple(_tool_entries(plugins, previous))
     members: tuple[ToolEntry | SkillEntry, ...] = (
         *tool_entries,
         *(entry for _, entry in skill_entries),
     )
-    rules = disable_rules(_described_groups(plugins), members, is_disabled)
+    rules = disable_rules(_described_groups(plugins), members, disable_reason)
     all_tools = resolve_tools(map(rules.apply, tool_entries))
     all_skills = resolve_skills(_apply_to_skills(rules, skill_entries, membership))
-    groups = _groups(plugins, all_tools, all_skills, rules)
+    groups = _group_entries(plugins, all_tools, all_skills, rules)
     parts: dict[str, Any] = {
         "all_skills": _with_generation(all_skills, previous.all_skills, number),
         "all_tools": _with_generation(all_tools, previous.all_tools, number),
@@ -125,7 +125,7 @@ def with_last_generation(entry: E, old: E | None, number: int) -> E:
     return entry if entry.generation == number else replace(entry, generation=number)
 
 
-def _skills(
+def _skill_entries(
     skills: Iterable[RankedSkill], previous: Catalog, number: int
 ) -> Iterable[tuple[RankedSkill, SkillEntry]]:
     before = {(entry.scope, entry.source, entry.unit): entry for entry in previous.all_skills}
@@ -133,7 +133,7 @@ def _skills(
         root = ranked.finding.place
         old = before.get((root.scope, root.source, ranked.finding.path))
         if old is not None and old.state is Status.DISABLED:
-            # A disabled skill has no last good version, as after a restart.
+            # Disabling forgets the last good version, as a restart does.
             yield ranked, next_skill_entry(ranked, None, number)
         elif not ranked.is_settling:
             yield ranked, next_skill_entry(ranked, old, number)
@@ -167,7 +167,7 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
             state=Status.STALE,
             digest=digest,
             finding=finding,
-            diagnostics=(*problems, _last_good("skill", old)),
+            diagnostics=(*problems, _last_good_diagnostic("skill", old)),
         )
     return SkillEntry(
         name=manifest.name if manifest else finding.folder_name,
@@ -189,11 +189,11 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
     )
 
 
-def _plugin(contribution: PluginContribution, old: PluginEntry | None) -> PluginEntry:
+def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> PluginEntry:
     served, state, problems = contribution, contribution.state, contribution.diagnostics
     if state.falls_back and old is not None and old.contribution.state is Status.OK:
-        served, state = _last_good_of(contribution, old.contribution), Status.STALE
-        problems = (*problems, _last_good("plugin", old))
+        served, state = _last_good_contribution(contribution, old.contribution), Status.STALE
+        problems = (*problems, _last_good_diagnostic("plugin", old))
     elif state is Status.HELD:
         # Only its tools are held; its skills and notes are served.
         state = Status.DEGRADED
@@ -213,7 +213,9 @@ def _plugin(contribution: PluginContribution, old: PluginEntry | None) -> Plugin
     )
 
 
-def _last_good_of(contribution: PluginContribution, old: PluginContribution) -> PluginContribution:
+def _last_good_contribution(
+    contribution: PluginContribution, old: PluginContribution
+) -> PluginContribution:
     """Return the last good version that serves in place of a broken one.
 
     For open plugins, only the `dev.satchel` extension falls back; servers, skills and metadata
@@ -231,7 +233,7 @@ def _last_good_of(contribution: PluginContribution, old: PluginContribution) -> 
     )
 
 
-def _last_good(kind: str, old: SkillEntry | PluginEntry) -> Diagnostic:
+def _last_good_diagnostic(kind: str, old: SkillEntry | PluginEntry) -> Diagnostic:
     return make_diagnostic(
         "last-good",
         Where(old.path),
@@ -240,14 +242,14 @@ def _last_good(kind: str, old: SkillEntry | PluginEntry) -> Diagnostic:
     )
 
 
-def _tools(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[ToolEntry]:
+def _tool_entries(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable[ToolEntry]:
     before = {id(entry.contribution): entry for entry in previous.all_tools}
     for plugin in plugins:
         if plugin.is_served:
             group_lists = _groups_by_tool(plugin.contribution)
             for position, tool in enumerate(plugin.contribution.tools):
                 groups = _groups_of(tool, plugin.contribution, group_lists.get(tool.name, ()))
-                yield _tool(plugin, tool, position, groups, before.get(id(tool)))
+                yield _tool_entry(plugin, tool, position, groups, before.get(id(tool)))
 
 
 def _state_of_part(plugin: PluginEntry) -> Status:
@@ -258,7 +260,7 @@ def _state_of_part(plugin: PluginEntry) -> Status:
     return Status.OK if plugin.state is Status.DEGRADED else plugin.state
 
 
-def _tool(
+def _tool_entry(
     plugin: PluginEntry,
     tool: ToolContribution,
     position: int,
@@ -348,7 +350,7 @@ def _apply_to_skills(
     skills: Iterable[tuple[RankedSkill, SkillEntry]],
     membership: Membership,
 ) -> Iterable[SkillEntry]:
-    """Disable skills by rule; a disabled skill has no last good version, as after a restart."""
+    """Disable skills by rule. Disabling forgets the last good version, as a restart does."""
     for ranked, entry in skills:
         if rules.reason(entry) is None:
             yield entry
@@ -363,29 +365,29 @@ def _described_groups(plugins: Iterable[PluginEntry]) -> Iterable[tuple[str, str
             yield group.name, plugin.name
 
 
-def _groups(
+def _group_entries(
     plugins: Sequence[PluginEntry],
     tools: Sequence[ToolEntry],
     skills: Sequence[SkillEntry],
     rules: DisableRules,
 ) -> list[GroupEntry]:
     """Return the groups. If several plugins describe one, the first description is used."""
-    groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic()}
+    groups: dict[str, GroupEntry] = {BASIC_GROUP: _basic_group()}
     disabled: list[GroupEntry] = []
     for plugin in plugins:
         for group in plugin.contribution.groups if plugin.is_served else ():
-            entry = rules.apply(_group(plugin, group, skills))
+            entry = rules.apply(_group_entry(plugin, group, skills))
             if not entry.is_served:
                 disabled.append(entry)
             elif (first := groups.setdefault(group.name, entry)) is not entry:
                 groups[group.name] = replace(
-                    first, diagnostics=(*first.diagnostics, _declared_twice(first, plugin))
+                    first, diagnostics=(*first.diagnostics, _described_twice(first, plugin))
                 )
     members: list[ToolEntry | SkillEntry] = [*tools, *skills]
     for member in members:
         for name in member.groups if member.is_served else ():
             if name not in groups and name not in rules.disabled_groups:
-                groups[name] = _undeclared(member, name)
+                groups[name] = _undescribed_group(member, name)
     tools_in, skills_in = _members(tools), _members(skills)
     return [
         *(
@@ -405,7 +407,7 @@ def _members(entries: Iterable[ToolEntry | SkillEntry]) -> dict[str, tuple[str, 
     return {group: tuple(sorted(names)) for group, names in members.items()}
 
 
-def _basic() -> GroupEntry:
+def _basic_group() -> GroupEntry:
     return GroupEntry(
         name=BASIC_GROUP,
         description="Always active.",
@@ -418,7 +420,7 @@ def _basic() -> GroupEntry:
     )
 
 
-def _group(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]) -> GroupEntry:
+def _group_entry(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]) -> GroupEntry:
     return GroupEntry(
         name=group.name,
         description=group.description,
@@ -435,7 +437,7 @@ def _group(plugin: PluginEntry, group: Group, skills: Sequence[SkillEntry]) -> G
     )
 
 
-def _undeclared(member: ToolEntry | SkillEntry, name: str) -> GroupEntry:
+def _undescribed_group(member: ToolEntry | SkillEntry, name: str) -> GroupEntry:
     kind = entry_kind(member)
     return GroupEntry(
         name=name,
@@ -463,7 +465,7 @@ def _unknown_skills(
     """Report listed skills that the owner does not have; the host owns all skills."""
     if not group.skills:
         return ()
-    own = {s.name for s in skills if plugin.source == HOST or s.source == plugin.name}
+    own = {skill.name for skill in skills if plugin.source == HOST or skill.source == plugin.name}
     return tuple(
         make_diagnostic(
             "plugin-group-unknown",
@@ -476,7 +478,7 @@ def _unknown_skills(
     )
 
 
-def _declared_twice(first: GroupEntry, second: PluginEntry) -> Diagnostic:
+def _described_twice(first: GroupEntry, second: PluginEntry) -> Diagnostic:
     return make_diagnostic(
         "group-declared-twice",
         Where(second.path),

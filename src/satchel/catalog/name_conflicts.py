@@ -17,21 +17,27 @@ E = TypeVar("E", bound=Entry)
 
 
 def resolve_skills(entries: Iterable[SkillEntry]) -> list[SkillEntry]:
-    """Serve the nearest scope, then the first rank; a byte-for-byte copy is not a conflict."""
-    return _resolve(entries, _skill_shadowed)
+    """Serve the entry with the highest precedence, then the first by rank.
+
+    A byte-for-byte copy is not a conflict.
+    """
+    return _resolve(entries, _skill_diagnostic)
 
 
 def resolve_tools(entries: Iterable[ToolEntry]) -> list[ToolEntry]:
-    """Serve the nearest scope, then the first rank."""
-    return _resolve(entries, lambda winner, loser: _shadowed("tool", winner, loser))
+    """Serve the entry with the highest precedence, then the first by rank."""
+    return _resolve(entries, lambda winner, loser: _shadowed_diagnostic("tool", winner, loser))
 
 
 def resolve_plugins(entries: Iterable[PluginEntry]) -> list[PluginEntry]:
-    """Serve the nearest scope, then the first rank; the other plugin contributes nothing."""
-    return _resolve(entries, lambda winner, loser: _shadowed("plugin", winner, loser))
+    """Serve the entry with the highest precedence, then the first by rank.
+
+    The other plugins contribute nothing.
+    """
+    return _resolve(entries, lambda winner, loser: _shadowed_diagnostic("plugin", winner, loser))
 
 
-def _resolve(entries: Iterable[E], shadowed: Callable[[E, E], Diagnostic]) -> list[E]:
+def _resolve(entries: Iterable[E], diagnose: Callable[[E, E], Diagnostic]) -> list[E]:
     """Mark all but the first served entry of each name as shadowed.
 
     Broken, disabled and held entries do not compete. A last good version competes only if there
@@ -42,7 +48,7 @@ def _resolve(entries: Iterable[E], shadowed: Callable[[E, E], Diagnostic]) -> li
     resolved = []
     for entry in ordered:
         if entry.is_served and winners.setdefault(entry.name, entry) is not entry:
-            problem = shadowed(winners[entry.name], entry)
+            problem = diagnose(winners[entry.name], entry)
             entry = replace(  # noqa: PLW2901 - the resolved entry
                 entry, state=Status.SHADOWED, diagnostics=(*entry.diagnostics, problem)
             )
@@ -50,7 +56,7 @@ def _resolve(entries: Iterable[E], shadowed: Callable[[E, E], Diagnostic]) -> li
     return resolved
 
 
-def _skill_shadowed(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
+def _skill_diagnostic(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
     # The digest of a stale entry is that of the broken content, not of what is served.
     if winner.digest == loser.digest and winner.state is loser.state is Status.OK:
         return make_diagnostic(
@@ -58,15 +64,15 @@ def _skill_shadowed(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
             Where(loser.path),
             f"is the same skill as {winner.path}, byte for byte; it is served once",
         )
-    return _shadowed("skill", winner, loser)
+    return _shadowed_diagnostic("skill", winner, loser)
 
 
-def _shadowed(kind: str, winner: Entry, loser: Entry) -> Diagnostic:
-    other = next((name for name in loser.addresses if name not in winner.addresses), None)
+def _shadowed_diagnostic(kind: str, winner: Entry, loser: Entry) -> Diagnostic:
+    own_address = next((name for name in loser.addresses if name not in winner.addresses), None)
     return make_diagnostic(
         f"{kind}-shadowed",
         Where(loser.path),
         f"{kind} {loser.name!r} of {loser.source!r} is shadowed by that of {winner.source!r} "
         f"({winner.path})",
-        "rename one of the two" + (f", or ask for {other!r}" if other else ""),
+        "rename one of the two" + (f", or ask for {own_address!r}" if own_address else ""),
     )

@@ -32,7 +32,8 @@ COMMANDS = {
 """Each command with its line of help; its code is in `satchel.cli.commands`."""
 
 
-_LISTS = ("skills", "tools", "groups", "plugins", "contracts")
+# Names that users try as commands; the error then suggests `satchel list NAME`.
+_LISTABLE = ("skills", "tools", "groups", "plugins", "contracts")
 
 _PLUGIN = "satchel.plugin"
 """The key in `Context.meta` of the plugin whose command is run."""
@@ -93,7 +94,7 @@ class LazyGroup(click.Group):
         if name not in commands:
             near = near_misses(name, {*COMMANDS, *commands})
             hint = f" Did you mean {', '.join(near)}?" if near else ""
-            if name in _LISTS:
+            if name in _LISTABLE:
                 hint = f" Did you mean list {name}?"
             ctx.fail(f"No such command {name!r}.{hint}")
         (owner, command), *others = commands[name]

@@ -28,7 +28,7 @@ COLOURS = {
 """The colour of each state and each severity."""
 
 _GAP = "  "
-_NARROWEST = 16
+_MIN_WIDTH = 16
 
 
 def count(number: int, noun: str) -> str:
@@ -91,13 +91,13 @@ def _fit(widths: list[int], console: Console) -> list[int]:
         return widths
     available = console.columns - len(_GAP) * (len(widths) - widths.count(0) - 1)
     fitting = list(widths)
-    while sum(fitting) > available and max(fitting) > _NARROWEST:
+    while sum(fitting) > available and max(fitting) > _MIN_WIDTH:
         widest = fitting.index(max(fitting))
         others = max((width for at, width in enumerate(fitting) if at != widest), default=0)
         excess = sum(fitting) - available
-        fitting[widest] = max(
-            fitting[widest] - excess, min(others, fitting[widest] - 1), _NARROWEST
-        )
+        # Not below the next column, which then shrinks, too; by one at least, so that this ends.
+        next_widest = min(others, fitting[widest] - 1)
+        fitting[widest] = max(fitting[widest] - excess, next_widest, _MIN_WIDTH)
     return fitting
 
 

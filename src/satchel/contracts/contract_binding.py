@@ -21,7 +21,7 @@ def bind_contract(tool: Tool, contract: ToolContract) -> FunctionTool:
     _require_fit(function_tool, contract)
     parameters = {item.name for item in function_tool.open_parameters}
     takes_any = function_tool.takes_kwargs
-    names = tuple(key for key in contract.supplied if key in parameters or takes_any)
+    names = tuple(key for key in contract.injected_names if key in parameters or takes_any)
 
     def complete(arguments: Mapping[str, Any]) -> dict[str, Any]:
         completed = contract.with_defaults(arguments)
@@ -32,12 +32,12 @@ def bind_contract(tool: Tool, contract: ToolContract) -> FunctionTool:
         values = injected_arguments(contract, context)
         return {name: values[name] for name in names}
 
-    return function_tool.supplied(
+    return function_tool.with_call_values(
         names,
         supply,
         description=contract.description,
         parameters=contract.parameters,
-        complete=complete,
+        add_defaults=complete,
     )
 
 
@@ -51,7 +51,7 @@ def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
             fix="remove the model, and add its fields to the schema",
         )
     parameters = {item.name for item in tool.open_parameters}
-    unknown = [key for key in contract.supplied if key not in parameters and not is_open]
+    unknown = [key for key in contract.injected_names if key not in parameters and not is_open]
     if unknown and not tool.takes_context:
         raise DefinitionError(
             f"the function does not take {unknown[0]!r}",
@@ -69,7 +69,7 @@ def _require_fit(tool: FunctionTool, contract: ToolContract) -> None:
             fix="remove it from the schema, or add the parameter",
         )
     required = contract.parameters.get("required", ())
-    given = {*contract.supplied, *contract.with_defaults({}), *required}
+    given = {*contract.injected_names, *contract.with_defaults({}), *required}
     needed = {item.name for item in tool.open_parameters if item.is_required}
     if missing := sorted(needed - given):
         raise DefinitionError(

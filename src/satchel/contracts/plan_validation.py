@@ -47,28 +47,31 @@ def validate(
     Calls without a contract pass. Neither the plan nor the state is changed.
     """
     read_only = MappingProxyType(state if isinstance(state, dict) else dict(state))
-    steps = [
+    items = [
         _CallValidation(index, call, contract_of(contracts, call))
         for index, call in enumerate(plan)
     ]
-    for step in steps:
-        step.prepare(config, read_only, find_mismatch)
-    waiting = [step for step in steps if step.has_rules]
+    for item in items:
+        item.prepare(config, read_only, find_mismatch)
+    waiting = [item for item in items if item.has_rules]
     while waiting:
         changed = False
-        calls, positions = _remaining(steps)
-        for step in waiting:
-            if not step.is_dropped and step.apply_rules(
-                Plan(calls, positions[step.index]), read_only
+        calls, positions = _remaining(items)
+        for item in waiting:
+            if not item.is_dropped and item.apply_rules(
+                Plan(calls, positions[item.index]), read_only
             ):
                 changed = True
-                calls, positions = _remaining(steps)
-        waiting = [step for step in waiting if step.sees_plan] if changed else []
+                calls, positions = _remaining(items)
+        waiting = [item for item in waiting if item.sees_plan] if changed else []
+    kept = [item for item in items if not item.is_dropped]
+    dropped = [item.dropped for item in items if item.dropped]
     return Validation(
-        tuple(step.call for step in steps if not step.is_dropped),
-        tuple(step.verdict() for step in steps if step.corrections and not step.is_dropped),
-        tuple(step.dropped for step in steps if step.dropped and not step.dropped.code),
-        tuple(step.dropped for step in steps if step.dropped and step.dropped.code),
+        tuple(item.call for item in kept),
+        tuple(item.verdict() for item in kept if item.corrections),
+        # A rejected call has an error code; a pruned one has none.
+        tuple(verdict for verdict in dropped if not verdict.code),
+        tuple(verdict for verdict in dropped if verdict.code),
     )
 
 
@@ -98,11 +101,11 @@ def schema_mismatch(contracts: Mapping[str, ToolContract]) -> FindMismatch:
     return find_mismatch
 
 
-def _remaining(steps: list["_CallValidation"]) -> tuple[tuple[ToolCall, ...], dict[int, int]]:
-    """Return the remaining calls, and the position of each step among them."""
-    remaining = [step for step in steps if not step.is_dropped]
-    positions = {step.index: at for at, step in enumerate(remaining)}
-    return tuple(step.parsed for step in remaining), positions
+def _remaining(items: list["_CallValidation"]) -> tuple[tuple[ToolCall, ...], dict[int, int]]:
+    """Return the remaining calls, and the position of each among them, by its index."""
+    remaining = [item for item in items if not item.is_dropped]
+    positions = {item.index: at for at, item in enumerate(remaining)}
+    return tuple(item.parsed for item in remaining), positions
 
 
 class _CallValidation:
@@ -156,7 +159,9 @@ class _CallValidation:
     def _parse(self, call: ToolCall) -> None:
         """Copy the arguments, so that a check cannot change the caller's plan."""
         try:
-            arguments = self._completed(deepcopy(dict(read_arguments(call.name, call.arguments))))
+            arguments = self._with_defaults(
+                deepcopy(dict(read_arguments(call.name, call.arguments)))
+            )
         except Exception:
             # Without rules, the tool itself refuses arguments that cannot be parsed.
             if self._rules:
@@ -170,7 +175,7 @@ class _CallValidation:
         self._original = deepcopy(arguments) if self._rules else arguments
         self._is_comparable = bool(self._rules) and self._has_changed() is False
 
-    def _completed(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _with_defaults(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return self._contract.with_defaults(arguments) if self._contract else arguments
 
     def apply_rules(self, plan: Plan, state: Mapping[str, Any]) -> bool:
@@ -205,9 +210,9 @@ class _CallValidation:
             return None
 
     def _restore(self) -> None:
-        shown: Any = self.parsed.arguments
-        shown.clear()
-        shown.update(deepcopy(self._original))
+        arguments: Any = self.parsed.arguments
+        arguments.clear()
+        arguments.update(deepcopy(self._original))
 
     def _correct(self, rule: ToolInvariant, plan: Plan, state: Mapping[str, Any]) -> None:
         """Let a rule correct the call, or drop the call."""
@@ -234,7 +239,10 @@ class _CallValidation:
             self._reject_failed(rule, "could not be corrected", problem)
 
     def _conflicting(self, broken: ToolInvariant) -> set[str]:
-        """Return the rules that undo each other: all corrections since the broken rule's last."""
+        """Return the ids of the rules that undo each other.
+
+        These are the broken rule, and those that corrected the call after it did.
+        """
         newest_first = self.corrections[::-1]
         count = newest_first.index(broken.id) if broken.id in newest_first else len(newest_first)
         return {broken.id, *newest_first[:count]}
@@ -244,7 +252,7 @@ class _CallValidation:
         if not isinstance(corrected, ToolCall) or corrected.name != self.sent.name:
             raise TypeError("a corrector must return a call of the same tool")
         arguments = deepcopy(dict(read_arguments(corrected.name, corrected.arguments)))
-        self._set_arguments(self._completed(deepcopy(arguments)))
+        self._set_arguments(self._with_defaults(deepcopy(arguments)))
         self.call = self.sent.changed(arguments=arguments)
         self.corrections.append(rule.id)
         if self._find_mismatch is not None and (mismatch := self._find_mismatch(self.call)):

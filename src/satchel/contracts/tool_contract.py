@@ -24,7 +24,7 @@ from satchel.tools.tool_results import to_json
 
 T = TypeVar("T")
 
-_RENAME = "Rename one of the two."
+_RENAME = "rename one of the two"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +65,14 @@ class ToolContract:
         object.__setattr__(self, part, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # A partial, because `__reduce__` itself can pass only positional arguments.
         names = ("name", "schema", "description", *_PARTS)
         return partial(ToolContract, **{name: getattr(self, name) for name in names}), ()
 
     @cached_property
     def validator(self) -> SchemaValidator:
         """The validator of the schema."""
-        return SchemaValidator(self.parameters, f"contract {self.name!r}", self.supplied)
+        return SchemaValidator(self.parameters, f"contract {self.name!r}", self.injected_names)
 
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Validate arguments, and return them with defaults. Raises `ArgumentError`."""
@@ -101,7 +102,7 @@ class ToolContract:
         }
 
     @cached_property
-    def supplied(self) -> tuple[str, ...]:
+    def injected_names(self) -> tuple[str, ...]:
         """The names of the injected values: configuration and state reads."""
         return (
             *(item.key for item in self.config_params),
@@ -144,7 +145,7 @@ def _copied(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         return deepcopy(dict(schema))
     except Exception:
-        return schema  # Frozen, or not JSON; the latter raises below.
+        return schema  # It cannot be copied. If it is not JSON, `parameters_of` raises.
 
 
 def parameters_of(schema: Any, place: str) -> dict[str, Any]:
@@ -187,7 +188,7 @@ def _refuse_clashes(contract: ToolContract, place: str) -> None:
         if item.key in config:
             message = f"{item.key!r} is both a config param and a state read"
             raise DefinitionError(message, where=place, fix=_RENAME)
-    for key in contract.supplied:
+    for key in contract.injected_names:
         if key in arguments:
             message = f"{key!r} is also an argument, so the model could set it"
             raise DefinitionError(message, where=place, fix=_RENAME)
@@ -198,8 +199,8 @@ def _refuse_invalid_defaults(contract: ToolContract, place: str) -> None:
     defaults = contract.with_defaults({})
     if not defaults:
         return
-    parts = ("properties", "$defs", "definitions")
-    schema = {key: contract.parameters[key] for key in parts if key in contract.parameters}
+    keys = ("properties", "$defs", "definitions")
+    schema = {key: contract.parameters[key] for key in keys if key in contract.parameters}
     for fault in SchemaValidator(schema, place).faults(defaults):
         message = f"the default of {fault.argument!r} does not fit: {fault.expected}"
         raise DefinitionError(message, where=place, fix="correct the default, or the type")

@@ -17,7 +17,7 @@ M = TypeVar("M", ToolEntry, SkillEntry)
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """The groups that a session activated or deactivated; all others follow their own default.
+    """The groups that a session activated or deactivated; each other group has its own default.
 
     Names of groups that do not exist are kept: the group of a plugin that is removed and installed
     again is as it was.
@@ -36,12 +36,13 @@ class Activation:
             raise ConflictError(f"group {BASIC_GROUP!r} is always active")
         return replace(self, on=self.on - {name}, off=self.off | {name})
 
-    def only(self, names: Iterable[str], known: Iterable[str]) -> "Activation":
-        """Return an activation of these groups; all other `known` groups are deactivated."""
+    @classmethod
+    def only(cls, names: Iterable[str], all_names: Iterable[str]) -> "Activation":
+        """Return an activation of these groups, with all other groups deactivated."""
         on = frozenset(names)
-        return Activation(on, frozenset(known) - on - {BASIC_GROUP})
+        return cls(on, frozenset(all_names) - on - {BASIC_GROUP})
 
-    def covers(self, group: GroupEntry) -> bool:
+    def is_active(self, group: GroupEntry) -> bool:
         """Return whether a group is active."""
         if group.name == BASIC_GROUP:  # even if a saved state says otherwise
             return True
@@ -66,17 +67,17 @@ class View:
         object.__setattr__(self, "by_name", MappingProxyType(by_name))
 
 
-Skills = tuple[tuple[SkillEntry, ...], tuple[SkillEntry, ...]]
+VisibleSkills = tuple[tuple[SkillEntry, ...], tuple[SkillEntry, ...]]
 """The visible skills, and those of them that the model may see."""
 
 
 def active_in(catalog: Catalog, activation: Activation) -> frozenset[str]:
     """Return the names of the active groups."""
     groups = catalog.groups.values()
-    return frozenset(group.name for group in groups if activation.covers(group))
+    return frozenset(group.name for group in groups if activation.is_active(group))
 
 
-def view_of(catalog: Catalog, activation: Activation, skills: Skills | None = None) -> View:
+def view_of(catalog: Catalog, activation: Activation, skills: VisibleSkills | None = None) -> View:
     """Return what the active groups make visible, and the skills that belong to no group.
 
     `skills` is a result of `visible_skills` that another view with the same skills shares.
@@ -88,7 +89,7 @@ def view_of(catalog: Catalog, activation: Activation, skills: Skills | None = No
     return View(groups=groups, tools=tools, skills=visible, model_skills=for_model)
 
 
-def visible_skills(catalog: Catalog, active: frozenset[str]) -> Skills:
+def visible_skills(catalog: Catalog, active: frozenset[str]) -> VisibleSkills:
     """Return the skills of the active groups and those without a group.
 
     Groups without skills make no difference.

@@ -40,20 +40,20 @@ class CallRequest:
     """Removes what the client must not see from the results of built-in tools."""
 
     @property
-    def is_of_skills(self) -> bool:
+    def shows_skill(self) -> bool:
         """Return whether the call is for a built-in tool that shows a skill."""
         return self.params.name in {_LOADER, _READER} and not self.view.view.by_name.get(
             self.params.name
         )
 
 
-async def call_tool(asked: CallRequest) -> dict[str, Any]:
+async def call_tool(request: CallRequest) -> dict[str, Any]:
     """Run a tool for a client."""
-    client, name = asked.client, asked.params.name
-    if name not in asked.view.schemas and not _may_be_explained(asked):
-        raise MCPError(types.INVALID_PARAMS, _unknown(name, asked.view))
-    call = ToolCall(name=name, arguments=await _arguments(asked), id=str(asked.ctx.request_id))
-    tool_client = ToolClient(asked.ctx, client.level, asked.params)
+    client, name = request.client, request.params.name
+    if name not in request.view.schemas and not _can_explain(request):
+        raise MCPError(types.INVALID_PARAMS, _unknown_tool(name, request.view))
+    call = ToolCall(name=name, arguments=await _arguments(request), id=str(request.ctx.request_id))
+    tool_client = ToolClient(request.ctx, client.level, request.params)
     try:
         try:
             result = await run_in_task(_result(client.session, call, tool_client))
@@ -67,9 +67,9 @@ async def call_tool(asked: CallRequest) -> dict[str, Any]:
             client.session.interrupt()
     if result.is_error and tool_client.outcome is not None:
         raise tool_client.outcome
-    if asked.hide is not None and name not in asked.view.view.by_name:
-        result = _hidden(result, asked.hide)
-    return encode_result(result, is_stateless=is_stateless(asked.ctx))
+    if request.hide is not None and name not in request.view.view.by_name:
+        result = _without_paths(result, request.hide)
+    return encode_result(result, is_stateless=is_stateless(request.ctx))
 
 
 async def _result(session: Session, call: ToolCall, tool_client: ToolClient) -> ToolResult:
@@ -86,39 +86,42 @@ async def _result(session: Session, call: ToolCall, tool_client: ToolClient) -> 
     raise AssertionError("a stream ends with its result")
 
 
-async def _arguments(asked: CallRequest) -> dict[str, Any]:
-    """Return the arguments of a call; of our tools for skills, so that nothing counts as seen.
+async def _arguments(request: CallRequest) -> dict[str, Any]:
+    """Return the arguments of a call.
 
-    Several conversations may come by one connection. Where nothing lasts, a skill whose file is
-    read counts as loaded.
+    `again` makes the built-in tools show a skill in full: one connection may serve several
+    conversations, so the model may not have seen what was shown before. A session that ends with
+    its request has loaded no skill, so the skill is loaded before a file of it is read.
     """
-    arguments = dict(asked.params.arguments or {})
-    if not asked.is_of_skills:
+    arguments = dict(request.params.arguments or {})
+    if not request.shows_skill:
         return arguments
     wanted = arguments.get("skill")
-    if not asked.client.mode.is_lasting and asked.params.name == _READER:
-        for skill in asked.view.view.model_skills:
+    if not request.client.mode.is_lasting and request.params.name == _READER:
+        for skill in request.view.view.model_skills:
             if skill.name == wanted:
-                # What cannot be read says so itself.
+                # The call itself then reports why the skill cannot be loaded.
                 with suppress(ToolError):
-                    await asyncio.to_thread(asked.client.session.load_skill, skill.name)
+                    await asyncio.to_thread(request.client.session.load_skill, skill.name)
     return {**arguments, "again": True}
 
 
-def _may_be_explained(asked: CallRequest) -> bool:
-    """Tell whether a session may say how to get at a tool that is not shown."""
-    name, can_switch = asked.params.name, asked.client.mode.can_switch
-    return can_switch and asked.choice.enables(name) and name in asked.view.catalog.tools
+def _can_explain(request: CallRequest) -> bool:
+    """Return whether the session can say how to activate a tool that is not shown."""
+    name, can_switch = request.params.name, request.client.mode.can_switch
+    return can_switch and request.choice.enables(name) and name in request.view.catalog.tools
 
 
-def _unknown(name: str, shown: ClientView) -> str:
-    near = near_misses(name, shown.schemas)
+def _unknown_tool(name: str, view: ClientView) -> str:
+    near = near_misses(name, view.schemas)
     meant = f" Did you mean {', '.join(near)}?" if near else ""
     return f"There is no tool {shorten(one_line(name), _NAME_SHOWN)!r}.{meant}"
 
 
-def _hidden(result: ToolResult, hide: Callable[[str], str]) -> ToolResult:
-    content = (Text(hide(b.text)) if isinstance(b, Text) else b for b in result.content)
+def _without_paths(result: ToolResult, hide: Callable[[str], str]) -> ToolResult:
+    content = (
+        Text(hide(block.text)) if isinstance(block, Text) else block for block in result.content
+    )
     return ToolResult(
         content=tuple(content),
         structured=result.structured,

@@ -100,7 +100,7 @@ class Endpoints:
     def say_goodbye(self) -> None:
         """Close the notification streams of clients, as the protocol requires."""
         for serving in self._servers.values():
-            serving.audience.close()
+            serving.notifier.close()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

@@ -26,7 +26,7 @@ from satchel.mcp.completion import completion
 from satchel.mcp.mcp_prompts import prompt_result
 from satchel.mcp.notifier import Notifier
 from satchel.mcp.pagination import PagedList, StaleCursorError
-from satchel.mcp.plugin_offers import contents_of, made, messages_of
+from satchel.mcp.plugin_offers import contents_of, messages_of, run_offer
 from satchel.mcp.protocol_validation import LISTED
 from satchel.mcp.served_client import ServedClient, connection_of
 from satchel.mcp.served_selection import ServedSelection
@@ -47,7 +47,7 @@ from satchel.tools import Tool, ToolResult
 Handler = Callable[[Any, Context, Any], Awaitable[Any]]
 """A method that handles a request, given its context and parameters."""
 
-_FRESH = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+_UNCACHED = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """Results change with each edit, so clients should not cache them."""
 
 _CLIENT = "satchel"
@@ -55,12 +55,12 @@ _RESOURCE_NOT_FOUND = -32002
 """The code up to version 2025-11-25; later versions use `INVALID_PARAMS`."""
 
 
-def _or_question(handler: Handler) -> Handler:
+def _returning_questions(handler: Handler) -> Handler:
     """Let a handler return questions to the client instead of a result."""
 
-    async def answered(serving: Any, ctx: Context, params: Any) -> Any:
+    async def answered(server: Any, ctx: Context, params: Any) -> Any:
         try:
-            return await handler(serving, ctx, params)
+            return await handler(server, ctx, params)
         except InputNeededError as needed:
             return needed.result
 
@@ -99,13 +99,13 @@ class SatchelServer:
     ) -> None:
         self.choice = choice or ServedSelection()
         self._limits = limits or Limits()
-        self._manifests = SkillEntryCache(self._limits)
-        self._views = ViewCache(app, self.choice, self._manifests, local=local)
+        self._skill_entries = SkillEntryCache(self._limits)
+        self._views = ViewCache(app, self.choice, self._skill_entries, local=local)
         can_switch = self.choice.meta_tool and not self.choice.is_fixed
-        self._with_connection = ClientMode(can_switch, is_lasting=True)
-        self._without = ClientMode(can_switch=False, is_lasting=single)
-        self._lasting = self._new_client(self._without) if single else None
-        self.audience = Notifier(app, self._shared_view, self._view_of, self._look)
+        self._connected_mode = ClientMode(can_switch, is_lasting=True)
+        self._connectionless_mode = ClientMode(can_switch=False, is_lasting=single)
+        self._single_client = self._new_client(self._connectionless_mode) if single else None
+        self.notifier = Notifier(app, self._shared_view, self._view_of, self._use_view)
         self.server: Server[None] = self._server(name)
 
     def _server(self, name: str) -> Server[None]:
@@ -113,7 +113,7 @@ class SatchelServer:
             name,
             version=version("satchel"),
             instructions=self._shared_view().instructions or None,
-            lifespan=self._life,
+            lifespan=self._lifespan,
             get_tool_input_schema=self._schema_of,
             on_list_tools=self._list("tools"),
             on_call_tool=self._call,
@@ -124,10 +124,10 @@ class SatchelServer:
             on_read_resource=self._read,
             on_subscribe_resource=self._subscribe,
             on_unsubscribe_resource=self._unsubscribe,
-            on_subscriptions_listen=self.audience.listening,
+            on_subscriptions_listen=self.notifier.listening,
             on_completion=self._complete,
         )
-        server.middleware.append(self._remember)
+        server.middleware.append(self._answer_from_cache)
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
         server.middleware.append(sealed)
         server.extensions[EXTENSION] = {"directoryRead": True}
@@ -138,43 +138,43 @@ class SatchelServer:
         # Not by the constructor, which warns that it is deprecated: older clients need it.
         add("logging/setLevel", types.SetLevelRequestParams, self._set_level)
         server.add_notification_handler(
-            "notifications/initialized", types.NotificationParams, self._begin
+            "notifications/initialized", types.NotificationParams, self._start_notifying
         )
         server.greeting = self._greeting
         return server
 
     def _greeting(self) -> str:
         """Return the instructions for clients that begin with a handshake."""
-        mode = self._with_connection
-        return self._views.shown(self._views.first(mode), mode).instructions
+        mode = self._connected_mode
+        return self._views.view_of(self._views.initial_groups(mode), mode).instructions
 
     @asynccontextmanager
-    async def _life(self, server: Server[Any]) -> AsyncIterator[None]:
-        async with self.audience.life(server):
+    async def _lifespan(self, server: Server[Any]) -> AsyncIterator[None]:
+        async with self.notifier.lifespan(server):
             try:
                 yield
             finally:
-                if self._lasting is not None:
-                    self._lasting.session.interrupt()
+                if self._single_client is not None:
+                    self._single_client.session.interrupt()
 
     def _schema_of(self, tool: str) -> Mapping[str, Any] | None:
         return self._shared_view().schemas.get(tool)
 
-    def _look(self, newest: ClientView) -> None:
+    def _use_view(self, newest: ClientView) -> None:
         """Update the instructions, and drop cached entries of removed skills."""
         self.server.instructions = newest.instructions or None
-        self._manifests.forget_all_but(newest.catalog.all_skills)
+        self._skill_entries.forget_all_but(newest.catalog.all_skills)
 
     # ---- clients ----------------------------------------------------------------------------
 
     def _client(self, ctx: Context) -> ServedClient:
         """Return the client of a request."""
         if is_stateless(ctx):
-            return self._lasting or self._new_client(self._without)
+            return self._single_client or self._new_client(self._connectionless_mode)
         connection = connection_of(ctx)
         client = connection.state.get(_CLIENT)
         if client is None:
-            client = connection.state[_CLIENT] = self._new_client(self._with_connection, connection)
+            client = connection.state[_CLIENT] = self._new_client(self._connected_mode, connection)
             # Background tasks end with the connection: no one could ask for them.
             connection.exit_stack.callback(client.session.interrupt)
         assert isinstance(client, ServedClient)
@@ -188,20 +188,22 @@ class SatchelServer:
         if not client.mode.is_lasting:
             return self._shared_view()
         if not client.mode.can_switch:
-            self._views.settle(client.session, self._views.first(client.mode))
-        return self._views.shown(client.session.active_groups, client.mode)
+            self._views.activate_only(client.session, self._views.initial_groups(client.mode))
+        return self._views.view_of(client.session.active_groups, client.mode)
 
     def _shared_view(self) -> ClientView:
         """Return the current view of all clients without a handshake."""
-        return self._views.shown(self._views.first(self._without), self._without)
+        return self._views.view_of(
+            self._views.initial_groups(self._connectionless_mode), self._connectionless_mode
+        )
 
     def _view(self, ctx: Context) -> ClientView:
         return self._shared_view() if is_stateless(ctx) else self._view_of(self._client(ctx))
 
-    async def _begin(self, ctx: Context, _params: types.NotificationParams) -> None:
+    async def _start_notifying(self, ctx: Context, _params: types.NotificationParams) -> None:
         """Begin to notify a client after its handshake."""
         if not is_stateless(ctx):
-            self.audience.join(self._client(ctx))
+            self.notifier.join(self._client(ctx))
 
     # ---- lists ------------------------------------------------------------------------------
 
@@ -213,7 +215,7 @@ class SatchelServer:
 
         return answer
 
-    async def _remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def _answer_from_cache(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Return a cached list: the SDK takes long to validate and serialize many tools."""
         if (listed := LISTED.get(ctx.method)) is None:
             return await call_next(ctx)
@@ -222,17 +224,17 @@ class SatchelServer:
         if not is_ready or not (cursor is None or isinstance(cursor, str)):
             return await call_next(ctx)
         listing, key = self._view(ctx).lists[listed], (ctx.protocol_version, cursor)
-        if (cached := listing.on_wire.get(key)) is not None:
+        if (cached := listing.encoded_pages.get(key)) is not None:
             methods.validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
             return cached
         result = await call_next(ctx)
         if isinstance(result, dict) and self._view(ctx).lists[listed] is listing:
-            listing.on_wire[key] = result
+            listing.encoded_pages[key] = result
         return result
 
     # ---- tools ------------------------------------------------------------------------------
 
-    @_or_question
+    @_returning_questions
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
         client = self._client(ctx)
         view = self._view_of(client)
@@ -244,11 +246,11 @@ class SatchelServer:
                 )
             )
         finally:
-            self.audience.check(client, view)
+            self.notifier.check(client, view)
 
     # ---- prompts ----------------------------------------------------------------------------
 
-    @_or_question
+    @_returning_questions
     async def _prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
         client = self._client(ctx)
         view = self._view_of(client)
@@ -258,7 +260,7 @@ class SatchelServer:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {name!r}.")
         offered = view.offers.prompts.get(name)
         if offered is not None and name not in view.texts:
-            result = await self._made(ctx, params, offered.tool, name, params.arguments or {})
+            result = await self._run_offer(ctx, params, offered.tool, name, params.arguments or {})
             return _messages(described, result)
         text = view.texts.get(name) or await self._text_of_skill(name, client, view)
         return prompt_result(described, text, params.arguments)
@@ -268,20 +270,20 @@ class SatchelServer:
             text = (await asyncio.to_thread(client.session.load_skill, name)).text
         except SatchelError as problem:
             raise MCPError(types.INVALID_PARAMS, problem.message) from problem
-        self.audience.check(client, view)
+        self.notifier.check(client, view)
         hide = self._views.hider(view.catalog) or str
         return hide(text)
 
-    def _made(
+    def _run_offer(
         self, ctx: Context, params: Any, tool: Tool, name: str, arguments: Mapping[str, str]
     ) -> Coroutine[Any, Any, ToolResult]:
         """Run the function of a plugin's prompt or resource."""
         client = ToolClient(ctx, self._client(ctx).level, params)
-        return made(tool, name, arguments, client, self._limits)
+        return run_offer(tool, name, arguments, client, self._limits)
 
     # ---- resources and skills ---------------------------------------------------------------
 
-    @_or_question
+    @_returning_questions
     async def _read(self, ctx: Context, params: types.ReadResourceRequestParams) -> Any:
         view = self._view(ctx)
         # Skills first: a plugin's resource must not replace their files.
@@ -290,11 +292,11 @@ class SatchelServer:
                 content = await read_target(params.uri, found, self._limits)
             except ToolError as problem:
                 raise _no_resource(ctx, params.uri, problem.message) from problem
-            return {"contents": [content], **_FRESH}
+            return {"contents": [content], **_UNCACHED}
         if offered := view.offers.find(params.uri):
             resource, parts = offered
-            result = await self._made(ctx, params, resource.tool, resource.name, parts)
-            return {"contents": contents_of(params.uri, resource, result), **_FRESH}
+            result = await self._run_offer(ctx, params, resource.tool, resource.name, parts)
+            return {"contents": contents_of(params.uri, resource, result), **_UNCACHED}
         raise _no_resource(ctx, params.uri)
 
     async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> Any:
@@ -322,15 +324,15 @@ class SatchelServer:
         found = find_target(params.uri, self._view(ctx).view)
         entry = None
         if found is not None and params.uri == address_of(found.skill):
-            entry = await asyncio.to_thread(self._manifests.entry, found.skill)
+            entry = await asyncio.to_thread(self._skill_entries.entry, found.skill)
         if entry is None:
             raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri}.")
-        return {"skill": entry, **_FRESH}
+        return {"skill": entry, **_UNCACHED}
 
     async def _directory(self, ctx: Context, params: DirectoryParams) -> Any:
         found = find_target(params.uri, self._view(ctx).view)
         if found is None or not found.is_directory:
-            raise MCPError(types.INVALID_PARAMS, f"{params.uri} is no directory that is served.")
+            raise MCPError(types.INVALID_PARAMS, f"No directory is served at {params.uri}.")
         return _page("resources", PagedList.of(list_directory(found)), params)
 
     # ---- the rest ---------------------------------------------------------------------------
@@ -378,7 +380,7 @@ def _page(
             types.INVALID_PARAMS, "The list has changed since; read it from its beginning."
         ) from None
     following = {"nextCursor": cursor} if cursor else {}
-    return {key: items, **_FRESH, **following}
+    return {key: items, **_UNCACHED, **following}
 
 
 def _no_resource(ctx: Context, uri: str, why: str = "") -> MCPError:

@@ -21,7 +21,7 @@ class Notifier:
     """Notifies clients when what they would see now differs from what they saw.
 
     `newest` returns the view of clients without a connection, and `shown_to` that of one client
-    with a connection. `look` is called with each new view.
+    with a connection. `use_view` is called with each new view.
     """
 
     def __init__(
@@ -29,9 +29,9 @@ class Notifier:
         app: Satchel,
         newest: Callable[[], ClientView],
         shown_to: Callable[[ServedClient], ClientView],
-        look: Callable[[ClientView], None],
+        use_view: Callable[[ClientView], None],
     ) -> None:
-        self._app, self._newest, self._shown_to, self._look = app, newest, shown_to, look
+        self._app, self._newest, self._shown_to, self._use_view = app, newest, shown_to, use_view
         self._bus = InMemorySubscriptionBus()
         self.listening = ListenHandler(self._bus)
         """Handles the streams of clients without a connection."""
@@ -61,7 +61,7 @@ class Notifier:
         self.listening.close()
 
     @asynccontextmanager
-    async def life(self, _server: Server[Any]) -> AsyncIterator[None]:
+    async def lifespan(self, _server: Server[Any]) -> AsyncIterator[None]:
         """Notify clients while a server runs; several may run at once."""
         loop = asyncio.get_running_loop()
 
@@ -94,7 +94,7 @@ class Notifier:
         for event in events_between(before, self._published):
             await self._bus.publish(event)
         # Last: an error there must not prevent the notifications.
-        self._look(self._published)
+        self._use_view(self._published)
 
     async def _tell(self, client: ServedClient) -> None:
         """Notify one client; one that does not read is notified when it does."""

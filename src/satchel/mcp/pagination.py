@@ -23,7 +23,9 @@ class PagedList:
 
     items: tuple[dict[str, Any], ...]
     marks: tuple[str, ...] = ()
-    on_wire: dict[Hashable, dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+    encoded_pages: dict[Hashable, dict[str, Any]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
     """Responses as they were sent, by what they depend on besides the list."""
 
     @classmethod

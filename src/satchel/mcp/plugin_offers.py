@@ -108,7 +108,7 @@ def _described_resource(resource: McpResource) -> dict[str, Any]:
     }
 
 
-async def made(
+async def run_offer(
     tool: Tool, name: str, arguments: Mapping[str, str], client: ToolClient, limits: Limits
 ) -> ToolResult:
     """Make a prompt or a resource. Raises `MCPError` for the client if that fails."""

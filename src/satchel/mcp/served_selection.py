@@ -65,7 +65,9 @@ def with_those_of_skills(catalog: Catalog, active: frozenset[str]) -> frozenset[
 
 
 def _by_default(catalog: Catalog) -> frozenset[str]:
-    return frozenset(name for name, group in catalog.groups.items() if Activation().covers(group))
+    return frozenset(
+        name for name, group in catalog.groups.items() if Activation().is_active(group)
+    )
 
 
 def _groups_called(word: str, catalog: Catalog) -> list[str]:

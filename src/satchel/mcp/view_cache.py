@@ -105,10 +105,10 @@ class ViewCache:
         # A client that loads skills by name does not need their paths on this machine.
         if options.skill_tools and style.template == DEFAULT_TEMPLATE:
             session.skill_style = replace(style, template=LOADER_TIGHT_TEMPLATE)
-        self.settle(session, self.first(mode))
+        self.activate_only(session, self.initial_groups(mode))
         return session
 
-    def first(self, mode: ClientMode) -> frozenset[str]:
+    def initial_groups(self, mode: ClientMode) -> frozenset[str]:
         """Return the groups that are active at first."""
         cache = self._app.catalog_cache
 
@@ -120,14 +120,14 @@ class ViewCache:
 
         return cache.get_or_make((self._key, mode), active)
 
-    def settle(self, session: Session, active: frozenset[str]) -> None:
+    def activate_only(self, session: Session, active: frozenset[str]) -> None:
         """Activate these groups and deactivate all others."""
         now = frozenset(session.active_groups)
         for name in now ^ active:
             with suppress(SatchelError):  # a reload may remove a group at any moment
                 (session.deactivate if name in now else session.activate)(name)
 
-    def shown(self, active: Iterable[str], mode: ClientMode) -> ClientView:
+    def view_of(self, active: Iterable[str], mode: ClientMode) -> ClientView:
         """Return the view of the newest generation while these groups are active."""
         cache, key = self._app.catalog_cache, (frozenset(active), mode)
         # With its own bound: views are large, and clients choose the groups.
@@ -148,7 +148,7 @@ class ViewCache:
 
     def _make(self, catalog: Catalog, active: frozenset[str], mode: ClientMode) -> ClientView:
         session = self.session(mode)
-        self.settle(session, active)
+        self.activate_only(session, active)
         step = session.step()
         hide = self.hider(catalog) or str
         texts = {"skill_prompt": step.skill_prompt(), "activated_notes": step.activated_notes()}

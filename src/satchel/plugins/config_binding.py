@@ -83,12 +83,12 @@ def bind_config(
     )
 
 
-def bind_state(tool: FunctionTool, values: Mapping[str, Any], keys: str = "") -> FunctionTool:
+def bind_state(tool: FunctionTool, values: Mapping[str, Any], fix: str = "") -> FunctionTool:
     """Return a copy of a tool with its state fields bound. Raises `DefinitionError`.
 
-    `keys` is used in error messages: it names the place where the values are set.
+    `fix` is that of the error for a missing value.
     """
-    return tool.with_state(_state_values(tool, values), keys)
+    return tool.with_state(_state_values(tool, values), fix)
 
 
 def _other_missing_values(

@@ -52,7 +52,7 @@ _FIELDS = {"name", "description", "dir"}
 # A shorter start of a description does not say what the skill is for.
 _MIN_DESCRIPTION = 20
 # The number of names in the first try; each further try doubles it.
-_FIRST_NAMES = 128
+_FIRST_TRY = 128
 
 
 class PromptedSkill(Protocol):
@@ -126,24 +126,25 @@ def render_skills(
     skills: Sequence[PromptedSkill],
     prompt: SkillPrompt,
     *,
-    loader: bool = False,
-    search: bool = False,
+    can_load: bool = False,
+    can_search: bool = False,
 ) -> RenderedListing:
     """List the skills as far as the budget allows; without skills the text is `""`.
 
-    `loader` and `search`: whether the model can call `load_skill` and `search_skills`.
+    `can_load` and `can_search`: whether the model can call `load_skill` and `search_skills`.
     """
     if not skills:
         return RenderedListing()
-    layout = _Layout(prompt, loader, search)
+    layout = _Layout(prompt, can_load, can_search)
     # Names first: if they do not fit, no description needs to be rendered.
-    # Two stable sorts without a function of ours: there may be very many skills.
-    names, scopes = ([*map(attrgetter(name), skills)] for name in ("name", "scope"))
+    # By scope, then by name. Two stable sorts by C functions: there may be very many skills.
+    names = [*map(attrgetter("name"), skills)]
+    scopes = [*map(attrgetter("scope"), skills)]
     order = sorted(range(len(skills)), key=names.__getitem__)
     order.sort(key=scopes.__getitem__)
     escaped: dict[int, _EscapedSkill] = {}
     lines: dict[int, str] = {}
-    for count in _doubling(_FIRST_NAMES, len(skills)):
+    for count in _doubling(_FIRST_TRY, len(skills)):
         for at in order[len(lines) : count]:
             escaped[at] = _EscapedSkill.of(skills[at])
             lines[at] = layout.name_line(escaped[at])
@@ -173,7 +174,8 @@ def _list_with_descriptions(
     if not is_too_long and layout.fits(text := render(longest, prompt.template)):
         return RenderedListing(text)
     tight = layout.tight_template
-    # The same maximum length for all: only long descriptions are cut.
+    # The same maximum length for all: only long descriptions are cut. With the same template,
+    # `longest` did not fit above.
     maximum = longest if tight != prompt.template else longest - 1
     length = _largest(_MIN_DESCRIPTION, maximum, lambda n: layout.fits(render(n, tight)))
     if length is None:
@@ -217,8 +219,8 @@ class _Layout:
     """The templates and the budget of one session."""
 
     prompt: SkillPrompt
-    loader: bool
-    search: bool
+    can_load: bool
+    can_search: bool
 
     def with_names(self, skills: Iterable[_EscapedSkill]) -> str:
         return self.with_lines([self.name_line(skill) for skill in skills])
@@ -227,7 +229,7 @@ class _Layout:
         return skill.fill(self._short_template)
 
     def with_lines(self, lines: Iterable[str], left_out: int = 0) -> str:
-        return self._frame([*lines, _left_out_line(left_out, self.search)])
+        return self._frame([*lines, _left_out_line(left_out, self.can_search)])
 
     def with_descriptions(
         self, skills: Sequence[_EscapedSkill], descriptions: Sequence[str], template: str
@@ -243,7 +245,7 @@ class _Layout:
     def tight_template(self) -> str:
         """The template for descriptions that do not all fit in full."""
         is_default = self.prompt.template == DEFAULT_TEMPLATE and self.prompt.short_template is None
-        return LOADER_TIGHT_TEMPLATE if self.loader and is_default else self.prompt.template
+        return LOADER_TIGHT_TEMPLATE if self.can_load and is_default else self.prompt.template
 
     @property
     def _short_template(self) -> str:
@@ -251,12 +253,12 @@ class _Layout:
             return self.prompt.short_template
         if self.prompt.template != DEFAULT_TEMPLATE:
             return self.prompt.template
-        return LOADER_SHORT_TEMPLATE if self.loader else SHORT_TEMPLATE
+        return LOADER_SHORT_TEMPLATE if self.can_load else SHORT_TEMPLATE
 
     def _frame(self, lines: Sequence[str]) -> str:
         instruction = self.prompt.instruction
         if instruction is None:
-            instruction = LOADER_INSTRUCTION if self.loader else DEFAULT_INSTRUCTION
+            instruction = LOADER_INSTRUCTION if self.can_load else DEFAULT_INSTRUCTION
         parts = [self.prompt.opening, *lines, self.prompt.closing]
         block = "\n".join(part for part in parts if part)
         return f"{instruction}\n\n{block}" if instruction else block
@@ -300,9 +302,11 @@ def _fields(template: str) -> set[str]:
     return {name for _, name, _, _ in fields if name is not None}
 
 
-def _left_out_line(count: int, search: bool) -> str:
+def _left_out_line(count: int, can_search: bool) -> str:
     if not count:
         return ""
     rest, them = ("1 more skill is", "it") if count == 1 else (f"{count} more skills are", "them")
-    hint = f"call search_skills to find {them}" if search else "ask the user for a skill by topic"
+    hint = (
+        f"call search_skills to find {them}" if can_search else "ask the user for a skill by topic"
+    )
     return f"  <!-- {rest} not listed here; {hint} -->"

@@ -142,8 +142,8 @@ class MiddlewareRun:
         inside: list[Middleware] = []
         if tool.name != self._owner.tool.name:
             # A redirected call must not bypass the middleware of the tool that it reaches.
-            of_target = self._scope.middleware_of(call.name, call.groups)
-            inside += [layer for layer in of_target if layer not in self._scope.middleware]
+            target_middleware = self._scope.middleware_of(call.name, call.groups)
+            inside += [item for item in target_middleware if item not in self._scope.middleware]
         if tool.background and self._scope.tasks is not None:
             return wrap(self._start_in_background, inside)(call)
         if tool.idempotent and self._scope.answers is not None:

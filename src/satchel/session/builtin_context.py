@@ -41,7 +41,7 @@ class BuiltinContext:
     def how_to_use(self, groups: tuple[str, ...]) -> str:
         """Return what the model must do to use an entry of these groups, none of them active."""
         entries = [self.catalog.groups[name] for name in groups if name in self.catalog.groups]
-        if any(map(self.conversation.activation.covers, entries)):
+        if any(map(self.conversation.activation.is_active, entries)):
             return "which is active from the next step on. Try again then."
         usable = [group for group in entries if group.is_available]
         if entries and not usable:

@@ -123,4 +123,4 @@ def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> Rendere
         # A model can read a skill without a folder only by the session's own tools.
         skills = tuple(skill for skill in skills if skill.access.has_folder)
     searchable = options.search is not False
-    return render_skills(skills, style, loader=options.skill_tools, search=searchable)
+    return render_skills(skills, style, can_load=options.skill_tools, can_search=searchable)

@@ -98,7 +98,7 @@ class SessionState:
     def active_in(self, catalog: Catalog) -> tuple[GroupEntry, ...]:
         """Return the active groups without `basic`."""
         groups = catalog.groups.values()
-        return tuple(g for g in groups if self.activation.covers(g) and g.name != BASIC_GROUP)
+        return tuple(g for g in groups if self.activation.is_active(g) and g.name != BASIC_GROUP)
 
     def load(
         self, entry: SkillEntry, catalog: Catalog, name: str, *, for_model: bool = False
@@ -211,7 +211,7 @@ class SessionState:
         if tool is None:
             return None
         groups = [catalog.groups[group] for group in tool.groups if group in catalog.groups]
-        groups.sort(key=lambda g: (not self.activation.covers(g), not g.is_available))
+        groups.sort(key=lambda g: (not self.activation.is_active(g), not g.is_available))
         return groups[0] if groups else None
 
 

@@ -25,16 +25,16 @@ class ArgumentModel:
         self,
         fn: Callable[..., Any],
         parameters: Iterable[Parameter],
-        texts: Mapping[str, str],
+        descriptions: Mapping[str, str],
         *,
         hidden: Iterable[str] = (),
-        taken: Iterable[str] = (),
-        more: "type[BaseModel] | None" = None,
+        reserved: Iterable[str] = (),
+        added_model: "type[BaseModel] | None" = None,
     ) -> None:
         """Describe parameters.
 
-        `hidden` are the names that only the host may set, and `taken` further names that are not
-        allowed in `**kwargs`. `more` is a pydantic model of additional arguments.
+        `hidden` are the names that only the host may set, and `reserved` further names that are not
+        allowed in `**kwargs`. `added_model` is a pydantic model of additional arguments.
         """
         from pydantic import ValidationError
 
@@ -42,26 +42,26 @@ class ArgumentModel:
         # that a parameter may have, such as `_x`, `model_config`, `schema`, `copy`.
         self._fields = {f"p{at}": item for at, item in enumerate(parameters)}
         self._hidden = frozenset(hidden)
-        self._more = more
-        self._added = _sent_names(fn, more) if more else {}
-        self._sent_added = frozenset(self._added.values())
-        self._taken = self._hidden.union(taken, (item.name for item in self._fields.values()))
+        self._added_model = added_model
+        self._added_names = _sent_names(fn, added_model) if added_model else {}
+        self._sent_added_names = frozenset(self._added_names.values())
+        self._reserved = self._hidden.union(reserved, (item.name for item in self._fields.values()))
         self._refuse_clashes(fn)
-        self._model = _model(fn, self._fields)
-        self.schema = _schema(fn, self._model, more, self._added)
-        _describe(self.schema["properties"], self._fields.values(), texts)
+        self._model = _build_model(fn, self._fields)
+        self.schema = _build_schema(fn, self._model, added_model, self._added_names)
+        _add_descriptions(self.schema["properties"], self._fields.values(), descriptions)
         self._require_json(fn)
         # Looked up once, not in each call.
         self._invalid = ValidationError
         self._validate = self._model.__pydantic_validator__.validate_python
         self._names = {key: item.name for key, item in self._fields.items()}
-        self._always = [
+        self._keys_with_field_default = [
             key
             for key, field in self._model.model_fields.items()
             if not field.is_required() and not _has_plain_default(self._fields[key])
         ]
-        self._open = [item.name for item in self._fields.values() if item.holds is dict]
-        self._is_plain = more is None and not self._open
+        self._var_keywords = [item.name for item in self._fields.values() if item.holds is dict]
+        self._is_plain = added_model is None and not self._var_keywords
 
     def check(self, tool: str, sent: Mapping[str, Any]) -> dict[str, Any]:
         """Return validated and coerced arguments, without those that were not sent.
@@ -70,7 +70,7 @@ class ArgumentModel:
         """
         if self._is_plain:  # fast path for nearly all calls
             try:
-                return self._own(sent)
+                return self._validate_own(sent)
             except self._invalid:
                 pass  # The faults are reported below.
         values, faults = self._validate_all(sent)
@@ -90,19 +90,23 @@ class ArgumentModel:
         # Returned, not raised: the cause of an exception would quote values, maybe secrets.
         added: dict[str, Any] = {}
         faults: list[ArgumentFault] = []
-        if self._more is not None:
-            sent_added = {name: value for name, value in sent.items() if name in self._sent_added}
-            sent = {name: value for name, value in sent.items() if name not in self._sent_added}
+        if self._added_model is not None:
+            sent_added = {
+                name: value for name, value in sent.items() if name in self._sent_added_names
+            }
+            sent = {
+                name: value for name, value in sent.items() if name not in self._sent_added_names
+            }
             try:
-                model = self._more.model_validate(sent_added)
-                added = {name: getattr(model, name) for name in self._added}
+                model = self._added_model.model_validate(sent_added)
+                added = {name: getattr(model, name) for name in self._added_names}
             except self._invalid as problem:
                 faults += _faults(problem, self._hidden)
         try:
-            values = self._own(sent)
+            values = self._validate_own(sent)
         except self._invalid as problem:
             return {}, [*_faults(problem, self._hidden), *faults]
-        for name in self._open:
+        for name in self._var_keywords:
             faults += self._misplaced(name, values.get(name, {}))
         return values | added, faults
 
@@ -111,20 +115,22 @@ class ArgumentModel:
         return [
             ArgumentFault(f"{name}.{key}", SET_BY_HOST if key in self._hidden else _SEPARATE)
             for key in values
-            if key in self._taken or key in self._added
+            if key in self._reserved or key in self._added_names
         ]
 
-    def _own(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+    def _validate_own(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         checked = self._validate(sent)
         values, names = checked.__dict__, self._names
         arguments = {names[key]: values[key] for key in checked.__pydantic_fields_set__}
-        for key in self._always:  # `city: str = Field("Oslo")`: only pydantic knows the default
+        for key in (
+            self._keys_with_field_default
+        ):  # `city: str = Field("Oslo")`: only pydantic knows the default
             arguments.setdefault(names[key], values[key])
         return arguments
 
     def _refuse_clashes(self, fn: Callable[..., Any]) -> None:
         # Neither the names that are sent nor the names of the fields may clash.
-        if both := self._taken & self._sent_added.union(self._added):
+        if both := self._reserved & self._sent_added_names.union(self._added_names):
             raise DefinitionError(
                 f"the added model and the function both have {', '.join(sorted(both))}",
                 where=where(fn),
@@ -162,7 +168,7 @@ def _sent_name(fn: Callable[..., Any], name: str, field: Any) -> str:
     )
 
 
-def _model(fn: Callable[..., Any], fields: Mapping[str, Parameter]) -> "type[BaseModel]":
+def _build_model(fn: Callable[..., Any], fields: Mapping[str, Parameter]) -> "type[BaseModel]":
     from pydantic import ConfigDict, create_model
 
     definitions: dict[str, Any] = {key: _field(fn, item) for key, item in fields.items()}
@@ -199,14 +205,14 @@ def _has_plain_default(parameter: Parameter) -> bool:
     return parameter.default is not REQUIRED and not isinstance(parameter.default, FieldInfo)
 
 
-def _schema(
+def _build_schema(
     fn: Callable[..., Any],
     model: "type[BaseModel]",
-    more: "type[BaseModel] | None",
+    added_model: "type[BaseModel] | None",
     added: Mapping[str, str],
 ) -> dict[str, Any]:
     try:
-        return schema_of(_joined(model, more, added) if more else model)
+        return schema_of(_joined(model, added_model, added) if added_model else model)
     except Exception as problem:
         raise DefinitionError(
             "a parameter has a type that no JSON Schema describes", where=where(fn)
@@ -214,14 +220,14 @@ def _schema(
 
 
 def _joined(
-    model: "type[BaseModel]", more: "type[BaseModel]", names: Mapping[str, str]
+    model: "type[BaseModel]", added_model: "type[BaseModel]", names: Mapping[str, str]
 ) -> "type[BaseModel]":
     """Return a model with the fields of both; their definitions share one `$defs`."""
     from pydantic import ConfigDict, create_model
 
     fields: dict[str, Any] = {
         f"m{at}": (field.annotation, _with_alias(field, names[name]))
-        for at, (name, field) in enumerate(more.model_fields.items())
+        for at, (name, field) in enumerate(added_model.model_fields.items())
     }
     config = ConfigDict(extra="forbid")
     own: dict[str, Any] = {
@@ -236,13 +242,13 @@ def _with_alias(field: Any, name: str) -> Any:
     return renamed
 
 
-def _describe(
-    properties: dict[str, Any], parameters: Iterable[Parameter], texts: Mapping[str, str]
+def _add_descriptions(
+    properties: dict[str, Any], parameters: Iterable[Parameter], descriptions: Mapping[str, str]
 ) -> None:
     """Add defaults, and the docstring's descriptions where the annotation has none."""
     for item in parameters:
         schema = properties[item.name]
-        if text := texts.get(item.name):
+        if text := descriptions.get(item.name):
             schema.setdefault("description", text)
         if _has_plain_default(item):
             # A default that JSON cannot represent still works; the model does not see it.

@@ -86,7 +86,7 @@ class Tool(ABC):
     def bind(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
         """Return a function that runs the tool once with checked arguments."""
         contexts = {item.name: context for item in self._context_parameters}
-        positional, named = self._signature.place({**arguments, **contexts})
+        positional, named = self._signature.split_arguments({**arguments, **contexts})
         return partial(self.execute, *positional, **named)
 
     @property

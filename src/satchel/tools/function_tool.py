@@ -17,9 +17,9 @@ from satchel.tools.runner import LOOP, THREAD, Runner
 from satchel.tools.schema_validator import SchemaValidator
 from satchel.tools.signatures import (
     Parameter,
-    held_by,
     is_context,
     name_and_docstring,
+    partial_arguments,
     signature_of,
     where,
 )
@@ -27,13 +27,13 @@ from satchel.tools.state_fields import StateField, bind_values, state_fields
 from satchel.tools.tool_call import ToolCall
 from satchel.tools.tool_context import ToolContext
 from satchel.tools.tool_decorator import ToolOptions, given_options, options_of, require_parameters
-from satchel.tools.tool_examples import good_examples
+from satchel.tools.tool_examples import validate_examples
 from satchel.tools.type_schemas import output_schema
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-Supply = Callable[[ToolContext], Mapping[str, Any]]
+CallValues = Callable[[ToolContext], Mapping[str, Any]]
 """Returns the injected values of one call."""
 
 
@@ -49,22 +49,23 @@ class FunctionTool(Tool):
         if isinstance(fn, type) or not callable(fn):
             raise DefinitionError(f"a tool needs a function, not {type(fn).__name__!r}")
         chosen = {**(options_of(fn) or {}), **given_options(options)}
-        get, place = chosen.get, where(fn)
+        option = chosen.get
+        place = where(fn)
         own_name, docstring = name_and_docstring(fn)
-        description, texts = read_docstring(docstring)
-        if not get("include_long_description", True):
+        description, parameter_descriptions = read_docstring(docstring)
+        if not option("include_long_description", True):
             description = short(description)
-        description = get("description", description)
+        description = option("description", description)
         self.fn = fn
-        self.name = check_name(get("name", own_name), place)
-        self.group = get("group")
-        self.timeout = _check_timeout(get("timeout"), place)
-        self.idempotent = bool(get("idempotent"))
-        self.remember = _check_remember(get("remember", "turn"), place)
-        self.background = bool(get("background"))
-        self.annotations = _check_annotations(get("annotations"), place)
-        self.examples = good_examples(get("examples"), place)
-        self.postprocess, parameters = get("postprocess"), get("parameters")
+        self.name = check_name(option("name", own_name), place)
+        self.group = option("group")
+        self.timeout = _check_timeout(option("timeout"), place)
+        self.idempotent = bool(option("idempotent"))
+        self.remember = _check_remember(option("remember", "turn"), place)
+        self.background = bool(option("background"))
+        self.annotations = _check_annotations(option("annotations"), place)
+        self.examples = validate_examples(option("examples"), place)
+        self.postprocess, parameters = option("postprocess"), option("parameters")
         if self.postprocess is not None and not callable(self.postprocess):
             raise DefinitionError("postprocess must be a function", where=place)
         if parameters is not None and not isinstance(parameters, Mapping):
@@ -73,9 +74,9 @@ class FunctionTool(Tool):
             raise DefinitionError("the description of a tool must be a string", where=place)
         self.description = visible(description)
         self._signature = signature_of(fn)
-        self.runner = _runner_of(fn, get("blocking"))
+        self.runner = _runner_of(fn, option("blocking"))
         self._contexts = tuple(p.name for p in self._signature.parameters if is_context(fn, p))
-        names, presets = get("state", ()), get("presets", {})
+        names, presets = option("state", ()), option("presets", {})
         require_parameters(fn, names, "state names")
         require_parameters(fn, presets, "presets name")
         self._injected: Mapping[str, Any] = MappingProxyType(dict(presets))
@@ -83,14 +84,14 @@ class FunctionTool(Tool):
         self._fields_with_defaults = tuple(
             field for field in self._fields if field.default is not None
         )
-        self._parameter_texts = texts
-        self._includes = (get("include_var_positional"), get("include_var_keyword"))
+        self._parameter_descriptions = parameter_descriptions
+        self._include_variadic = (option("include_var_positional"), option("include_var_keyword"))
         self._model: type[BaseModel] | None = None
-        self._supplied: frozenset[str] = frozenset()
-        self._supply: Supply | None = None
-        self._complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+        self._call_value_names: frozenset[str] = frozenset()
+        self._get_call_values: CallValues | None = None
+        self._add_defaults: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
         self._given_schema = parameters
-        self._describe()
+        self._update_schema()
 
     @cached_property
     def output(self) -> Mapping[str, Any] | None:  # type: ignore[override] # made on first access
@@ -101,18 +102,20 @@ class FunctionTool(Tool):
     def hidden(self) -> frozenset[str]:
         """Return the names of the parameters that only the host sets."""
         fields = (field.name for field in self._fields)
-        return self._signature.bound.union(self._injected, self._contexts, fields, self._supplied)
+        return self._signature.bound.union(
+            self._injected, self._contexts, fields, self._call_value_names
+        )
 
     @property
     def injected(self) -> Mapping[str, Any]:
         """Return the values of hidden parameters; they may be secrets."""
         defaults = {p.name: p.parameter.default for p in self._fields if not p.required}
-        return {**defaults, **held_by(self.fn), **self._injected}
+        return {**defaults, **partial_arguments(self.fn), **self._injected}
 
     @property
     def wants_context(self) -> bool:
         """Return whether a call needs its context."""
-        return self.takes_context or self._supply is not None
+        return self.takes_context or self._get_call_values is not None
 
     @property
     def open_parameters(self) -> tuple[Parameter, ...]:
@@ -123,7 +126,7 @@ class FunctionTool(Tool):
     @property
     def fixed_parameters(self) -> frozenset[str]:
         """Return the names of the parameters that have the same value in every call."""
-        return self.hidden.difference(self._supplied, self._contexts)
+        return self.hidden.difference(self._call_value_names, self._contexts)
 
     @property
     def takes_kwargs(self) -> bool:
@@ -155,7 +158,7 @@ class FunctionTool(Tool):
         """Validate and coerce arguments. Raises `ArgumentError`."""
         if self._schema_validator is None:
             return self._own_arguments.check(self.name, arguments)
-        arguments = self._complete(self._schema_validator.check(self.name, arguments))
+        arguments = self._add_defaults(self._schema_validator.check(self.name, arguments))
         if self._signature.var_keyword is None:
             return self._own_arguments.check(self.name, arguments)
         # Arguments of the schema that are not in the signature go into `**kwargs`.
@@ -169,13 +172,13 @@ class FunctionTool(Tool):
         if self._fields_with_defaults:
             defaults = {field.name: field.made_default() for field in self._fields_with_defaults}
             arguments = {**arguments, **defaults}
-        if self._supply is not None:
-            arguments = {**arguments, **self._supply(context)}
+        if self._get_call_values is not None:
+            arguments = {**arguments, **self._get_call_values(context)}
         if self._injected or self._contexts:
             arguments = {**arguments, **dict.fromkeys(self._contexts, context), **self._injected}
         positional: list[Any] = []
-        if self._needs_placing:
-            positional, arguments = self._signature.place(arguments, self._shown_variadic)
+        if self._needs_positional:
+            positional, arguments = self._signature.split_arguments(arguments, self._shown_variadic)
         return partial(self.fn, *positional, **arguments)
 
     async def execute(self, /, **arguments: Any) -> Any:
@@ -194,15 +197,15 @@ class FunctionTool(Tool):
         outcome = await self.runner.run(call)
         return [chunk async for chunk in outcome] if is_stream(outcome) else outcome
 
-    def with_state(self, values: Mapping[str, Any], keys: str = "") -> "FunctionTool":
+    def with_state(self, values: Mapping[str, Any], fix: str = "") -> "FunctionTool":
         """Return a copy with copies of these values in its state fields.
 
-        `keys` is the fix of the error for a missing value. Raises `DefinitionError` for a field
+        `fix` is that of the error for a missing value. Raises `DefinitionError` for a field
         without value and default, and for a value that is invalid or cannot be copied.
         """
         if not self._fields:
             return self
-        return self.with_injected(bind_values(self.fn, self.state, values, keys))
+        return self.with_injected(bind_values(self.fn, self.state, values, fix))
 
     def with_injected(self, values: Mapping[str, Any]) -> "FunctionTool":
         """Return a copy that also passes these values, which no model can set."""
@@ -210,32 +213,32 @@ class FunctionTool(Tool):
         new_names = values.keys() - self.hidden
         tool._injected = MappingProxyType({**self._injected, **values})  # noqa: SLF001
         if new_names:
-            tool._describe()  # noqa: SLF001
+            tool._update_schema()  # noqa: SLF001
         return tool
 
-    def supplied(
+    def with_call_values(
         self,
         names: Iterable[str],
-        supply: Supply,
+        get_values: CallValues,
         *,
         description: str,
         parameters: Mapping[str, Any],
-        complete: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+        add_defaults: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
     ) -> "FunctionTool":
         """Return a copy with another description and schema, and with values for each call.
 
-        `supply` returns the values of `names` when a call begins; no model can set them.
-        `complete` adds the defaults of arguments that the model left out.
+        `get_values` returns the values of `names` when a call begins; no model can set them.
+        `add_defaults` adds the defaults of arguments that the model left out.
         """
         tool = copy(self)
-        tool._supplied, tool._supply = frozenset(names), supply  # noqa: SLF001
-        tool._given_schema, tool._complete = parameters, complete  # noqa: SLF001
+        tool._call_value_names, tool._get_call_values = frozenset(names), get_values  # noqa: SLF001
+        tool._given_schema, tool._add_defaults = parameters, add_defaults  # noqa: SLF001
         tool.description = visible(description)
         if tool.idempotent:
-            # Supplied values may change, so results cannot be remembered.
-            tool.idempotent = not tool._supplied  # noqa: SLF001
+            # The values may differ in each call, so results cannot be remembered.
+            tool.idempotent = not tool._call_value_names  # noqa: SLF001
             tool.annotations = {"idempotentHint": True, **(self.annotations or {})}
-        tool._describe()  # noqa: SLF001
+        tool._update_schema()  # noqa: SLF001
         return tool
 
     def extended(self, model: "type[BaseModel] | None") -> "FunctionTool":
@@ -254,33 +257,35 @@ class FunctionTool(Tool):
             )
         tool = copy(self)
         tool._model = model  # noqa: SLF001
-        tool._describe()  # noqa: SLF001
+        tool._update_schema()  # noqa: SLF001
         return tool
 
-    def _describe(self) -> None:
+    def _update_schema(self) -> None:
         """Set the attributes that depend on which parameters the model sees."""
         hidden, signature = self.hidden, self._signature
         variadic = zip(
-            (signature.var_positional, signature.var_keyword), self._includes, strict=True
+            (signature.var_positional, signature.var_keyword), self._include_variadic, strict=True
         )
         self._shown_variadic = tuple(
             item for item, shown in variadic if item and shown and item.name not in hidden
         )
-        self._needs_placing = bool(self._shown_variadic) or signature.has_places
+        self._needs_positional = bool(self._shown_variadic) or signature.has_positional_only
         shown = [item for item in signature.parameters if item.name not in hidden]
         self._own_arguments = ArgumentModel(
             self.fn,
             [*shown, *self._shown_variadic],
-            self._parameter_texts,
+            self._parameter_descriptions,
             hidden=hidden,
-            taken=signature.names,
-            more=self._model,
+            reserved=signature.names,
+            added_model=self._model,
         )
         self.parameters = self._own_arguments.schema
         self._schema_validator: SchemaValidator | None = None
         if self._given_schema is not None:
-            closed = hidden | signature.taken
-            self._schema_validator = SchemaValidator(self._given_schema, where(self.fn), closed)
+            forbidden_names = hidden | signature.taken
+            self._schema_validator = SchemaValidator(
+                self._given_schema, where(self.fn), forbidden_names
+            )
             # A copy: callers may change it, and the validator still reads the schema.
             self.parameters = self._given_schema = deepcopy(self._schema_validator.schema)
 
@@ -318,7 +323,7 @@ def as_tool(thing: Any) -> Tool:
         return FunctionTool(thing)
     place = f"tool of class {type(thing).__qualname__}"
     check_name(getattr(thing, "name", ""), place)
-    good_examples(thing.examples, place)
+    validate_examples(thing.examples, place)
     thing.validate()
     return thing
 

@@ -49,7 +49,7 @@ class Signature:
     var_keyword: Parameter | None = None
 
     @property
-    def has_places(self) -> bool:
+    def has_positional_only(self) -> bool:
         """Return whether some parameters are positional-only."""
         return any(item.positional_only for item in self.parameters)
 
@@ -58,7 +58,7 @@ class Signature:
         """Return the names that `**kwargs` must not contain."""
         return self.bound.union(self.taken, (item.name for item in self.parameters))
 
-    def place(
+    def split_arguments(
         self, values: Mapping[str, Any], spread: Iterable[Parameter] = ()
     ) -> tuple[list[Any], dict[str, Any]]:
         """Split named values into positional and keyword arguments.
@@ -212,7 +212,7 @@ def _evaluate(fn: Callable[..., Any], name: str, annotation: Any) -> Any:
         return get_type_hints(holder, scope, local, include_extras=True)[name]
 
 
-def held_by(fn: Any) -> dict[str, Any]:
+def partial_arguments(fn: Any) -> dict[str, Any]:
     """Return the arguments that partials hold, by name or position."""
     arguments: dict[str, Any] = {}
     while isinstance(fn, partial):

@@ -80,7 +80,7 @@ def bind_values(
     fn: Callable[..., Any],
     fields: Iterable[StateField],
     values: Mapping[str, Any],
-    keys: str,
+    fix: str,
 ) -> dict[str, Any]:
     """Return a copy of each field's value, coerced to the type of the parameter.
 
@@ -91,7 +91,7 @@ def bind_values(
         if field.name in values:
             bound[field.name] = _coerce(fn, field, _copy(fn, field, values[field.name]))
         elif field.required:
-            raise MissingStateError(field.name, where(fn), keys or "pass presets={...}")
+            raise MissingStateError(field.name, where(fn), fix or "pass presets={...}")
     return bound
 
 

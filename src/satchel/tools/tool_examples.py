@@ -10,7 +10,7 @@ from satchel.errors import DefinitionError
 Examples = tuple[Mapping[str, Any], ...]
 
 
-def good_examples(examples: Any, place: str) -> Examples:
+def validate_examples(examples: Any, place: str) -> Examples:
     """Return a frozen copy of examples. Raises `DefinitionError` if they are not plain JSON."""
     if examples is None:
         return ()

@@ -28,7 +28,7 @@ from satchel.sources.configuration import read_configuration
 from satchel.sources.scratch_world import scratch_world
 from satchel.text import one_line, shorten, visible
 from satchel.tools import ToolResult
-from satchel.tools.tool_examples import good_examples
+from satchel.tools.tool_examples import validate_examples
 
 if TYPE_CHECKING:
     from satchel.catalog import PluginEntry, ToolEntry
@@ -233,7 +233,7 @@ async def _call_examples(
     report: Callable[[ExampleRun], None],
 ) -> None:
     for entry in tools:
-        for example in good_examples(entry.tool.examples if entry.tool else (), entry.path):
+        for example in validate_examples(entry.tool.examples if entry.tool else (), entry.path):
             # A new session for each call: calls do not depend on each other.
             session = app.session()
             session.activate(*_usable_groups(app, entry))
