@@ -355,3 +355,16 @@ def test_garbage_is_refused_without_a_trace_or_taken_up_whole(one_app, junk, str
     assert session.loaded_skills in {(), ("pdf",)} or all(
         one_app.catalog.skill(name) for name in session.loaded_skills
     )
+
+
+def test_a_saved_session_does_not_bring_back_a_hidden_skill(tmp_path, write_skill):
+    write_skill(tmp_path, "pdf")
+    app = Satchel(skills=[tmp_path])
+    session = app.session()
+    session.load_skill("pdf")
+    later = app.session(disable=["skill:pdf"])
+    assert [item.code for item in later.load_state_dict(session.state_dict())] == [
+        "saved-skill-missing"
+    ]
+    call = later.call("read_skill_file", {"skill": "pdf", "path": "SKILL.md"})
+    assert asyncio.run(call).is_error

@@ -98,8 +98,9 @@ class ViewCache:
             meta_tool=mode.can_switch,
             skill_tools=options.skill_tools,
             search=None if mode.can_switch else False,
-            enable=options.enable,
-            disable=options.disable,
+            # Names of tools: without a kind, a pattern counts for skills, too.
+            enable=[f"tool:{pattern}" for pattern in options.enable],
+            disable=[f"tool:{pattern}" for pattern in options.disable],
         )
         style = session.skill_style
         # A client that loads skills by name does not need their paths on this machine.

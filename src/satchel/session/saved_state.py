@@ -59,7 +59,7 @@ def restore_state(
     )
     seen = tuple(dict.fromkeys(_names(saved, "tools", "the saved session")))
     state = _to_json(_mapping(saved, "state"), "state")
-    shared_view = conversation.shared.shared_view(activation)
+    shared_view = conversation.shared.shared_view(activation, conversation.options.entries)
     catalog = shared_view.catalog
     problems = [
         _missing("group", name) for name in sorted(activation.on) if name not in catalog.groups

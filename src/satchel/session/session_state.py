@@ -156,7 +156,8 @@ class SessionState:
 
     def entry_of(self, skill: LoadedSkill) -> SkillEntry | None:
         """Return the current entry of a loaded skill; `None` if it was removed or disabled."""
-        entry = self.shared.catalog.skills_by_folder.get(skill.folder)
+        view = self.shared.shared_view(self.activation, self.options.entries)
+        entry = view.catalog.skills_by_folder.get(skill.folder)
         if entry is None or skill.name not in {entry.name, *entry.addresses}:
             return None
         return entry
