@@ -1,4 +1,4 @@
-"""Packages that import a public name from its module when somebody first uses it.
+"""Packages that import a public name from its module on first use.
 
 Each package also lists its exports for type checkers; `tests/rules` compares the two lists.
 """

@@ -45,7 +45,7 @@ class ProviderRegistry:
         from satchel.providers import provider_fault  # lazy: needed only with providers
 
         if fault := provider_fault(provider):
-            raise DefinitionError(f"{type(provider).__name__} is not a provider: {fault}")
+            raise DefinitionError(f"this is not a provider: {fault}")
         if (HOST, provider.name) in self._states:
             raise ConflictError(
                 f"a provider {provider.name!r} was added already",
@@ -96,7 +96,7 @@ class ProviderRegistry:
     ) -> tuple[Provided, ...]:
         """Ask the providers that a change concerns, all at once; return what each provides now.
 
-        `changed` are paths, `None` for everything; `names` are asked whatever changed. Answers
+        `changed` are paths, `None` for everything; `names` are asked in any case. Answers
         that take longer than `seconds` come with a later pass.
         """
         for (_, name), state in self._states.items():
@@ -150,7 +150,7 @@ class _ProviderState:
         def contribute() -> Provided:
             from satchel.providers.provided import take  # lazy: needed only with providers
 
-            # Stamped first, and whatever comes of it: only a later change is a new one.
+            # Stamped first, also if the answer fails: only a later change is a new one.
             self.stamps = ()
             self.stamps = stamped(_paths(self.provider))
             answer = self.provider.contribute(self.good.given, changed)
@@ -175,16 +175,16 @@ class _ProviderState:
         try:
             self.good = self.now = question.result()
         except SatchelError as problem:
-            self._fail(problem.message)
+            self._fail(problem.message, problem.fix)
         except BaseException as problem:
             self._fail(describe_error(problem).message)
         if self._missed is None or self._missed:
             self.begin(None if self._missed is None else frozenset(self._missed))
 
-    def _fail(self, message: str) -> None:
+    def _fail(self, message: str, fix: str = "") -> None:
         from satchel.providers.provided import failed  # lazy: needed only with providers
 
-        now = failed(self.good, shorten(one_line(message), _LONGEST_MESSAGE))
+        now = failed(self.good, shorten(one_line(message), _LONGEST_MESSAGE), fix)
         # The same object for the same failure: then nothing changed.
         self.now = self.now if self.now == now else now
 
@@ -222,7 +222,7 @@ def _require(names: Iterable[str], known: list[str]) -> None:
 
 
 def _paths(provider: Provider) -> Iterable[str]:
-    """Yield the files and folders to watch. Raises whatever the provider raises."""
+    """Yield the files and folders to watch. Errors of the provider are raised."""
     for path in getattr(provider, "watch", ()):
         yield full_path(path)
 

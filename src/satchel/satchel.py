@@ -79,11 +79,11 @@ class Satchel:
     """Manages the skills and tools of one application.
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
-    one); `providers` contribute whatever they have; `roots` are further folders to search, such as
-    those of `conventional_roots`. The user's `satchel.toml`, and that of the folder `project`,
-    enable and disable things. `config` has values for the state fields of tools, by plugin; they
-    win over the environment and all files. With `run_code=False` no plugin is imported: everything
-    is listed, nothing can be called.
+    one); `providers` contribute skills, plugins, tools and groups; `roots` are further folders to
+    search, such as those of `conventional_roots`. The user's `satchel.toml`, and that of the folder
+    `project`, enable and disable things. `config` has values for the state fields of tools, by
+    plugin; they win over the environment and all files. With `run_code=False` no plugin is
+    imported: everything is listed, nothing can be called.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """

@@ -1,4 +1,4 @@
-"""Patterns say which tools and skills of a catalog somebody sees."""
+"""Patterns say which tools and skills of a catalog a session sees."""
 
 import pytest
 

@@ -24,7 +24,7 @@ def a_skill(**changes):
 
 
 class Lazily(Mapping):
-    """Files that are made when somebody asks for them."""
+    """Files that are made when they are read."""
 
     def __init__(self, make, *names):
         self.make, self.names = make, names
@@ -92,6 +92,7 @@ def test_a_file_has_a_path_inside_the_skill(name):
         {"files": {"a": 3}},
         {"front_matter": 3},
         {"groups": "maps"},
+        {"front_matter": {"name": "other"}},
         {"body": "\ud800"},
     ],
 )
@@ -107,7 +108,7 @@ def test_a_dict_is_copied():
     assert finding.reader.read("a.md", LIMITS).data == b"before"
 
 
-def test_another_mapping_is_read_when_somebody_asks():
+def test_another_mapping_is_read_on_demand():
     asked = []
     finding = found(a_skill(files=Lazily(lambda name: asked.append(name) or "text", "a.md")))
     assert [file.name for file in finding.files] == ["SKILL.md", "a.md"]

@@ -104,7 +104,7 @@ LATE_IMPORTS = {
     "loader/reconcile_pass.py: satchel.mcp_servers.server_contributions.server_contributions": (
         "needed only with MCP servers"
     ),
-    "loader/reconcile_pass.py: satchel.loader.cached_scan.scan_through_cache": (
+    "loader/reconcile_pass.py: satchel.sources.cached_scan.scan_through_cache": (
         "needed only with skill folders"
     ),
     "loader/reconcile_pass.py: satchel.sources.scan_plugins": "needed only with plugin folders",
@@ -142,9 +142,9 @@ LATE_IMPORTS = {
     "satchel.py: satchel.server_registry.ServerRegistry": "needed only with MCP servers",
     "satchel.py: satchel.session.Session": "needed only with a session",
     "satchel.py: satchel.session.SessionOptions": "needed only with a session",
-    "loader/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "
+    "sources/cached_scan.py: satchel.sources.skill_cache.load_scan": "it loads SQLite; most roots "
     "have few skills",
-    "loader/cached_scan.py: satchel.sources.skill_cache.save_scan": "as above",
+    "sources/cached_scan.py: satchel.sources.skill_cache.save_scan": "as above",
     "satchel.py: satchel.sources.change_events": "needed only by a watch",
     "satchel.py: satchel.tool_registry.ToolRegistry": "needed only with tools",
     "satchel.py: satchel.tools.FunctionTool": "needed only with tools",

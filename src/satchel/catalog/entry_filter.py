@@ -1,4 +1,4 @@
-"""Which tools and skills of a catalog somebody sees."""
+"""Which tools and skills of a catalog a session sees."""
 
 from collections.abc import Iterable
 from dataclasses import field
@@ -33,7 +33,7 @@ class EntryFilter:
         return self.enable is None and not self.disable.written
 
     def accepts(self, entry: Entry) -> bool:
-        """Return whether an entry is seen."""
+        """Return whether the session sees an entry."""
         kind, texts = entry_kind(entry), (entry.name, *entry.addresses, entry.source)
         if self.disable.match(kind, texts):
             return False

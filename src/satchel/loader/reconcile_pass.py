@@ -216,16 +216,18 @@ def _scan_skills(
 
 def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> SkillScan:
     # lazy: needed only with skill folders
-    from satchel.loader.cached_scan import scan_through_cache
     from satchel.sources import scan_skills
+    from satchel.sources.cached_scan import scan_through_cache
 
     cached = inputs.cache.skills.get(root)
     if is_rejected and cached is not None:
         return cached
     # Changes made while the plugin was rejected are not in `dirty`: read everything.
     dirty = None if root in inputs.cache.rejected else inputs.options.dirty
-    scan = scan_through_cache if inputs.config.settings.cache and dirty is None else scan_skills
-    return scan(root, inputs.config.settings.limits, cached, dirty)
+    settings = inputs.config.settings
+    if dirty is None and settings.cache:
+        return scan_through_cache(root, settings.limits, cached)
+    return scan_skills(root, settings.limits, cached, dirty)
 
 
 def _skill_roots(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:

@@ -1,4 +1,4 @@
-"""Tell plugins about new catalogs."""
+"""Call the hook of plugins that receive each new catalog."""
 
 from __future__ import annotations
 

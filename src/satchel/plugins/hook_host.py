@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
@@ -27,6 +27,8 @@ from satchel.tools import McpPrompt, McpResource
 if TYPE_CHECKING:
     from satchel.catalog import PluginContribution
     from satchel.settings import Limits
+
+T = TypeVar("T")
 
 _MAX_ITEMS = 10_000
 _MAX_TEXT = 256 * KIB
@@ -165,13 +167,11 @@ def _group(group: Group) -> Group:
 
 
 def _fields(fields: Iterable[ConfigField]) -> tuple[ConfigField, ...]:
-    first: dict[str, ConfigField] = {}
+    fields = tuple(fields)
     for item in fields:
         if fault := field_fault(item):
             raise HookError(f"satchel_config_fields returned a field that {fault}: {item!r}")
-        if first.setdefault(item.key, item) is not item:
-            raise HookError(f"satchel_config_fields returned two fields named {item.name!r}")
-    return tuple(first.values())
+    return _unique(fields, "key", "satchel_config_fields")
 
 
 def _middleware(given: Any) -> ScopedMiddleware:
@@ -188,12 +188,20 @@ def _section(text: str) -> str:
 
 
 def _providers(given: Iterable[Any]) -> tuple[Provider, ...]:
-    first: dict[str, Provider] = {}
-    for item in given:
+    providers = tuple(given)
+    for item in providers:
         if fault := provider_fault(item):
-            raise HookError(f"satchel_providers returned {type(item).__name__}: {fault}")
-        if first.setdefault(item.name, item) is not item:
-            raise HookError(f"satchel_providers returned two providers named {item.name!r}")
+            raise HookError(f"satchel_providers returned an invalid provider: {fault}")
+    return _unique(providers, "name", "satchel_providers")
+
+
+def _unique(items: Iterable[T], attribute: str, hook: str) -> tuple[T, ...]:
+    """Return the items once each. Raises `HookError` for two that differ and have one name."""
+    first: dict[str, T] = {}
+    for item in items:
+        name = getattr(item, attribute)
+        if first.setdefault(name, item) is not item:
+            raise HookError(f"{hook} returned two items named {name!r}")
     return tuple(first.values())
 
 

@@ -39,7 +39,7 @@ _NO_LOCATION_TEMPLATE = """\
     <name>{name}</name>
     <description>{description}</description>
   </skill>"""
-"""For a skill without a folder: nobody could open its location."""
+"""For a skill without a folder: there is no location that the model could open."""
 
 SHORT_TEMPLATE = "  <skill><name>{name}</name><location>{dir}/SKILL.md</location></skill>"
 LOADER_SHORT_TEMPLATE = "  <skill><name>{name}</name></skill>"

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import field, replace
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -59,13 +60,14 @@ def nothing_provided(name: str, owner: str, rank: int) -> Provided:
     )
 
 
-def failed(last: Provided, message: str) -> Provided:
+def failed(last: Provided, message: str, fix: str = "") -> Provided:
     """Return the last state of a provider, marked as broken: the last good versions stay."""
+    effect = "its last contribution stays" if last.given else "it contributes nothing"
     problem = make_diagnostic(
         "provider-failed",
         Where(last.plugin.path),
-        f"the provider {last.name!r} failed, so its last contribution stays: {message}",
-        "fix it, and call refresh; it is asked again after the next change, too",
+        f"the provider {last.name!r} failed, so {effect}: {message}",
+        fix or "fix it, and call refresh; it is asked again after the next change, too",
     )
     return replace(
         last,
@@ -91,10 +93,8 @@ def take(given: Any, last: Provided, limits: Limits, number: int) -> Provided:
     skills, roots = _skills(given, last, limits, checked)
     groups = tuple(checked.each(_all(given.groups, "groups", limits), _group))
     tools = tuple(_tools(given, plugin, checked, limits, f"answer {number}"))
-    roots += [
-        _root(path, RootKind.PLUGINS, plugin.name, given)
-        for path in _all(given.plugins, "plugins", limits)
-    ]
+    folders = _all(given.plugins, "plugins", limits)
+    roots += checked.each(folders, partial(_root, RootKind.PLUGINS, plugin.name, given))
     return Provided(
         plugin=replace(
             plugin,
@@ -143,6 +143,7 @@ def _skills(
     name, known = last.name, {finding.path: finding for finding in last.skills}
     items = _all(given.skills, "skills", limits)
     folders = [item for item in items if isinstance(item, str | os.PathLike)]
+    roots = checked.each(folders, partial(_root, RootKind.SKILLS, name, given))
     findings: dict[str, SkillFinding] = {}
 
     def find(skill: Any) -> SkillFinding:
@@ -153,16 +154,14 @@ def _skills(
     for finding in checked.each(others, find):
         if findings.setdefault(finding.path, finding) is not finding:
             checked.leave_out(f"a second skill {finding.folder_name!r}; the first one is used")
-    return tuple(findings.values()), [
-        _root(folder, RootKind.SKILLS, name, given) for folder in folders
-    ]
+    return tuple(findings.values()), list(roots)
 
 
-def _root(path: Any, kind: RootKind, source: str, given: Contribution) -> SearchRoot:
+def _root(kind: RootKind, source: str, given: Contribution, path: Any) -> SearchRoot:
     if not isinstance(path, str | os.PathLike):
-        raise DefinitionError(f"{kind} has {type(path).__name__} instead of a path")
+        raise DefinitionError(f"{type(path).__name__} is not the path of a folder of {kind}")
     root = search_root(path, kind, given.precedence)
-    # The provider may have got the folder from anywhere, so a link in it is nobody's word.
+    # The user did not make its links: the folder may be a copy from anywhere.
     return replace(root, source=source, follows_links_out=False)
 
 

@@ -61,8 +61,10 @@ class Provider(Protocol):
 def provider_fault(provider: Any) -> str:
     """Return why something cannot be a provider, or `""`."""
     name = getattr(provider, "name", None)
+    if isinstance(provider, type):
+        return f"{provider.__name__} is a class; make an instance of it"
     if not callable(getattr(provider, "contribute", None)):
-        return "it has no method contribute"
+        return f"{type(provider).__name__} has no method contribute"
     if not isinstance(name, str):
         return "its name is not a string"
     return f"its name {name!r} {fault}" if (fault := plugin_name_fault(name)) else ""

@@ -22,6 +22,7 @@ from satchel.text import one_line, shorten
 from satchel.tools.callables import in_thread
 from satchel.tools.empty_mapping import NOTHING
 
+_PLAIN_KEY = re.compile("[A-Za-z][A-Za-z0-9-]*")
 # YAML reads these characters otherwise than JSON does.
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
@@ -30,10 +31,10 @@ _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 class Skill:
     """A skill given in code: what its SKILL.md would say, and its other files.
 
-    `files` are text or bytes by path, such as `references/guide.md`. A `dict` is copied. Of any
-    other mapping the names are listed, and a file is read when somebody asks for it, so it may
-    read from a database; it must return the same content until the provider contributes again.
-    `front_matter` has further fields of the format, such as `license`.
+    `files` are text or bytes by path, such as `references/guide.md`. A `dict` is copied. Any other
+    mapping is read on demand, so it may read from a database; it must return the same content until
+    the provider contributes again. `front_matter` has further fields of the format, such as
+    `license`.
     """
 
     name: str
@@ -52,8 +53,13 @@ class Skill:
     def text(self) -> str:
         """Return its SKILL.md."""
         fields = {"name": self.name, "description": self.description, **self.front_matter}
-        lines = (f"{json.dumps(key)}: {_as_yaml(value)}" for key, value in fields.items())
+        lines = (f"{_as_key(key)}: {_as_yaml(value)}" for key, value in fields.items())
         return "\n".join(["---", *lines, "---", "", self.body.strip("\n"), ""])
+
+
+def _as_key(key: Any) -> str:
+    # A plain key is read many times faster.
+    return key if isinstance(key, str) and _PLAIN_KEY.fullmatch(key) else _as_yaml(key)
 
 
 def _as_yaml(value: Any) -> str:
@@ -70,7 +76,7 @@ class GivenFiles:
     files: Mapping[str, str | bytes] = field(compare=False, repr=False)
 
     def read(self, name: str, limits: Limits) -> ServedFile:
-        """Return a file. Raises `ToolError`, also for whatever the mapping raises."""
+        """Return a file. Raises `ToolError`, also for any error of the mapping."""
         shown = repr(shorten(one_line(name), 200))
         if name == SKILL_FILE:
             data = self.text
@@ -152,6 +158,12 @@ def _require_texts(skill: Skill) -> None:
     for what, given in (("files", skill.files), ("front_matter", skill.front_matter)):
         if not isinstance(given, Mapping):
             raise DefinitionError(f"{what} of skill {skill.name!r} is not a mapping")
+    for key in ("name", "description"):
+        if key in skill.front_matter:
+            raise DefinitionError(
+                f"front_matter of skill {skill.name!r} has the field {key!r}",
+                fix=f"pass {key}= to Skill instead",
+            )
     if isinstance(skill.groups, str):
         raise DefinitionError(f"groups of skill {skill.name!r} is a string, not a list of names")
 
@@ -169,7 +181,7 @@ def _files(skill: Skill, text: bytes, limits: Limits) -> Iterable[UnitFile]:
             )
         if isinstance(skill.files, dict):
             yield _unit_file(name, _bytes_of(skill.files[name]))
-        else:  # Read when somebody asks for it.
+        else:  # Read on demand.
             yield UnitFile(name=name, size=0, digest="", stamp=Stamp(), settled=True)
 
 

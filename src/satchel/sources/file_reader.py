@@ -76,7 +76,7 @@ class UnitFile:
     settled: bool
     """Whether an equal stamp later means equal content; otherwise the file is read again."""
     data: bytes | None = field(default=None, compare=False, repr=False)
-    """The bytes, if they are kept; the digest tells them apart."""
+    """The bytes, if they are kept; records are compared by the digest instead."""
 
     def is_unchanged(self, status: os.stat_result) -> bool:
         """Return whether a file with this status certainly has the same content."""

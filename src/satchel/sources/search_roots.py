@@ -89,7 +89,7 @@ def skills_of_plugin(
 
 
 def full_path(path: str | os.PathLike[str]) -> str:
-    """Return the absolute path of a path as somebody wrote it; `~` is the user's home."""
+    """Return the absolute path of a path as a user wrote it; `~` is the user's home."""
     return _absolute(os.path.expanduser(os.fspath(path)))
 
 

@@ -32,6 +32,7 @@ _WAIT = 0.2
 _TABLE = """create table if not exists skills (
     root text, key text, settings text, data text, body blob, primary key (root, key)
 ) without rowid"""
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _ERRORS = (sqlite3.Error, OSError, ValueError, KeyError, TypeError)
 
 
@@ -60,24 +61,36 @@ def save_scan(path: str, scan: SkillScan, before: SkillScan | None, limits: Limi
     ]
     gone = [(root.path, key) for key in known if key not in scan.findings]
     if new or gone:
-        with suppress(*_ERRORS):
+        try:
             _prepare(path)
             with closing(sqlite3.connect(path, _WAIT)) as database, database:
                 database.execute(_TABLE)
                 database.executemany("delete from skills where root = ? and key = ?", gone)
                 database.executemany("insert or replace into skills values (?, ?, ?, ?, ?)", new)
+        except sqlite3.Error as problem:
+            if getattr(problem, "sqlite_errorcode", None) not in _BUSY:
+                _remove(path)
+        except _ERRORS:
+            pass
 
 
 def _prepare(path: str) -> None:
     """Make the file and its folder, which only the user can read. Raises `OSError`."""
     make_folder(os.path.dirname(path))
     if os.path.exists(path) and (not _is_private(path) or os.path.getsize(path) > _LARGEST):
-        os.remove(path)
+        _remove(path)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
+def _remove(path: str) -> None:
+    """Remove a file that is no use, with its journal; the next start begins another one."""
+    for name in (path, f"{path}-journal"):
+        with suppress(OSError):
+            os.remove(name)
+
+
 def _is_private(path: str) -> bool:
-    """Return whether nobody else can write the file, and so put text before the model."""
+    """Return whether only the user can write the file: its text goes to the model."""
     if not hasattr(os, "getuid"):
         return True
     status = os.stat(path)

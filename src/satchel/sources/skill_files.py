@@ -67,7 +67,7 @@ class SkillAccess:
     is_fetched: bool = False
     """Whether its instructions are not in its manifest, but fetched when it is loaded."""
     origin: str = ""
-    """What the model and the user are told of a place that is no folder."""
+    """Where it comes from, for the model and the user, if that is not a folder."""
     own_name: str = ""
     """Its name in its SKILL.md, if another one is used here."""
     front_matter: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)

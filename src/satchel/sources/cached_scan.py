@@ -1,9 +1,8 @@
 """Scan skills with the help of the user's cache."""
 
-from collections.abc import Iterable
-
 from satchel.settings import Limits
-from satchel.sources import SearchRoot, SkillScan, scan_skills
+from satchel.sources.search_roots import SearchRoot
+from satchel.sources.skill_scan import SkillScan, scan_skills
 from satchel.sources.state_files import cache_path, is_file
 
 _FEWEST = 20
@@ -11,19 +10,16 @@ _FEWEST = 20
 
 
 def scan_through_cache(
-    root: SearchRoot,
-    limits: Limits,
-    before: SkillScan | None = None,
-    dirty: Iterable[str] | None = None,
+    root: SearchRoot, limits: Limits, before: SkillScan | None = None
 ) -> SkillScan:
-    """Scan a search root as `scan_skills` does; what did not change since it was read is cached."""
+    """Scan a whole search root. Without `before`, unchanged skills come from the cache."""
     path = cache_path("skills.sqlite3")
     if before is None and is_file(path):
         # Lazy: it needs SQLite, and most roots are small.
         from satchel.sources.skill_cache import load_scan
 
         before = load_scan(path, root, limits)
-    scan = scan_skills(root, limits, before, dirty)
+    scan = scan_skills(root, limits, before)
     if scan is not before and len(scan.findings) >= _FEWEST:
         from satchel.sources.skill_cache import save_scan  # lazy: as above
 

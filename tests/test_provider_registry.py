@@ -1,0 +1,127 @@
+"""Each provider is asked in a thread of its own; its last answer stays until the next good one."""
+
+import threading
+
+import pytest
+
+from satchel.provider_registry import ProviderRegistry
+from satchel.providers import Contribution, Skill
+from satchel.settings import Limits
+from satchel.sources import Stamp
+
+EVERYTHING = None
+NOTHING = frozenset()
+
+
+class Scripted:
+    """Answers by a function of how often it was asked."""
+
+    name = "db"
+
+    def __init__(self, answer, *watch):
+        self.answer, self.watch, self.asked = answer, watch, []
+
+    def contribute(self, _last, changed):
+        self.asked.append(changed)
+        return self.answer(len(self.asked))
+
+
+def skills(*names):
+    return Contribution(skills=[Skill(name=name, description="D.", body="B.") for name in names])
+
+
+def registry(provider, on_news=lambda: None, seconds=30.0):
+    made = ProviderRegistry(Limits(provider=seconds), on_news)
+    made.add(provider)
+    return made
+
+
+def names(provided):
+    return [skill.folder_name for item in provided for skill in item.skills]
+
+
+def test_a_new_provider_is_asked_once_and_then_only_if_something_changed(tmp_path):
+    watched, other = tmp_path / "watched", tmp_path / "other"
+    provider = Scripted(lambda number: skills(f"s{number}"), watched)
+    asked = registry(provider)
+    assert names(asked.ask(NOTHING, (), 30)) == ["s1"]
+    assert names(asked.ask(NOTHING, (), 30)) == ["s1"]
+    assert names(asked.ask(frozenset({str(other)}), (), 30)) == ["s1"]
+    assert names(asked.ask(frozenset({str(watched / "x")}), (), 30)) == ["s2"]
+    assert names(asked.ask(NOTHING, {"db"}, 30)) == ["s3"]
+    assert names(asked.ask(EVERYTHING, (), 30)) == ["s4"]
+    assert provider.asked == [None, frozenset({str(watched / "x")}), None, None]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_it_watches_is_stamped_also_if_it_fails(tmp_path, fails):
+    file = tmp_path / "a.db"
+    file.write_text("1")
+    asked = registry(Scripted(lambda _: 1 / 0 if fails else skills("a"), file))
+    asked.ask(EVERYTHING, (), 30)
+    file.write_text("22")
+    assert asked.watched[0][1] != Stamp.at(str(file))
+    asked.ask(frozenset({str(file)}), (), 30)
+    # Otherwise a watch would ask it again at each heartbeat.
+    assert asked.watched == ((str(file), Stamp.at(str(file))),)
+
+
+def test_a_change_during_an_answer_is_asked_after_it(tmp_path):
+    watched, begun = tmp_path / "watched", threading.Event()
+    go, news = threading.Event(), threading.Event()
+
+    def answer(number):
+        begun.set()
+        assert number > 1 or go.wait(30)
+        return skills(f"s{number}")
+
+    provider = Scripted(answer, watched)
+    asked = registry(provider, news.set)
+    assert names(asked.ask(EVERYTHING, (), 0)) == []
+    assert names(asked.ask(frozenset({str(watched)}), {"db"}, 0)) == []
+    assert begun.wait(30)
+    assert len(provider.asked) == 1, "it is asked once at a time"
+    go.set()
+    assert news.wait(30)
+    assert names(asked.ask(NOTHING, (), 0)) in (["s1"], ["s2"])
+    assert names(asked.ask(NOTHING, (), 30)) == ["s2"]
+
+
+def test_an_answer_in_time_is_no_news():
+    news = []
+    asked = registry(Scripted(lambda _: skills("a")), lambda: news.append(1))
+    asked.ask(EVERYTHING, (), 30)
+    assert news == []
+
+
+def test_one_that_hangs_fails_when_its_time_is_over_and_the_others_answer():
+    end = threading.Event()
+    asked = registry(
+        Scripted(lambda number: end.wait(60) if number > 1 else skills("a")), seconds=0.05
+    )
+    other = Scripted(lambda number: skills(f"other{number}"))
+    other.name = "other"
+    asked.add(other)
+    while names(asked.ask(NOTHING, (), 30)) != ["a", "other1"]:
+        pass  # the first answers may take longer than the limit, too
+    asked.ask(EVERYTHING, (), 30)
+    while names(asked.ask(NOTHING, (), 30)) != ["a", "other2"]:
+        pass
+    provided, _ = asked.ask(NOTHING, (), 0)
+    assert [item.code for item in provided.plugin.diagnostics] == ["provider-failed"]
+    assert "no answer within 0.05 seconds" in provided.plugin.diagnostics[0].message
+    assert asked.ask(NOTHING, (), 0)[0] is provided, "the same failure changes nothing"
+    end.set()
+
+
+def test_the_providers_of_a_plugin_follow_its_version():
+    asked = registry(Scripted(lambda _: skills("host")))
+    one, two = Scripted(lambda _: skills("one")), Scripted(lambda _: 1 / 0)
+    assert asked.update([("clock", one)])
+    assert not asked.update([("clock", one)])
+    assert names(asked.ask(NOTHING, (), 30)) == ["host", "one"]
+    assert asked.update([("clock", two)])
+    # The new version fails, so the last contribution of the old one stays.
+    assert names(asked.ask(NOTHING, (), 30)) == ["host", "one"]
+    assert asked.update([])
+    assert names(asked.ask(NOTHING, (), 30)) == ["host"]
