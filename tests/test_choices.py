@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from satchel import ConflictError, DefinitionError, Satchel, Settings, tool
+from satchel import ConflictError, DefinitionError, Limits, Satchel, Settings, tool
 
 TOOLS = """
     from pathlib import Path
@@ -338,3 +338,30 @@ def test_errors_in_the_file_are_reported_and_loading_continues(skills, write_cho
     app = Satchel(skills=[skills])
     assert list(app.catalog.skills) == ["doc", "pdf"]
     assert "choices-unreadable" in [item.code for item in app.catalog.source_diagnostics]
+
+
+def test_the_user_limits_the_folders_that_are_searched(tmp_path, write_skill, write_choices):
+    for name in ("a", "b", "c"):
+        write_skill(tmp_path / "skills", name)
+    write_choices("find_folders = 3")
+    app = Satchel(skills=[tmp_path / "skills"])
+    assert list(app.catalog.skills) == ["a", "b"]
+    assert "source-too-many" in {item.code for item in app.catalog.diagnostics}
+    write_choices("find_folders = 4")
+    app.refresh()
+    assert list(app.catalog.skills) == ["a", "b", "c"]
+    own = Settings(limits=Limits(find_folders=2))
+    assert list(Satchel(skills=[tmp_path / "skills"], settings=own).catalog.skills) == ["a"]
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "true", "'many'", "1.5"])
+def test_a_number_of_folders_is_a_positive_number(value, write_choices):
+    write_choices(f"find_folders = {value}")
+    (problem,) = (i for i in Satchel().catalog.diagnostics if i.code == "choices-unreadable")
+    assert "'find_folders' is not a positive number" in problem.message
+
+
+def test_a_project_does_not_change_the_limit(tmp_path):
+    (tmp_path / "satchel.toml").write_text("find_folders = 9")
+    codes = {item.code for item in Satchel(project=tmp_path).catalog.diagnostics}
+    assert "choices-unknown" in codes

@@ -802,6 +802,19 @@ def skilled(tmp_path, write_skill):
 
 
 @every_era
+@pytest.mark.parametrize("chosen", [{"enable": ("route",)}, {"disable": ("pdf",)}])
+def test_patterns_of_tools_hide_no_skill(era, skilled, chosen):
+    skilled.register_tool(route, name="route")
+
+    async def ask(client, _):
+        return (await client.list_resources()).resources, (await client.list_tools()).tools
+
+    resources, tools = asking(SatchelServer(skilled, ServedSelection(**chosen)), ask, era)
+    assert "skill://pdf/SKILL.md" in [str(item.uri) for item in resources]
+    assert "route" in [tool.name for tool in tools]
+
+
+@every_era
 def test_there_is_a_prompt_for_the_skills_the_notes_and_each_skill(era, skilled):
     async def ask(client, _):
         prompts = (await client.list_prompts()).prompts

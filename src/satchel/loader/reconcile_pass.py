@@ -186,7 +186,7 @@ def _is_same(new: PluginContribution, old: PluginContribution) -> bool:
 def _scan(inputs: PassInputs) -> Scan:
     """Scan plugin folders and installed packages; reuse cached results of paths not in `dirty`."""
     cache, dirty = inputs.cache.scan, inputs.options.dirty
-    limits = inputs.config.settings.limits
+    limits = inputs.limits
     distributions = scan_distributions(installed_folders(), cache.distributions)
     folders = {}
     for root in inputs.config.all_roots:
@@ -224,10 +224,9 @@ def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> Sk
         return cached
     # Changes made while the plugin was rejected are not in `dirty`: read everything.
     dirty = None if root in inputs.cache.rejected else inputs.options.dirty
-    settings = inputs.config.settings
-    if dirty is None and settings.cache:
-        return scan_through_cache(root, settings.limits, cached)
-    return scan_skills(root, settings.limits, cached, dirty)
+    if dirty is None and inputs.config.settings.cache:
+        return scan_through_cache(root, inputs.limits, cached)
+    return scan_skills(root, inputs.limits, cached, dirty)
 
 
 def _skill_roots(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:

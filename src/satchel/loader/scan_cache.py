@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from satchel.catalog import Status
 from satchel.lazy_dataclass import dataclass
 from satchel.loader.loader_config import unit_of
+from satchel.settings import Limits
 from satchel.sources import (
     DistributionScan,
     Precedence,
@@ -160,6 +161,14 @@ class PassInputs:
     options: ReconcileOptions
     cache: ScanCache
     selection: Selection = field(default_factory=Selection)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits; a number of folders in `satchel.toml` counts unless the host set its own."""
+        limits, chosen = self.config.settings.limits, self.selection.find_folders
+        if chosen is None or limits.find_folders != Limits().find_folders:
+            return limits
+        return replace(limits, find_folders=chosen)
 
     def configuration(self, contribution: PluginContribution) -> Configuration:
         """Return the configuration of a plugin."""

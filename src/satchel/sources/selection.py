@@ -35,6 +35,7 @@ SELECTION_LIMIT = 256 * KIB
 """Largest file that is read, in bytes."""
 KEYS = ("enable", "disable")
 CONFIG = "config"
+FIND_FOLDERS = "find_folders"
 """The key of the table with configuration values of plugins, in a project's file."""
 MCP = "mcp"
 """The key of the table with MCP servers."""
@@ -102,6 +103,8 @@ class SelectionFile:
     """Configuration values by plugin; only in a project's file."""
     servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, hash=False)
     """MCP servers by name, as written."""
+    find_folders: int | None = None
+    """How many folders of skills are searched in each root; only in the user's file."""
     diagnostics: tuple[Diagnostic, ...] = ()
     digest: str = ""
     """The digest of the bytes that were read, valid or not; `""` if there are none."""
@@ -178,6 +181,11 @@ class Selection:
             for file in reversed(self.files)
             for name, table in file.servers.items()
         }
+
+    @property
+    def find_folders(self) -> int | None:
+        """Return how many folders of skills the user wants searched in each root."""
+        return next((file.find_folders for file in self.files if file.find_folders), None)
 
     def verdict(self, kind: str, texts: Iterable[str]) -> SelectionMatch | None:
         """Return the match of the first file that mentions a unit, `None` if none does.
@@ -284,7 +292,7 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         return _broken(empty, before, message, int(line), int(column) if column else None)
     except RecursionError:
         return _broken(empty, before, "it is nested too deeply")
-    keys = (*KEYS, MCP) if empty.scope is not Precedence.PROJECT else (*KEYS, MCP, CONFIG)
+    keys = (*KEYS, MCP, CONFIG if empty.scope is Precedence.PROJECT else FIND_FOLDERS)
     for key in keys:
         if fault := _fault(key, table):
             return _broken(empty, before, f"{key!r} {fault}", _line_of(key, text))
@@ -297,6 +305,7 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         disable=disable,
         config=config,
         servers=table.get(MCP, {}),
+        find_folders=table.get(FIND_FOLDERS) if FIND_FOLDERS in keys else None,
         diagnostics=unknown,
     )
 
@@ -307,6 +316,10 @@ def _fault(key: str, table: Mapping[str, Any]) -> str:
         names = table.get(key, [])
         is_valid = isinstance(names, list) and all(isinstance(item, str) for item in names)
         return "" if is_valid else "is not a list of texts"
+    if key == FIND_FOLDERS:
+        number = table.get(key, 1)
+        is_valid = isinstance(number, int) and not isinstance(number, bool) and number > 0
+        return "" if is_valid else "is not a positive number"
     tables = table.get(key, {})
     is_valid = isinstance(tables, dict) and all(isinstance(v, dict) for v in tables.values())
     owners = "plugins'" if key == CONFIG else "servers'"
@@ -322,7 +335,8 @@ def _broken(
 ) -> SelectionFile:
     """Return the file with its last good values and a diagnostic."""
     last_good = before or empty
-    has_values = last_good.chooses or last_good.config or last_good.servers
+    values = (last_good.config, last_good.servers, last_good.find_folders)
+    has_values = last_good.chooses or any(values)
     kept = "; its last good version stays in use" if has_values else ""
     error = make_diagnostic(
         "choices-unreadable",
@@ -338,6 +352,7 @@ def _broken(
         disable=last_good.disable,
         config=last_good.config,
         servers=last_good.servers,
+        find_folders=last_good.find_folders,
         diagnostics=(error,),
     )
 
