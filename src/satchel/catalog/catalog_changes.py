@@ -82,9 +82,13 @@ def diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
     moved = [pair for pair in zip_longest(old.entries, new.entries) if pair[0] is not pair[1]]
     left = {id(entry): entry for entry, _ in moved if entry is not None}
     right = {id(entry): entry for _, entry in moved if entry is not None}
+    before = {_name(entry): entry for entry in left.values()}
+    after = {_name(entry): entry for entry in right.values()}
     both = left | right
-    names = {_name(both[key]) for key in left.keys() ^ right.keys()}
-    before, after = _by_name(old, names), _by_name(new, names)
+    if before.keys() != after.keys() or not all(entry.is_served for entry in both.values()):
+        # Other entries of these names may count instead.
+        names = {_name(both[key]) for key in left.keys() ^ right.keys()}
+        before, after = _by_name(old, names), _by_name(new, names)
     removed = [
         _change(Event.REMOVED, entry, new, "it was not served" if not entry.is_served else "")
         for key, entry in before.items()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from operator import is_
+from itertools import compress
+from operator import is_, is_not
 from typing import TYPE_CHECKING
 
 from satchel.catalog import (
@@ -151,18 +152,16 @@ def _edited_skills(
     edited = tuple(
         _ranked_skill(inputs, order, found)
         for order, (root, scan) in enumerate(scans.items())
-        for found in _changed_or_broken(cache.skills[root].findings, scan.findings)
+        for found in _changed_or_broken(cache.skills[root], scan)
     )
     return None if any(item.is_settling for item in edited) else edited
 
 
-def _changed_or_broken(
-    before: Mapping[str, SkillFinding], now: Mapping[str, SkillFinding]
-) -> Iterable[SkillFinding]:
-    # A list, not a generator: all skills are looked at after each edit.
-    return [
-        found for key, found in now.items() if found is not before[key] or found.manifest is None
-    ]
+def _changed_or_broken(before: SkillScan, now: SkillScan) -> Iterable[SkillFinding]:
+    # No loop in Python: all skills are compared after each edit.
+    old = map(before.findings.__getitem__, now.findings)
+    changed = compress(now.findings, map(is_not, now.findings.values(), old))
+    return (now.findings[key] for key in dict.fromkeys((*changed, *now.broken)))
 
 
 def _are_same(plugins: Sequence[PluginEntry], before: Sequence[PluginEntry]) -> bool:

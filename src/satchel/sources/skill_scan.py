@@ -116,6 +116,8 @@ class SkillScan:
     """Whether the limit of folders ended the scan."""
     is_cached: bool = False
     """Whether it comes from the cache of another process; then only its files count."""
+    broken: frozenset[str] = frozenset()
+    """The keys of the skills that cannot be used."""
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -210,6 +212,7 @@ def _merge(scan: SkillScan, part: SkillScan, start: str) -> SkillScan:
         },
         links=scan.links | part.links,
         cut=scan.cut or part.cut,
+        broken=part.broken.union(_outside(scan.broken, start)),
     )
 
 
@@ -285,6 +288,7 @@ class _Walk:
             diagnostics_by_key=self._odd,
             links=frozenset(self._links),
             cut=self._cut,
+            broken=frozenset(key for key, found in self._findings.items() if not found.manifest),
         )
 
     def _note(self, key: str, diagnostics: Iterable[Diagnostic]) -> None:
