@@ -343,14 +343,14 @@ def test_errors_in_the_file_are_reported_and_loading_continues(skills, write_cho
 def test_the_user_limits_the_folders_that_are_searched(tmp_path, write_skill, write_choices):
     for name in ("a", "b", "c"):
         write_skill(tmp_path / "skills", name)
-    write_choices("find_folders = 3")
+    write_choices("find_folders = 2")
     app = Satchel(skills=[tmp_path / "skills"])
     assert list(app.catalog.skills) == ["a", "b"]
     assert "source-too-many" in {item.code for item in app.catalog.diagnostics}
-    write_choices("find_folders = 4")
+    write_choices("find_folders = 3")
     app.refresh()
     assert list(app.catalog.skills) == ["a", "b", "c"]
-    own = Settings(limits=Limits(find_folders=2))
+    own = Settings(limits=Limits(find_folders=1))
     assert list(Satchel(skills=[tmp_path / "skills"], settings=own).catalog.skills) == ["a"]
 
 

@@ -84,7 +84,7 @@ def test_without_folders_the_well_known_places_are_read(run, here, tmp_path, wri
 def test_the_number_of_folders_that_are_searched_can_be_set(run, here, write_skill):
     for name in ("a", "b", "c"):
         write_skill(here / "skills", name)
-    few = run("list", "skills", "--json", "--skills", "skills", "--find-folders", "2")
+    few = run("list", "skills", "--json", "--skills", "skills", "--find-folders", "1")
     assert [item["name"] for item in json.loads(few.stdout)] == ["a"]
     assert "1 warning" in few.stderr
     assert len(json.loads(run("list", "skills", "--json", "--skills", "skills").stdout)) == 3

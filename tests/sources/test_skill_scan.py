@@ -71,10 +71,10 @@ def test_skills_are_found_six_folders_deep_and_no_deeper(tmp_path, scan, write_s
 def test_more_folders_than_the_limit_are_left_out_with_a_word(tmp_path, scan, write_skill):
     for name in "abcd":
         write_skill(tmp_path, name)
-    result = scan(tmp_path, find_folders=4)
+    result = scan(tmp_path, find_folders=3)
     assert (list(result.findings), odd(result)) == (list("abc"), ["source-too-many"])
     assert "find_folders" in result.diagnostics[0].message
-    assert odd(scan(tmp_path, find_folders=5)) == []
+    assert odd(scan(tmp_path, find_folders=4)) == []
 
 
 def test_a_missing_place_is_reported_unless_it_may_be_missing(tmp_path, scan, limits):
@@ -301,21 +301,28 @@ def test_a_dirty_folder_above_means_everything(tmp_path, scan, write_skill, abov
     assert list(second.findings) == ["a", "b"]
 
 
+def test_as_many_folders_as_the_limit_are_not_cut(tmp_path, scan, write_skill):
+    for name in "abc":
+        write_skill(tmp_path, name)
+    assert not scan(tmp_path, find_folders=3).cut
+    assert scan(tmp_path, find_folders=2).cut
+
+
 def test_a_scan_that_was_cut_short_is_taken_again(tmp_path, scan, write_skill):
     for name in "abc":
         write_skill(tmp_path, name)
-    first = scan(tmp_path, find_folders=3)
+    first = scan(tmp_path, find_folders=2)
     shutil.rmtree(tmp_path / "a")
-    second = scan(tmp_path, first, {str(tmp_path / "a")}, find_folders=3)
+    second = scan(tmp_path, first, {str(tmp_path / "a")}, find_folders=2)
     assert (list(second.findings), odd(second)) == (["b", "c"], [])
 
 
 def test_a_place_that_grows_beyond_the_limit_is_cut_like_a_fresh_one(tmp_path, scan, write_skill):
     write_skill(tmp_path, "b")
-    first = scan(tmp_path, find_folders=2)
+    first = scan(tmp_path, find_folders=1)
     write_skill(tmp_path, "a")
-    second = scan(tmp_path, first, {str(tmp_path / "a")}, find_folders=2)
-    assert seen(second) == seen(scan(tmp_path, find_folders=2))
+    second = scan(tmp_path, first, {str(tmp_path / "a")}, find_folders=1)
+    assert seen(second) == seen(scan(tmp_path, find_folders=1))
     assert odd(second) == ["source-too-many"]
 
 

@@ -148,7 +148,8 @@ def scan_skills(
     scan = before
     for start in starts:
         scan = _merge(scan, _Walk(place, limits, before).below(start), start)
-    if scan.links or scan.cut or len(scan.walked) + len(scan.findings) > limits.find_folders:
+    folders = len(scan.walked) + len(scan.findings) - 1  # without the root itself
+    if scan.links or scan.cut or folders > limits.find_folders:
         return _scan_everything(place, limits, before)
     return scan
 
@@ -297,7 +298,7 @@ class _Walk:
 
     def _folder(self, key: str, path: str, above: tuple[str, ...]) -> None:
         """Scan one folder: it is a skill, or its subfolders are scanned."""
-        if len(self._walked) + len(self._findings) >= self._limits.find_folders:
+        if len(self._walked) + len(self._findings) > self._limits.find_folders:
             if not self._cut:
                 self._note("", [self._too_many()])
             self._cut = True
