@@ -304,7 +304,7 @@ def test_a_version_gets_each_catalog_that_serves_it(log, write, tmp_path):
         ),
         (
             "def satchel_config_fields(): return [ConfigField(name='a'), ConfigField(name='A')]",
-            "two fields",
+            "two items",
         ),
         ("def satchel_middleware(): return [7]", "returned int"),
         ("def satchel_prompt_sections(): return 'text'", "must return a list"),
