@@ -2,12 +2,13 @@
 
 import asyncio
 import os
+import re
 import sys
 from textwrap import dedent
 
 import pytest
 
-from satchel import ConflictError, DefinitionError, Limits, Satchel, Settings, tool
+from satchel import ConflictError, DefinitionError, Limits, Satchel, Settings, SkillPrompt, tool
 
 TOOLS = """
     from pathlib import Path
@@ -365,3 +366,37 @@ def test_a_project_does_not_change_the_limit(tmp_path):
     (tmp_path / "satchel.toml").write_text("find_folders = 9")
     codes = {item.code for item in Satchel(project=tmp_path).catalog.diagnostics}
     assert "choices-unknown" in codes
+
+
+def test_skills_that_come_first_are_described_in_a_listing_of_names(
+    tmp_path, write_skill, write_choices
+):
+    for number in range(400):
+        write_skill(tmp_path, f"skill-{number:03}", description="word " * 30)
+
+    def described(session):
+        return re.findall("(?m)^- ([a-z0-9-]+): ", session.skill_prompt())
+
+    with Satchel(skills=tmp_path) as app:
+        session = app.session()
+        session.skill_style = SkillPrompt(budget=4_000)
+        assert described(session) == []
+        assert session.step().skill_listing.form == "names"
+        write_choices("[skills]\nfirst = ['skill-39*']\n")
+        app.refresh()
+        assert described(session) == [f"skill-{number}" for number in range(390, 400)]
+        session.load_skill("skill-111")
+        session.skill_style = SkillPrompt(budget=4_000, first=("skill-222", "tool:*"))
+        assert described(session)[:3] == ["skill-111", "skill-222", "skill-390"]
+        assert described(app.session()) != described(session)
+        write_choices("")
+        app.refresh()
+        assert described(session) == ["skill-111", "skill-222"]
+
+
+@pytest.mark.parametrize("text", ["skills = 1", "[skills]\nlast = []", "[skills]\nfirst = 'pdf'"])
+def test_a_table_of_skills_that_is_no_such_table_is_reported(write_choices, text):
+    write_choices(text)
+    with Satchel() as app:
+        problems = {item.code: item for item in app.catalog.diagnostics}
+    assert "'skills' " in problems["choices-unreadable"].message

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from satchel.formats.skill_handler import SkillHandler
     from satchel.mcp_servers import HttpServer, RemoteClient, SseServer, StdioServer
     from satchel.plugins import hookimpl
-    from satchel.prompt import SkillPrompt, about_tokens
+    from satchel.prompt import ListingForm, PromptListing, SkillPrompt, about_tokens
     from satchel.providers import Contribution, Provider, Skill
     from satchel.runtime import ScopedMiddleware
     from satchel.satchel import Satchel
@@ -77,7 +77,7 @@ else:
             "formats.skill_handler": "SkillHandler",
             "plugins": "hookimpl",
             "providers": "Contribution Provider Skill",
-            "prompt": "SkillPrompt about_tokens",
+            "prompt": "ListingForm PromptListing SkillPrompt about_tokens",
             "tool_registry": "ToolRegistry",
             "mcp_servers": "HttpServer RemoteClient SseServer StdioServer",
             "runtime": "ScopedMiddleware",
@@ -112,12 +112,14 @@ __all__ = [
     "HttpServer",
     "Image",
     "Limits",
+    "ListingForm",
     "McpPrompt",
     "McpResource",
     "NotFoundError",
     "Plan",
     "PlanPolicy",
     "Precedence",
+    "PromptListing",
     "Provider",
     "RemoteClient",
     "Resource",

@@ -1,4 +1,6 @@
 import re
+from collections import Counter
+from itertools import pairwise
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -9,13 +11,17 @@ from hypothesis import strategies as st
 from satchel.errors import DefinitionError
 from satchel.prompt import (
     DEFAULT_BUDGET,
-    RenderedListing,
+    ListingForm,
+    PromptListing,
     SkillPrompt,
     render_skills,
     skill_listing,
 )
-from satchel.prompt.skill_listing import DEFAULT_INSTRUCTION, LOADER_INSTRUCTION
+from satchel.prompt.listing_words import ModelAbilities, instruction_for
 from satchel.text import has_hidden, one_line, xml, xml_path
+
+READER = instruction_for(ListingForm.FULL, ModelAbilities(), is_cut=False)
+LOADER = instruction_for(ListingForm.FULL, ModelAbilities(can_load=True), is_cut=False)
 
 
 class SkillLine(NamedTuple):
@@ -23,6 +29,8 @@ class SkillLine(NamedTuple):
     description: str
     folder: str
     scope: int = 0
+    groups: tuple[str, ...] = ()
+    source: str = "skills"
 
 
 PDF = SkillLine(name="pdf", description="Reads PDFs.", folder="/skills/pdf")
@@ -30,7 +38,15 @@ BARE = SkillPrompt(instruction="")
 UNBOUND = SkillPrompt(instruction="", budget=None)
 
 LINES = st.lists(
-    st.builds(SkillLine, name=st.text(), description=st.text(), folder=st.text(), scope=st.just(0)),
+    st.builds(
+        SkillLine,
+        name=st.text(),
+        description=st.text(),
+        folder=st.text(),
+        scope=st.just(0),
+        groups=st.just(()),
+        source=st.text(),
+    ),
     min_size=1,
     max_size=5,
 )
@@ -41,7 +57,9 @@ PLAIN = st.lists(
         name=st.from_regex(r"[a-z]{1,9}", fullmatch=True),
         description=st.text(),
         folder=st.just("/s"),
-        scope=st.just(0),
+        scope=st.integers(0, 2),
+        groups=st.sampled_from([(), ("git",)]),
+        source=st.sampled_from(["a", "b"]),
     ),
     min_size=1,
     max_size=20,
@@ -64,16 +82,20 @@ def names_in(prompt):
     return [skill["name"] for skill in skills_in(prompt)]
 
 
+def folded(line):
+    return (line.name.casefold(), line.name)
+
+
 # ---- the page -----------------------------------------------------------------------------
 
 
 def test_without_skills_there_is_nothing_to_say():
-    assert render_skills([], SkillPrompt()) == RenderedListing("", 0, names_only=False)
+    assert render_skills([], SkillPrompt()) == PromptListing()
 
 
 def test_the_default_block_is_that_of_the_format():
     assert said([PDF], SkillPrompt()) == (
-        f"{DEFAULT_INSTRUCTION}\n\n"
+        f"{READER}\n\n"
         "<available_skills>\n"
         "  <skill>\n"
         "    <name>pdf</name>\n"
@@ -90,17 +112,20 @@ def test_instruction_and_frame_can_be_left_out():
 
 
 def test_the_instruction_follows_from_whether_skills_can_be_loaded():
-    assert said([PDF], SkillPrompt(), can_load=True).startswith(LOADER_INSTRUCTION)
-    assert "load_skill" in LOADER_INSTRUCTION
+    assert said([PDF], SkillPrompt(), can_load=True).startswith(LOADER)
+    assert "load_skill" in LOADER
     assert "load_skill" not in said([PDF], SkillPrompt())
     mine = SkillPrompt(instruction="Mine.")
     assert said([PDF], mine) == said([PDF], mine, can_load=True)
     assert said([PDF], BARE, can_load=True).startswith("<available_skills>")
 
 
-def test_skills_stay_in_the_order_in_which_they_come():
-    lines = [SkillLine(name=name, description="", folder="") for name in "cab"]
-    assert [skill["name"] for skill in skills_in(said(lines, BARE))] == list("cab")
+def test_skills_are_sorted_by_name_whatever_the_capitals():
+    lines = [SkillLine(name=name, description="", folder="") for name in ("c", "B", "a", "C")]
+    assert names_in(said(lines, BARE)) == ["a", "B", "C", "c"]
+    style = SkillPrompt(instruction="", budget=75)
+    lines = [line._replace(description="y" * 50) for line in lines]
+    assert "(4): a, B, C, c" in said(lines, style, can_load=True)
 
 
 def test_a_description_is_shown_up_to_its_length_and_then_cut():
@@ -118,8 +143,8 @@ def test_a_length_of_nothing_shows_no_description():
 @example([SkillLine(name="</name>", description="]]><skill>&amp;", folder='"\u202e\x1b[2J')])
 @example([SkillLine(name="a", description="x" * 1_023 + "&<>", folder="/")])
 def test_no_field_leaves_its_element(lines):
-    found = skills_in(said(lines, BARE))
-    for skill, line in zip(found, lines, strict=True):
+    found = skills_in(said(lines, UNBOUND))
+    for skill, line in zip(found, sorted(lines, key=folded), strict=True):
         place = {"location"} if xml_path(line.folder) else set()
         assert set(skill) == {"name", "description"} | place
         assert skill["name"] == one_line(line.name)
@@ -137,164 +162,241 @@ def test_nothing_invisible_gets_into_the_prompt(lines, budget):
     assert not has_hidden(said(lines, SkillPrompt(budget=budget)))
 
 
-@given(LINES, st.integers(0, 600))
-def test_a_cut_never_leaves_half_of_what_was_escaped(lines, budget):
-    prompt = said(lines, SkillPrompt(instruction="", budget=budget))
+@given(LINES, st.integers(0, 600), st.booleans())
+def test_a_cut_never_leaves_half_of_what_was_escaped(lines, budget, can_load):
+    prompt = said(lines, SkillPrompt(instruction="", budget=budget), can_load=can_load)
     assert re.sub("&(amp|lt|gt|quot);", "", prompt).count("&") == 0
-    skills_in(prompt)
+    ET.fromstring(prompt)
+
+
+# ---- the forms ----------------------------------------------------------------------------
+
+
+def wordy(count, length=300, **more):
+    return [
+        SkillLine(
+            name=f"skill-{at:04}", description=f"{at:04} " + "y" * length, folder="/s", **more
+        )
+        for at in range(count)
+    ]
+
+
+def lines_of(listing):
+    return [line for line in listing.text.splitlines() if line.startswith("- ")]
+
+
+def test_without_a_budget_everything_is_said():
+    lines = wordy(500, 1_000)
+    listing = render_skills(lines, UNBOUND)
+    assert [skill["description"] for skill in skills_in(listing.text)] == [
+        line.description for line in lines
+    ]
+    assert (listing.form, listing.described, listing.left_out) == (ListingForm.FULL, 500, 0)
+
+
+def test_there_is_a_budget_unless_it_is_switched_off():
+    assert 0.8 * DEFAULT_BUDGET < len(said(wordy(50), SkillPrompt())) <= DEFAULT_BUDGET == 16_000
+
+
+def test_over_the_budget_each_skill_takes_a_line_with_its_description():
+    lines = wordy(60, 150)
+    listing = render_skills(lines, SkillPrompt(), can_load=True)
+    assert (listing.form, listing.cut_at) == (ListingForm.LINES, None)
+    assert lines_of(listing) == [f"- {line.name}: {line.description}" for line in lines]
+    assert "shortened" not in listing.text
+    assert "When a task matches the description" in listing.text
+
+
+def test_a_model_that_opens_the_files_is_told_where_they_are():
+    listing = render_skills(wordy(60, 150), SkillPrompt())
+    assert lines_of(listing)[0] == f"- skill-0000: 0000 {'y' * 150} (/s/SKILL.md)"
+
+
+def test_the_long_descriptions_are_shortened_first():
+    lines = [SkillLine(name="short", description="Reads PDFs.", folder="/s"), *wordy(100)]
+    listing = render_skills(lines, SkillPrompt(), can_load=True, can_search=True)
+    shown = dict(line[2:].split(": ") for line in lines_of(listing))
+    assert shown.pop("short") == "Reads PDFs."
+    assert set(map(len, shown.values())) == {listing.cut_at}
+    assert all(text.endswith("…") for text in shown.values())
+    assert "Long descriptions are shortened. If none seems to match, call search_skills." in (
+        listing.text
+    )
+
+
+def test_then_names_are_listed_by_source_with_as_many_descriptions_as_fit():
+    lines = [
+        *wordy(300, source="/home/me/skills"),
+        *[
+            SkillLine(name=f"Git-{at}", description="y" * 90, folder="/s", groups=("git",))
+            for at in range(200)
+        ],
+    ]
+    listing = render_skills(lines, SkillPrompt(), can_load=True, can_search=True)
+    assert (listing.form, listing.left_out) == (ListingForm.NAMES, 0)
+    assert listing.described == len(lines_of(listing))
+    assert "\nskills (300): skill-0000, skill-0001, " in listing.text
+    assert f"\ngroup git ({200 - listing.described}): Git-" in listing.text
+    assert (
+        "There are too many to describe them all here. For each task, call search_skills "
+        in (listing.text.splitlines()[0])
+    )
+    assert "/home/me" not in listing.text
+
+
+def test_without_load_skill_names_stand_after_the_folder_that_holds_them():
+    lines = [
+        SkillLine(name=f"s{at}", description="y" * 500, folder=f"/my skills/{place}/s{at}")
+        for at, place in enumerate("abab")
+    ]
+    listing = render_skills(lines, SkillPrompt(budget=400))
+    assert listing.text.splitlines()[3:5] == [
+        "/my skills/a (2): s0, s2",
+        "/my skills/b (2): s1, s3",
+    ]
+    assert "read FOLDER/NAME/SKILL.md first" in listing.text
+
+
+def test_then_names_are_left_out_of_each_source_and_counted():
+    lines = [*wordy(3_000, source="many"), *wordy(9, source="few")]
+    listing = render_skills(lines, SkillPrompt(), can_load=True, can_search=True)
+    named = listing.text.count("skill-")
+    assert named == 3_009 - listing.left_out < 3_009
+    few, many = listing.text.splitlines()[3:5]
+    assert few == "few (9): " + ", ".join(line.name for line in lines[-9:])
+    assert many.startswith("many (3,000): skill-0000, ")
+    assert many.endswith(f", and {listing.left_out:,} more")
+
+
+def test_where_no_name_fits_the_skills_are_counted():
+    none = SkillPrompt(instruction="", budget=0)
+    assert "\n1 skill is not listed here; ask the user" in said([PDF], none, can_load=True)
+    assert "\n2 skills are not listed here; call search_skills to find them\n" in said(
+        [PDF, PDF], none, can_search=True
+    )
+
+
+def test_sources_without_a_place_are_counted_together():
+    lines = [
+        SkillLine(name="n" * 30, description="", folder="/s", source=f"s{at}") for at in range(40)
+    ]
+    listing = render_skills(lines, SkillPrompt(instruction="", budget=900), can_load=True)
+    assert f"\n{listing.left_out} more skills are not listed here; ask the user" in listing.text
+    assert listing.text.count("(1): ") == 40 - listing.left_out > 0
+
+
+# ---- which come first ---------------------------------------------------------------------
+
+
+def test_what_is_likely_used_is_described_even_where_not_all_names_fit():
+    lines = wordy(3_000)
+    first = frozenset({"skill-2900", "skill-2999"})
+    listing = render_skills(lines, SkillPrompt(), can_load=True, first=lambda: first)
+    assert [line.split(":")[0] for line in lines_of(listing)] == ["- skill-2900", "- skill-2999"]
+    assert listing.described == 2
+
+
+def test_those_of_active_groups_follow_and_take_half_of_the_budget_at_most():
+    lines = [
+        *wordy(3_000),
+        *[
+            SkillLine(name=f"git-{at:03}", description="y" * 200, folder="/s", groups=("git",))
+            for at in range(500)
+        ],
+    ]
+    listing = render_skills(lines, SkillPrompt(), can_load=True)
+    described = lines_of(listing)
+    assert all(line.startswith("- git-") for line in described)
+    assert 6_000 < sum(map(len, described)) <= 8_000
+
+
+def test_of_the_rest_the_nearest_sources_come_first():
+    lines = [
+        SkillLine(name=f"{name}-{at:03}", description="y" * 60, folder="/s", scope=scope)
+        for name, scope in (("a", 4), ("b", 0), ("c", 2))
+        for at in range(200)
+    ]
+    listing = render_skills(lines, SkillPrompt(), can_load=True)
+    assert 0 < listing.described < 200
+    assert all(line.startswith("- b-") for line in lines_of(listing))
+
+
+def test_nobody_asks_what_comes_first_if_everything_is_described():
+    def first():
+        raise AssertionError
+
+    render_skills(wordy(100), SkillPrompt(), first=first)
 
 
 # ---- the budget ---------------------------------------------------------------------------
 
 
-def test_without_a_budget_everything_is_said():
-    lines = [SkillLine(name=f"s{at}", description="x" * 1_000, folder="/s") for at in range(500)]
-    listing = render_skills(lines, UNBOUND)
-    assert [skill["description"] for skill in skills_in(listing.text)] == ["x" * 1_000] * 500
-    assert (listing.left_out, listing.names_only) == (0, False)
+REAL_LENGTHS = st.lists(st.integers(20, 900), min_size=1, max_size=40)
 
 
-def test_there_is_a_budget_unless_it_is_switched_off():
-    lines = [SkillLine(name=f"s{at}", description="x" * 1_000, folder="/s") for at in range(50)]
-    assert DEFAULT_BUDGET - 100 < len(said(lines, SkillPrompt())) <= DEFAULT_BUDGET == 16_000
-
-
-def test_over_the_budget_the_long_descriptions_pay_first():
+@given(REAL_LENGTHS, st.integers(10, 2_500), st.booleans())
+def test_whenever_something_is_cut_most_of_the_budget_is_used(lengths, count, can_load):
     lines = [
-        SkillLine(name="short", description="Reads PDFs.", folder="/s"),
-        SkillLine(name="long", description="y" * 500, folder="/s"),
+        SkillLine(
+            name=f"skill-{at}",
+            description="y" * lengths[at % len(lengths)],
+            folder=f"/skills/skill-{at}",
+            source=f"source-{at % 7}",
+        )
+        for at in range(count)
     ]
-    whole = len(said(lines, BARE))
-    short, long = skills_in(said(lines, SkillPrompt(instruction="", budget=whole - 400)))
-    assert short["description"] == "Reads PDFs."
-    assert long["description"] == "y" * 99 + "…"
+    listing = render_skills(lines, SkillPrompt(), can_load=can_load, can_search=True)
+    is_cut = listing.cut_at is not None or listing.form is ListingForm.NAMES
+    assert len(listing.text) <= DEFAULT_BUDGET
+    assert not is_cut or len(listing.text) >= 0.8 * DEFAULT_BUDGET
 
 
-@given(st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(0, 1_200))
-def test_descriptions_are_cut_to_one_length_that_is_still_useful(lengths, budget):
-    lines = [
-        SkillLine(name=f"s{at}", description="y" * length, folder="/s")
-        for at, length in enumerate(lengths)
-    ]
-    found = skills_in(said(lines, SkillPrompt(instruction="", budget=budget)))
-    shown = [skill["description"] for skill in found if "description" in skill]
-    if shown:
-        longest = max(map(len, shown))
-        assert [min(length, longest) for length in lengths] == list(map(len, shown))
-        assert max(lengths) == longest or longest >= 20
+@given(
+    st.integers(30, 320),
+    st.lists(
+        st.tuples(st.sampled_from(["add", "remove", "edit"]), st.integers(0, 10**6)), max_size=6
+    ),
+)
+def test_an_edit_changes_its_own_line_unless_the_form_or_the_length_changes(count, edits):
+    skills = {line.name: line for line in wordy(count, 250)}
+    before = render_skills([*skills.values()], SkillPrompt(), can_load=True)
+    for kind, number in edits:
+        name = f"skill-{number % count:04}" if kind != "add" else f"skill-{number % count:04}-more"
+        if kind == "remove":
+            skills.pop(name, None)
+        else:
+            skills[name] = SkillLine(name=name, description=f"{number} new " * 40, folder="/s")
+        after = render_skills([*skills.values()], SkillPrompt(), can_load=True)
+        if (
+            (before.form, before.cut_at)
+            == (after.form, after.cut_at)
+            == (
+                ListingForm.LINES,
+                before.cut_at,
+            )
+        ):
+            changed = set(lines_of(before)) ^ set(lines_of(after))
+            assert all(line.startswith(f"- {name}: ") for line in changed)
+        before = after
 
 
-def test_where_skills_are_loaded_by_name_their_locations_make_room_for_descriptions():
-    lines = [
-        SkillLine(name=f"skill-{at}", description=f"{at} " + "y" * 300, folder="/somewhere/deep")
-        for at in range(100)
-    ]
-    listing = render_skills(lines, SkillPrompt(), can_load=True)
-    told = [skill["description"] for skill in skills_in(listing.text)]
-    assert len(told) == 100
-    assert min(map(len, told)) > 60
-    assert "<location>" not in listing.text
-    few = render_skills(lines[:3], SkillPrompt(), can_load=True)
-    assert few.text.count("<location>") == 3
-
-
-def test_then_descriptions_go_and_every_name_stays():
-    lines = [SkillLine(name=f"s{at}", description="y" * 500, folder="/s") for at in range(3)]
-    listing = render_skills(lines, SkillPrompt(instruction="", budget=300))
-    assert listing == RenderedListing(
-        "<available_skills>\n"
-        "  <skill><name>s0</name><location>/s/SKILL.md</location></skill>\n"
-        "  <skill><name>s1</name><location>/s/SKILL.md</location></skill>\n"
-        "  <skill><name>s2</name><location>/s/SKILL.md</location></skill>\n"
-        "</available_skills>",
-        left_out=0,
-        names_only=True,
-    )
-
-
-def test_a_skill_that_can_be_loaded_by_name_is_listed_by_its_name_alone():
-    lines = [SkillLine(name=f"s{at}", description="y" * 500, folder="/s") for at in range(3)]
-    prompt = said(lines, SkillPrompt(instruction="", budget=200), can_load=True)
-    assert skills_in(prompt) == [{"name": "s0"}, {"name": "s1"}, {"name": "s2"}]
-
-
-def test_the_short_form_can_be_worded():
-    lines = [SkillLine(name=f"s{at}", description="y" * 500, folder="/s") for at in range(2)]
-    bare = {"instruction": "", "opening": "", "closing": "", "budget": 30}
-    short = SkillPrompt(**bare, short_template="{name} in {dir}")
-    assert said(lines, short) == "s0 in /s\ns1 in /s"
-    both = SkillPrompt(**bare, template="{name}: {description}", short_template="{name}")
-    assert said(lines, both) == "s0\ns1"
-
-
-def test_a_template_of_ones_own_is_its_own_short_form():
-    lines = [SkillLine(name=f"s{at}", description="y" * 500, folder="/s") for at in range(2)]
-    style = SkillPrompt(
-        instruction="", opening="", closing="", template="- {name}: {description}", budget=30
-    )
-    assert said(lines, style, can_load=True) == "- s0: \n- s1: "
-
-
-def test_then_skills_are_left_out_and_counted():
-    lines = [SkillLine(name=f"s{at}", description="", folder="/s") for at in range(9)]
-    listing = render_skills(lines, SkillPrompt(instruction="", budget=400))
-    count = len(skills_in(listing.text))
-    assert 0 < count < 9
-    assert (listing.left_out, listing.names_only) == (9 - count, True)
-    assert f"<!-- {9 - count} more skills are not listed here; ask the user" in listing.text
-
-
-def test_one_skill_that_is_left_out_is_counted_in_proper_words():
-    none = SkillPrompt(instruction="", budget=0)
-    assert "<!-- 1 more skill is not listed here; ask the user" in said([PDF], none)
-    assert "1 more skill is not listed here; call search_skills to find it" in said(
-        [PDF], none, can_search=True
-    )
-
-
-def test_where_skills_can_be_searched_the_line_says_so():
-    prompt = said([PDF, PDF], SkillPrompt(budget=0), can_search=True)
-    assert "  <!-- 2 more skills are not listed here; call search_skills to find them -->" in prompt
-
-
-def test_the_farthest_are_left_out_first_and_the_rest_keeps_its_order():
-    ranks = {"a": 4, "b": 0, "c": 2, "d": 2, "e": 0}
-    lines = [
-        SkillLine(name=name, description="", folder="/s", scope=rank)
-        for name, rank in ranks.items()
-    ]
-    bare = {"instruction": "", "template": "{name}", "opening": "", "closing": ""}
-    kept = {
-        tuple(line for line in said(lines, style).splitlines() if len(line) == 1)
-        for budget in range(100)
-        if (style := SkillPrompt(**bare, budget=budget))
-    }
-    # Four names and the line take more room than five names.
-    assert kept == {(), tuple("abcde")}
-    lines = [
-        SkillLine(name=f"{line.name * 50}", description="", folder="/s", scope=line.scope)
-        for line in lines
-    ]
-    kept = {
-        "".join(line[0] for line in said(lines, style).splitlines() if line[0] != " ")
-        for budget in range(300)
-        if (style := SkillPrompt(**bare, budget=budget))
-    }
-    assert kept == {"", "b", "be", "bce", "abcde"}
-
-
-def test_among_equals_the_last_by_name_are_left_out_whatever_the_order():
-    lines = [SkillLine(name=name * 50, description="", folder="/s") for name in "dacb"]
-    style = SkillPrompt(template="{name}", instruction="", opening="", closing="", budget=190)
-    assert [line[0] for line in said(lines, style).splitlines()] == ["a", "b", " "]
+def test_lengths_move_in_steps_of_a_quarter():
+    lengths = {
+        render_skills(wordy(count, 900), SkillPrompt(), can_load=True).cut_at
+        for count in range(20, 400)
+    } - {None}
+    ordered = sorted(lengths)
+    assert len(ordered) > 10
+    assert all(b <= 1.25 * a for a, b in pairwise(ordered))
+    assert ordered[0] < 25
 
 
 def test_a_budget_can_be_measured_in_tokens():
-    words = SkillPrompt(instruction="", budget=10, measure=lambda text: len(text.split()))
-    (skill,) = skills_in(
-        said([SkillLine(name="a", description="one two three four five six", folder="/a")], words)
-    )
-    assert skill["description"] == "one two three four…"
+    words = SkillPrompt(budget=100, instruction="", measure=lambda text: len(text.split()))
+    lines = [SkillLine(name="a", description="one two three " * 40, folder="/a")] * 4
+    listing = render_skills(lines, words, can_load=True)
+    assert listing.form is ListingForm.LINES
+    assert 80 <= len(listing.text.split()) <= 100
 
 
 def test_what_is_measured_is_the_page_that_is_returned():
@@ -304,16 +406,13 @@ def test_what_is_measured_is_the_page_that_is_returned():
         pages.append(page)
         return len(page)
 
-    for count in (1, 10, 100, 1_000):
-        lines = [
-            SkillLine(name=f"s{at}", description="y" * 300, folder="/s") for at in range(count)
-        ]
-        prompt = said(lines, SkillPrompt(measure=measure))
-        assert prompt in pages
-        assert prompt == said(lines, SkillPrompt())
+    for count in (1, 10, 100, 400, 1_000):
+        prompt = said(wordy(count), SkillPrompt(measure=measure))
+        assert prompt in pages or count > 100
+        assert prompt == said(wordy(count), SkillPrompt())
 
 
-@pytest.mark.parametrize("count", [1, 100, 200, 10_000])
+@pytest.mark.parametrize("count", [1, 100, 200, 400, 10_000])
 def test_however_many_skills_there_are_few_and_small_pages_are_measured(count):
     sizes = []
 
@@ -321,61 +420,32 @@ def test_however_many_skills_there_are_few_and_small_pages_are_measured(count):
         sizes.append(len(page))
         return len(page)
 
-    lines = [
-        SkillLine(name=f"skill-{at:05}", description="y" * 1_000, folder="/s")
-        for at in range(count)
-    ]
-    render_skills(lines, SkillPrompt(measure=measure))
-    assert len(sizes) <= 25
+    render_skills(wordy(count, 1_000), SkillPrompt(measure=measure), can_load=True)
+    assert len(sizes) <= 40
     # But for the one that is looked at because it may well be the answer.
     assert all(size <= 3 * DEFAULT_BUDGET for size in sorted(sizes)[:-1])
 
 
-def test_of_many_skills_only_as_many_are_looked_at_as_may_fit(monkeypatch):
+def test_of_many_skills_only_as_many_are_written_as_may_fit(monkeypatch):
     looked = []
     monkeypatch.setattr(
         skill_listing, "one_line", lambda text: looked.append(text) or one_line(text)
     )
     monkeypatch.setattr(skill_listing, "xml", lambda text: looked.append(text) or xml(text))
-    lines = [
-        SkillLine(name=f"skill-{at:05}", description="y" * 1_000, folder="/s")
-        for at in range(10_000)
-    ]
-    assert render_skills(lines, SkillPrompt()).left_out > 9_000
-    assert len(looked) < 1_000
+    assert render_skills(wordy(10_000, 1_000), SkillPrompt(), can_load=True).left_out > 8_000
+    assert len(looked) < 4_000
+    # Once as it is and once cut.
+    assert max(Counter(looked).values()) <= 2
 
 
-def test_no_text_is_escaped_twice(monkeypatch):
-    looked = []
-    monkeypatch.setattr(skill_listing, "xml", lambda text: looked.append(text) or xml(text))
-    lines = [
-        SkillLine(name=f"skill-{at}", description=f"{at} does " * 30, folder=f"/{at}")
-        for at in range(150)
-    ]
-    assert render_skills(lines, SkillPrompt()).names_only
-    assert len(looked) == len(set(looked))
-
-
-@given(PLAIN, st.integers(0, 2_000))
-def test_a_prompt_keeps_its_budget_and_never_drops_a_skill_silently(lines, budget):
-    style = SkillPrompt(instruction="", budget=budget)
-    listing = render_skills(lines, style)
-    prompt, found = listing.text, names_in(listing.text)
-    first = set(sorted(line.name for line in lines)[: len(found)])
-    assert found == [line.name for line in lines if line.name in first]
-    assert len(found) + listing.left_out == len(lines)
-    left_out = re.search(r"<!-- (\d+) more skill", prompt)
-    assert len(found) + (int(left_out[1]) if left_out else 0) == len(lines)
+@given(PLAIN, st.integers(0, 2_000), st.booleans())
+def test_a_prompt_keeps_its_budget_and_never_drops_a_skill_silently(lines, budget, can_load):
+    listing = render_skills(lines, SkillPrompt(instruction="", budget=budget), can_load=can_load)
+    assert listing.total == len(lines)
+    counted = re.findall(r"and (\d+) more|(\d+)(?: more)? skills? (?:is|are) not", listing.text)
+    assert sum(int(number) for pair in counted for number in pair if number) == listing.left_out
     # Only where not even the line that says so fits is the budget passed.
-    assert len(prompt) <= budget or not found
-    assert listing.names_only == (bool(lines) and "<description>" not in prompt)
-
-
-@given(PLAIN, st.integers(0, 2_000), st.integers(0, 300))
-def test_a_larger_budget_never_says_less(lines, budget, more):
-    small = said(lines, SkillPrompt(instruction="", budget=budget))
-    large = said(lines, SkillPrompt(instruction="", budget=budget + more))
-    assert len(skills_in(large)) >= len(skills_in(small))
+    assert len(listing.text) <= budget or listing.left_out == len(lines)
 
 
 @given(PLAIN, st.integers(0, 2_000))
@@ -412,7 +482,7 @@ def test_a_template_may_use_the_three_fields_and_braces():
     ],
 )
 def test_a_template_with_any_other_field_is_refused_when_it_is_made(template):
-    for field in ("template", "short_template"):
+    for field in ("template", "line_template"):
         with pytest.raises(DefinitionError, match="the skill template"):
             SkillPrompt(**{field: template})
 
@@ -423,13 +493,13 @@ def test_a_template_that_is_accepted_can_be_filled_in(template):
         style = SkillPrompt(template=template)
     except DefinitionError:
         return
-    assert said([PDF], style).startswith(DEFAULT_INSTRUCTION)
+    assert said([PDF], style).startswith(READER)
 
 
 @given(st.text(alphabet="{}name", max_size=8), st.text())
 def test_what_is_filled_in_is_never_read_as_a_template(name, description):
     (skill,) = skills_in(
-        said([SkillLine(name=name, description=description, folder="{dir}")], BARE)
+        said([SkillLine(name=name, description=description, folder="{dir}")], UNBOUND)
     )
     assert (skill["name"], skill["location"]) == (name, "{dir}/SKILL.md")
 
@@ -440,29 +510,37 @@ def test_a_negative_bound_is_refused(given):
         SkillPrompt(**given)
 
 
-LONG = [
-    SkillLine(name=f"s{number}", description="Does a thing. " * 20, folder="/s")
-    for number in range(3)
-]
-
-
-def test_a_page_without_locations_may_show_whole_descriptions():
-    """Where the default page is too long, the one for `load_skill` says less about each skill."""
-    whole = said(LONG, UNBOUND, can_load=True)
-    tight = said(LONG, SkillPrompt(instruction="", budget=len(whole) - 1), can_load=True)
-    assert "<location>" not in tight
-    descriptions = [skill["description"] for skill in skills_in(tight)]
-    assert descriptions == [one_line(line.description) for line in LONG]
-
-
 def test_a_template_of_ones_own_is_kept_where_descriptions_are_shortened():
-    template = "- {name}: {description}"
-    style = SkillPrompt(instruction="", opening="", closing="", template=template, budget=300)
-    lines = said(LONG, style, can_load=True).splitlines()
-    assert [line.split(": ")[0] for line in lines] == ["- s0", "- s1", "- s2"]
+    template = "* {name}: {description}"
+    bare = {"instruction": "", "opening": "", "closing": "", "budget": 300}
+    lines = said(wordy(3), SkillPrompt(**bare, template=template), can_load=True).splitlines()
+    assert [line.split(": ")[0] for line in lines] == [
+        "* skill-0000",
+        "* skill-0001",
+        "* skill-0002",
+    ]
     assert all(len(line) > 80 for line in lines)
 
 
-def test_a_short_template_of_ones_own_keeps_the_template_where_descriptions_are_shortened():
-    style = SkillPrompt(instruction="", short_template="{name}", budget=500)
-    assert said(LONG, style, can_load=True).count("<location>") == 3
+def test_the_line_of_the_shortened_form_can_be_worded():
+    style = SkillPrompt(line_template="{name} = {description}", budget=1_200, opening="<skills>")
+    prompt = said(wordy(9), style, can_load=True)
+    assert "<skills>\nskill-0000 = 0000 yy" in prompt
+
+
+def test_an_instruction_of_ones_own_stays_and_the_form_is_explained_after_it():
+    def start(count, **more):
+        style = SkillPrompt(instruction="Mine.")
+        return said(wordy(count), style, can_load=True, **more).splitlines()[0]
+
+    assert start(2) == "Mine."
+    assert start(100) == "Mine. Long descriptions are shortened."
+    assert start(900, can_search=True) == (
+        "Mine. There are too many to describe them all here. "
+        "For each task, call search_skills first, with words of the task."
+    )
+
+
+def test_a_text_in_place_of_the_list_of_the_first_skills_is_refused():
+    with pytest.raises(DefinitionError, match="must be a list of names"):
+        SkillPrompt(first="pdf")

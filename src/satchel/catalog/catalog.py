@@ -44,6 +44,8 @@ class Catalog:
     all_plugins: tuple[PluginEntry, ...] = ()
     source_diagnostics: tuple[Diagnostic, ...] = ()
     """Diagnostics that belong to no entry: missing folders, refused links, the watcher."""
+    first_skills: tuple[str, ...] = ()
+    """Patterns of the skills that the prompt describes first if it cannot describe all."""
 
     skills: Mapping[str, SkillEntry] = field(init=False, compare=False, repr=False)
     tools: Mapping[str, ToolEntry] = field(init=False, compare=False, repr=False)
@@ -109,6 +111,7 @@ class Catalog:
             "all_groups": self.all_groups,
             "all_plugins": self.all_plugins,
             "source_diagnostics": self.source_diagnostics,
+            "first_skills": self.first_skills,
         }
 
     @property

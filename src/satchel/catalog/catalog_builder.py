@@ -74,6 +74,8 @@ def build(
     previous: Catalog,
     diagnostics: Iterable[Diagnostic] = (),
     disable_reason: DisableReason = nothing_disabled,
+    *,
+    first_skills: tuple[str, ...] = (),
 ) -> Catalog:
     """Build the catalog after `previous`, or return `previous` itself if nothing changed.
 
@@ -103,6 +105,7 @@ def build(
         "all_groups": _with_generation(groups, previous.all_groups, number),
         "all_plugins": _with_generation(listed, previous.all_plugins, number),
         "source_diagnostics": tuple(dict.fromkeys(diagnostics)),
+        "first_skills": first_skills,
     }
     return previous if parts == previous.parts else Catalog(generation=number, **parts)
 

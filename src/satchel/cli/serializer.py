@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from satchel.cli.machine_checks import MachineCheck
     from satchel.formats import McpServerManifest
     from satchel.mcp_servers import DeclaredServer
+    from satchel.prompt import PromptListing
     from satchel.search import SearchHit
     from satchel.tools import ToolResult
 
@@ -125,6 +126,11 @@ def hit_json(hit: "SearchHit", entry: "Entry") -> Json:
 def check_json(check: "MachineCheck") -> Json:
     """Return the result of one check of the machine."""
     return _pick(check, "name", "severity", "message", "command")
+
+
+def listing_json(listing: "PromptListing") -> Json:
+    """Return the form of the skill listing, without its text."""
+    return _pick(listing, "form", "total", "described", "left_out", "cut_at")
 
 
 def case_json(case: "DoctorCase") -> list[Json]:

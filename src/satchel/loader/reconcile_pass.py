@@ -120,12 +120,15 @@ def reconcile(
         ),
     )
     is_disabled = selection.disabled if selection.chooses else nothing_disabled
-    catalog = build(every_skill, plugins, previous, diagnostics, is_disabled)
+    first = selection.first_skills
+    catalog = build(every_skill, plugins, previous, diagnostics, is_disabled, first_skills=first)
     # Contracts are checked against the finished catalog, which must list their problems, too.
     contract_problems = tuple(contract_diagnostics(config, catalog, bound.plugins.values()))
     if contract_problems:
         diagnostics = (*diagnostics, *contract_problems)
-        catalog = build(every_skill, plugins, previous, diagnostics, is_disabled)
+        catalog = build(
+            every_skill, plugins, previous, diagnostics, is_disabled, first_skills=first
+        )
     return results, catalog
 
 

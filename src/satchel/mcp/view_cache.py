@@ -17,7 +17,7 @@ from satchel.mcp.protocol_validation import DescriptionCache, described_tool
 from satchel.mcp.served_selection import ServedSelection, with_those_of_skills
 from satchel.mcp.skill_resources import TEMPLATE, SkillEntryCache, resources_of, without_folders
 from satchel.names import BASIC_GROUP
-from satchel.prompt.skill_listing import DEFAULT_TEMPLATE, LOADER_TIGHT_TEMPLATE
+from satchel.prompt.skill_prompt import DEFAULT_TEMPLATE, LOADER_LINE, NO_LOCATION_TEMPLATE
 from satchel.satchel import Satchel
 from satchel.session import Session, Step
 from satchel.shared import Memo
@@ -105,7 +105,8 @@ class ViewCache:
         style = session.skill_style
         # A client that loads skills by name does not need their paths on this machine.
         if options.skill_tools and style.template == DEFAULT_TEMPLATE:
-            session.skill_style = replace(style, template=LOADER_TIGHT_TEMPLATE)
+            line = style.line_template or LOADER_LINE
+            session.skill_style = replace(style, template=NO_LOCATION_TEMPLATE, line_template=line)
         self.activate_only(session, self.initial_groups(mode))
         return session
 

@@ -1,58 +1,41 @@
-"""The skill listing of the prompt, within a budget.
+"""The skill listing of the prompt: the fullest form that fits into its budget."""
 
-Format of the default block: agentskills.io, `<available_skills>`.
-"""
-
-import string
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
+from functools import cache
+from itertools import islice, takewhile
 from operator import attrgetter
-from typing import Protocol, Self
+from pathlib import PurePath
+from typing import Protocol
 
-from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
-from satchel.settings import Limits
+from satchel.names import BASIC_GROUP
+from satchel.prompt.listing_words import (
+    ListingForm,
+    ModelAbilities,
+    instruction_for,
+    remark_on,
+    unlisted_line,
+)
+from satchel.prompt.skill_prompt import (
+    DEFAULT_TEMPLATE,
+    LOADER_LINE,
+    NO_LOCATION_TEMPLATE,
+    READER_LINE,
+    SkillPrompt,
+)
 from satchel.text import one_line, shorten, xml, xml_path
 
-DEFAULT_BUDGET = 16_000
-
-DEFAULT_INSTRUCTION = (
-    "Skills are folders with instructions for particular tasks. When a task matches the "
-    "description of a skill, read the skill's SKILL.md first and follow it; paths in it are "
-    "relative to its folder."
-)
-
-LOADER_INSTRUCTION = (
-    "Skills are instructions for particular tasks. When a task matches the description of a "
-    "skill, call load_skill with the skill's name first and follow what it says."
-)
-
-DEFAULT_TEMPLATE = """\
-  <skill>
-    <name>{name}</name>
-    <description>{description}</description>
-    <location>{dir}/SKILL.md</location>
-  </skill>"""
-
-_NO_LOCATION_TEMPLATE = """\
-  <skill>
-    <name>{name}</name>
-    <description>{description}</description>
-  </skill>"""
-"""For a skill without a folder: there is no location that the model could open."""
-
-SHORT_TEMPLATE = "  <skill><name>{name}</name><location>{dir}/SKILL.md</location></skill>"
-LOADER_SHORT_TEMPLATE = "  <skill><name>{name}</name></skill>"
-# A model with load_skill needs no location; the descriptions get that space.
-LOADER_TIGHT_TEMPLATE = (
-    "  <skill><name>{name}</name><description>{description}</description></skill>"
-)
-
-_FIELDS = {"name", "description", "dir"}
 # A shorter start of a description does not say what the skill is for.
 _MIN_DESCRIPTION = 20
-# The number of names in the first try; each further try doubles it.
-_FIRST_TRY = 128
+# The longest description in a listing of names.
+_BESIDE_NAMES = 100
+# Lengths and numbers move in steps, so that most edits change only the line of their skill.
+_LENGTH_STEP = 1.25
+_COUNT_STEP = 1.1
+# The number of skills in the first try; each further try doubles it.
+_FIRST_TRY = 64
 
 
 class PromptedSkill(Protocol):
@@ -74,52 +57,29 @@ class PromptedSkill(Protocol):
     def scope(self) -> int:
         """The precedence of its source; over the budget, higher ones are left out first."""
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Its groups, all of them active."""
+
+    @property
+    def source(self) -> str:
+        """Where it comes from."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SkillPrompt:
-    """Text and budget of the skill prompt. Every field is escaped for XML before it is filled in.
-
-    `template` may use `{name}`, `{description}` and `{dir}`; any other field raises
-    `DefinitionError`. `short_template` renders a skill without its description. If `instruction` or
-    `short_template` is `None`, the default depends on whether the model can call `load_skill`; a
-    custom `template` is also the default `short_template`, with an empty description.
-
-    `budget` limits the skill prompt, but not the notes, in units of `measure`; the default measures
-    characters, and `None` means no limit. Over the budget, descriptions are first shortened to the
-    same length, then left out; then skills are left out, and a line says how many. `measure` is
-    called a few dozen times at most.
-    """
-
-    instruction: str | None = None
-    template: str = DEFAULT_TEMPLATE
-    short_template: str | None = None
-    opening: str = "<available_skills>"
-    closing: str = "</available_skills>"
-    description_length: int = 1_024
-    budget: int | None = DEFAULT_BUDGET
-    measure: Callable[[str], int] = len
-
-    def within(self, limits: Limits) -> "SkillPrompt":
-        """Return a copy that shows no more of a description than the limits allow."""
-        length = min(self.description_length, limits.description_shown)
-        return replace(self, description_length=length)
-
-    def __post_init__(self) -> None:
-        if self.description_length < 0 or (self.budget is not None and self.budget < 0):
-            raise DefinitionError("the budget and the length of descriptions cannot be negative")
-        for template in (self.template, self.short_template or ""):
-            _fields(template)
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedListing:
-    """The text of the skill prompt, and what the budget left out."""
+class PromptListing:
+    """The text of the skill prompt, and what its form leaves out."""
 
     text: str = ""
+    form: ListingForm = ListingForm.FULL
+    total: int = 0
+    """How many skills there are."""
+    described: int = 0
+    """How many of them have a description in the text."""
     left_out: int = 0
-    """How many skills are not listed."""
-    names_only: bool = False
-    """Whether descriptions are left out."""
+    """How many are not even named."""
+    cut_at: int | None = None
+    """The length that long descriptions are shortened to; `None` if none is shortened."""
 
 
 def render_skills(
@@ -128,148 +88,267 @@ def render_skills(
     *,
     can_load: bool = False,
     can_search: bool = False,
-) -> RenderedListing:
+    first: Callable[[], frozenset[str]] = frozenset,
+) -> PromptListing:
     """List the skills as far as the budget allows; without skills the text is `""`.
 
     `can_load` and `can_search`: whether the model can call `load_skill` and `search_skills`.
+    `first` returns the names of skills that are described first; it is called only if not all are.
     """
     if not skills:
-        return RenderedListing()
-    layout = _Layout(prompt, can_load, can_search)
-    # Names first: if they do not fit, no description needs to be rendered.
-    # By scope, then by name. Two stable sorts by C functions: there may be very many skills.
+        return PromptListing()
     names = [*map(attrgetter("name"), skills)]
-    scopes = [*map(attrgetter("scope"), skills)]
-    order = sorted(range(len(skills)), key=names.__getitem__)
-    order.sort(key=scopes.__getitem__)
-    escaped: dict[int, _EscapedSkill] = {}
-    lines: dict[int, str] = {}
-    for count in _doubling(_FIRST_TRY, len(skills)):
-        for at in order[len(lines) : count]:
-            escaped[at] = _EscapedSkill.of(skills[at])
-            lines[at] = layout.name_line(escaped[at])
-        if not layout.fits(layout.with_lines([lines[at] for at in sorted(lines)])):
-            return _list_some_names(lines, order, layout)
-    return _list_with_descriptions(skills, [escaped[at] for at in sorted(escaped)], layout)
+    # The position last: no skill is compared.
+    order = sorted(zip(map(str.casefold, names), names, range(len(names)), strict=True))
+    ordered = [skills[position] for *_, position in order]
+    page = _Page(prompt=prompt, model=ModelAbilities(can_load, can_search))
+    return (
+        _list_in_full(ordered, page)
+        or _list_in_lines(ordered, page)
+        or _list_names(ordered, page, first())
+    )
 
 
-def _list_with_descriptions(
-    skills: Sequence[PromptedSkill], escaped: Sequence["_EscapedSkill"], layout: "_Layout"
-) -> RenderedListing:
-    """List all skills, with as much of the descriptions as fits."""
-    prompt = layout.prompt
-    has_description = "description" in _fields(prompt.template)
-    texts = [one_line(skill.description) if has_description else "" for skill in skills]
-    longest = min(prompt.description_length, max(map(len, texts)))
-    escaped_texts: dict[str, str] = {}
-
-    def render(length: int, template: str) -> str:
-        cut = [shorten(text, length) for text in texts]
-        escaped_texts.update((text, xml(text)) for text in cut if text not in escaped_texts)
-        return layout.with_descriptions(escaped, [escaped_texts[text] for text in cut], template)
-
-    # Escaping makes no text shorter. If the plain texts are too long, the prompt is, too.
-    characters = sum(min(len(text), longest) for text in texts)
-    is_too_long = prompt.measure is len and prompt.budget is not None and characters > prompt.budget
-    if not is_too_long and layout.fits(text := render(longest, prompt.template)):
-        return RenderedListing(text)
-    tight = layout.tight_template
-    # The same maximum length for all: only long descriptions are cut. With the same template,
-    # `longest` did not fit above.
-    maximum = longest if tight != prompt.template else longest - 1
-    length = _largest(_MIN_DESCRIPTION, maximum, lambda n: layout.fits(render(n, tight)))
-    if length is None:
-        return RenderedListing(layout.with_names(escaped), names_only=True)
-    return RenderedListing(render(length, tight))
+# ---- every skill with its description ------------------------------------------------------------
 
 
-def _list_some_names(
-    lines: Mapping[int, str], order: Sequence[int], layout: "_Layout"
-) -> RenderedListing:
-    """List as many names as fit, the first in `order`, and the number of the others."""
+def _list_in_full(skills: Sequence[PromptedSkill], page: "_Page") -> PromptListing | None:
+    """List all skills by the template, or return `None`."""
 
-    def render(count: int) -> str:
-        return layout.with_lines([lines[at] for at in sorted(order[:count])], len(order) - count)
+    def render(some: Sequence[PromptedSkill]) -> str:
+        return page.write(ListingForm.FULL, [page.full_item(skill) for skill in some])
 
-    maximum = min(len(lines), len(order) - 1)
-    # The text exceeds the budget only if the line about the others alone does not fit.
-    count = _largest(0, maximum, lambda count: layout.fits(render(count))) or 0
-    return RenderedListing(render(count), left_out=len(order) - count, names_only=True)
+    text = _render_if_all_fit(skills, render, page)
+    if text is None:
+        return None
+    return PromptListing(text=text, total=len(skills), described=len(skills))
 
 
-@dataclass(frozen=True, slots=True)
-class _EscapedSkill:
-    """Name and folder of a skill, escaped for XML."""
+def _list_in_lines(skills: Sequence[PromptedSkill], page: "_Page") -> PromptListing | None:
+    """List all skills in lines, with descriptions of at most one length, or return `None`."""
+    longest = page.prompt.description_length
 
-    name: str
-    dir: str
+    def render(length: int, some: Sequence[PromptedSkill] = skills) -> str:
+        lines = [page.line(skill, length) for skill in some]
+        return page.write(ListingForm.LINES, lines, is_cut=length < longest)
 
-    @classmethod
-    def of(cls, skill: PromptedSkill) -> Self:
-        return cls(xml(skill.name), xml_path(skill.folder))
+    shortest = min(_MIN_DESCRIPTION, longest)
+    if _render_if_all_fit(skills, lambda some: render(shortest, some), page) is None:
+        return None
+    needed = max(len(page.description(skill, longest)) for skill in skills)
+    listing = _in_lines(render(shortest), skills, shortest)
+    for length in takewhile(needed.__gt__, _steps(shortest, _LENGTH_STEP)):
+        text = render(length)
+        if not page.fits(text):
+            return listing
+        listing = _in_lines(text, skills, length)
+    text = render(longest)
+    return _in_lines(text, skills) if page.fits(text) else listing
 
-    def fill(self, template: str, description: str = "") -> str:
-        if not self.dir and template == DEFAULT_TEMPLATE:
-            template = _NO_LOCATION_TEMPLATE
-        return template.format(name=self.name, description=description, dir=self.dir)
+
+def _in_lines(
+    text: str, skills: Sequence[PromptedSkill], cut_at: int | None = None
+) -> PromptListing:
+    count = len(skills)
+    form = ListingForm.LINES
+    return PromptListing(text=text, form=form, total=count, described=count, cut_at=cut_at)
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+# ---- names by group or source --------------------------------------------------------------------
+
+
+def _list_names(
+    skills: Sequence[PromptedSkill], page: "_Page", first: frozenset[str]
+) -> PromptListing:
+    """Name as many skills as fit, and describe those that are most likely used.
+
+    These may take half of the budget. If all others can be named, more are described.
+    """
+    ranks = [_rank(skill, first) for skill in skills]
+    ranked = [skills[at] for at in sorted(range(len(skills)), key=ranks.__getitem__)]
+    likely = sum(kind < _OTHER for kind, _ in ranks)
+    half = page.half()
+    described = (
+        _largest(0, likely, lambda n: half.fits(_with_names(ranked, n, half)(0))) if likely else 0
+    ) or 0
+    others = len(ranked) - described
+    write = _with_names(ranked, described, page)
+    # Without any name, the text is not the shortest.
+    named = _largest(1, others, lambda n: page.fits(write(n))) or 0
+    if named < others:
+        named = _step_down(named)
+    else:
+        most = _largest(
+            described,
+            len(ranked),
+            lambda n: page.fits(_with_names(ranked, n, page)(len(ranked) - n)),
+        )
+        described = max(described, _step_down(most or 0))
+        named = len(ranked) - described
+        write = _with_names(ranked, described, page)
+    return PromptListing(
+        text=write(named),
+        form=ListingForm.NAMES,
+        total=len(ranked),
+        described=described,
+        left_out=len(ranked) - described - named,
+    )
+
+
+_FIRST, _GROUPED, _OTHER = 0, 1, 2
+
+
+def _rank(skill: PromptedSkill, first: frozenset[str]) -> tuple[int, int]:
+    """Return a key by which the skills that are most likely used come first."""
+    if skill.name in first:
+        return _FIRST, skill.scope
+    is_grouped = bool(skill.groups) and BASIC_GROUP not in skill.groups
+    return _GROUPED if is_grouped else _OTHER, skill.scope
+
+
+def _with_names(
+    ranked: Sequence[PromptedSkill], described: int, page: "_Page"
+) -> Callable[[int], str]:
+    """Return what describes the first skills and names so many others, equally of each source."""
+    items = [
+        (skill.name.casefold(), page.line(skill, _BESIDE_NAMES)) for skill in ranked[:described]
+    ]
+    descriptions = [line for _, line in sorted(items)]
+    by_source: dict[str, list[PromptedSkill]] = {}
+    for skill in ranked[described:]:
+        by_source.setdefault(page.source_of(skill), []).append(skill)
+
+    def write(named: int) -> str:
+        shares = Counter(islice(_in_turn(by_source), named))
+        lines = [page.names_line(key, by_source[key], shares[key]) for key in sorted(shares)]
+        lines = [*descriptions, *lines]
+        unlisted = sum(len(members) for key, members in by_source.items() if key not in shares)
+        if unlisted:
+            lines.append(unlisted_line(unlisted, page.model, has_names=bool(lines)))
+        return page.write(ListingForm.NAMES, lines, is_cut=True)
+
+    return write
+
+
+def _in_turn(by_source: Mapping[str, Sequence[object]]) -> Iterator[str]:
+    """Yield the sources in turn, each as often as it has members."""
+    position, sources = 0, sorted(by_source)
+    while sources := [source for source in sources if len(by_source[source]) > position]:
+        yield from sources
+        position += 1
+
+
+# ---- the text ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
     """The templates and the budget of one session."""
 
     prompt: SkillPrompt
-    can_load: bool
-    can_search: bool
+    model: ModelAbilities
+    share: int = 1
+    """Only one part in so many of the budget is used."""
+    # A text is written several times until its length is right.
+    plain: Callable[[str], str] = field(default_factory=lambda: cache(one_line))
+    escaped: Callable[[str], str] = field(default_factory=lambda: cache(xml))
+    path: Callable[[str], str] = field(default_factory=lambda: cache(xml_path))
 
-    def with_names(self, skills: Iterable[_EscapedSkill]) -> str:
-        return self.with_lines([self.name_line(skill) for skill in skills])
-
-    def name_line(self, skill: _EscapedSkill) -> str:
-        return skill.fill(self._short_template)
-
-    def with_lines(self, lines: Iterable[str], left_out: int = 0) -> str:
-        return self._frame([*lines, _left_out_line(left_out, self.can_search)])
-
-    def with_descriptions(
-        self, skills: Sequence[_EscapedSkill], descriptions: Sequence[str], template: str
-    ) -> str:
-        pairs = zip(skills, descriptions, strict=True)
-        return self._frame([skill.fill(template, description) for skill, description in pairs])
+    def half(self) -> "_Page":
+        """Return the page with half of its budget."""
+        return replace(self, share=self.share * 2)
 
     def fits(self, text: str) -> bool:
         budget = self.prompt.budget
-        return budget is None or self.prompt.measure(text) <= budget
+        return budget is None or self.prompt.measure(text) * self.share <= budget
 
-    @property
-    def tight_template(self) -> str:
-        """The template for descriptions that do not all fit in full."""
-        is_default = self.prompt.template == DEFAULT_TEMPLATE and self.prompt.short_template is None
-        return LOADER_TIGHT_TEMPLATE if self.can_load and is_default else self.prompt.template
+    def full_item(self, skill: PromptedSkill) -> str:
+        template = self.prompt.template
+        if template == DEFAULT_TEMPLATE and not self.path(skill.folder):
+            template = NO_LOCATION_TEMPLATE
+        return self._fill(template, skill, self.prompt.description_length)
 
-    @property
-    def _short_template(self) -> str:
-        if self.prompt.short_template is not None:
-            return self.prompt.short_template
-        if self.prompt.template != DEFAULT_TEMPLATE:
-            return self.prompt.template
-        return LOADER_SHORT_TEMPLATE if self.can_load else SHORT_TEMPLATE
+    def line(self, skill: PromptedSkill, length: int) -> str:
+        template = self.prompt.line_template
+        if template is None and self.prompt.template != DEFAULT_TEMPLATE:
+            template = self.prompt.template
+        if template is None:
+            template = LOADER_LINE if self.model.can_load else READER_LINE
+        return self._fill(template, skill, min(length, self.prompt.description_length))
 
-    def _frame(self, lines: Sequence[str]) -> str:
-        instruction = self.prompt.instruction
-        if instruction is None:
-            instruction = LOADER_INSTRUCTION if self.can_load else DEFAULT_INSTRUCTION
+    def description(self, skill: PromptedSkill, length: int) -> str:
+        return shorten(self.plain(skill.description), length)
+
+    def source_of(self, skill: PromptedSkill) -> str:
+        """Return what the names are sorted under: without `load_skill`, the folder above."""
+        if not self.model.can_load:
+            return str(PurePath(skill.folder).parent)
+        group = next((name for name in skill.groups if name != BASIC_GROUP), "")
+        # The name of a folder is enough: where it is does not help, and not every reader may know.
+        return f"group {group}" if group else PurePath(skill.source).name or skill.source
+
+    def names_line(self, source: str, skills: Sequence[PromptedSkill], share: int) -> str:
+        names = [self._short_name(skill) for skill in skills[:share]]
+        names.sort(key=str.casefold)
+        if rest := len(skills) - share:
+            names.append(f"and {rest:,} more")
+        return f"{self.path(source)} ({len(skills):,}): {', '.join(names)}"
+
+    def write(self, form: ListingForm, lines: Iterable[str], *, is_cut: bool = False) -> str:
+        """Put the instruction and the frame around the lines."""
         parts = [self.prompt.opening, *lines, self.prompt.closing]
         block = "\n".join(part for part in parts if part)
+        instruction = self._instruction(form, is_cut=is_cut)
         return f"{instruction}\n\n{block}" if instruction else block
 
+    def _instruction(self, form: ListingForm, *, is_cut: bool) -> str:
+        own = self.prompt.instruction
+        if own is None:
+            return instruction_for(form, self.model, is_cut=is_cut)
+        remark = remark_on(form, self.model, is_cut=is_cut)
+        return f"{own} {remark}" if own and remark else own
 
-def _doubling(first: int, last: int) -> Iterator[int]:
-    """Yield doubled numbers up to `last`: no try is much larger than the one that fits."""
-    while first < last:
-        yield first
-        first *= 2
-    yield last
+    def _short_name(self, skill: PromptedSkill) -> str:
+        if self.model.can_load:
+            return self.escaped(skill.name)
+        return self.path(PurePath(skill.folder).name)
+
+    def _fill(self, template: str, skill: PromptedSkill, length: int) -> str:
+        return template.format(
+            name=self.escaped(skill.name),
+            description=self.escaped(self.description(skill, length)),
+            dir=self.path(skill.folder),
+        )
+
+
+# ---- numbers -------------------------------------------------------------------------------------
+
+
+def _render_if_all_fit(
+    skills: Sequence[PromptedSkill],
+    render: Callable[[Sequence[PromptedSkill]], str],
+    page: _Page,
+) -> str | None:
+    """Return the text if it fits. Parts are tried first: of very many, few are written."""
+    count, text = _FIRST_TRY, None
+    while text is None or count < 2 * len(skills):
+        text = render(skills[:count])
+        if not page.fits(text):
+            return None
+        count *= 2
+    return text
+
+
+def _steps(start: int, factor: float) -> Iterator[int]:
+    """Yield the numbers from `start` on, each at most `factor` times the one before."""
+    while True:
+        yield start
+        start = max(int(start * factor), start + 1)
+
+
+def _step_down(number: int) -> int:
+    """Return the largest step that is not larger."""
+    return max(takewhile(number.__ge__, _steps(1, _COUNT_STEP)), default=0)
 
 
 def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
@@ -283,30 +362,3 @@ def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int | None:
         middle = min((low + high + 1) // 2, max(2 * low, 1))
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
-
-
-def _fields(template: str) -> set[str]:
-    """Return the fields of a template. Raises `DefinitionError` for an unknown field."""
-    try:
-        fields = list(string.Formatter().parse(template))
-    except ValueError as problem:
-        raise DefinitionError(
-            f"the skill template is invalid: {problem}", fix="write {{ and }} for braces"
-        ) from None
-    for _, name, spec, conversion in fields:
-        if name is not None and (name not in _FIELDS or spec or conversion):
-            raise DefinitionError(
-                f"the skill template has an unknown field {{{name}}}",
-                fix="use {name}, {description} and {dir}; write {{ and }} for braces",
-            )
-    return {name for _, name, _, _ in fields if name is not None}
-
-
-def _left_out_line(count: int, can_search: bool) -> str:
-    if not count:
-        return ""
-    rest, them = ("1 more skill is", "it") if count == 1 else (f"{count} more skills are", "them")
-    hint = (
-        f"call search_skills to find {them}" if can_search else "ask the user for a skill by topic"
-    )
-    return f"  <!-- {rest} not listed here; {hint} -->"

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
+from satchel.prompt import ListingForm
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, SkillEntry
     from satchel.groups import View
-    from satchel.prompt import RenderedListing
+    from satchel.prompt import PromptListing
     from satchel.session.group_tool import GroupTool
     from satchel.session.session_options import SessionOptions
     from satchel.tools import FunctionTool
@@ -61,7 +62,7 @@ def own_tool_makers(
     catalog: Catalog,
     view: View,
     options: SessionOptions,
-    listing: RenderedListing,
+    listing: PromptListing,
     open_work: OpenWork,
 ) -> dict[str, Callable[[], OwnTool]]:
     """Return what makes each of the session's own tools, by its name."""
@@ -82,7 +83,7 @@ def own_tool_makers(
         makers["search_tools"] = lambda: _search_tool("tool")
     is_grouped = bool(catalog.groups_of_skills)
     hideable_skills = sum(map(_can_be_hidden, catalog.skills.values())) if is_grouped else 0
-    is_large = listing.names_only or hideable_skills >= _MIN_SEARCHABLE
+    is_large = listing.form is not ListingForm.FULL or hideable_skills >= _MIN_SEARCHABLE
     if (hideable_skills or skills) and _is_enabled(options.search, is_large):
         makers["search_skills"] = lambda: _search_tool("skill")
     if open_work.tasks:

@@ -10,13 +10,17 @@ from satchel.errors import NotFoundError
 from satchel.groups import digest_view
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
-from satchel.prompt import render_notes, render_skills
+from satchel.prompt import ListingForm, render_notes, render_skills
 from satchel.session.own_tools import OpenWork, OwnTools, own_tool_makers
 from satchel.shared import PackedValue
+from satchel.sources.selection import SelectionPatterns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from satchel.catalog import SkillEntry
     from satchel.groups import View, ViewDigest
-    from satchel.prompt import RenderedListing, SkillPrompt
+    from satchel.prompt import PromptListing, SkillPrompt
     from satchel.session.session_options import SessionOptions
     from satchel.session.session_state import SessionState
     from satchel.shared import SharedView
@@ -31,7 +35,7 @@ class RenderedStep:
     """The session's own tools, without their context."""
     names: tuple[str, ...]
     """The names of all tools, in the order of the catalog."""
-    skill_prompt: str
+    listing: PromptListing
     notes: str
     sections: str
     """The text that plugins add to the end of the prompt."""
@@ -46,9 +50,17 @@ def render_step(
     """Return what the model of a session sees; sessions with equal options share it."""
     options, style, loaded = conversation.options, conversation.skill_style, conversation.loaded
     open_work = OpenWork(has_tasks, loaded.has_files, loaded.has_scripts)
-    return shared_view.get_or_make(
-        (options, style, open_work), lambda: _render(shared_view, options, style, open_work)
-    )
+
+    def rendered(likely: frozenset[str]) -> RenderedStep:
+        return shared_view.get_or_make(
+            (options, style, open_work, likely),
+            lambda: _render(shared_view, options, style, open_work, likely),
+        )
+
+    step = rendered(frozenset())
+    if step.listing.form is ListingForm.NAMES and loaded:
+        return rendered(frozenset(skill.name for skill in loaded))
+    return step
 
 
 def schemas(
@@ -79,10 +91,14 @@ def schemas(
 
 
 def _render(
-    shared_view: SharedView, options: SessionOptions, style: SkillPrompt, open_work: OpenWork
+    shared_view: SharedView,
+    options: SessionOptions,
+    style: SkillPrompt,
+    open_work: OpenWork,
+    likely: frozenset[str],
 ) -> RenderedStep:
     view, cache = shared_view.view, shared_view.cache
-    listing, own_tools = _listing_and_tools(shared_view, options, style, open_work)
+    listing, own_tools = _listing_and_tools(shared_view, options, style, open_work, likely)
     names = [entry.name for entry in view.tools if entry.tool]
     names += [name for name in own_tools if name not in view.by_name]
     notes = render_notes((group.name, group.notes) for group in view.groups)
@@ -90,7 +106,7 @@ def _render(
         view=view,
         own_tools=own_tools,
         names=tuple(names),
-        skill_prompt=listing.text,
+        listing=listing,
         notes=notes,
         sections=cache.sections,
         variables=variables_in(notes + cache.sections),
@@ -99,28 +115,53 @@ def _render(
 
 
 def _listing_and_tools(
-    shared_view: SharedView, options: SessionOptions, style: SkillPrompt, open_work: OpenWork
-) -> tuple[RenderedListing, OwnTools]:
+    shared_view: SharedView,
+    options: SessionOptions,
+    style: SkillPrompt,
+    open_work: OpenWork,
+    likely: frozenset[str],
+) -> tuple[PromptListing, OwnTools]:
     """Return the skill listing and the session's own tools: most groups do not change them."""
     view, catalog = shared_view.view, shared_view.catalog
     active = frozenset(group.name for group in view.groups)
     has_tasks = open_work.tasks or any(entry.tool and entry.tool.background for entry in view.tools)
     open_work = replace(open_work, tasks=has_tasks)
 
-    def render() -> tuple[RenderedListing, OwnTools]:
-        listing = _listing(view, options, style)
+    def render() -> tuple[PromptListing, OwnTools]:
+        listing = _listing(shared_view, options, style, likely)
         makers = own_tool_makers(catalog, view, options, listing, open_work)
         return listing, OwnTools(makers)
 
     # Few groups have skills, so most views list the same ones.
-    key = ("listing", active & catalog.groups_of_skills, options, style, open_work)
+    key = ("listing", active & catalog.groups_of_skills, options, style, open_work, likely)
     return shared_view.cache.get_or_make(key, render)
 
 
-def _listing(view: View, options: SessionOptions, style: SkillPrompt) -> RenderedListing:
-    skills = view.model_skills
+def _listing(
+    shared_view: SharedView, options: SessionOptions, style: SkillPrompt, likely: frozenset[str]
+) -> PromptListing:
+    skills = shared_view.view.model_skills
     if not options.skill_tools:
         # A model can read a skill without a folder only by the session's own tools.
         skills = tuple(skill for skill in skills if skill.access.has_folder)
     searchable = options.search is not False
-    return render_skills(skills, style, can_load=options.skill_tools, can_search=searchable)
+    pinned = (*style.first, *shared_view.catalog.first_skills)
+    return render_skills(
+        skills,
+        style,
+        can_load=options.skill_tools,
+        can_search=searchable,
+        first=lambda: likely | _matching(pinned, skills),
+    )
+
+
+def _matching(patterns: tuple[str, ...], skills: Iterable[SkillEntry]) -> frozenset[str]:
+    """Return the names of the skills that patterns match."""
+    if not patterns:
+        return frozenset()
+    pinned = SelectionPatterns(patterns)
+    return frozenset(
+        skill.name
+        for skill in skills
+        if pinned.match("skill", (skill.name, *skill.addresses, skill.source))
+    )

@@ -11,6 +11,7 @@ from satchel.session.caller import CallApi
 
 if TYPE_CHECKING:
     from satchel.groups import View, ViewDigest
+    from satchel.prompt import PromptListing
     from satchel.session.lazy_dispatcher import LazyDispatcher
     from satchel.session.session_state import SessionState
     from satchel.session.step_history import StepContent
@@ -89,7 +90,12 @@ class Step(CallApi):
 
     def skill_prompt(self) -> str:
         """Return the listing of the skills, or `""` if there are none."""
-        return self._content.rendered.skill_prompt
+        return self.skill_listing.text
+
+    @property
+    def skill_listing(self) -> PromptListing:
+        """Return the same listing with its form, and how many skills it describes and names."""
+        return self._content.rendered.listing
 
     def activated_notes(self) -> str:
         """Return the notes of the active groups, each under its heading, or `""`."""

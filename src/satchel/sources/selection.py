@@ -35,8 +35,10 @@ SELECTION_LIMIT = 256 * KIB
 """Largest file that is read, in bytes."""
 KEYS = ("enable", "disable")
 CONFIG = "config"
-FIND_FOLDERS = "find_folders"
 """The key of the table with configuration values of plugins, in a project's file."""
+SKILLS, FIRST = "skills", "first"
+"""The key of the table about the skill prompt; its only key is `first`."""
+FIND_FOLDERS = "find_folders"
 MCP = "mcp"
 """The key of the table with MCP servers."""
 KINDS = ("skill", "tool", "group", "plugin")
@@ -103,6 +105,8 @@ class SelectionFile:
     """Configuration values by plugin; only in a project's file."""
     servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, hash=False)
     """MCP servers by name, as written."""
+    first_skills: tuple[str, ...] = ()
+    """Patterns of the skills that the prompt describes first if it cannot describe all."""
     find_folders: int | None = None
     """How many folders of skills are searched in each root; only in the user's file."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -181,6 +185,11 @@ class Selection:
             for file in reversed(self.files)
             for name, table in file.servers.items()
         }
+
+    @property
+    def first_skills(self) -> tuple[str, ...]:
+        """Return patterns of the skills that come first if not all can be described."""
+        return tuple(name for file in self.files for name in file.first_skills)
 
     @property
     def find_folders(self) -> int | None:
@@ -292,7 +301,7 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         return _broken(empty, before, message, int(line), int(column) if column else None)
     except RecursionError:
         return _broken(empty, before, "it is nested too deeply")
-    keys = (*KEYS, MCP, CONFIG if empty.scope is Precedence.PROJECT else FIND_FOLDERS)
+    keys = (*KEYS, MCP, SKILLS, CONFIG if empty.scope is Precedence.PROJECT else FIND_FOLDERS)
     for key in keys:
         if fault := _fault(key, table):
             return _broken(empty, before, f"{key!r} {fault}", _line_of(key, text))
@@ -305,6 +314,7 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         disable=disable,
         config=config,
         servers=table.get(MCP, {}),
+        first_skills=tuple(table.get(SKILLS, {}).get(FIRST, ())),
         find_folders=table.get(FIND_FOLDERS) if FIND_FOLDERS in keys else None,
         diagnostics=unknown,
     )
@@ -313,17 +323,29 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
 def _fault(key: str, table: Mapping[str, Any]) -> str:
     """Return what is wrong with the value of a key, or `""`."""
     if key in KEYS:
-        names = table.get(key, [])
-        is_valid = isinstance(names, list) and all(isinstance(item, str) for item in names)
-        return "" if is_valid else "is not a list of texts"
+        return "" if _is_list_of_texts(table.get(key, [])) else "is not a list of texts"
     if key == FIND_FOLDERS:
         number = table.get(key, 1)
         is_valid = isinstance(number, int) and not isinstance(number, bool) and number > 0
         return "" if is_valid else "is not a positive number"
+    if key == SKILLS:
+        return _skills_fault(table.get(key, {}))
     tables = table.get(key, {})
     is_valid = isinstance(tables, dict) and all(isinstance(v, dict) for v in tables.values())
     owners = "plugins'" if key == CONFIG else "servers'"
     return "" if is_valid else f"is not a table of the {owners} tables"
+
+
+def _skills_fault(value: object) -> str:
+    """Return what is wrong with the table `[skills]`, or `""`."""
+    if not isinstance(value, dict) or not value.keys() <= {FIRST}:
+        return "is not a table with the key 'first'"
+    is_valid = _is_list_of_texts(value.get(FIRST, []))
+    return "" if is_valid else "has a 'first' that is not a list of texts"
+
+
+def _is_list_of_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _broken(
@@ -335,14 +357,20 @@ def _broken(
 ) -> SelectionFile:
     """Return the file with its last good values and a diagnostic."""
     last_good = before or empty
-    values = (last_good.config, last_good.servers, last_good.find_folders)
+    values = (
+        last_good.config,
+        last_good.servers,
+        last_good.first_skills,
+        last_good.find_folders,
+    )
     has_values = last_good.chooses or any(values)
     kept = "; its last good version stays in use" if has_values else ""
     error = make_diagnostic(
         "choices-unreadable",
         Where(empty.path, line, column),
         f"the choices cannot be read: {reason}{kept}",
-        'write enable = ["NAME"] and disable = ["NAME"], and KEY = VALUE below [mcp.SERVER]'
+        'write enable = ["NAME"] and disable = ["NAME"], first = ["NAME"] below [skills], '
+        "and KEY = VALUE below [mcp.SERVER]"
         + (" and [config.PLUGIN]" if empty.scope is Precedence.PROJECT else "")
         + ", nothing else",
     )
@@ -352,6 +380,7 @@ def _broken(
         disable=last_good.disable,
         config=last_good.config,
         servers=last_good.servers,
+        first_skills=last_good.first_skills,
         find_folders=last_good.find_folders,
         diagnostics=(error,),
     )

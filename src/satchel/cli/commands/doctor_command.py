@@ -8,6 +8,7 @@ import click
 from satchel.cli.base_command import CatalogCommand, Sources, run_code
 from satchel.cli.console import Console
 from satchel.cli.fix_commands import command_for
+from satchel.cli.listing_report import listing_report
 from satchel.cli.machine_checks import MachineCheck, environment
 from satchel.cli.rendering import COLOURS, count, location_text, relative, worst_first
 from satchel.cli.serializer import KINDS, case_json, check_json, entries_of
@@ -16,6 +17,7 @@ from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
 if TYPE_CHECKING:
+    import satchel
     from satchel.catalog import Catalog, Entry
 
 _SEVERITIES = tuple(Severity)
@@ -49,8 +51,8 @@ def command(console: Console, *, run: bool, sources: Sources, as_json: bool) -> 
     No plugin code is run without --run. With it, failed imports, failed startups and missing
     values are found as well.
     """
-    checks = environment()
-    cases = _cases(sources.open(run_code=run).catalog)
+    app = sources.open(run_code=run)
+    checks, cases = [*environment(), *_listing(app)], _cases(app.catalog)
     if as_json:
         findings = [record for case in cases for record in case_json(case)]
         console.json({"checks": [*map(check_json, checks)], "findings": findings})
@@ -61,6 +63,14 @@ def command(console: Console, *, run: bool, sources: Sources, as_json: bool) -> 
     errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
     console.say(f"{count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if errors or warnings else 0
+
+
+def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
+    """Return the form of the skill listing as a check that never fails."""
+    report = listing_report(app.session())
+    message = report.removeprefix("skill listing: ")
+    is_ok = MachineCheck(name="skill listing", severity=Severity.INFO, message=message)
+    return [is_ok] if report else []
 
 
 def _cases(catalog: "Catalog") -> list[DoctorCase]:

@@ -5,7 +5,9 @@ import click
 import satchel
 from satchel.cli.base_command import CatalogCommand, Sources, activates_groups
 from satchel.cli.console import Console
+from satchel.cli.listing_report import listing_report
 from satchel.cli.rendering import count, summary
+from satchel.cli.serializer import listing_json
 from satchel.prompt import DEFAULT_BUDGET, about_tokens
 from satchel.text import visible
 
@@ -47,11 +49,14 @@ def command(
             "notes": session.activated_notes(),
             "sections": session.prompt_sections(),
         }
-        console.json({**parts, "prompt": prompt})
+        listing = listing_json(session.step().skill_listing)
+        console.json({**parts, "prompt": prompt, "listing": listing})
     elif prompt:
         console.out(visible(prompt))
     if tokens:
         console.say(f"about {count(about_tokens(prompt), 'token')}")
     else:
         console.say(count(len(prompt), "character"))
+    if report := listing_report(session):
+        console.say(report)
     summary(app.catalog, console)

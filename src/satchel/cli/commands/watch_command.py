@@ -12,6 +12,7 @@ import click
 
 from satchel.cli.base_command import CatalogCommand, Sources
 from satchel.cli.console import Console
+from satchel.cli.listing_report import listing_report
 from satchel.cli.rendering import count, diagnostic_line, summary
 from satchel.cli.serializer import KINDS, entries_of
 from satchel.diagnostics import Severity
@@ -79,7 +80,7 @@ def _follow(
     write: "Callable[[Change, Console], None]",
 ) -> None:
     """Write each change, and each new error or warning once."""
-    first = catalog.generation
+    first, form = catalog.generation, _say_form(app, None, console)
     while not console.is_gone:
         try:
             change = changes.get(timeout=_POLL_SECONDS)
@@ -91,10 +92,21 @@ def _follow(
             pass
         before, catalog = catalog, app.catalog
         if catalog is not before:
+            form = _say_form(app, form, console)
             earlier = set(before.diagnostics)
             for item in catalog.diagnostics:
                 if item not in earlier and item.severity is not Severity.INFO:
                     console.say(diagnostic_line(item))
+
+
+def _say_form(app: "satchel.Satchel", last: object, console: Console) -> object:
+    """Say how skills are listed in the prompt, if that changed since `last`."""
+    session = app.session()
+    listing = session.step().skill_listing
+    form = (listing.form, listing.cut_at) if listing.total else None
+    if form not in {None, last}:
+        console.say(listing_report(session))
+    return form
 
 
 def _loaded_as_json(app: "satchel.Satchel", catalog: "Catalog", console: Console) -> None:

@@ -1,0 +1,49 @@
+"""Say which form the skill listing of the prompt has, and what would change it."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from satchel.cli.rendering import count
+from satchel.prompt import ListingForm
+
+if TYPE_CHECKING:
+    from satchel.prompt import PromptListing
+    from satchel.session import Session
+
+
+def listing_report(session: "Session") -> str:
+    """Return the form of the listing, and what would make it fuller; `""` without skills."""
+    listing = session.step().skill_listing
+    if not listing.total:
+        return ""
+    style = session.skill_style
+    unit = "characters" if style.measure is len else "tokens"
+    what = f"skill listing: {_form(listing)}"
+    if listing.form is ListingForm.FULL:
+        return what
+    session.skill_style = replace(style, budget=None)
+    needed = style.measure(session.step().skill_prompt())
+    session.skill_style = style
+    wishes = [f"give it a budget of {needed:,} {unit} for all descriptions in full"]
+    if _is_cut(listing):
+        wishes.append("disable skills or put them into groups")
+    if listing.form is ListingForm.NAMES:
+        wishes.append("name the most important ones in satchel.toml, [skills] first")
+    return f"{what}; the budget is {style.budget:,} {unit}; {' or '.join(wishes)}"
+
+
+def _form(listing: "PromptListing") -> str:
+    skills = count(listing.total, "skill")
+    if listing.form is ListingForm.FULL:
+        return f"{skills} in full"
+    if listing.form is ListingForm.LINES:
+        if listing.cut_at is None:
+            return f"{skills} in lines, descriptions in full"
+        return f"{skills} in lines, descriptions cut at {listing.cut_at} characters"
+    named = listing.total - listing.described - listing.left_out
+    missing = f", {listing.left_out:,} are not named" if listing.left_out else ""
+    return f"of {skills}, {listing.described:,} have a description, {named:,} only a name{missing}"
+
+
+def _is_cut(listing: "PromptListing") -> bool:
+    return listing.form is ListingForm.NAMES or listing.cut_at is not None
