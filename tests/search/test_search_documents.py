@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from satchel import Satchel
 from satchel.catalog import Catalog, GroupEntry, SkillEntry, Status, ToolEntry
 from satchel.formats import read_skill
 from satchel.search import SearchDocument, SearchIndex, documents_of
@@ -20,11 +21,16 @@ def tool_entry(name, tool=None, group="maps"):
     )
 
 
-def skill_entry(name, frontmatter=""):
-    text = f"---\nname: {name}\ndescription: Does it.\n{frontmatter}---\nBody.\n"
+def skill_entry(name, frontmatter="", body="Body.", **more):
+    text = f"---\nname: {name}\ndescription: Does it.\n{frontmatter}---\n{body}\n"
     manifest = read_skill(text.encode(), name, name, Limits()).value
     return SkillEntry(
-        name=name, description="Does it.", manifest=manifest, key=name, digest="", **SOURCE
+        name=name,
+        description="Does it.",
+        manifest=manifest,
+        key=name,
+        digest="",
+        **SOURCE | more,
     )
 
 
@@ -130,3 +136,54 @@ def test_an_unchanged_catalog_gives_the_same_documents():
     index = SearchIndex()
     assert index.bring_up_to_date(documents_of(catalog)) == 2
     assert index.bring_up_to_date(documents_of(catalog)) == 0
+
+
+def found_by(words, entry):
+    index = SearchIndex()
+    index.bring_up_to_date(documents_of(Catalog(all_skills=(entry,))))
+    return bool(index.search(words))
+
+
+def test_a_skill_is_found_by_whole_words_of_its_instructions():
+    entry = skill_entry("walk", body="Put on the boots.")
+    assert found_by("boots", entry)
+    assert found_by("boot", entry)  # the same stem
+    assert not found_by("boo", entry)
+
+
+def test_code_and_the_far_end_of_instructions_are_not_searched():
+    body = "Begin.\n\n```sh\nrun boots\n```\n\n~~~~\nlaces\n```\nsocks\n~~~~\nMiddle.\n"
+    entry = skill_entry("walk", body=body + "far " * 800 + "end")
+    assert found_by("begin", entry)
+    assert found_by("middle", entry)
+    for word in ("boots", "laces", "socks", "end"):
+        assert not found_by(word, entry)
+
+
+def test_a_name_weighs_more_than_the_instructions():
+    index = SearchIndex()
+    entries = (skill_entry("boots"), skill_entry("walk", body="boots " * 20))
+    index.bring_up_to_date(documents_of(Catalog(all_skills=entries)))
+    assert [hit.name for hit in index.search("boots")] == ["boots", "walk"]
+
+
+def test_an_edit_of_the_instructions_is_one_document():
+    index = SearchIndex()
+    entries = [skill_entry(f"skill-{at}", version="1") for at in range(9)]
+    index.bring_up_to_date(documents_of(Catalog(all_skills=tuple(entries))))
+    entries[4] = skill_entry("skill-4", version="2", body="Boots.")
+    assert index.bring_up_to_date(documents_of(Catalog(all_skills=tuple(entries)))) == 1
+    assert [hit.name for hit in index.search("boots")] == ["skill-4"]
+
+
+def test_skills_inside_a_skill_are_found_through_it(tmp_path, write_skill):
+    outer = write_skill(tmp_path, "outdoors", description="For the weekend.")
+    write_skill(outer / "parts", "hike", description="Walks up a mountain.")
+    (outer / "parts" / "broken").mkdir()
+    (outer / "parts" / "broken" / "SKILL.md").write_bytes(b"\xff\xfe nothing")
+    with Satchel(skills=tmp_path) as app:
+        assert list(app.catalog.skills) == ["outdoors"]
+        index = SearchIndex()
+        index.bring_up_to_date(documents_of(app.catalog))
+    for words in ("hike", "mountain"):
+        assert [hit.name for hit in index.search(words)] == ["outdoors"]

@@ -1,14 +1,27 @@
 """The searchable text of the tools and skills of a catalog."""
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from satchel.catalog import Catalog, SkillEntry, ToolEntry
+from satchel.errors import SatchelError
+from satchel.formats import read_skill
 from satchel.names import BASIC_GROUP
 from satchel.search.search_index import SearchDocument
 from satchel.search.search_terms import name_terms
+from satchel.settings import Limits
+from satchel.sources.skill_scan import SKILL_FILE
 from satchel.tools import Tool
 
+_LONGEST_BODY = 3_000
+"""How many characters of the instructions are searched; more finds hardly more."""
+_LONGEST_READ = 4 * _LONGEST_BODY
+_MOST_INNER = 50
+_CODE_BLOCK = re.compile(r"(?ms)^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)")
 _KEYWORDS = ("keywords", "tags")
 
 
@@ -20,8 +33,36 @@ def documents_of(catalog: Catalog) -> Iterator[SearchDocument]:
     for skill in catalog.skills.values():
         more = " ".join((*_group_texts(skill, catalog), *_keywords(skill)))
         yield SearchDocument(
-            kind="skill", name=skill.name, description=skill.description, more=more
+            kind="skill",
+            name=skill.name,
+            description=skill.description,
+            more=more,
+            version=skill.version,
+            body=partial(_body, skill),
         )
+
+
+def _body(skill: SkillEntry) -> str:
+    """Return the start of the instructions without code, and what the skills inside it are for."""
+    if skill.manifest is None:
+        return ""
+    prose = _CODE_BLOCK.sub(" ", skill.manifest.body[:_LONGEST_READ])[:_LONGEST_BODY]
+    return "\n".join((*_inner_skills(skill), prose))
+
+
+def _inner_skills(skill: SkillEntry) -> Iterator[str]:
+    """Yield the names and descriptions of skills in folders of a skill: they are not served."""
+    if skill.access.is_fetched:
+        return
+    inner = (file.name for file in skill.files if file.name.endswith(f"/{SKILL_FILE}"))
+    for name in islice(inner, _MOST_INNER):
+        limits = Limits()
+        with suppress(SatchelError):
+            found = read_skill(
+                skill.reader.read(name, limits).data, name.split("/")[-2], name, limits
+            )
+            if found.value is not None:
+                yield f"{found.value.name} {found.value.description}"
 
 
 def _group_texts(entry: ToolEntry | SkillEntry, catalog: Catalog) -> Iterator[str]:

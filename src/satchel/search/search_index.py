@@ -1,13 +1,21 @@
 """The search index: full-text search by SQLite, or by plain scanning without it."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import field, replace
 from threading import Lock
 
 from satchel.lazy_dataclass import dataclass
 from satchel.names import near_misses
-from satchel.search.search_terms import name_terms, normalize_text, query_terms, split_camel_case
+from satchel.search.search_terms import (
+    name_terms,
+    normalize_text,
+    query_terms,
+    split_camel_case,
+    without_stop_words,
+)
 
-_NAME_WEIGHT, _DESCRIPTION_WEIGHT, _MORE_WEIGHT = 10.0, 3.0, 1.0
+_WEIGHTS = (10.0, 3.0, 1.0, 1.0)
+"""Of name, description, further text and body; `benchmarks/searching.py` judges them."""
 _MAX_CORRECTED = 5
 
 
@@ -19,7 +27,11 @@ class SearchDocument:
     name: str
     description: str
     more: str = ""
-    """Further text, with the lowest weight."""
+    """Further text."""
+    version: str = ""
+    """Changes with the body."""
+    body: Callable[[], str] = field(default=str, compare=False, repr=False)
+    """Returns a longer text, which only whole words find. It is called once, and not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +66,8 @@ class SearchIndex:
             self._table = self._table or _open_table()
             self._table.write(removed, added)
             kept = {row: item for row, item in self._documents.items() if row not in removed}
-            self._documents = kept | added
+            # Without the function: it may hold what has the body.
+            self._documents = kept | {row: replace(item, body=str) for row, item in added.items()}
         return len({(item.kind, item.name) for item in (*removed.values(), *new)})
 
     def search(self, words: str, kind: str | None = None, limit: int = 10) -> list[SearchHit]:
@@ -121,7 +134,7 @@ class _FullText:
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         try:
             self._connection.execute(
-                "CREATE VIRTUAL TABLE documents USING fts5(name, description, more, "
+                "CREATE VIRTUAL TABLE documents USING fts5(name, description, more, body, "
                 "tokenize = 'porter unicode61 remove_diacritics 2')"
             )
         except sqlite3.Error:
@@ -135,17 +148,20 @@ class _FullText:
                 "DELETE FROM documents WHERE rowid = ?", ((row,) for row in removed)
             )
             self._connection.executemany(
-                "INSERT INTO documents (rowid, name, description, more) VALUES (?, ?, ?, ?)", rows
+                "INSERT INTO documents (rowid, name, description, more, body) "
+                "VALUES (?, ?, ?, ?, ?)",
+                rows,
             )
 
     def scores(self, terms: Collection[str]) -> list[tuple[int, float]]:
         # A term has only letters and digits, so it cannot end its quotes.
         phrases = [f'"{term}"' for term in terms]
         # A whole word counts twice, because it is also a prefix. One letter begins too many words.
-        phrases += [f'"{term}"*' for term in terms if len(term) > 1 or len(terms) == 1]
+        prefixes = [f'"{term}"*' for term in terms if len(term) > 1 or len(terms) == 1]
+        phrases += [f"{{name description more}}: {prefix}" for prefix in prefixes]
         return self._connection.execute(
-            "SELECT rowid, -bm25(documents, ?, ?, ?) FROM documents WHERE documents MATCH ?",
-            (_NAME_WEIGHT, _DESCRIPTION_WEIGHT, _MORE_WEIGHT, " OR ".join(phrases)),
+            "SELECT rowid, -bm25(documents, ?, ?, ?, ?) FROM documents WHERE documents MATCH ?",
+            (*_WEIGHTS, " OR ".join(phrases)),
         ).fetchall()
 
     def close(self) -> None:
@@ -169,8 +185,7 @@ class _Scan:
 
     @staticmethod
     def _score(texts: tuple[str, ...], terms: Collection[str]) -> float:
-        weights = (_NAME_WEIGHT, _DESCRIPTION_WEIGHT, _MORE_WEIGHT)
-        pairs = zip(weights, texts, strict=True)
+        pairs = zip(_WEIGHTS, texts, strict=True)
         return sum(weight for weight, text in pairs for term in terms if term in text)
 
     def close(self) -> None:
@@ -186,4 +201,5 @@ def _open_table() -> _FullText | _Scan:
 
 def _columns(item: SearchDocument) -> tuple[str, ...]:
     name = normalize_text(" ".join(name_terms(item.name)))
-    return name, normalize_text(item.description), normalize_text(item.more)
+    texts = (item.description, item.more, without_stop_words(item.body()))
+    return name, *map(normalize_text, texts)

