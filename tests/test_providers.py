@@ -73,7 +73,7 @@ def test_its_skills_are_loaded_read_and_found_like_any_other():
 
 
 def test_without_the_skill_tools_the_model_cannot_read_them_so_they_are_not_listed():
-    app = Satchel(providers=[Given(skills("pdf"))])
+    app = Satchel(providers=Given(skills("pdf")))
     assert app.session(skill_tools=False).prompt() == ""
 
 
@@ -369,3 +369,9 @@ def test_it_wins_over_a_folder(tmp_path, write_skill):
     app = Satchel(skills=[tmp_path])
     app.register_skill(Skill(name="a", description="Mine.", body="B."))
     assert app.catalog.skills["a"].description == "Mine."
+
+
+@pytest.mark.parametrize("given", [5, None, "pdf", ["pdf"], Given])
+def test_what_is_no_provider_is_refused_with_the_reason(given):
+    with pytest.raises(DefinitionError, match="this is not a provider: "):
+        Satchel(providers=given)

@@ -768,6 +768,29 @@ def test_a_session_may_have_only_some_of_the_tools():
     assert names(enable="read_*") == ["read_file", "read_mail", "read_news"]
 
 
+def test_a_pattern_that_hides_everything_is_logged_with_near_misses(caplog):
+    app = Satchel()
+    app.register_tool(lambda: "done", name="read_mail", description="Do it.")
+
+    def logged(*patterns):
+        caplog.clear()
+        app.session(enable=patterns)
+        return [record.getMessage() for record in caplog.records]
+
+    assert logged("tool:read_*", "read_mail", "*:read_mail") == []
+    assert logged("read_male", "skill:*") == [
+        "session(enable=...): no tool and no skill matches 'read_male'; did you mean read_mail?",
+        "session(enable=...): no tool and no skill matches 'skill:*'",
+    ]
+
+
+@pytest.mark.parametrize("option", ["enable", "disable"])
+@pytest.mark.parametrize("given", [5, [5], [""], None, [None]])
+def test_what_is_no_pattern_is_refused_with_an_example(option, given):
+    with pytest.raises(DefinitionError, match=f"{option} has .* not a pattern"):
+        Satchel().session(**{option: given})
+
+
 def test_a_session_may_have_only_some_of_the_skills(tmp_path, write_skill):
     for root, name in (("one", "pdf"), ("one", "docs"), ("two", "tests")):
         write_skill(tmp_path / root, name)

@@ -20,6 +20,7 @@ from satchel.catalog import (
     PluginContribution,
     ToolContribution,
     diff,
+    unmatched_patterns,
 )
 from satchel.diagnostics import Severity
 from satchel.errors import ConflictError, DefinitionError, NotFoundError
@@ -79,10 +80,10 @@ class Satchel:
     """Manages the skills and tools of one application.
 
     `skills` and `plugins` are folders; `entry_points` names installed plugins (`"all"` for every
-    one); `providers` contribute skills, plugins, tools and groups; `roots` are further folders to
-    search, such as those of `conventional_roots`. The user's `satchel.toml`, and that of the folder
-    `project`, enable and disable things. `config` has values for the state fields of tools, by
-    plugin; they win over the environment and all files. With `run_code=False` no plugin is
+    one); `providers`, one or several, contribute skills, plugins, tools and groups; `roots` are
+    further folders to search, such as those of `conventional_roots`. The user's `satchel.toml`, and
+    that of the folder `project`, enable and disable things. `config` has values for the state
+    fields of tools, by plugin; they win over the environment and all files. With `run_code=False` no plugin is
     imported: everything is listed, nothing can be called.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
@@ -94,7 +95,7 @@ class Satchel:
         plugins: Iterable[PathLike] | PathLike = (),
         entry_points: Iterable[str] | str = (),
         *,
-        providers: Iterable[Provider] = (),
+        providers: Iterable[Provider] | Provider = (),
         roots: Iterable[SearchRoot] = (),
         project: PathLike | None = None,
         config: Mapping[str, Mapping[str, Any]] | None = None,
@@ -127,7 +128,7 @@ class Satchel:
         self._shared = SharedState(CatalogStore(), self._settings.limits, style)
         self._servers: ServerRegistry | None = None
         self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh_callback())
-        for provider in providers:
+        for provider in _providers(providers):
             self._providers.add(provider)
         self._cache = ScanCache()
         self._listeners: list[Callable[[Change], object]] = []
@@ -167,19 +168,25 @@ class Satchel:
         `notes` says where the notes of active groups go: into the prompt, into the answer of the
         meta tool, or both. `enable` and `disable` are patterns as in `satchel.toml`. This
         conversation has only tools and skills that match `enable`, if given, and do not match
-        `disable`; `tool:read_*` and `skill:*` count for one kind. `plan_policy` sets
-        `Session.plan_policy`.
+        `disable`; `tool:read_*` and `skill:*` count for one kind. A string is one pattern. A
+        pattern of `enable` that matches nothing now is logged, because it hides everything.
+        `plan_policy` sets `Session.plan_policy`.
         """
         from satchel.session import Session, SessionOptions  # lazy: needed only with a session
 
+        enabled = _patterns("enable", enable)
         options = SessionOptions(
             meta_tool=meta_tool,
             skill_tools=skill_tools,
             scripts=scripts,
             search=search,
             notes=notes,
-            entries=EntryFilter.of(_as_tuple(enable), _as_tuple(disable)),
+            entries=EntryFilter.of(enabled, _patterns("disable", disable)),
         )
+        for warning in unmatched_patterns(enabled, self.catalog):
+            import logging  # lazy: a warning is rare
+
+            logging.getLogger("satchel").warning("session(enable=...): %s", warning)
         return Session(self._shared, options, plan_policy)
 
     # ---- what the host adds in code -------------------------------------------------------
@@ -873,6 +880,24 @@ def _without_group(group: str, member: GroupMember) -> GroupMember | None:
         return member
     rest = tuple(name for name in member.groups if name != group)
     return replace(member, groups=rest) if rest else None
+
+
+def _providers(given: Any) -> Iterable[Any]:
+    """Normalize one provider, or an iterable of them."""
+    is_one = hasattr(given, "contribute") or isinstance(given, str | type)
+    return given if isinstance(given, Iterable) and not is_one else (given,)
+
+
+def _patterns(option: str, given: Iterable[str] | str) -> tuple[str, ...]:
+    """Normalize one pattern, or an iterable of them."""
+    patterns: tuple[Any, ...] = (given,) if not isinstance(given, Iterable) else _as_tuple(given)
+    for item in patterns:
+        if not isinstance(item, str) or not item:
+            raise DefinitionError(
+                f"{option} has {item!r}, which is not a pattern",
+                fix=f'write {option}=["read_*", "skill:pdf"]',
+            )
+    return patterns
 
 
 def _without(values: Mapping[str, Any], key: str) -> dict[str, Any]:

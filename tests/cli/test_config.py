@@ -123,7 +123,7 @@ def test_values_are_set_one_or_several_and_written_for_their_owner_alone(config,
 def test_what_is_not_allowed_is_refused_with_what_is_and_nothing_is_written(
     config, file, given, allowed
 ):
-    done = config("set", "other=1", given)
+    done = config("set", "--force", "other=1", given)
     assert done.exit_code == 1
     assert allowed in done.stderr
     assert not file.exists()
@@ -137,7 +137,7 @@ def test_what_is_not_allowed_is_refused_with_what_is_and_nothing_is_written(
         ("a", "b", "c"),
         ("a=1", "b"),
         ("a-b=1",),
-        ("a=-", "b=-"),
+        ("--force", "a=-", "b=-"),
         ("retries",),
         ("unit=C", "UNIT=F"),
     ],
@@ -192,8 +192,16 @@ def test_a_path_is_kept_as_it_is_meant_here(config, file, here):
     assert file.read_text() == "ROOT='~'\n"
 
 
-def test_who_sets_what_nobody_declares_is_warned_and_has_it(config, run, file):
-    done = config("set", "api_kye=x")
+def test_a_field_that_is_not_declared_is_refused_with_near_misses(config, file):
+    done = config("set", "retries=3", "api_kye=x")
+    assert done.exit_code == 1
+    assert "demo declares no field 'api_kye'; nothing was written" in done.stderr
+    assert "did you mean api_key? --force writes it" in done.stderr
+    assert not file.exists()
+
+
+def test_a_field_that_is_not_declared_is_written_with_force(config, run, file):
+    done = config("set", "--force", "api_kye=x")
     assert "did you mean api_key?" in done.stderr
     assert file.read_text() == "API_KYE=x\n"
     assert shown(config)["api_kye"] == ("***", "file", "")
@@ -280,7 +288,7 @@ def test_a_path_that_is_edited_is_kept_as_it_is_meant_here(config, file, editor,
 
 
 def test_validate_warns_of_what_nobody_declares_and_of_what_others_may_read(config, file):
-    config("set", "api_key=abcd", "api_kye=x")
+    config("set", "--force", "api_key=abcd", "api_kye=x")
     done = config("validate")
     assert done.exit_code == 0
     assert "warning[config-invalid]: no field 'api_kye' is declared (from: file)" in done.stdout

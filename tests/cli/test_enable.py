@@ -100,7 +100,7 @@ def test_comments_and_order_stay(run, file, say):
         "  'doc'\n]\n\n[x]\ny = 1\n"
     )
     run("enable", "pdf", *READS)
-    run("disable", "new", *READS)
+    run("disable", "new", "--force", *READS)
     assert file.read_text() == (
         "# Mine.\ndisable = [\n  'zoo',  # no animals\n  # later\n"
         "  'doc',\n  \"new\"\n]\n\n[x]\ny = 1\n"
@@ -121,7 +121,7 @@ def test_marks_and_line_ends_of_other_systems_stay(run, file, say):
 
 @pytest.mark.parametrize("name", ['say "hi"', "back\\slash", "naïve ✓", "[abc]*"])
 def test_any_name_is_written_so_that_it_is_read_back(run, file, name):
-    run("disable", name, *READS)
+    run("disable", "--force", name, *READS)
     assert tomllib.loads(file.read_text()) == {"disable": [name]}
 
 
@@ -179,8 +179,25 @@ def test_the_doctor_has_the_command_that_switches_it_on_again(run):
 # ---- what is told -------------------------------------------------------------------------
 
 
-def test_an_unknown_name_is_warned_about_and_written_all_the_same(run, file):
-    result = run("disable", "pfd", *READS)
+@pytest.mark.parametrize("word", ["enable", "disable"])
+def test_an_unknown_name_is_refused_with_near_misses(run, file, word):
+    result = run(word, "pdf", "skill:pfd", *READS)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nothing is named 'skill:pfd'; nothing was written" in result.stderr
+    assert "did you mean pdf? --force writes it" in result.stderr
+    assert not file.exists()
+
+
+def test_an_unknown_name_is_removed_from_the_list_that_has_it(run, file, say):
+    say("disable = ['gone']")
+    result = run("enable", "gone", *READS)
+    assert result.exit_code == 0
+    assert "warning: nothing is named 'gone'" in result.stderr
+    assert tomllib.loads(file.read_text()) == {}
+
+
+def test_an_unknown_name_is_written_with_force(run, file):
+    result = run("disable", "pfd", "--force", *READS)
     assert result.exit_code == 0
     assert "did you mean pdf?" in result.stderr
     assert tomllib.loads(file.read_text()) == {"disable": ["pfd"]}
@@ -298,7 +315,7 @@ import sys
 from click.testing import CliRunner
 from satchel.cli.main import cli
 for number in range(12):
-    assert CliRunner().invoke(cli, ["disable", f"{sys.argv[1]}{number}"]).exit_code == 0
+    assert CliRunner().invoke(cli, ["disable", "--force", f"{sys.argv[1]}{number}"]).exit_code == 0
 """
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from satchel.catalog.catalog_store import CatalogStore
     from satchel.catalog.disable_rules import nothing_disabled
-    from satchel.catalog.entry_filter import EntryFilter
+    from satchel.catalog.entry_filter import EntryFilter, unmatched_patterns
     from satchel.catalog.skill_edits import edit_skills
 else:
     __getattr__ = lazy_exports(
@@ -37,7 +37,7 @@ else:
             ),
             "catalog_store": "CatalogStore",
             "disable_rules": "nothing_disabled",
-            "entry_filter": "EntryFilter",
+            "entry_filter": "EntryFilter unmatched_patterns",
             "skill_edits": "edit_skills",
         },
     )
@@ -66,4 +66,5 @@ __all__ = [
     "entry_kind",
     "loaded_events",
     "nothing_disabled",
+    "unmatched_patterns",
 ]

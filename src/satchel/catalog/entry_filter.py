@@ -1,11 +1,14 @@
 """Which tools and skills of a catalog a session sees."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import field
+from itertools import chain
 
+from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import entry_kind
 from satchel.catalog.catalog_entries import Entry
 from satchel.lazy_dataclass import dataclass
+from satchel.names import near_misses
 from satchel.sources.selection import SelectionPatterns
 
 
@@ -42,3 +45,19 @@ class EntryFilter:
             or not self.enable.concerns(kind)
             or bool(self.enable.match(kind, texts))
         )
+
+
+def unmatched_patterns(patterns: Iterable[str], catalog: Catalog) -> Iterator[str]:
+    """Yield a warning, with near misses, for each pattern that no tool and no skill matches."""
+    for pattern in patterns:
+        if pattern in catalog.tools or pattern in catalog.skills:
+            continue
+        chosen = EntryFilter.of((pattern,), ())
+        single = SelectionPatterns((pattern,))
+        entries: list[Entry] = list(chain(catalog.all_tools, catalog.all_skills))
+        if any(single.concerns(entry_kind(item)) and chosen.accepts(item) for item in entries):
+            continue
+        name = pattern.removeprefix("tool:").removeprefix("skill:")
+        near = near_misses(name, {entry.name for entry in entries})
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        yield f"no tool and no skill matches {pattern!r}{hint}"

@@ -171,6 +171,11 @@ def plugin_argument(function: Body) -> Body:
     return click.argument("name", metavar="PLUGIN")(function)
 
 
+def force_option(text: str) -> Callable[[Body], Body]:
+    """Return the option `--force`, which writes what would be refused."""
+    return click.option("--force", is_flag=True, help=text)
+
+
 def set_option(text: str) -> Callable[[Body], Body]:
     """Return the option `--set KEY=VALUE`, which may be repeated."""
     return repeatable("--set", "values", "KEY=VALUE", f"{text}; '-' reads the value from stdin.")

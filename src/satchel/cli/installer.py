@@ -170,7 +170,7 @@ class Installer:
                 self._configure(manifest.name, texts)
                 if hook:
                     self._run_hook(hook, manifest)
-                change_selection(self.console, [manifest.name], Sources(), enable_name)
+                change_selection(self.console, [manifest.name], Sources(), enable_name, force=True)
                 placement.keep()
         except BaseException:
             self._say("nothing was installed" if is_new else "the old version was restored")
@@ -222,7 +222,7 @@ class Installer:
             with ending_in_order(), self._report_kept_values(names):
                 self._require_one_plugin(names, owner)
                 self._set_up_package(plugins, values)
-                change_selection(self.console, names, Sources(), enable_name)
+                change_selection(self.console, names, Sources(), enable_name, force=True)
         except BaseException:
             self._clean_up(plugins, is_new=normalized(owner) not in distributions)
             raise

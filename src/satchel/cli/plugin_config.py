@@ -1,7 +1,7 @@
 """The configuration of one plugin, for the commands that show and change it."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -71,13 +71,27 @@ class PluginConfigView:
     def warn_if_unknown(self, console: Console, keys: Iterable[str] = ()) -> None:
         """Warn on stderr if no plugin has this name, or if it does not declare a key."""
         if self.other_plugins is not None:
-            near = near_misses(self.name, self.other_plugins)
-            console.warn(f"nothing is named {self.name!r}", near)
+            console.warn(
+                f"nothing is named {self.name!r}", near_misses(self.name, self.other_plugins)
+            )
+        for message, near in self._unknown_fields(keys):
+            console.warn(message, near)
+
+    def refuse_unknown(self, keys: Iterable[str]) -> None:
+        """Raise `SatchelError` if the plugin does not declare a key."""
+        for message, near in self._unknown_fields(keys):
+            hint = f"did you mean {', '.join(near)}? " if near else ""
+            raise SatchelError(f"{message}; nothing was written", fix=f"{hint}--force writes it")
+
+    def _unknown_fields(self, keys: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield a message and the near misses for each key that is not declared."""
         declared = [item.key for item in self.config.fields]
         for key in keys if declared else ():
             if self.field(key) is None:
-                near = near_misses(key.lower(), declared)
-                console.warn(f"{self.name} declares no field {key!r}", near)
+                yield (
+                    f"{self.name} declares no field {key!r}",
+                    near_misses(key.lower(), declared),
+                )
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the JSON of all fields: first the declared ones, then the others."""

@@ -23,6 +23,7 @@ from satchel.sources.selection import (
     Selection,
     SelectionFile,
     SelectionPatterns,
+    is_glob,
     parse_selection,
     project_selection_path,
     read_selection,
@@ -81,10 +82,16 @@ def enable_name(
 
 
 def change_and_print(
-    console: Console, names: Sequence[str], sources: Sources, change: Change, *, as_json: bool
+    console: Console,
+    names: Sequence[str],
+    sources: Sources,
+    change: Change,
+    *,
+    as_json: bool,
+    force: bool,
 ) -> None:
     """Change the file that the options select, and print the result for each name."""
-    results = change_selection(console, names, sources, change)
+    results = change_selection(console, names, sources, change, force=force)
     if as_json:
         console.json(results)
         return
@@ -97,9 +104,12 @@ def change_and_print(
 
 
 def change_selection(
-    console: Console, names: Sequence[str], sources: Sources, change: Change
+    console: Console, names: Sequence[str], sources: Sources, change: Change, *, force: bool = False
 ) -> list[dict[str, Any]]:
-    """Change the file that the options select, and return the result for each name as JSON."""
+    """Change the file that the options select, and return the result for each name as JSON.
+
+    Raises `SatchelError` for a name that nothing has, unless a file mentions it or with `force`.
+    """
     enables = change is enable_name
     for name in names:
         _require_valid(name, enables=enables)
@@ -107,7 +117,7 @@ def change_selection(
     entries = _read_entries(sources)
     for name in names:
         if not any(entry.matches(name) for entry in entries):
-            _warn_unknown(console, name, entries)
+            _refuse_unknown(console, name, entries, force=force or _is_mentioned(name, path))
     results = []
     _require_inside_project(path, sources)
     with file_lock(path):
@@ -204,11 +214,25 @@ def _hypothetical_entries(name: str) -> list[SelectableEntry]:
     return [SelectableEntry(kind=kind, names=(name,)) for kind in KINDS]
 
 
-def _warn_unknown(console: Console, name: str, entries: Sequence[SelectableEntry]) -> None:
+def _is_mentioned(name: str, path: str) -> bool:
+    """Return whether a file has the name already, so that it can be removed from there."""
+    file = read_selection(path).files[0]
+    return name in file.enable.written or name in file.disable.written
+
+
+def _refuse_unknown(
+    console: Console, name: str, entries: Sequence[SelectableEntry], *, force: bool
+) -> None:
+    """Refuse a name that nothing has; only warn with `force`, and for a glob."""
     names = {name for entry in entries for name in entry.names}
     kind, colon, rest = name.partition(":")
     near = near_misses(rest if colon and kind in KINDS else name, names)
-    console.warn(f"nothing is named {name!r}", near)
+    message = f"nothing is named {name!r}"
+    if force or is_glob(name):
+        console.warn(message, near)
+        return
+    hint = f"did you mean {', '.join(near)}? " if near else ""
+    raise SatchelError(f"{message}; nothing was written", fix=f"{hint}--force writes it")
 
 
 def _report_exceptions(

@@ -221,6 +221,11 @@ class Selection:
         )
 
 
+def is_glob(pattern: str) -> bool:
+    """Return whether a pattern has wildcards."""
+    return _GLOB.search(pattern) is not None
+
+
 def selection_path(folder: str = "") -> str:
     """Return the path of the user's file, which may not exist."""
     return os.path.join(folder or config_folder(), SELECTION_FILE)

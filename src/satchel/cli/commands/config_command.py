@@ -10,7 +10,13 @@ from collections.abc import Mapping
 
 import click
 
-from satchel.cli.base_command import CatalogCommand, Sources, SourcesCommand, plugin_argument
+from satchel.cli.base_command import (
+    CatalogCommand,
+    Sources,
+    SourcesCommand,
+    force_option,
+    plugin_argument,
+)
 from satchel.cli.console import Console
 from satchel.cli.key_value_pairs import parse_pairs, require_distinct, with_stdin
 from satchel.cli.plugin_config import PluginConfigView, as_texts, ask_for, open_plugin
@@ -58,7 +64,10 @@ def show(console: Console, name: str, sources: Sources, as_json: bool) -> None:
 @command.command("set", cls=SourcesCommand)
 @plugin_argument
 @click.argument("pairs", metavar="KEY [VALUE] | KEY=VALUE...", nargs=-1, required=True)
-def set_(console: Console, name: str, pairs: tuple[str, ...], sources: Sources) -> None:
+@force_option("Write a field that the plugin does not declare.")
+def set_(
+    console: Console, *, name: str, pairs: tuple[str, ...], force: bool, sources: Sources
+) -> None:
     """Set fields of PLUGIN.
 
     The VALUE '-' is read from stdin. Without a VALUE you are asked for it. Secrets are hidden
@@ -68,6 +77,8 @@ def set_(console: Console, name: str, pairs: tuple[str, ...], sources: Sources) 
     for key in given:
         _require_key(key)
     plugin = open_plugin(name, sources)
+    if not force:
+        plugin.refuse_unknown(given)
     plugin.warn_if_unknown(console, given)
     texts = {key: ask_for(plugin, key) if value is None else value for key, value in given.items()}
     if None not in given.values():
