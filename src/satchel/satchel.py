@@ -83,8 +83,8 @@ class Satchel:
     one); `providers`, one or several, contribute skills, plugins, tools and groups; `roots` are
     further folders to search, such as those of `conventional_roots`. The user's `satchel.toml`, and
     that of the folder `project`, enable and disable things. `config` has values for the state
-    fields of tools, by plugin; they win over the environment and all files. With `run_code=False` no plugin is
-    imported: everything is listed, nothing can be called.
+    fields of tools, by plugin; they win over the environment and all files. With `run_code=False`
+    no plugin is imported: everything is listed, nothing can be called.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """

@@ -29,7 +29,9 @@ def test_a_healthy_world_is_exit_code_zero(run, here, write_skill):
 def test_findings_stand_below_their_entry_the_worst_first(run, here, write_skill):
     write_skill(here / "skills", "Odd")
     write_skill(here / "skills", "broken", text="nothing")
-    result = run("doctor", "--skills", "skills", "--skills", "nowhere")
+    (here / "plugins" / "demo").mkdir(parents=True)
+    (here / "plugins" / "demo" / "toolkit.yml").touch()
+    result = run("doctor", "--skills", "skills", "--plugins", "plugins")
     assert result.exit_code == 1
     titles = [line for line in result.stdout.splitlines() if line.startswith(("skill", "sources"))]
     assert titles == ["skill broken (skills): failed", "sources", "skill Odd (skills): ok"]
@@ -44,7 +46,8 @@ def test_the_commands_mend_what_they_are_for(commands, run, here, write_skill):
     )
     (here / "plugins" / "demo").mkdir(parents=True)
     (here / "plugins" / "demo" / "toolkit.yml").write_text("name: demo\n")
-    sources = ("--skills", "skills", "--plugins", "plugins", "--skills", "not there")
+    sources = ("--skills", "skills", "--plugins", "plugins", "--project")
+    (here / "satchel.toml").write_text("[sources]\nskills = ['not there']\n")
     found = commands(*sources)
     assert found == {
         "skill-name-folder": "mv -n skills/wrong-folder skills/right",
@@ -76,8 +79,12 @@ def test_an_installed_plugin_is_to_be_enabled(run, commands, tmp_path, monkeypat
 
 
 def test_a_command_that_cannot_be_shown_as_it_is_is_not_offered(commands, here):
-    assert commands("--skills", "a\x1b[31mb") == {"source-missing": None}
-    assert commands("--skills", "-rf") == {"source-missing": "mkdir -p ./-rf"}
+    def missing(folder):
+        (here / "satchel.toml").write_text(f'[sources]\nskills = ["{folder}"]\n')
+        return commands("--project")["source-missing"]
+
+    assert missing("a\\u001b[31mb") is None
+    assert missing("-rf") == "mkdir -p ./-rf"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -91,10 +91,79 @@ def test_the_number_of_folders_that_are_searched_can_be_set(run, here, write_ski
     assert run("list", "--find-folders", "0").exit_code == 2
 
 
-def test_a_missing_folder_is_a_warning_and_no_fault(run):
-    result = run("list", "--skills", "nowhere", "--plugins", "neither")
+@pytest.mark.parametrize(
+    "command", [("list",), ("prompt",), ("doctor",), ("call", "x"), ("watch",)]
+)
+def test_a_named_folder_that_does_not_exist_is_wrong_usage(run, command):
+    result = run(*command, "--skills", "nowhere")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--skills: the folder 'nowhere' does not exist" in result.stderr
+
+
+def test_a_file_is_not_a_folder_of_plugins(run, here):
+    (here / "plugins").touch()
+    result = run("list", "--plugins", "plugins")
+    assert result.exit_code == 2
+    assert "--plugins: the folder 'plugins' is not a folder" in result.stderr
+
+
+def test_satchel_toml_names_folders_of_the_user_and_skills_of_a_project(
+    run, here, write_skill, write_plugin, a_config_folder_of_its_own
+):
+    config = a_config_folder_of_its_own
+    write_skill(config / "mine", "users")
+    write_plugin(config / "code", "demo", "description: d\n")
+    (config / "satchel.toml").write_text("[sources]\nskills = ['mine']\nplugins = ['code']\n")
+    write_skill(here / "docs" / "skills", "projects")
+    (here / "satchel.toml").write_text("[sources]\nskills = ['docs/skills']\n")
+
+    def listed(*args):
+        entries = json.loads(run("list", "--json", *args).stdout)
+        names = [item["name"] for kind in ("skills", "plugins") for item in entries[kind]]
+        return [name for name in names if name in {"users", "demo", "projects"}]
+
+    assert listed() == ["users", "demo"]
+    assert listed("--project") == ["projects", "users", "demo"]
+    assert listed("--skills", "docs") == ["projects"]
+
+
+@pytest.mark.parametrize("key", ["plugins", "entry-points"])
+def test_a_project_cannot_name_code(run, here, write_plugin, key):
+    write_plugin(here / "code", "demo", "description: d\n")
+    (here / "satchel.toml").write_text(f"[sources]\n{key} = ['code']\n")
+    result = run("doctor", "--project", "--json")
+    findings = {item["code"]: item for item in json.loads(result.stdout)["findings"]}
+    assert "may only have 'skills' in a project" in findings["choices-unreadable"]["message"]
+    assert not any(item["name"] == "demo" for item in findings.values())
+
+
+def test_a_projects_folder_outside_of_it_is_not_read(run, here, write_skill):
+    write_skill(here.parent / "outside", "secret")
+    (here / "satchel.toml").write_text("[sources]\nskills = ['../outside']\n")
+    assert "secret" not in run("list", "skills", "--project").stdout
+
+
+@pytest.mark.parametrize("command", ["list", "prompt", "schema", "doctor"])
+def test_a_folder_that_brings_nothing_is_said_once_with_the_cause(run, here, command):
+    (here / "empty").mkdir()
+    result = run(command, "--skills", "empty")
     assert result.exit_code == 0
-    assert "2 warnings" in result.stderr
+    assert result.stderr.count("empty: info[source-empty]: brings no skills: it is empty") == 1
+
+
+def test_the_projects_folders_are_found_and_named_with_the_option_that_uses_them(
+    run, here, write_skill
+):
+    write_skill(here / "skills", "pdf")
+    (here / ".agents" / "skills").mkdir(parents=True)
+    result = run("list", "skills")
+    assert result.stdout == ""
+    line = (
+        "not read: ./skills, ./.agents/skills; --project reads, and trusts, the folders found here"
+    )
+    assert result.stderr.splitlines()[0] == line
+    assert "not read" not in run("list", "skills", "--project").stderr
+    assert "not read" not in run("list", "skills", "--skills", "skills").stderr
 
 
 def test_broken_file_names_survive_json(run, here, write_skill):

@@ -11,6 +11,8 @@ def armed(start, here):
     """Start a watch of `skills` and `plugins`, and wait until it stands."""
 
     def armed(*args, **env):
+        for folder in ("skills", "plugins"):
+            (here / folder).mkdir(exist_ok=True)
         watch = start("watch", "--skills", "skills", "--plugins", "plugins", *args, **env)
         watch.until("^watching skills, plugins, press Ctrl-C", "stderr")
         return watch
@@ -52,8 +54,9 @@ def test_json_is_one_event_a_line_and_nothing_else_on_stdout(armed, here, write_
     assert (events[-1]["event"], events[-1]["name"]) == ("added", "two")
 
 
-def test_it_waits_for_a_folder_that_does_not_exist_yet(armed, here, write_skill):
+def test_it_waits_for_a_folder_that_is_empty_yet(armed, here, write_skill):
     watch = armed("--json")
+    assert watch.process.poll() is None
     write_skill(here / "skills", "late")
     assert json.loads(watch.until('"added"'))["name"] == "late"
 

@@ -1,8 +1,9 @@
 """The base classes of commands, with their shared options and error handling."""
 
+import os
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,12 +13,19 @@ from satchel.errors import SatchelError
 from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
+if TYPE_CHECKING:
+    from satchel.sources.selection import SelectionFile
+
 Body = Callable[..., Any]
+
+_EMPTY = "source-empty"
+_SAID = "satchel.said"
+"""The key in `Context.meta` of the lines that were written already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """The sources that the options name; by default the conventional folders in the home folder."""
+    """The sources that the options name; by default those of `satchel.toml` and the home folder."""
 
     skills: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
@@ -35,11 +43,12 @@ class Sources:
         """
         if run_code:
             log_to_stderr()
+        roots = self._roots()
         app = satchel.Satchel(
             self.skills,
             self.plugins,
-            self.entry_points,
-            roots=self._conventional_roots(),
+            self.enabled_entry_points,
+            roots=roots,
             project="." if self.project else None,
             run_code=run_code,
             settings=satchel.Settings(
@@ -50,17 +59,76 @@ class Sources:
         click.get_current_context().call_on_close(app.close)
         if servers:
             app.wait_for_mcp_servers()
+        _say_what_is_not_read(self, app, {root.path for root in roots})
         return app
+
+    @property
+    def enabled_entry_points(self) -> tuple[str, ...]:
+        """Return the installed plugins that the options name, else those of the user's file."""
+        return self.entry_points or tuple(
+            name for file in self._files() for name in file.sources.get("entry-points", ())
+        )
+
+    def require_folders(self) -> None:
+        """Raise `click.BadParameter` for a named folder that does not exist."""
+        for option, folders in (("--skills", self.skills), ("--plugins", self.plugins)):
+            for folder in folders:
+                if not os.path.isdir(os.path.expanduser(folder)) and folder.strip():
+                    is_there = os.path.lexists(os.path.expanduser(folder))
+                    fault = "is not a folder" if is_there else "does not exist"
+                    message = one_line(f"the folder {folder!r} {fault}")
+                    raise click.BadParameter(message, param_hint=option)
 
     def _limits(self) -> "satchel.Limits":
         most = self.find_folders
         return satchel.Limits() if most is None else satchel.Limits(find_folders=most)
 
-    def _conventional_roots(self) -> list["satchel.SearchRoot"]:
-        """Return the conventional folders; if folders are named, only those of the project."""
-        roots = satchel.conventional_roots("." if self.project else None, claude=self.claude)
+    def _roots(self) -> list["satchel.SearchRoot"]:
+        """Return the folders of `satchel.toml` and the conventional ones.
+
+        If the options name folders, only those of the project.
+        """
+        roots = [root for file in self._files() for root in file.roots]
+        roots += satchel.conventional_roots("." if self.project else None, claude=self.claude)
         has_folders = bool(self.skills or self.plugins)
         return [root for root in roots if root.scope.name == "PROJECT" or not has_folders]
+
+    def _files(self) -> "tuple[SelectionFile, ...]":
+        """Return the files `satchel.toml` in use; the `Satchel` reports their problems."""
+        # Lazy: not needed for `--help`.
+        from satchel.sources.selection import project_selection_path, read_selection, selection_path
+
+        project = project_selection_path(".") if self.project else ""
+        return read_selection(selection_path(), project).files
+
+
+def _say_what_is_not_read(sources: Sources, app: "satchel.Satchel", read: set[str]) -> None:
+    """Write to stderr, once a command, which folders bring nothing and which are not read."""
+    from satchel.cli.rendering import diagnostic_line
+
+    lines = [diagnostic_line(item) for item in app.catalog.diagnostics if item.code == _EMPTY]
+    if not (sources.project or sources.skills or sources.plugins):
+        lines += _unread_folders(read, claude=sources.claude)
+    said = click.get_current_context().meta.setdefault(_SAID, set())
+    for line in lines:
+        if line not in said:
+            click.echo(line, err=True)
+    said.update(lines)
+
+
+def _unread_folders(read: set[str], *, claude: bool) -> list[str]:
+    """Return a line about the conventional folders of the current folder, if there are any."""
+    if os.path.realpath(".") == os.path.realpath(os.path.expanduser("~")):
+        return []  # they are read as those of the user
+    roots = satchel.conventional_roots(".", claude=claude)
+    found = [
+        f"./{root.source}"
+        for root in roots
+        if root.scope.name == "PROJECT" and root.path not in read and os.path.isdir(root.path)
+    ]
+    if not found:
+        return []
+    return [f"not read: {', '.join(found)}; --project reads, and trusts, the folders found here"]
 
 
 class Command(click.Command):
@@ -138,7 +206,8 @@ class SourcesCommand(Command):
     def invoke(self, ctx: click.Context) -> None:
         """Run the command."""
         values = {item.name: ctx.params.pop(item.name) for item in fields(Sources)}
-        ctx.params["sources"] = Sources(**values)
+        ctx.params["sources"] = sources = Sources(**values)
+        sources.require_folders()
         super().invoke(ctx)
 
 

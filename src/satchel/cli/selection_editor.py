@@ -202,7 +202,7 @@ def _selectable(kind: str, entry: "Entry", sources: Sources) -> SelectableEntry:
     if kind != "plugin" or entry.scope is not Precedence.PLUGIN:
         return SelectableEntry(kind=kind, names=names, entry=entry)
     names = (*names, normalized(entry.source))
-    is_optional = {"all", *names}.isdisjoint(sources.entry_points)
+    is_optional = {"all", *names}.isdisjoint(sources.enabled_entry_points)
     return SelectableEntry(kind=kind, names=names, entry=entry, is_optional=is_optional)
 
 

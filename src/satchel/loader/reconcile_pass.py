@@ -27,6 +27,7 @@ from satchel.loader.wanted_servers import declared_servers
 from satchel.names import near_misses
 from satchel.sources import (
     RootKind,
+    empty_root,
     installed_folders,
     normalized,
     scan_distributions,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from satchel.plugins import BoundPlugin
     from satchel.sources import (
         DistributionScan,
+        PluginScan,
         SearchRoot,
         Selection,
         SkillFinding,
@@ -323,10 +325,20 @@ def _server_skills(
 def _source_diagnostics(inputs: PassInputs, results: ScanCache) -> Iterable[Diagnostic]:
     for folder_scan in results.scan.folders.values():
         yield from folder_scan.diagnostics
+        yield from _nothing_found(folder_scan)
     for skill_scan in results.skills.values():
         yield from skill_scan.diagnostics
+        yield from _nothing_found(skill_scan)
     yield from results.scan.distributions.diagnostics
     yield from inputs.selection.diagnostics
+
+
+def _nothing_found(scan: SkillScan | PluginScan) -> Iterable[Diagnostic]:
+    """Report a folder that brings nothing, unless the scan has a reason already."""
+    if scan.findings or scan.place.optional or scan.diagnostics:
+        return
+    if found := empty_root(scan.place):
+        yield found
 
 
 def _missing_packages(config: LoaderConfig, installed: DistributionScan) -> Iterable[Diagnostic]:

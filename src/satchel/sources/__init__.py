@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         normalized,
         scan_distributions,
     )
+    from satchel.sources.empty_roots import empty_root
     from satchel.sources.file_reader import Stamp, StampedPath, UnitFile
     from satchel.sources.importer import ImportedCode, import_distribution, import_folder
     from satchel.sources.package_scan import PackageFinding, scan_packages
@@ -53,6 +54,7 @@ else:
                 "DistributionFinding DistributionScan installed_folders normalized "
                 "scan_distributions"
             ),
+            "empty_roots": "empty_root",
             "file_reader": "Stamp StampedPath UnitFile",
             "importer": "ImportedCode import_distribution import_folder",
             "package_scan": "PackageFinding scan_packages",
@@ -99,6 +101,7 @@ __all__ = [
     "WatchTargets",
     "change_events",
     "conventional_roots",
+    "empty_root",
     "format_of",
     "guarded",
     "import_distribution",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from operator import attrgetter
 
-from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.diagnostics import Diagnostic, Severity, Where, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.sources.file_reader import (
     Stamp,
@@ -321,7 +321,9 @@ def missing(place: SearchRoot) -> Diagnostic:
     """Return the diagnostic of a search root that does not exist."""
     message = "is not a folder" if os.path.exists(place.path) else "does not exist"
     fix = "create it, or name another folder"
-    return make_diagnostic("source-missing", Where(place.path), message, fix)
+    item = make_diagnostic("source-missing", Where(place.path), message, fix)
+    # Somebody named this folder; a folder that a plugin's manifest names is only a warning.
+    return replace(item, severity=Severity.ERROR)
 
 
 def too_deep(folder: str, depth: int, limit_name: str = "") -> Diagnostic:

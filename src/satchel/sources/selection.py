@@ -27,7 +27,7 @@ from satchel.sources.file_reader import (
     digest_of,
     read_regular,
 )
-from satchel.sources.search_roots import Precedence, RootKind, search_root
+from satchel.sources.search_roots import Precedence, RootKind, SearchRoot, search_root
 from satchel.text import one_line, shorten
 
 SELECTION_FILE = "satchel.toml"
@@ -39,6 +39,10 @@ CONFIG = "config"
 SKILLS, FIRST = "skills", "first"
 """The key of the table about the skill prompt; its only key is `first`."""
 FIND_FOLDERS = "find_folders"
+SOURCES = "sources"
+"""The key of the table with folders and installed plugins to read."""
+SOURCE_KEYS = ("skills", "plugins", "entry-points")
+"""Its keys; a project's file has only the first, because code needs the user's trust."""
 MCP = "mcp"
 """The key of the table with MCP servers."""
 KINDS = ("skill", "tool", "group", "plugin")
@@ -109,6 +113,8 @@ class SelectionFile:
     """Patterns of the skills that the prompt describes first if it cannot describe all."""
     find_folders: int | None = None
     """How many folders of skills are searched in each root; only in the user's file."""
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict, hash=False)
+    """Folders and installed plugins by the keys in `SOURCE_KEYS`, as written."""
     diagnostics: tuple[Diagnostic, ...] = ()
     digest: str = ""
     """The digest of the bytes that were read, valid or not; `""` if there are none."""
@@ -117,6 +123,20 @@ class SelectionFile:
     def chooses(self) -> bool:
         """Return whether it enables or disables anything."""
         return bool(self.enable.written or self.disable.written)
+
+    @property
+    def roots(self) -> tuple[SearchRoot, ...]:
+        """Return the folders that it names; relative paths are relative to the file."""
+        base = os.path.dirname(self.path)
+        return tuple(
+            replace(
+                search_root(os.path.join(base, os.path.expanduser(folder)), holds, self.scope),
+                source=folder.rstrip("/") or "/",
+                within=base if self.scope is Precedence.PROJECT else "",
+            )
+            for holds in RootKind
+            for folder in self.sources.get(holds, ())
+        )
 
     @property
     def is_unreadable(self) -> bool:
@@ -306,9 +326,15 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         return _broken(empty, before, message, int(line), int(column) if column else None)
     except RecursionError:
         return _broken(empty, before, "it is nested too deeply")
-    keys = (*KEYS, MCP, SKILLS, CONFIG if empty.scope is Precedence.PROJECT else FIND_FOLDERS)
+    keys = (
+        *KEYS,
+        SOURCES,
+        MCP,
+        SKILLS,
+        CONFIG if empty.scope is Precedence.PROJECT else FIND_FOLDERS,
+    )
     for key in keys:
-        if fault := _fault(key, table):
+        if fault := _fault(key, table, empty.scope):
             return _broken(empty, before, f"{key!r} {fault}", _line_of(key, text))
     enable, disable = (SelectionPatterns(tuple(table.get(key, ()))) for key in KEYS)
     unknown = tuple(_unknown(empty.path, key, text, keys) for key in table if key not in keys)
@@ -320,13 +346,16 @@ def _parsed(empty: SelectionFile, before: SelectionFile | None, data: bytes) -> 
         config=config,
         servers=table.get(MCP, {}),
         first_skills=tuple(table.get(SKILLS, {}).get(FIRST, ())),
+        sources=table.get(SOURCES, {}),
         find_folders=table.get(FIND_FOLDERS) if FIND_FOLDERS in keys else None,
         diagnostics=unknown,
     )
 
 
-def _fault(key: str, table: Mapping[str, Any]) -> str:
+def _fault(key: str, table: Mapping[str, Any], scope: Precedence) -> str:
     """Return what is wrong with the value of a key, or `""`."""
+    if key == SOURCES:
+        return _sources_fault(table.get(key, {}), scope)
     if key in KEYS:
         return "" if _is_list_of_texts(table.get(key, [])) else "is not a list of texts"
     if key == FIND_FOLDERS:
@@ -349,6 +378,18 @@ def _skills_fault(value: object) -> str:
     return "" if is_valid else "has a 'first' that is not a list of texts"
 
 
+def _sources_fault(value: object, scope: Precedence) -> str:
+    """Return what is wrong with the table `[sources]`, or `""`."""
+    if not isinstance(value, dict) or not value.keys() <= set(SOURCE_KEYS):
+        return f"is not a table with the keys {', '.join(SOURCE_KEYS)}"
+    if scope is Precedence.PROJECT and not value.keys() <= {SKILLS}:
+        return "may only have 'skills' in a project: plugins are code, which only the user enables"
+    for key, texts in value.items():
+        if not (_is_list_of_texts(texts) and all(map(str.strip, texts))):
+            return f"has {key!r}, which is not a list of texts"
+    return ""
+
+
 def _is_list_of_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
@@ -367,6 +408,7 @@ def _broken(
         last_good.servers,
         last_good.first_skills,
         last_good.find_folders,
+        last_good.sources,
     )
     has_values = last_good.chooses or any(values)
     kept = "; its last good version stays in use" if has_values else ""
@@ -375,6 +417,7 @@ def _broken(
         Where(empty.path, line, column),
         f"the choices cannot be read: {reason}{kept}",
         'write enable = ["NAME"] and disable = ["NAME"], first = ["NAME"] below [skills], '
+        'skills = ["FOLDER"] below [sources], '
         "and KEY = VALUE below [mcp.SERVER]"
         + (" and [config.PLUGIN]" if empty.scope is Precedence.PROJECT else "")
         + ", nothing else",
@@ -387,6 +430,7 @@ def _broken(
         servers=last_good.servers,
         first_skills=last_good.first_skills,
         find_folders=last_good.find_folders,
+        sources=last_good.sources,
         diagnostics=(error,),
     )
 

@@ -1,0 +1,54 @@
+"""Why a search root that exists brings nothing."""
+
+import os
+
+from satchel.diagnostics import Diagnostic, Where, make_diagnostic
+from satchel.sources.folder_reader import is_folder, is_skipped, list_folder
+from satchel.sources.plugin_formats import format_of
+from satchel.sources.search_roots import RootKind, SearchRoot
+
+_SKILL_FILE = "SKILL.md"
+_MOST_LOOKED_AT = 100
+"""How many folders are searched for the other kind."""
+
+
+def empty_root(root: SearchRoot) -> Diagnostic | None:
+    """Return a diagnostic with the likely cause for a root in which nothing was found.
+
+    `None` if it is a conventional folder, which may be empty, or if it cannot be listed.
+    """
+    unreadable: list[Diagnostic] = []
+    entries = [entry for entry in list_folder(root.path, unreadable) if not is_skipped(entry.name)]
+    if root.optional or unreadable:
+        return None
+    folders = [entry.path for entry in entries if is_folder(entry)][:_MOST_LOOKED_AT]
+    message, fix = _cause(root, folders, is_empty=not entries)
+    return make_diagnostic("source-empty", Where(root.path), message, fix)
+
+
+def _cause(root: SearchRoot, folders: list[str], *, is_empty: bool) -> tuple[str, str]:
+    """Return what is there instead, and what to do."""
+    holds_skills = root.holds is RootKind.SKILLS
+    if is_empty:
+        return f"brings no {root.holds}: it is empty", f"name the folder that has the {root.holds}"
+    if holds_skills and any(format_of(path) for path in (root.path, *folders)):
+        return "brings no skills: it has plugins", "name it as a folder of plugins"
+    if not holds_skills and any(map(_has_skill, (root.path, *folders))):
+        return "brings no plugins: it has skills", "name it as a folder of skills"
+    if holds_skills:
+        message = f"brings no skills: no folder in it has a {_SKILL_FILE}"
+        return message, "name the folder that has the folders of skills, or one skill's folder"
+    for path in folders:
+        unreadable: list[Diagnostic] = []
+        below = list_folder(path, unreadable)
+        if any(is_folder(entry) and format_of(entry.path) for entry in below):
+            name = os.path.basename(path)
+            return f"brings no plugins: they are one level deeper, in {name!r}", f"name {path}"
+    return (
+        "brings no plugins: no folder in it has a toolkit.yaml or plugin.json",
+        "name the folder that has the folders of plugins, or one plugin's folder",
+    )
+
+
+def _has_skill(folder: str) -> bool:
+    return os.path.lexists(os.path.join(folder, _SKILL_FILE))

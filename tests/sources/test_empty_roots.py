@@ -1,0 +1,55 @@
+"""A folder that brings nothing, and the cause that is named."""
+
+from pathlib import Path
+
+import pytest
+
+from satchel import Satchel
+from satchel.sources import RootKind, search_root
+from satchel.sources.empty_roots import empty_root
+
+
+def touch(root: Path, *names: str) -> None:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "message", "fix"),
+    [
+        (RootKind.SKILLS, [], "brings no skills: it is empty", "name the folder that has"),
+        (RootKind.PLUGINS, [], "brings no plugins: it is empty", "name the folder that has"),
+        (RootKind.SKILLS, ["a/toolkit.yaml"], "it has plugins", "as a folder of plugins"),
+        (RootKind.SKILLS, ["toolkit.yaml"], "it has plugins", "as a folder of plugins"),
+        (RootKind.PLUGINS, ["a/SKILL.md"], "it has skills", "as a folder of skills"),
+        (RootKind.PLUGINS, ["SKILL.md"], "it has skills", "as a folder of skills"),
+        (RootKind.SKILLS, ["a/b.md"], "no folder in it has a SKILL.md", "one skill's folder"),
+        (RootKind.PLUGINS, ["a/b.py"], "has a toolkit.yaml or plugin.json", "one plugin's folder"),
+        (RootKind.PLUGINS, ["x/a/toolkit.yaml"], "one level deeper, in 'x'", "name {root}/x"),
+    ],
+)
+def test_the_likely_cause_is_named(tmp_path, kind, files, message, fix):
+    touch(tmp_path, *files)
+    found = empty_root(search_root(tmp_path, kind))
+    assert found.code == "source-empty"
+    assert message in found.message
+    assert fix.format(root=tmp_path) in found.fix
+
+
+def test_it_is_a_diagnostic_of_the_catalog_until_something_comes(tmp_path, write_skill):
+    def codes():
+        codes = [item.code for item in app.catalog.diagnostics]
+        return [code for code in codes if code.startswith("source-")]
+
+    app = Satchel(skills=tmp_path)
+    assert codes() == ["source-empty"]
+    write_skill(tmp_path, "pdf")
+    app.refresh()
+    assert codes() == []
+
+
+def test_a_folder_that_is_missing_is_an_error_and_not_empty(tmp_path):
+    found = Satchel(skills=tmp_path / "nowhere").catalog.diagnostics
+    sources = [item for item in found if item.code.startswith("source-")]
+    assert [(item.severity, item.code) for item in sources] == [("error", "source-missing")]
