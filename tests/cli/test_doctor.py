@@ -35,7 +35,7 @@ def test_findings_stand_below_their_entry_the_worst_first(run, here, write_skill
     assert result.exit_code == 1
     titles = [line for line in result.stdout.splitlines() if line.startswith("skill ")]
     assert titles == ["skill broken (skills): failed"]
-    result = run("doctor", "-v", "--skills", "skills", "--skills", "nowhere")
+    result = run("doctor", "-v", "--skills", "skills", "--plugins", "plugins")
     titles = [line for line in result.stdout.splitlines() if line.startswith(("skill ", "sources"))]
     assert titles == ["skill broken (skills): failed", "sources", "skill Odd (skills): ok"]
     assert result.stderr == "1 error, 2 warnings\n"

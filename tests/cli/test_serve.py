@@ -20,6 +20,7 @@ def config(printed, client):
 
 @every_client
 def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
+    (here / "skills").mkdir()
     given = ["--skills", "skills", "--group", "maps", "--disable-tool", 'r"m*', "--no-skill-tools"]
     given += ["--find-folders", "9", "--no-cache"]
     result = run("serve", "--print-config", client, *given)
@@ -36,6 +37,7 @@ def test_a_client_is_told_how_to_start_this_very_server(run, client, here):
 @every_client
 def test_any_folder_can_be_named_to_a_client(run, client, here):
     odd = 'a "b" \\ \t\x7f é 😀'
+    (here / odd).mkdir()
     made = config(run("serve", "--print-config", client, "--skills", odd).stdout, client)
     assert made["args"][-1] == str(here / odd)
 
