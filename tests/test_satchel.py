@@ -778,7 +778,7 @@ def test_a_pattern_that_hides_everything_is_logged_with_near_misses(caplog):
         app.session(enable=patterns)
         return [record.getMessage() for record in caplog.records]
 
-    assert logged("tool:read_*", "read_mail", "*:read_mail") == []
+    assert logged("tool:read_*", "read_mail", "*:read_mail", "tool:load_*") == []
     assert logged("read_male", "skill:*") == [
         "session(enable=...): no tool and no skill matches 'read_male'; did you mean read_mail?",
         "session(enable=...): no tool and no skill matches 'skill:*'",

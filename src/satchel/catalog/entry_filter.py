@@ -8,7 +8,7 @@ from satchel.catalog.catalog import Catalog
 from satchel.catalog.catalog_changes import entry_kind
 from satchel.catalog.catalog_entries import Entry
 from satchel.lazy_dataclass import dataclass
-from satchel.names import near_misses
+from satchel.names import SESSION_TOOLS, near_misses
 from satchel.sources.selection import SelectionPatterns
 
 
@@ -54,6 +54,9 @@ def unmatched_patterns(patterns: Iterable[str], catalog: Catalog) -> Iterator[st
             continue
         chosen = EntryFilter.of((pattern,), ())
         single = SelectionPatterns((pattern,))
+        # The session's own tools are not in the catalog.
+        if any(single.match("tool", (name,)) for name in SESSION_TOOLS):
+            continue
         entries: list[Entry] = list(chain(catalog.all_tools, catalog.all_skills))
         if any(single.concerns(entry_kind(item)) and chosen.accepts(item) for item in entries):
             continue
