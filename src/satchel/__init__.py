@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from satchel.mcp_servers import HttpServer, RemoteClient, SseServer, StdioServer
     from satchel.plugins import hookimpl
     from satchel.prompt import ListingForm, PromptListing, SkillPrompt, about_tokens
+    from satchel.provider_messages import calls_in, result_messages
     from satchel.providers import Contribution, Provider, Skill
     from satchel.runtime import ScopedMiddleware
     from satchel.satchel import Satchel
@@ -77,6 +78,7 @@ else:
             "formats.skill_handler": "SkillHandler",
             "plugins": "hookimpl",
             "providers": "Contribution Provider Skill",
+            "provider_messages": "calls_in result_messages",
             "prompt": "ListingForm PromptListing SkillPrompt about_tokens",
             "tool_registry": "ToolRegistry",
             "mcp_servers": "HttpServer RemoteClient SseServer StdioServer",
@@ -157,9 +159,11 @@ __all__ = [
     "Verdict",
     "WatchTimings",
     "about_tokens",
+    "calls_in",
     "conventional_roots",
     "hookimpl",
     "pydantic_to_json_schema",
+    "result_messages",
     "set_extended_model",
     "tool",
 ]

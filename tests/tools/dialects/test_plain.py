@@ -31,8 +31,8 @@ def mcp(schema, **others):
     return in_dialect("mcp", ToolShape(name="t", description="d", parameters=schema, **others))
 
 
-def test_there_are_five_dialects():
-    assert DIALECTS == ("openai", "openai-strict", "anthropic", "gemini", "mcp")
+def test_there_are_six_dialects():
+    assert DIALECTS == ("openai", "openai-strict", "openai-responses", "anthropic", "gemini", "mcp")
 
 
 @pytest.mark.parametrize(

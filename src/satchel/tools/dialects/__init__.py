@@ -10,16 +10,20 @@ from satchel.tools.dialects.anthropic_dialect import anthropic
 from satchel.tools.dialects.gemini_dialect import gemini
 from satchel.tools.dialects.mcp_dialect import mcp
 from satchel.tools.dialects.null_arguments import without_nulls
-from satchel.tools.dialects.openai_dialect import openai
+from satchel.tools.dialects.openai_dialect import openai, openai_responses
 from satchel.tools.dialects.openai_strict_dialect import openai_strict
 from satchel.tools.dialects.schema_walk import shown
 from satchel.tools.dialects.tool_shape import ToolShape
 
-DIALECTS = ("openai", "openai-strict", "anthropic", "gemini", "mcp")
+DIALECTS = ("openai", "openai-strict", "openai-responses", "anthropic", "gemini", "mcp")
 """The names of the dialects, in the order in which they are listed."""
 
 _MAKERS: Mapping[str, Callable[[ToolShape], dict[str, Any]]] = MappingProxyType(
-    dict(zip(DIALECTS, (openai, openai_strict, anthropic, gemini, mcp), strict=True))
+    dict(
+        zip(
+            DIALECTS, (openai, openai_strict, openai_responses, anthropic, gemini, mcp), strict=True
+        )
+    )
 )
 
 __all__ = ["DIALECTS", "ToolShape", "in_dialect", "shown", "without_nulls"]

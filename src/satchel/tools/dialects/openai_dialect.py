@@ -17,3 +17,8 @@ def openai(shape: ToolShape) -> dict[str, Any]:
             "parameters": object_schema(shape.parameters),
         },
     }
+
+
+def openai_responses(shape: ToolShape) -> dict[str, Any]:
+    """Return the description of a tool for OpenAI's Responses API, which is strict by default."""
+    return {"type": "function", **openai(shape)["function"], "strict": False}

@@ -1,0 +1,88 @@
+"""What the messages of all providers are made of."""
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from satchel.tools import Audio, Image, Resource, ResourceLink, Text, ToolCall, ToolResult
+from satchel.tools.content_blocks import Block
+
+Message = dict[str, Any]
+NOTHING_SAID = "(no output)"
+"""Some providers refuse an empty answer."""
+
+
+def plain(value: Any) -> Any:
+    """Return a message of a provider's library as dicts and lists; `None` values are left out."""
+    if hasattr(value, "model_dump"):
+        value = value.model_dump()
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items() if item is not None}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def items_of(message: Any, *keys: str) -> Iterable[Message]:
+    """Return the dicts in a list below a message, or in the message itself if it is a list."""
+    value = plain(message)
+    for key in keys:
+        value = value.get(key) or [] if isinstance(value, dict) else value
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def either(item: Mapping[str, Any], camel: str, snake: str) -> Any:
+    """Return a value that REST and libraries spell differently."""
+    return item.get(camel, item.get(snake))
+
+
+def call_of(name: Any, arguments: Any, call_id: Any) -> ToolCall:
+    """Return a call; missing parts are empty, so that running it says what is wrong."""
+    is_given = isinstance(arguments, str | Mapping)
+    return ToolCall(
+        name=name if isinstance(name, str) else "",
+        arguments=arguments if is_given else {},
+        id=call_id if isinstance(call_id, str) else "",
+    )
+
+
+def base64_of(block: Image | Audio) -> str:
+    """Return the bytes of a block as text."""
+    return b64encode(block.data).decode("ascii")
+
+
+def data_url(data: bytes, mime_type: str) -> str:
+    """Return bytes as a `data:` address."""
+    return f"data:{mime_type};base64,{b64encode(data).decode('ascii')}"
+
+
+def file_of(block: Block) -> tuple[bytes, str] | None:
+    """Return the bytes and the type of a document that is not text, or `None`."""
+    if isinstance(block, Resource) and isinstance(block.content, bytes):
+        return block.content, block.mime_type or "application/octet-stream"
+    return None
+
+
+def words_for(block: Block) -> str:
+    """Return a text for a block: its own, or what a provider cannot take, in words."""
+    match block:
+        case Text(text=text):
+            return text
+        case Resource(content=str() as text, uri=uri):
+            return f"[{uri}]\n{text}"
+        case ResourceLink(name=name, uri=uri, description=description):
+            about = f": {description}" if description else ""
+            return f"[link to {name} at {uri}{about}]"
+        case Image(data=data, mime_type=kind):
+            return _cannot_show("a picture", kind, len(data))
+        case Audio(data=data, mime_type=kind):
+            return _cannot_show("a recording", kind, len(data))
+        case Resource(content=content, mime_type=kind, uri=uri):
+            return _cannot_show(f"the document {uri}", kind or "unknown type", len(content))
+
+
+def _cannot_show(what: str, kind: str, size: int) -> str:
+    return f"[{what} ({kind}, {size:,} bytes) that cannot be shown here]"
+
+
+def text_only(result: ToolResult) -> str:
+    """Return all of a result as text; never an empty one."""
+    return "\n".join(map(words_for, result.content)).strip() or NOTHING_SAID

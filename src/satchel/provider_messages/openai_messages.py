@@ -1,0 +1,68 @@
+"""Messages of OpenAI's Chat Completions, and of providers that copy them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from satchel.provider_messages.message_parts import (
+    Message,
+    base64_of,
+    call_of,
+    data_url,
+    file_of,
+    items_of,
+    text_only,
+    words_for,
+)
+from satchel.tools import Audio, Image, ToolCall, ToolResult
+from satchel.tools.content_blocks import Block
+
+_SOUNDS = {
+    **dict.fromkeys(("audio/wav", "audio/x-wav", "audio/wave"), "wav"),
+    **dict.fromkeys(("audio/mp3", "audio/mpeg"), "mp3"),
+}
+
+
+def read_calls(message: Any) -> list[ToolCall]:
+    """Return the calls of an assistant's message."""
+    calls = []
+    for item in items_of(message, "tool_calls"):
+        function = item.get("function") or {}
+        calls.append(call_of(function.get("name"), function.get("arguments"), item.get("id")))
+    return calls
+
+
+def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]:
+    """Return a message for each result; pictures, sound and files follow as the user's.
+
+    A tool's message can have only text.
+    """
+    messages: list[Message] = []
+    shown: list[Message] = []
+    for call, result in pairs:
+        parts = [part for block in result.content if (part := _part(block))]
+        blocks = [block for block in result.content if not _part(block)]
+        text = "\n".join(map(words_for, blocks)).strip()
+        if parts:
+            text = f"{text}\n[{len(parts)} attachments follow in the next message]".strip()
+            shown.append({"type": "text", "text": f"Attachments of {call.name} ({call.id}):"})
+            shown += parts
+        content = text or text_only(result)
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": content})
+    return [*messages, {"role": "user", "content": shown}] if shown else messages
+
+
+def _part(block: Block) -> Message | None:
+    """Return the part of a user's message for a block that is not text."""
+    if isinstance(block, Image):
+        return {
+            "type": "image_url",
+            "image_url": {"url": data_url(block.data, block.mime_type)},
+        }
+    if isinstance(block, Audio) and (kind := _SOUNDS.get(block.mime_type)):
+        return {"type": "input_audio", "input_audio": {"data": base64_of(block), "format": kind}}
+    if (file := file_of(block)) and file[1] == "application/pdf":
+        return {
+            "type": "file",
+            "file": {"filename": "document.pdf", "file_data": data_url(*file)},
+        }
+    return None

@@ -1,0 +1,52 @@
+"""Items of OpenAI's Responses API."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from satchel.provider_messages.message_parts import (
+    NOTHING_SAID,
+    Message,
+    call_of,
+    data_url,
+    file_of,
+    items_of,
+    words_for,
+)
+from satchel.tools import Image, ToolCall, ToolResult
+from satchel.tools.content_blocks import Block
+
+
+def read_calls(message: Any) -> list[ToolCall]:
+    """Return the calls of a response, or of its list of output items."""
+    return [
+        call_of(item.get("name"), item.get("arguments"), item.get("call_id"))
+        for item in items_of(message, "output")
+        if item.get("type") == "function_call"
+    ]
+
+
+def write_results(pairs: Iterable[tuple[ToolCall, ToolResult]]) -> list[Message]:
+    """Return an input item for each result."""
+    return [
+        {"type": "function_call_output", "call_id": call.id, "output": _output(result)}
+        for call, result in pairs
+    ]
+
+
+def _output(result: ToolResult) -> str | list[Message]:
+    parts = [_part(block) for block in result.content]
+    if all(part["type"] == "input_text" for part in parts):
+        return "\n".join(part["text"] for part in parts).strip() or NOTHING_SAID
+    return parts
+
+
+def _part(block: Block) -> Message:
+    if isinstance(block, Image):
+        return {"type": "input_image", "image_url": data_url(block.data, block.mime_type)}
+    if (file := file_of(block)) and file[1] == "application/pdf":
+        return {
+            "type": "input_file",
+            "filename": "document.pdf",
+            "file_data": data_url(*file),
+        }
+    return {"type": "input_text", "text": words_for(block)}
