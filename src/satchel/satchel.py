@@ -662,6 +662,7 @@ class Satchel:
         if self._servers is not None:
             self._servers.close()
         self._workers.close()
+        self._shared.close()
         for lifecycle in lifecycles:
             lifecycle.end()
 

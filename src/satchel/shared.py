@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     )
     from satchel.prompt import SkillPrompt
     from satchel.runtime import ScopedMiddleware
+    from satchel.runtime.event_loop_thread import EventLoopThread, LazyEventLoop
     from satchel.search import SearchHit, SearchIndex
     from satchel.settings import Limits
     from satchel.tools import Tool
 
 T = TypeVar("T")
 
+_PATIENCE = 1.0
+"""Seconds that closing waits for calls that ignore their cancellation."""
 _MAX_VALUES = 4_096
 """How many derived values of one catalog are kept."""
 
@@ -167,6 +170,20 @@ class SharedState:
         self.middleware: tuple[ScopedMiddleware, ...] = ()
         self.newest = CatalogCache(store.current)
         self._index: SearchIndex | None = None
+        self._loops: dict[str, LazyEventLoop] = {}
+
+    @property
+    def background_loop(self) -> EventLoopThread:
+        """The loop for hosts that have none; its thread starts with the first use."""
+        from satchel.runtime.event_loop_thread import LazyEventLoop  # lazy: most have a loop
+
+        # Two threads get the same one: only `get` starts a thread.
+        return self._loops.setdefault("calls", LazyEventLoop("satchel-calls", _PATIENCE)).get()
+
+    def close(self) -> None:
+        """End the calls that run for hosts without a loop."""
+        for loop in self._loops.values():
+            loop.stop()
 
     @property
     def catalog(self) -> Catalog:

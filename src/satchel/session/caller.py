@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -65,6 +65,55 @@ class CallApi(ABC):
         calls = self._calls
         call = calls.call_of(name, arguments, call_id, context)
         return calls.stream(self._shared_view(), call)
+
+    def call_sync(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        context: ToolContext | None = None,
+    ) -> ToolResult:
+        """Run a tool and wait for its result, for hosts without an event loop.
+
+        All such calls of a satchel run on one loop in a thread of its own, with the context
+        variables of the caller. Any number of threads may call. Raises `ConflictError` where an
+        event loop runs.
+        """
+        from satchel.session.sync_calls import run_sync  # lazy: most hosts have a loop
+
+        work = self.call(name, arguments, call_id=call_id, context=context)
+        return run_sync(self._calls.background_loop, work)
+
+    def execute_sync(
+        self,
+        calls: Iterable[ToolCall],
+        *,
+        executor: Executor | None = None,
+        context: ToolContext | None = None,
+    ) -> list[ToolResult]:
+        """Run several calls as `execute` does, and wait for them as `call_sync` does."""
+        from satchel.session.sync_calls import run_sync  # lazy: most hosts have a loop
+
+        work = self.execute(calls, executor=executor, context=context)
+        return run_sync(self._calls.background_loop, work)
+
+    def stream_sync(
+        self,
+        name: str,
+        arguments: Arguments = None,
+        *,
+        call_id: str = "",
+        context: ToolContext | None = None,
+    ) -> Iterator[Item]:
+        """Run a tool as `stream` does, and yield its items as `call_sync` waits.
+
+        Leaving the loop early ends the tool once the iterator is closed or freed.
+        """
+        from satchel.session.sync_calls import stream_sync  # lazy: most hosts have a loop
+
+        items = self.stream(name, arguments, call_id=call_id, context=context)
+        return stream_sync(self._calls.background_loop, items)
 
     @property
     def contracts(self) -> Contracts:

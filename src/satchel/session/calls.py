@@ -23,6 +23,7 @@ from satchel.runtime import (
 )
 from satchel.runtime.answer_memory import AnswerMemory, forget_turn
 from satchel.runtime.background_tasks import BackgroundTask
+from satchel.runtime.event_loop_thread import EventLoopThread
 from satchel.runtime.executors import Concurrent, Executor
 from satchel.runtime.stream_opening import opened
 from satchel.session.plan_run import CurrentView, PlanRun, PlanStream
@@ -68,6 +69,11 @@ class CallDispatcher:
     def has_tasks(self) -> bool:
         """Whether any call was ever started in the background."""
         return self._resolver.tasks is not None
+
+    @property
+    def background_loop(self) -> EventLoopThread:
+        """The loop of the satchel for hosts without one."""
+        return self._shared.background_loop
 
     @staticmethod
     def call_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from satchel.contracts import fill_variables, variables_in
@@ -41,7 +41,7 @@ class Session(CallApi):
     that stays the same for one model request.
     """
 
-    __slots__ = ("__weakref__", "_conversation", "_history")
+    __slots__ = ("__weakref__", "_conversation", "_history", "_keyed_step")
 
     def __init__(
         self, shared: SharedState, options: SessionOptions, plan_policy: PlanPolicy | None = None
@@ -49,6 +49,7 @@ class Session(CallApi):
         self._conversation = SessionState(shared, options)
         super().__init__(LazyDispatcher(self._conversation))
         self._history = StepHistory()
+        self._keyed_step: tuple[Hashable, Step] | None = None
         if plan_policy is not None:
             self.plan_policy = plan_policy
 
@@ -93,8 +94,19 @@ class Session(CallApi):
 
     # ---- what the model sees --------------------------------------------------------------
 
-    def step(self) -> Step:
-        """Begin a model request: return a frozen view of the newest catalog."""
+    def step(self, key: Hashable = None) -> Step:
+        """Begin a model request: return a frozen view of the newest catalog.
+
+        Hosts that ask for tools and prompt at different moments, or several times, give each model
+        request a `key`: until another key comes, the answer is the same step.
+        """
+        if key is None:
+            return self._new_step()
+        if self._keyed_step is None or self._keyed_step[0] != key:
+            self._keyed_step = (key, self._new_step())
+        return self._keyed_step[1]
+
+    def _new_step(self) -> Step:
         shared_view = self._shared_view()
         content, last_digest = self._begin_step(shared_view)
         return Step(self._conversation, self._lazy_calls, shared_view, content, last_digest)
