@@ -247,6 +247,20 @@ def test_skills_inside_a_skill_are_told_once_with_the_folder_to_name(
     assert len(scan(tmp_path / holder).findings) == len(inner)
 
 
+def test_the_folders_to_name_together_bring_every_skill_inside(tmp_path, scan, write_skill):
+    outer = write_skill(tmp_path, "a")
+    inner = ["debugging", "setup", "scaling", "scaling/shards", "parts/b", "parts/c"]
+    for name in inner:
+        write_skill(outer, name)
+    (problem,) = scan(tmp_path).findings["a"].problems
+    folders = [
+        outer / name for name in ("debugging", "parts", "scaling", "scaling/shards", "setup")
+    ]
+    assert f"name each of {', '.join(map(str, folders))} as" in problem.fix
+    served = {found.path for folder in folders for found in scan(folder).findings.values()}
+    assert served == {str(outer / name) for name in inner}
+
+
 def test_a_root_that_is_a_link_is_searched(tmp_path, scan, write_skill):
     write_skill(tmp_path / "real", "a")
     (tmp_path / "root").symlink_to("real")

@@ -449,18 +449,20 @@ def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, .
     inner = [file.name for file in files if file.name.endswith(f"/{SKILL_FILE}")]
     if not inner:
         return ()
-    first = os.path.join(path, *inner[0].split("/")[:-1])
-    # A folder with a SKILL.md is one skill, so only folders below it can be named.
-    holder = os.path.dirname(first)
-    name = first if holder == path else holder
+    folders = [os.path.dirname(os.path.join(path, *name.split("/"))) for name in inner]
+    # A folder with a SKILL.md is one skill, so a holder that is a skill cannot stand for others.
+    skills = {path, *folders}
+    holders = {name if (above := os.path.dirname(name)) in skills else above for name in folders}
+    names = ", ".join(sorted(holders))
     one = len(inner) == 1
+    each = "" if len(holders) == 1 else "each of "
     what, them = ("a skill", "it") if one else (f"{len(inner)} skills", "them")
     return (
         make_diagnostic(
             "skill-inside-skill",
             Where(path),
             f"has {what} inside; the model reads {them} only as files of this one",
-            f"to serve {them} as well, name {name} as a folder of skills",
+            f"to serve {them} as well, name {each}{names} as a folder of skills",
         ),
     )
 
