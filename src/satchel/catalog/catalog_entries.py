@@ -215,6 +215,8 @@ class PluginContribution:
     tools: tuple[ToolContribution, ...] = ()
     skills: tuple[str, ...] = ()
     """Folders to search for its skills."""
+    command_paths: tuple[str, ...] = ()
+    """Files and folders with the commands of a plugin for another client."""
     config: tuple[ConfigField, ...] = ()
     """The configuration fields that it declares."""
     servers: tuple[McpServerManifest, ...] = ()

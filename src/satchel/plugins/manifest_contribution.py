@@ -36,6 +36,7 @@ def with_manifest(contribution: PluginContribution, found: PluginFinding) -> Plu
         # Without code, or with a broken `dev.satchel` extension, there are no tools to group.
         groups=manifest_groups(manifest) if found.code and not found.is_degraded else (),
         skills=found.skills,
+        command_paths=found.command_paths,
         servers=found.servers,
         diagnostics=(*contribution.diagnostics, *_servers_not_started(found)),
         config=manifest.config,
