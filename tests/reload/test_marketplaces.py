@@ -98,3 +98,17 @@ def test_commands_come_change_and_go(watched, tmp_path, write_skill, has_skill):
         (folder / "commands" / "a.md").unlink()
         seen.until_names(*names, "b")
         seen.until_as_cold()
+
+
+def test_the_context_of_a_gemini_extension_comes_changes_and_goes(watched, tmp_path):
+    folder = tmp_path / "plugins" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "gemini-extension.json").write_text('{"name": "demo"}')
+    with watched(plugins=[folder.parent]) as seen:
+        for text in ("One.", "Two."):
+            (folder / "GEMINI.md").write_text(text)
+            seen.until(lambda text=text: text in seen.app.session().prompt())
+            seen.until_as_cold()
+        (folder / "GEMINI.md").unlink()
+        seen.until(lambda: seen.app.session().prompt() == "")
+        seen.until_as_cold()

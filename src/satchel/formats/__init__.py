@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from satchel.formats.editable_finders import mapped_modules
     from satchel.formats.front_matter import FrontMatter, split_front_matter
     from satchel.formats.frozen_values import to_plain
+    from satchel.formats.gemini_manifest import GeminiManifest, read_gemini_extension
     from satchel.formats.marketplace_manifest import (
         ListedPlugin,
         MarketplaceManifest,
@@ -50,6 +51,7 @@ else:
             "editable_finders": "mapped_modules",
             "front_matter": "FrontMatter split_front_matter",
             "frozen_values": "to_plain",
+            "gemini_manifest": "GeminiManifest read_gemini_extension",
             "marketplace_manifest": "ListedPlugin MarketplaceManifest read_marketplace",
             "mcp_json": "MCP_SCHEMAS McpServerManifest is_header read_mcp",
             "open_plugin_manifest": "PLUGIN_SCHEMAS Author OpenManifest read_open_plugin",
@@ -74,6 +76,7 @@ __all__ = [
     "ContractReference",
     "DeclaredTool",
     "FrontMatter",
+    "GeminiManifest",
     "GroupManifest",
     "ListedPlugin",
     "MarketplaceManifest",
@@ -92,6 +95,7 @@ __all__ = [
     "mapped_modules",
     "read_claude_plugin",
     "read_claude_servers",
+    "read_gemini_extension",
     "read_listed_skill",
     "read_marketplace",
     "read_mcp",

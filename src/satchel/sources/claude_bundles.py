@@ -56,10 +56,12 @@ def read_claude_bundle(finding: PluginFinding, limits: Limits) -> PluginFinding:
     ]
     commands = command_paths(finding, ("commands", *manifest.commands))
     is_used = bool(by_name) or any(map(os.path.exists, (*skills, *commands)))
+    parts = {part for name, part in _IGNORED_PARTS.items() if name in finding.names}
+    parts.update(manifest.ignored)
     return replace(
         finding,
         parts=CodeParts(frozenset({PluginFormat.CLAUDE, *files})),
-        manifest=_as_plugin(manifest),
+        manifest=as_plugin(manifest),
         servers=tuple(by_name.values()),
         skills=tuple(skills),
         command_paths=commands,
@@ -67,7 +69,7 @@ def read_claude_bundle(finding: PluginFinding, limits: Limits) -> PluginFinding:
             *reading.diagnostics,
             *diagnostics,
             *_wrong_paths(finding, manifest),
-            *_ignored(finding, manifest, is_used=is_used),
+            *ignored_parts(finding, parts, is_used=is_used),
         ),
     )
 
@@ -150,7 +152,8 @@ def _is_below(name: str, other: str) -> bool:
     return other == "." or name.startswith(f"{other}/")
 
 
-def _as_plugin(manifest: ClaudeManifest) -> PluginManifest:
+def as_plugin(manifest: ClaudeManifest) -> PluginManifest:
+    """Return the manifest in the terms of Satchel."""
     return PluginManifest(
         name=manifest.name,
         version=manifest.version,
@@ -186,13 +189,13 @@ def _wrong_paths(finding: PluginFinding, manifest: ClaudeManifest) -> Iterable[D
                 )
 
 
-def _ignored(
-    finding: PluginFinding, manifest: ClaudeManifest, *, is_used: bool
+def ignored_parts(
+    finding: PluginFinding, parts: Iterable[str], *, is_used: bool
 ) -> Iterable[Diagnostic]:
-    parts = {part for name, part in _IGNORED_PARTS.items() if name in finding.names}
-    names = ", ".join(one_line(name) for name in sorted(parts.union(manifest.ignored)))
+    """Name the parts that are not used; report a plugin of which nothing is used."""
+    names = ", ".join(one_line(name) for name in sorted(parts))
     if not is_used:
-        yield unused(finding, names)
+        yield _unused(finding, names)
     elif names:
         yield make_diagnostic(
             "plugin-parts-ignored",
@@ -201,8 +204,7 @@ def _ignored(
         )
 
 
-def unused(finding: PluginFinding, names: str) -> Diagnostic:
-    """Report a plugin of which nothing is used; `names` are its other parts."""
+def _unused(finding: PluginFinding, names: str) -> Diagnostic:
     has = f"; it has only {shorten(names, 200)}, for other clients" if names else ""
     return make_diagnostic(
         "plugin-unused",

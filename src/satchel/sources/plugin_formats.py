@@ -19,6 +19,7 @@ class PluginFormat(StrEnum):
     OPEN = "plugin.json"
     TOOLKIT = MANIFEST_FILE
     CLAUDE = ".claude-plugin/plugin.json"
+    GEMINI = "gemini-extension.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,11 @@ _POLICIES: Mapping[PluginFormat, FormatPolicy] = MappingProxyType(
             has_code=False,
             files=frozenset({PluginFormat.CLAUDE, ".mcp.json"}),
             command_suffix=".md",
+        ),
+        PluginFormat.GEMINI: FormatPolicy(
+            has_code=False,
+            files=frozenset({PluginFormat.GEMINI, "GEMINI.md"}),
+            command_suffix=".toml",
         ),
     }
 )

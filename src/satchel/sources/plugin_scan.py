@@ -30,6 +30,7 @@ from satchel.sources.folder_reader import (
     missing,
     not_utf8,
 )
+from satchel.sources.gemini_extensions import read_gemini_extension_folder
 from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
@@ -299,6 +300,7 @@ _MANIFEST_READERS: Mapping[PluginFormat, _ManifestReader] = MappingProxyType(
         PluginFormat.OPEN: read_open_plugin_folder,
         PluginFormat.TOOLKIT: _read_toolkit_manifest,
         PluginFormat.CLAUDE: read_claude_bundle,
+        PluginFormat.GEMINI: read_gemini_extension_folder,
     }
 )
 
