@@ -135,7 +135,14 @@ def test_a_tool_without_its_value_is_refused_and_the_others_serve(plugins, tmp_p
     assert "'fetch'" in problem.message
     assert "'api_key'" in problem.message
     assert str(tmp_path / "config" / "plugins" / "demo.env") in problem.fix
-    assert app.catalog.plugins["demo"].state == "ok"
+    assert app.catalog.plugins["demo"].state == "degraded"
+    (fetch,) = (entry for entry in app.catalog.all_tools if entry.name == "fetch")
+    assert (fetch.state, fetch.diagnostics) == ("held", (problem,))
+    told = asyncio.run(app.session().call("fetch", {"city": "a"})).text
+    assert told == (
+        "Tool 'fetch' cannot be used now: a value that it needs is not configured. "
+        "Ask the user to run: satchel config set demo api_key. Go on without it if you can."
+    )
 
 
 def test_a_python_default_makes_the_value_optional(plugins, config):

@@ -121,6 +121,12 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "skill-field-unknown": DiagnosticRule(
             "A field is not part of the format; it is kept.", _I, _E
         ),
+        "skill-field-foreign": DiagnosticRule(
+            "A field belongs to other clients; it is kept.", _I, _I
+        ),
+        "skill-field-form": DiagnosticRule(
+            "A field is written as other clients write it; it is understood.", _I, _W
+        ),
         "skill-body-empty": DiagnosticRule(
             "There are no instructions below the front matter.", _W, _W
         ),
@@ -136,6 +142,12 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
         "skill-duplicate": DiagnosticRule(
             "The same skill, byte for byte, was found twice.", _I, _I
         ),
+        "skill-inside-skill": DiagnosticRule(
+            "A skill contains other skills, which are only its files.", _I, _I
+        ),
+        "skill-mirrored": DiagnosticRule(
+            "A hidden folder has another version of a skill; the visible one is served.", _I, _I
+        ),
         # Folders and files that are searched
         "source-missing": DiagnosticRule("A configured folder does not exist.", _W, _E),
         "source-empty": DiagnosticRule(
@@ -149,6 +161,7 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "Folders below the depth limit are not searched.", _I, _W
         ),
         "source-link-outside": DiagnosticRule("A link leads out of the configured folder.", _W, _E),
+        "source-link-broken": DiagnosticRule("A link leads to nothing; it is skipped.", _W, _E),
         "source-link-loop": DiagnosticRule(
             "A folder link leads back to a folder above it.", _I, _W
         ),

@@ -31,7 +31,10 @@ def test_findings_stand_below_their_entry_the_worst_first(run, here, write_skill
     write_skill(here / "skills", "broken", text="nothing")
     result = run("doctor", "--skills", "skills", "--skills", "nowhere")
     assert result.exit_code == 1
-    titles = [line for line in result.stdout.splitlines() if line.startswith(("skill", "sources"))]
+    titles = [line for line in result.stdout.splitlines() if line.startswith("skill ")]
+    assert titles == ["skill broken (skills): failed"]
+    result = run("doctor", "-v", "--skills", "skills", "--skills", "nowhere")
+    titles = [line for line in result.stdout.splitlines() if line.startswith(("skill ", "sources"))]
     assert titles == ["skill broken (skills): failed", "sources", "skill Odd (skills): ok"]
     assert result.stderr == "1 error, 2 warnings\n"
 
@@ -71,7 +74,7 @@ def test_an_installed_plugin_is_to_be_enabled(run, commands, tmp_path, monkeypat
     monkeypatch.syspath_prepend(tmp_path / "site")
     found = commands()
     assert found["plugin-not-enabled"] == "satchel enable weather"
-    assert "plugin weather (acme-weather): disabled" in run("doctor").stdout
+    assert "plugin weather (acme-weather): disabled" in run("doctor", "-v").stdout
     assert "plugin-not-enabled" not in commands("--entry-points", "weather")
 
 
@@ -114,7 +117,7 @@ def test_what_fails_when_plugins_are_imported_is_told_on_demand(run, commands, h
     startup = "\n@hookimpl\ndef satchel_startup(): pass\n"
     write_plugin(here / "plugins", "waiting", manifest, tools=KEYED + startup)
     sources = ("--plugins", "plugins")
-    assert set(commands(*sources)) == {"config-invalid"}
+    assert set(commands(*sources)) == {"config-invalid", "tool-state-missing"}
     assert commands("--run", *sources) == {
         "plugin-import-failed": None,
         "tool-state-missing": "satchel config set keyed api_key",
@@ -143,3 +146,49 @@ def test_values_that_others_may_read_are_told_with_the_command(run, a_config_fol
     assert f"$ chmod 600 {file}" in done.stdout
     file.chmod(0o600)
     assert "others may read" not in run("doctor").stdout
+
+
+@pytest.fixture
+def crowd(here, write_skill):
+    for number in range(40):
+        write_skill(
+            here / "skills",
+            f"folder-{number:02}",
+            text=f"---\nname: name-{number}\ndescription: d\ntags: [a]\n---\nb\n",
+        )
+    write_skill(here / "skills", "broken", text="nothing")
+
+
+def test_many_findings_are_a_table_with_the_errors_in_full(run, crowd):
+    lines = run("doctor", "--skills", "skills").stdout.splitlines()
+    assert len(lines) < 40
+    (title,) = (line for line in lines if line.startswith("code "))
+    assert title.split() == ["code", "severity", "count", "meaning", "first"]
+    counts = {line.split()[0]: line.split()[1:3] for line in lines[lines.index(title) + 1 :][:4]}
+    assert counts["skill-no-frontmatter"] == ["error", "1"]
+    assert counts["skill-name-folder"] == ["warning", "40"]
+    assert counts["skill-field-foreign"] == ["info", "40"]
+    assert "skill broken (skills): failed" in lines
+    assert "warning[skill-name-folder] (40 times) skills/folder-00/SKILL.md:2" in lines
+    assert "    and 37 more places" in lines
+
+
+def test_one_code_or_severity_is_shown_in_full(run, crowd):
+    for options in (["--code", "skill-name-folder"], ["--severity", "warning"]):
+        done = run("doctor", "--skills", "skills", *options)
+        assert done.stdout.count("warning[skill-name-folder]") == 40
+        assert "info[" not in done.stdout
+        assert "python" not in done.stdout
+        assert done.stderr == "1 error, 40 warnings\n"
+        assert done.exit_code == 1
+    assert run("doctor", "--skills", "skills", "-v").stdout.count("info[skill-field-foreign]") == 40
+    wrong = run("doctor", "--code", "skill-name-foldr")
+    assert wrong.exit_code == 2
+    assert "did you mean skill-name-folder" in wrong.stderr
+
+
+def test_a_reason_that_plugin_and_tools_share_is_told_once(run, here, write_plugin):
+    write_plugin(here / "plugins", "keyed", tools=KEYED)
+    done = run("doctor", "--plugins", "plugins")
+    assert done.stdout.count("'ask' is left out") == 1
+    assert "plugin keyed (plugins): degraded" in done.stdout

@@ -85,7 +85,7 @@ def names(folder):
 def served(run):
     """Return the names of the plugins that are used."""
     found = json.loads(run("list", "plugins", "--json").stdout)
-    return [item["name"] for item in found if item["state"] == "ok"]
+    return [item["name"] for item in found if item["state"] in {"ok", "degraded"}]
 
 
 # ---- folders ------------------------------------------------------------------------------

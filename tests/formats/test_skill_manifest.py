@@ -234,16 +234,28 @@ def test_a_long_compatibility_note_is_kept_with_a_warning(codes):
 def test_allowed_tools_may_be_text_a_comma_list_or_a_list(value, tools, warns, codes):
     reading = with_field(f"allowed-tools: {value}")
     assert reading.value.allowed_tools == tools
-    assert codes(reading) == ["skill-field-type"] * warns
+    is_understood = value.startswith("Read")
+    assert codes(reading) == ["skill-field-form" if is_understood else "skill-field-type"] * warns
+
+
+def test_the_habits_of_other_clients_are_no_warnings():
+    reading = with_field("allowed-tools: [Read, Grep]\nmodel: opus\nargument-hint: '[city]'")
+    assert [item.code for item in reading.diagnostics] == [
+        "skill-field-form",
+        "skill-field-foreign",
+        "skill-field-foreign",
+    ]
+    assert {item.severity for item in reading.diagnostics} == {Severity.INFO}
+    assert Severity.ERROR not in {item.severity for item in strictly(reading.diagnostics)}
 
 
 def test_metadata_that_is_not_text_is_kept_with_a_warning_on_its_line():
     reading = with_field("metadata:\n  a: b\n  c: [d]\n  e:\n    f: g\n  h:")
     assert reading.value.metadata == {"a": "b", "c": ("d",), "e": {"f": "g"}, "h": None}
     assert [(item.code, item.where.line) for item in reading.diagnostics] == [
-        ("skill-field-type", 6),
-        ("skill-field-type", 7),
-        ("skill-field-type", 9),
+        ("skill-field-form", 6),
+        ("skill-field-form", 7),
+        ("skill-field-form", 9),
     ]
 
 
@@ -254,7 +266,7 @@ def test_metadata_that_is_no_mapping_is_empty_with_a_warning(codes):
 
 
 def test_an_unknown_field_is_kept_and_a_typo_is_recognised():
-    reading = with_field("licence: MIT\nversion: 1.0")
+    reading = with_field("licence: MIT\ncolour: blue")
     assert reading.value.fields["licence"] == "MIT"
     typo, unknown = reading.diagnostics
     assert (typo.severity, typo.code) == (Severity.INFO, "skill-field-unknown")

@@ -44,6 +44,12 @@ SKILLS: dict[str, str | bytes] = {
     "shadow/b/twin": front(name="twin", body="Do it otherwise.\n"),
     "copies/a/copy": front(name="copy"),
     "copies/b/copy": front(name="copy"),
+    "mirrors/a/mirrored": front(name="mirrored"),
+    "mirrors/.b/mirrored": front(name="mirrored", body="Do it otherwise.\n"),
+    "outer": front(name="outer"),
+    "outer/inner": front(name="inner"),
+    "form": front("allowed-tools: [Read]", name="form"),
+    "foreign": front("model: opus", name="foreign"),
 }
 
 RULED = """

@@ -22,6 +22,7 @@ PATIENCE = 60
 REMOTE = Path(__file__).parents[1] / "mcp_servers"
 
 WITHOUT_EXAMPLE = {
+    "source-unreadable": "root reads everything; tests/sources covers it",
     "plugin-install-failed": "pip and uv word it differently; tests/workers covers it",
 }
 

@@ -1,4 +1,5 @@
 import os
+from operator import attrgetter
 
 import pytest
 
@@ -201,10 +202,13 @@ def test_what_is_no_file_is_named_and_left_out(unit, reader):
     read = reader().read(str(unit))
     assert names(read) == ["good"]
     assert sorted(codes(read)) == [
+        "source-link-broken",
         "source-name-not-utf8",
         "source-special-file",
-        "source-unreadable",
     ]
+    assert "is a link to 'nowhere', which does not exist" in map(
+        attrgetter("message"), read.diagnostics
+    )
     assert all("\udcff" not in f"{item}" for item in read.diagnostics)
 
 

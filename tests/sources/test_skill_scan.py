@@ -111,9 +111,12 @@ def test_a_file_that_is_nearly_named_right_is_reported(tmp_path, scan, name):
     [
         ("folder", "is a folder"),
         ("fifo", "is not a regular file; it is never read"),
-        ("zero", "is a link that leaves the folder you named; it is not followed"),
-        ("environ", "is a link that leaves the folder you named; it is not followed"),
-        ("dangling", "cannot be read: No such file or directory"),
+        ("zero", "is a link to '/dev/zero', outside the folder you named; it is not followed"),
+        (
+            "environ",
+            "is a link to '/proc/self/environ', outside the folder you named; it is not followed",
+        ),
+        ("dangling", "is a link to 'nowhere', which does not exist"),
     ],
 )
 def test_a_skill_file_that_is_no_file_is_reported_and_never_read(
@@ -135,6 +138,8 @@ def test_a_skill_file_that_is_no_file_is_reported_and_never_read(
     thread.join(60)
     (result,) = caught
     (problem,) = result.findings["bad"].diagnostics
+    assert problem in result.findings["bad"].problems
+    assert "source-unreadable" not in {item.code for item in result.findings["bad"].problems}
     assert (problem.code, problem.message) == ("skill-unreadable", why)
     assert result.findings["bad"].manifest is None
     assert result.findings["good"].manifest is not None
@@ -208,7 +213,38 @@ def test_loops_of_links_end(tmp_path, scan, write_skill):
     (tmp_path / "self").symlink_to("self")
     result = scan(tmp_path)
     assert list(result.findings) == ["x/a", "y/x/a"]
-    assert set(odd(result)) == {"source-link-loop"}
+    # A link to itself leads to nothing.
+    assert set(odd(result)) == {"source-link-loop", "source-link-broken"}
+
+
+def test_a_link_to_nothing_is_reported_with_what_it_says(tmp_path, scan):
+    (tmp_path / "x").symlink_to("/nowhere/at all")
+    ((problem,),) = scan(tmp_path).diagnostics_by_key.values()
+    assert problem.code == "source-link-broken"
+    assert problem.message == "is a link to '/nowhere/at all', which does not exist"
+
+
+@pytest.mark.parametrize(
+    ("inner", "told"),
+    [
+        (["ios"], ("has a skill inside; the model reads it only as files of this one", "a/ios")),
+        (["parts/b", "parts/c"], ("has 2 skills inside; the model reads them only", "a/parts")),
+    ],
+)
+def test_skills_inside_a_skill_are_told_once_with_the_folder_to_name(
+    tmp_path, scan, write_skill, inner, told
+):
+    what, holder = told
+    outer = write_skill(tmp_path, "a")
+    for name in inner:
+        write_skill(outer, name)
+    found = scan(tmp_path).findings
+    (problem,) = found["a"].problems
+    assert list(found) == ["a"]
+    assert problem.code == "skill-inside-skill"
+    assert problem.message.startswith(what)
+    assert str(tmp_path / holder) in problem.fix
+    assert len(scan(tmp_path / holder).findings) == len(inner)
 
 
 def test_a_root_that_is_a_link_is_searched(tmp_path, scan, write_skill):

@@ -22,7 +22,7 @@ from satchel.catalog.disable_rules import (
     nothing_disabled,
 )
 from satchel.catalog.name_conflicts import resolve_plugins, resolve_skills, resolve_tools
-from satchel.diagnostics import Where, make_diagnostic
+from satchel.diagnostics import Where, has_error, make_diagnostic
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP, SESSION_TOOLS
 from satchel.sources.search_roots import Precedence
@@ -161,7 +161,7 @@ def next_skill_entry(ranked: RankedSkill, old: SkillEntry | None, number: int = 
     finding = ranked.finding
     if old is not None and old.finding is finding and old.rank == ranked.rank:
         return _unshadowed(old)
-    problems = (*finding.diagnostics, *finding.folder.diagnostics)
+    problems = finding.problems
     manifest, digest = finding.manifest, finding.digest
     if manifest is None and old is not None and old.manifest is not None:
         return replace(
@@ -199,6 +199,8 @@ def _plugin_entry(contribution: PluginContribution, old: PluginEntry | None) -> 
         problems = (*problems, _last_good_diagnostic("plugin", old))
     elif state is Status.HELD:
         # Only its tools are held; its skills and notes are served.
+        state = Status.DEGRADED
+    elif state is Status.OK and has_error(problems):
         state = Status.DEGRADED
     return PluginEntry(
         name=served.name,
@@ -253,6 +255,10 @@ def _tool_entries(plugins: Iterable[PluginEntry], previous: Catalog) -> Iterable
             for position, tool in enumerate(plugin.contribution.tools):
                 groups = _groups_of(tool, plugin.contribution, group_lists.get(tool.name, ()))
                 yield _tool_entry(plugin, tool, position, groups, before.get(id(tool)))
+        unusable = plugin.contribution.unusable if plugin.state is not Status.SHADOWED else ()
+        for position, tool in enumerate(unusable, len(plugin.contribution.tools)):
+            groups = _groups_of(tool, plugin.contribution, ())
+            yield _tool_entry(plugin, tool, position, groups, before.get(id(tool)))
 
 
 def _state_of_part(plugin: PluginEntry) -> Status:
@@ -271,7 +277,7 @@ def _tool_entry(
     old: ToolEntry | None,
 ) -> ToolEntry:
     rank = (*plugin.rank, position)
-    state = tool.state if tool.state is Status.HELD else _state_of_part(plugin)
+    state = _state_of_part(plugin) if tool.state is Status.OK else tool.state
     origin = (plugin.name, plugin.unit, rank, state, groups)
     if old is not None and origin == (old.source, old.unit, old.rank, old.state, old.groups):
         return old

@@ -213,6 +213,8 @@ class PluginContribution:
     description: str = ""
     groups: tuple[Group, ...] = ()
     tools: tuple[ToolContribution, ...] = ()
+    unusable: tuple[ToolContribution, ...] = ()
+    """Tools that cannot be served now, each with its state and the diagnostic that says why."""
     skills: tuple[str, ...] = ()
     """Folders to search for its skills."""
     command_paths: tuple[str, ...] = ()
@@ -276,7 +278,9 @@ class ToolContribution:
     contract: ToolContract | None = field(default=None, compare=False, repr=False)
     """The contract that it is bound to."""
     state: Status = Status.OK
-    """`ok`, or `held` while it waits for approval."""
+    """`ok`; `held` while it waits for approval or a value; `failed`."""
+    needs: tuple[str, ...] = ()
+    """The configuration keys that it needs, as far as its code says so without being run."""
     diagnostics: tuple[Diagnostic, ...] = ()
 
 

@@ -64,7 +64,18 @@ def _skill_diagnostic(winner: SkillEntry, loser: SkillEntry) -> Diagnostic:
             Where(loser.path),
             f"is the same skill as {winner.path}, byte for byte; it is served once",
         )
+    if winner.source == loser.source and _is_hidden(loser) and not _is_hidden(winner):
+        return make_diagnostic(
+            "skill-mirrored",
+            Where(loser.path),
+            f"is another version of {winner.path}, in a hidden folder; the visible one is served",
+            "name the hidden folder as the only source if you want its version",
+        )
     return _shadowed_diagnostic("skill", winner, loser)
+
+
+def _is_hidden(skill: SkillEntry) -> bool:
+    return skill.finding is not None and skill.finding.is_hidden
 
 
 def _shadowed_diagnostic(kind: str, winner: Entry, loser: Entry) -> Diagnostic:

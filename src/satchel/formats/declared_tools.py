@@ -35,6 +35,8 @@ class DeclaredTool:
     groups: tuple[str, ...]
     line: int
     digest: str
+    needs: tuple[str, ...] = ()
+    """The state fields without a default, as far as the decorator lists them."""
     function: str = field(default="", compare=False)
     """The name of its `def`."""
     path: str = field(default="", compare=False)
@@ -104,6 +106,7 @@ def _declared(function: Function, call: ast.Call | None) -> DeclaredTool:
         description=options.get("description", first_paragraph),
         signature=_signature(function),
         groups=_groups(call),
+        needs=_needs(function, call),
         line=function.lineno,
         digest=hashlib.blake2b(ast.dump(function).encode(), digest_size=16).hexdigest(),
         function=function.name,
@@ -126,6 +129,20 @@ def _groups(call: ast.Call | None) -> tuple[str, ...]:
             texts = [item.value for item in items if isinstance(item, ast.Constant)]
             return group_names([one_line(text) for text in texts if isinstance(text, str)])
     return ()
+
+
+def _needs(function: Function, call: ast.Call | None) -> tuple[str, ...]:
+    """Return the parameters without a default that the decorator lists as state."""
+    listed = [keyword.value for keyword in call.keywords if keyword.arg == "state"] if call else []
+    elements = listed[0].elts if listed and isinstance(listed[0], ast.List | ast.Tuple) else []
+    names = [item.value for item in elements if isinstance(item, ast.Constant)]
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    required = positional[: len(positional) - len(arguments.defaults)]
+    pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    required += [argument for argument, default in pairs if default is None]
+    without_default = {argument.arg for argument in required}
+    return tuple(name for name in names if isinstance(name, str) and name in without_default)
 
 
 def _signature(function: Function) -> str:

@@ -30,6 +30,18 @@ _GROUP_FIELDS = ("groups", "include_tools", "adk_additional_tools")
 _TOOL_REQUESTS = frozenset({"allowed-tools", "hooks", *_GROUP_FIELDS})
 _EXTRA_FIELDS = ("disable-model-invocation", *_GROUP_FIELDS)
 """Fields that are not part of the format, but that Satchel uses."""
+_FOREIGN_FIELDS = frozenset(
+    {
+        # Claude Code
+        *("agent", "argument-hint", "arguments", "context", "disallowed-tools", "effort", "hooks"),
+        *("model", "paths", "shell", "user-invocable", "version", "when_to_use"),
+        # Cursor, VS Code, OpenCode, Hermes and catalogs of skills
+        *("alwaysApply", "applyTo", "author", "category", "dependencies", "globs", "homepage"),
+        *("icon", "keywords", "mode", "platforms", "repository", "requires", "tags", "title"),
+        *("tools", "triggers"),
+    }
+)
+"""Fields of other clients: advice to move them would break the skill there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,18 +284,20 @@ def _allowed_tools(fields: _Fields) -> tuple[str, ...]:
         tools, has_commas = _split_tools(value)
         if not has_commas:
             return tuple(tools)
-        message = f"'{key}' is separated by commas"
+        code, message = "skill-field-form", f"'{key}' is separated by commas"
     elif isinstance(value, list):
         tools = [item.strip() for item in value if isinstance(item, str) and item.strip()]
-        message = f"'{key}' is a list, not text"
+        code, message = "skill-field-form", f"'{key}' is a list, not text"
         if len(tools) < len(value):
+            code = "skill-field-type"
             message += f"; {len(value) - len(tools)} items that are not text are left out"
     elif value is None:
         return ()
     else:
+        code = "skill-field-type"
         message = f"'{key}' is {yaml_type_name(value)}, not text; it is left out"
     example = f"Write '{key}: {' '.join(tools or ['Read', 'Bash(git:*)'])}'."
-    fields.report("skill-field-type", key, message, example)
+    fields.report(code, key, message, example)
     return tuple(tools)
 
 
@@ -319,7 +333,7 @@ def _metadata(fields: _Fields) -> Mapping[str, Any]:
         if not isinstance(item, str):
             message = f"{quoted(key)} in 'metadata' is {yaml_type_name(item)}, not text; it is kept"
             line = fields.yaml.lines.get(("metadata", key))
-            fields.collector.add("skill-field-type", message, "Write its value as text.", line)
+            fields.collector.add("skill-field-form", message, "Write its value as text.", line)
     return value
 
 
@@ -330,6 +344,10 @@ def _report_unknown(fields: _Fields) -> None:
     unused = [key for key in KNOWN_FIELDS if key not in values]
     for key in values:
         if key not in KNOWN_FIELDS:
+            if key in _FOREIGN_FIELDS:
+                message = f"{quoted(key)} is a field of other clients; Satchel only keeps it"
+                fields.report("skill-field-foreign", key, message, "")
+                continue
             near = near_misses(key, unused, most=1)
             fix = f"Write '{near[0]}:'." if near else "Move it below 'metadata:'."
             message = f"{quoted(key)} is not a field of skills"

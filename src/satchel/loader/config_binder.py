@@ -86,6 +86,7 @@ def _without_disabled_tools(
     if not disabled:
         return contribution
     tools = (
-        replace(tool, tool=None) if tool.name in disabled else tool for tool in contribution.tools
+        replace(tool, tool=None, needs=()) if tool.name in disabled else tool
+        for tool in contribution.tools
     )
     return replace(contribution, tools=tuple(tools))

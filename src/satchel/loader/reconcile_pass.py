@@ -272,7 +272,7 @@ def _ranked(inputs: PassInputs, scans: Mapping[SearchRoot, SkillScan]) -> Iterab
 
 def _ranked_skill(inputs: PassInputs, order: int, found: SkillFinding) -> RankedSkill:
     is_settling = found.manifest is None and inputs.may_be_half_written(found.folder)
-    return RankedSkill(found, (order, found.key), is_settling)
+    return RankedSkill(found, (order, found.is_hidden, found.key), is_settling)
 
 
 def _settling_paths(ranked: Iterable[RankedSkill], imported: Imported) -> Iterable[str]:

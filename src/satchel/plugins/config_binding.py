@@ -11,6 +11,7 @@ from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.plugins.bound_plugin import BoundPlugin, BoundTool, HostContract
 from satchel.plugins.contract_attachment import contract_mismatch, contracted
+from satchel.plugins.plugin_diagnostics import unusable
 from satchel.plugins.value_fingerprint import fingerprint
 from satchel.tools import FunctionTool, MissingStateError, set_extended_model
 from satchel.tools.empty_mapping import NOTHING
@@ -73,6 +74,7 @@ def bind_config(
         contribution,
         groups=groups,
         tools=tuple(item.served for item in bound_tools.values() if item.served),
+        unusable=(*contribution.unusable, *_left_out(bound_tools.values())),
         diagnostics=(*contribution.diagnostics, *diagnostics),
     )
     return BoundPlugin(
@@ -88,7 +90,16 @@ def bind_state(tool: FunctionTool, values: Mapping[str, Any], fix: str = "") -> 
 
     `fix` is that of the error for a missing value.
     """
-    return tool.with_state(_state_values(tool, values), fix)
+    return tool.with_state(_state_values([field.name for field in tool.state], values), fix)
+
+
+def _left_out(bound_tools: Iterable[BoundTool]) -> Iterable[ToolContribution]:
+    """Yield the tools that are not served, with the reason."""
+    for item in bound_tools:
+        if item.served is None and item.diagnostic is not None:
+            is_waiting = item.diagnostic.code == "tool-state-missing"
+            state = Status.HELD if is_waiting else Status.FAILED
+            yield unusable(item.tool, state, item.diagnostic)
 
 
 def _other_missing_values(
@@ -122,19 +133,15 @@ def _unavailable(group: Group, config: Configuration) -> Diagnostic:
 
 
 def _state_fields(tool: ToolContribution) -> tuple[str, ...]:
-    fields = tool.tool.state if isinstance(tool.tool, FunctionTool) else ()
-    return tuple(field.name for field in fields)
+    if isinstance(tool.tool, FunctionTool):
+        return tuple(field.name for field in tool.tool.state)
+    return tool.needs
 
 
-def _state_values(tool: FunctionTool, values: Mapping[str, Any]) -> dict[str, Any]:
+def _state_values(fields: Iterable[str], values: Mapping[str, Any]) -> dict[str, Any]:
     # Keys from files and the environment are in lower case. A key that is spelled exactly as the
     # parameter came from the host, and wins.
-    return {
-        item.name: values[key]
-        for item in tool.state
-        for key in (item.name.lower(), item.name)
-        if key in values
-    }
+    return {name: values[key] for name in fields for key in (name.lower(), name) if key in values}
 
 
 def _bind_tool(
@@ -147,11 +154,7 @@ def _bind_tool(
     fields = _state_fields(tool)
     has_state = bool(fields) and config is not None
     invalid = tuple(name for name in fields if config and name.lower() in config.invalid)
-    values = (
-        _state_values(tool.tool, config.values)
-        if isinstance(tool.tool, FunctionTool) and config
-        else {}
-    )
+    values = _state_values(fields, config.values) if config else {}
     if (
         before is not None
         and before.tool is tool
@@ -225,6 +228,7 @@ def _with_values(
 ) -> ToolContribution:
     bound, version = tool.tool, tool.version
     if bound is None:
+        _require_needs(tool, values)
         return tool
     if isinstance(bound, FunctionTool) and has_state:
         version = f"{version}+{fingerprint(values)}"
@@ -233,6 +237,13 @@ def _with_values(
         bound = set_extended_model(bound, model)
         version = f"{version}+{model.__module__}.{model.__qualname__}.{id(model):x}"
     return replace(tool, tool=bound, version=version)
+
+
+def _require_needs(tool: ToolContribution, values: Mapping[str, Any]) -> None:
+    """Raise `MissingStateError` if a tool whose code was not run would lack a value."""
+    for name in tool.needs:
+        if name not in values:
+            raise MissingStateError(name, tool.path, "")
 
 
 def _missing_value(

@@ -11,7 +11,7 @@ from satchel.contracts import ToolContract, bind_contract, fingerprint_of
 from satchel.diagnostics import Where, make_diagnostic
 from satchel.errors import DefinitionError
 from satchel.names import near_misses
-from satchel.plugins.plugin_diagnostics import failed_contribution
+from satchel.plugins.plugin_diagnostics import failed_contribution, unusable
 from satchel.text import visible
 
 if TYPE_CHECKING:
@@ -48,16 +48,19 @@ def with_contracts(
             diagnostics.append(contract_without_tool(item.name, tools, contribution.path))
         elif contracts.setdefault(item.name, item) is not item:
             diagnostics.append(_duplicate(item, contribution.path))
-    misfits = []
+    misfits, left_out = [], []
     for name, contract in contracts.items():
         try:
             tools[name] = contracted(tools[name], contract)
         except DefinitionError as error:
-            misfits.append(contract_mismatch(contract, error, tools.pop(name).path))
+            tool = tools.pop(name)
+            misfits.append(contract_mismatch(contract, error, tool.path))
+            left_out.append(unusable(tool, Status.FAILED, misfits[-1]))
     diagnostics += _unused(modules, tools.keys() - contracts.keys(), contribution.path)
     return replace(
         contribution,
         tools=tuple(tools.values()),
+        unusable=(*contribution.unusable, *left_out),
         state=Status.DEGRADED if has_unknown_tool or misfits else contribution.state,
         diagnostics=(*contribution.diagnostics, *diagnostics, *misfits),
     )

@@ -24,6 +24,7 @@ from satchel.plugins.plugin_diagnostics import (
     failed_contribution,
     import_failed,
     process_changed,
+    without_tools,
 )
 from satchel.plugins.plugin_reading import Rank, read_folder
 from satchel.plugins.value_fingerprint import fingerprint
@@ -132,14 +133,14 @@ def started(
     )
     if lifecycle.has_startup and (problem := _config_fault(config)):
         contribution.code.undo()  # An older version that keeps serving has its own modules.
+        state = Status.HELD if config.missing else Status.DEGRADED
         return replace(
-            contribution,
-            tools=(),
+            without_tools(contribution, Status.HELD if config.missing else Status.FAILED, problem),
             middleware=(),
             commands=(),
             lifecycle=None,
             code=None,
-            state=Status.HELD if config.missing else Status.DEGRADED,
+            state=state,
             diagnostics=(*contribution.diagnostics, problem),
         )
     contribution.code.own()

@@ -54,6 +54,7 @@ def with_manifest(contribution: PluginContribution, found: PluginFinding) -> Plu
                 path=tool.path or path,
                 version=tool.digest,
                 groups=tool.groups,
+                needs=tool.needs,
             )
             for tool in found.declared
         ],

@@ -14,7 +14,7 @@ from satchel.sources.process_state import PRIVATE_PREFIX
 from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from satchel.catalog import PluginContribution
+    from satchel.catalog import PluginContribution, ToolContribution
     from satchel.diagnostics import Diagnostic
     from satchel.sources import PluginCodeError
 
@@ -25,11 +25,26 @@ _PRIVATE_NAME = re.compile(rf"{PRIVATE_PREFIX}\w*?_\d+(\.?)")
 def failed_contribution(
     contribution: PluginContribution, problem: Diagnostic
 ) -> PluginContribution:
-    """Remove the tools of a plugin; open plugins keep their other parts, all others fail."""
+    """Take the tools of a plugin away; open plugins keep their other parts, all others fail."""
     state = Status.DEGRADED if contribution.policy.has_extension else Status.FAILED
     return replace(
-        contribution, tools=(), state=state, diagnostics=(*contribution.diagnostics, problem)
+        without_tools(contribution, Status.FAILED, problem),
+        state=state,
+        diagnostics=(*contribution.diagnostics, problem),
     )
+
+
+def without_tools(
+    contribution: PluginContribution, state: Status, problem: Diagnostic
+) -> PluginContribution:
+    """Serve no tool of a plugin, and say of each why."""
+    left_out = tuple(unusable(tool, state, problem) for tool in contribution.tools)
+    return replace(contribution, tools=(), unusable=(*contribution.unusable, *left_out))
+
+
+def unusable(tool: ToolContribution, state: Status, problem: Diagnostic) -> ToolContribution:
+    """Return a tool that is listed with its state and the reason, but cannot be called."""
+    return replace(tool, tool=None, contract=None, state=state, diagnostics=(problem,))
 
 
 def import_failed(problem: PluginCodeError, path: str) -> Diagnostic:

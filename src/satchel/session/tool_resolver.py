@@ -1,5 +1,8 @@
 """Find the tools that a session may call."""
 
+import re
+
+from satchel.catalog import Catalog, Status
 from satchel.contracts import ToolContract
 from satchel.names import BASIC_GROUP, near_misses
 from satchel.runtime import BackgroundTasks
@@ -73,6 +76,8 @@ class ToolResolver:
         if hidden is not None and name not in rendered.names and hidden.tool is not None:
             hint = context.how_to_use(hidden.groups)
             return f"Tool {name!r} is in tool group {context.group_of(hidden)!r}, {hint}"
+        if reason := _why_unusable(name, catalog):
+            return reason
         name = shorten(one_line(name), _LONGEST_NAME)
         callable_names = [other for other, entry in catalog.tools.items() if entry.tool is not None]
         similar_names = near_misses(name, {*rendered.names, *callable_names})
@@ -96,6 +101,33 @@ class ToolResolver:
 
     def _context(self, shared_view: SharedView) -> BuiltinContext:
         return BuiltinContext(self._conversation, shared_view)
+
+
+_REASONS = {
+    "tool-state-missing": "a value that it needs is not configured",
+    "config-invalid": "a value that its plugin needs is missing or invalid",
+    "plugin-startup-failed": "its plugin could not be started",
+    "plugin-import-timeout": "its plugin took too long to load",
+    "mcp-tool-held": "it waits for approval",
+}
+"""Why a tool cannot be called, in words that show the model no text of the plugin's code."""
+
+
+def _why_unusable(name: str, catalog: Catalog) -> str:
+    """Return what the model can tell the user about a tool that cannot be called, or `""`."""
+    states = {Status.HELD, Status.FAILED}
+    entry = next((item for item in catalog.all_tools if item.name == name), None)
+    if entry is None or entry.state not in states or not entry.diagnostics:
+        return ""
+    problem = entry.diagnostics[-1]
+    reason = _REASONS.get(problem.code, "its code or its configuration has an error")
+    command = re.split(r"[,;] ", problem.fix)[0]
+    if not command.startswith("satchel "):
+        command = "satchel doctor --run"
+    return (
+        f"Tool {name!r} cannot be used now: {reason}. Ask the user to run: {one_line(command)}. "
+        "Go on without it if you can."
+    )
 
 
 def contract_of(shared_view: SharedView, name: str) -> ToolContract | None:

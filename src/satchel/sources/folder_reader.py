@@ -172,6 +172,9 @@ class FolderReader:
         try:
             status = os.lstat(path)
             if stat.S_ISLNK(status.st_mode):
+                if not os.path.exists(path):
+                    diagnostics.append(broken_link(path))
+                    return None
                 if not is_inside(real_path(path), self.root):
                     diagnostics.append(link_outside(path))
                     return None
@@ -228,6 +231,10 @@ class FolderReader:
             settled=stamp.is_settled(),
             data=data if kept else None,
         )
+
+
+UNREADABLE = frozenset({"source-unreadable", "source-link-broken"})
+"""The codes of files and folders that exist and cannot be read."""
 
 
 @dataclass(slots=True)
@@ -312,9 +319,27 @@ def link_outside(path: str) -> Diagnostic:
     return make_diagnostic(
         "source-link-outside",
         Where(path),
-        "is a link that leaves the folder you named; it is not followed",
+        f"is a link to {_target_of(path)}, outside the folder you named; it is not followed",
         "name its target as a folder of its own, or copy it in",
     )
+
+
+def broken_link(path: str) -> Diagnostic:
+    """Return the diagnostic of a link to nothing."""
+    return make_diagnostic(
+        "source-link-broken",
+        Where(path),
+        f"is a link to {_target_of(path)}, which does not exist",
+        "correct the link, or remove it",
+    )
+
+
+def _target_of(path: str) -> str:
+    """Return what a link says, in quotes; the place where it leads if it was replaced."""
+    try:
+        return repr(os.readlink(path))
+    except OSError:
+        return repr(real_path(path))
 
 
 def missing(place: SearchRoot) -> Diagnostic:

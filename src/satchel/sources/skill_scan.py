@@ -11,10 +11,12 @@ from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
 from satchel.sources.file_reader import UnitFile, is_inside, is_utf8, may_be_folder, real_path
 from satchel.sources.folder_reader import (
+    UNREADABLE,
     FolderContent,
     FolderEntry,
     FolderReader,
     NamedEntry,
+    broken_link,
     follow,
     is_folder,
     is_skipped,
@@ -82,9 +84,26 @@ class SkillFinding:
         return self.place.path.rstrip(os.sep) + below
 
     @property
+    def is_hidden(self) -> bool:
+        """Return whether it is in a hidden folder, which often mirrors visible ones."""
+        return self.key.startswith(".") or "/." in self.key
+
+    @property
     def folder_name(self) -> str:
         """Return the folder's name, which the skill's name should equal."""
         return os.path.basename(self.path)
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """Return the diagnostics of the manifest and of the other files."""
+        # That of an unreadable SKILL.md already says what is wrong with the file.
+        told = {item.where.path for item in self.diagnostics if item.code == "skill-unreadable"}
+        others = (
+            item
+            for item in self.folder.diagnostics
+            if item.where.path not in told or item.code not in UNREADABLE
+        )
+        return (*self.diagnostics, *others, *_inner_skills(self.path, self.files))
 
     @property
     def files(self) -> tuple[UnitFile, ...]:
@@ -333,6 +352,8 @@ class _Walk:
             self._links.add((entry.path, real_path(entry.path)))
         if is_folder(entry):
             self._enter(key, entry, above)
+        elif entry.is_symlink() and not os.path.exists(entry.path):
+            self._note(key, [broken_link(entry.path)])
         elif entry.name != SKILL_FILE and entry.name.casefold() == SKILL_FILE.casefold():
             self._note(key, [_wrong_case(entry)])
 
@@ -421,6 +442,27 @@ def _strict(reading: ReadResult[SkillManifest]) -> ReadResult[SkillManifest]:
         for item in reading.diagnostics
     )
     return ReadResult(None if has_error(diagnostics) else reading.value, diagnostics)
+
+
+def _inner_skills(path: str, files: tuple[UnitFile, ...]) -> tuple[Diagnostic, ...]:
+    """Return one diagnostic for all skills inside a skill; usually there are none."""
+    inner = [file.name for file in files if file.name.endswith(f"/{SKILL_FILE}")]
+    if not inner:
+        return ()
+    first = os.path.join(path, *inner[0].split("/")[:-1])
+    # A folder with a SKILL.md is one skill, so only folders below it can be named.
+    holder = os.path.dirname(first)
+    name = first if holder == path else holder
+    one = len(inner) == 1
+    what, them = ("a skill", "it") if one else (f"{len(inner)} skills", "them")
+    return (
+        make_diagnostic(
+            "skill-inside-skill",
+            Where(path),
+            f"has {what} inside; the model reads {them} only as files of this one",
+            f"to serve {them} as well, name {name} as a folder of skills",
+        ),
+    )
 
 
 def _wrong_case(entry: FolderEntry) -> Diagnostic:

@@ -12,6 +12,7 @@ from satchel.formats.read_result import quoted
 from satchel.formats.utf8_text import decode
 from satchel.settings import Limits
 from satchel.sources.file_reader import is_inside
+from satchel.sources.folder_reader import UNREADABLE
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, files_of, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE
 
@@ -52,7 +53,7 @@ def normalized_name(name: str) -> str:
 
 def unusable_code(finding: PluginFinding, limit: int) -> Iterable[Diagnostic]:
     """Report each Python file that is too large, and each named one that cannot be read."""
-    problems = [it for it in finding.folder.diagnostics if it.code == "source-unreadable"]
+    problems = [it for it in finding.folder.diagnostics if it.code in UNREADABLE]
     for name in sorted(finding.parts.required):
         path = os.path.join(finding.path, *name.split("/"))
         is_code = name.endswith(".py") and finding.folder.get(name) is None

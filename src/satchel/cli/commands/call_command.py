@@ -66,6 +66,10 @@ def _callable(app: "satchel.Satchel", name: str) -> "ToolEntry":
         # The tool may belong to a plugin that failed to load.
         message = f"{problem.message}, but there are errors; the first is {errors[0].message!r}"
         raise SatchelError(message, where=str(errors[0].where), fix=errors[0].fix) from None
+    if entry.diagnostics and entry.state in {"held", "failed"}:
+        last = entry.diagnostics[-1]
+        message = f"tool {name!r} is {entry.state}: {last.message}"
+        raise SatchelError(message, where=str(last.where), fix=last.fix)
     if app.catalog.tools.get(entry.name) is not entry:
         fix = "run 'satchel doctor' with the same options for the reason"
         raise SatchelError(f"tool {name!r} is {entry.state}", fix=fix)

@@ -1,6 +1,8 @@
 """`satchel doctor`: find problems, and print the commands that fix them."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
@@ -10,9 +12,9 @@ from satchel.cli.console import Console
 from satchel.cli.fix_commands import command_for
 from satchel.cli.listing_report import listing_report
 from satchel.cli.machine_checks import MachineCheck, environment
-from satchel.cli.rendering import COLOURS, count, location_text, relative, worst_first
+from satchel.cli.rendering import COLOURS, count, location_text, relative, table, worst_first
 from satchel.cli.serializer import KINDS, case_json, check_json, entries_of
-from satchel.diagnostics import Diagnostic, Severity
+from satchel.diagnostics import RULES, Diagnostic, Severity
 from satchel.lazy_dataclass import dataclass
 from satchel.text import one_line
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry
 
 _SEVERITIES = tuple(Severity)
+_MOST_EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +46,74 @@ class DoctorCase:
         return command_for(item, self.entry)
 
 
+Finding = tuple[DoctorCase, Diagnostic]
+
+
 @click.command("doctor", cls=CatalogCommand)
 @run_code
-def command(console: Console, *, run: bool, sources: Sources, as_json: bool) -> int:
+@click.option("-v", "--verbose", is_flag=True, help="Print warnings and infos in full, too.")
+@click.option("--code", "codes", multiple=True, metavar="CODE", help="Only this code, in full.")
+@click.option(
+    "--severity",
+    type=click.Choice([str(severity) for severity in _SEVERITIES]),
+    help="Only this severity, in full.",
+)
+def command(
+    console: Console,
+    *,
+    run: bool,
+    verbose: bool,
+    codes: tuple[str, ...],
+    severity: str | None,
+    sources: Sources,
+    as_json: bool,
+) -> int:
     """Find problems, and print the commands that fix them.
 
     No plugin code is run without --run. With it, failed imports, failed startups and missing
     values are found as well.
     """
+    _require_known(codes)
     app = sources.open(run_code=run)
-    checks, cases = [*environment(), *_listing(app)], _cases(app.catalog)
+    checks, all_cases = [*environment(), *_listing(app)], _cases(app.catalog)
+    cases = _only(all_cases, lambda item: _is_wanted(item, codes, severity))
     if as_json:
         findings = [record for case in cases for record in case_json(case)]
         console.json({"checks": [*map(check_json, checks)], "findings": findings})
     else:
-        _write(checks, cases, console)
-    severities = [check.severity for check in checks]
-    severities += [item.severity for case in cases for item in case.diagnostics]
-    errors, warnings = severities.count(Severity.ERROR), severities.count(Severity.WARNING)
+        is_limited = bool(codes or severity)
+        if not is_limited:
+            _write_checks(checks, console)
+        _write(cases, console, in_full=verbose or is_limited)
+    found = [check.severity for check in checks]
+    found += [item.severity for case in all_cases for item in case.diagnostics]
+    errors, warnings = found.count(Severity.ERROR), found.count(Severity.WARNING)
     console.say(f"{count(errors, 'error')}, {count(warnings, 'warning')}")
     return 1 if errors or warnings else 0
+
+
+def _require_known(codes: Sequence[str]) -> None:
+    """Raise `UsageError` for a code that does not exist."""
+    from satchel.names import near_misses
+
+    for code in codes:
+        if code not in RULES:
+            near = near_misses(code, RULES)
+            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            raise click.UsageError(f"there is no code {code!r}{hint}")
+
+
+def _is_wanted(item: Diagnostic, codes: Sequence[str], severity: str | None) -> bool:
+    return (not codes or item.code in codes) and severity in {None, str(item.severity)}
+
+
+def _only(cases: Sequence[DoctorCase], accepts: Callable[[Diagnostic], bool]) -> list[DoctorCase]:
+    """Return the cases with the accepted diagnostics."""
+    kept = (
+        DoctorCase(case.kind, case.entry, tuple(filter(accepts, case.diagnostics)))
+        for case in cases
+    )
+    return [case for case in kept if case.diagnostics]
 
 
 def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
@@ -74,34 +125,102 @@ def _listing(app: "satchel.Satchel") -> list[MachineCheck]:
 
 
 def _cases(catalog: "Catalog") -> list[DoctorCase]:
-    """Return the diagnostics by entry, worst case first."""
-    cases = [DoctorCase("source", None, tuple(worst_first(catalog.source_diagnostics)))]
+    """Return the diagnostics by entry, worst case first; each is told of one entry only."""
+    told = dict.fromkeys(catalog.source_diagnostics)
+    cases = [DoctorCase("source", None, tuple(worst_first(told)))]
     # Plugins first: their problems explain those of their tools and skills.
-    cases += [
-        DoctorCase(kind, entry, tuple(worst_first(entry.diagnostics)))
-        for kind in reversed(KINDS)
-        for entry in entries_of(catalog, kind)
-    ]
+    for kind in reversed(KINDS):
+        for entry in entries_of(catalog, kind):
+            new = dict.fromkeys(item for item in entry.diagnostics if item not in told)
+            cases.append(DoctorCase(kind, entry, tuple(worst_first(new))))
+            told |= new
     cases = [case for case in cases if case.diagnostics]
     return sorted(cases, key=lambda case: _SEVERITIES.index(case.diagnostics[0].severity))
 
 
-def _write(checks: Sequence[MachineCheck], cases: Sequence[DoctorCase], console: Console) -> None:
+# ---- text --------------------------------------------------------------------------------------
+
+
+def _write_checks(checks: Sequence[MachineCheck], console: Console) -> None:
     for check in checks:
         label = "ok" if check.severity is Severity.INFO else str(check.severity)
         paint = console.paint(label, fg=COLOURS[label])
         console.out(f"{paint} {check.name}: {one_line(check.message)}")
         _write_command(check.command, "", console)
-    for case in cases:
-        state = f": {case.entry.state}" if case.entry else ""
-        console.out(f"\n{console.paint(case.title, bold=True)}{state}")
-        if case.entry and case.entry.path:
-            console.out(f"  {one_line(relative(case.entry.path))}")
-        for item in case.diagnostics:
-            severity = console.paint(item.severity, fg=COLOURS[item.severity])
-            console.out(f"  {severity}[{item.code}] {location_text(item)}")
-            console.out(f"    {one_line(item.message)}")
-            _write_command(case.command_for(item), item.fix, console)
+
+
+def _write(cases: Sequence[DoctorCase], console: Console, *, in_full: bool) -> None:
+    """Write a table of the codes, the errors in full, and each code of warnings once."""
+    findings = _by_code(cases)
+    if findings and not in_full:
+        _write_table(findings, console)
+    full = cases if in_full else _only(cases, lambda item: item.severity is Severity.ERROR)
+    for case in full:
+        _write_case(case, console)
+    if in_full:
+        return
+    for group in findings:
+        if group[0][1].severity is Severity.WARNING:
+            _write_group(group, console)
+    if any(group[0][1].severity is not Severity.ERROR for group in findings):
+        console.out("\nTo see all of them, use -v, --code CODE or --severity SEVERITY.")
+
+
+def _by_code(cases: Iterable[DoctorCase]) -> list[list[Finding]]:
+    """Return the findings of each code, worst first, then the most frequent."""
+    findings = [(case, item) for case in cases for item in case.diagnostics]
+    findings.sort(key=lambda finding: finding[1].code)
+    groups = [list(group) for _, group in groupby(findings, key=lambda finding: finding[1].code)]
+    return sorted(groups, key=lambda group: (_SEVERITIES.index(group[0][1].severity), -len(group)))
+
+
+def _write_table(findings: Sequence[list[Finding]], console: Console) -> None:
+    rows = [
+        (
+            group[0][1].code,
+            str(group[0][1].severity),
+            f"{len(group):,}",
+            RULES[group[0][1].code].meaning.rstrip("."),
+            location_text(group[0][1]),
+        )
+        for group in findings
+    ]
+    console.out()
+    table([("code", "severity", "count", "meaning", "first"), *rows], console)
+
+
+def _write_case(case: DoctorCase, console: Console) -> None:
+    state = f": {case.entry.state}" if case.entry else ""
+    folder = case.entry.path if case.entry else ""
+    console.out(f"\n{console.paint(case.title, bold=True)}{state}")
+    if folder:
+        console.out(f"  {one_line(relative(folder))}")
+    for item in case.diagnostics:
+        severity = console.paint(item.severity, fg=COLOURS[item.severity])
+        console.out(f"  {severity}[{item.code}] {_inside(folder, location_text(item))}".rstrip())
+        console.out(f"    {one_line(item.message)}")
+        _write_command(case.command_for(item), item.fix, console)
+
+
+def _write_group(group: Sequence[Finding], console: Console) -> None:
+    """Write one code of warnings: the first of them in full, and where others are."""
+    (case, first), *others = group
+    label = console.paint(first.severity, fg=COLOURS[first.severity])
+    times = "" if not others else f" ({len(group):,} times)"
+    console.out(f"\n{label}[{first.code}]{times} {location_text(first)}")
+    console.out(f"    {one_line(first.message)}")
+    _write_command(case.command_for(first), first.fix, console)
+    for _, item in others[: _MOST_EXAMPLES - 1]:
+        console.out(f"    also {location_text(item)}")
+    if len(group) > _MOST_EXAMPLES:
+        console.out(f"    and {count(len(group) - _MOST_EXAMPLES, 'more place')}")
+
+
+def _inside(folder: str, location: str) -> str:
+    """Return a location below a folder that was just named."""
+    if not folder:
+        return location
+    return location.removeprefix(relative(folder) + os.sep)
 
 
 def _write_command(command: str | None, fix: str, console: Console) -> None:

@@ -118,7 +118,7 @@ def check(path: str) -> Checked:
         skills |= {skill.path: skill for skill in plugin_scan.findings.values()}
         problems += (*plugin_scan.diagnostics, *_never_loaded(plugin_scan, limits))
     for skill in skills.values():
-        problems += (*skill.diagnostics, *skill.folder.diagnostics)
+        problems += skill.problems
     units = len(skills) + len(plugins)
     if not units and not has_error(strictly(problems)):
         problems.append(_nothing_found(path))
