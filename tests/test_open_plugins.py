@@ -670,12 +670,12 @@ def test_a_bundle_provides_its_skills_and_metadata(catalog, bundle):
 
 def test_other_parts_of_a_bundle_are_ignored_and_reported_once(catalog, bundle):
     folder = bundle(hooks="./h.json", channels=[])
-    for name in ("commands", "agents", "hooks"):
+    for name in ("output-styles", "agents", "hooks"):
         (folder / name).mkdir()
     (folder / "tools.py").write_text("raise RuntimeError")
     (item,) = catalog().plugins["demo"].diagnostics
     assert (item.code, item.severity) == ("plugin-parts-ignored", "info")
-    assert item.message.endswith("not its agents, channels, commands, hooks")
+    assert item.message.endswith("not its agents, channels, hooks, outputStyles")
 
 
 @pytest.mark.parametrize("around", [lambda servers: servers, lambda s: {"mcpServers": s}])

@@ -191,7 +191,18 @@ RULES: Mapping[str, DiagnosticRule] = MappingProxyType(
             "A toolkit.yaml beside plugin.json is ignored.", _W, _E
         ),
         "plugin-parts-ignored": DiagnosticRule(
-            "Some parts of a Claude bundle are ignored.", _I, _I
+            "Some parts of a plugin for another client are ignored.", _I, _I
+        ),
+        "plugin-unused": DiagnosticRule("Satchel uses no part of the plugin.", _W, _W),
+        "command-invalid": DiagnosticRule(
+            "A command of a plugin cannot be read; it is left out.", _W, _E
+        ),
+        "marketplace-invalid": DiagnosticRule("marketplace.json cannot be read.", _E, _E),
+        "marketplace-entry-invalid": DiagnosticRule(
+            "An entry of a marketplace is invalid; it is left out.", _W, _E
+        ),
+        "marketplace-remote": DiagnosticRule(
+            "A marketplace lists plugins that are not in its folder.", _I, _I
         ),
         "mcp-invalid": DiagnosticRule(
             "mcp.json is invalid; none of the plugin's servers are used.", _W, _E

@@ -183,6 +183,45 @@ def test_what_is_no_plugin_is_refused_and_pip_never_asked(run, here, word, monke
     assert run("install", word).exit_code == 1
 
 
+def write_marketplace(folder, *plugins):
+    (folder / ".claude-plugin").mkdir(parents=True, exist_ok=True)
+    whole = {"name": "m", "plugins": plugins}
+    (folder / ".claude-plugin" / "marketplace.json").write_text(json.dumps(whole))
+
+
+def test_a_marketplace_names_the_folders_that_can_be_installed(run, here, write_skill, home):
+    local = [{"name": name, "source": f"./{name}"} for name in ("own", "bare")]
+    write_marketplace(here / "market", *local, {"name": "far", "source": {"source": "github"}})
+    for name in ("own", "bare"):
+        write_skill(here / "market" / name / "skills", f"use-{name}")
+    manifest = here / "market" / "own" / ".claude-plugin" / "plugin.json"
+    manifest.parent.mkdir()
+    manifest.write_text('{"name": "own"}')
+    done = run("install", "./market")
+    assert (done.exit_code, names(home)) == (1, [])
+    assert "install one of its folders (./market/own), or use all of it" in done.stderr
+    assert run("install", "./market/own").exit_code == 0
+    assert served(run) == ["own"]
+
+
+def test_a_plugin_that_lists_itself_is_installed(run, here, write_skill, home):
+    write_marketplace(here / "power", {"name": "power", "source": "./"})
+    (here / "power" / ".claude-plugin" / "plugin.json").write_text('{"name": "power"}')
+    write_skill(here / "power" / "skills", "fly")
+    done = run("install", "./power")
+    assert (done.exit_code, "1 skill" in done.stdout) == (0, True)
+    assert (names(home), served(run)) == (["power"], ["power"])
+
+
+def test_a_plugin_of_which_nothing_is_used_says_so(run, here):
+    (here / "agents-only" / ".claude-plugin").mkdir(parents=True)
+    manifest = here / "agents-only" / ".claude-plugin" / "plugin.json"
+    manifest.write_text('{"name": "agents-only"}')
+    (here / "agents-only" / "agents").mkdir()
+    done = run("install", "./agents-only")
+    assert (done.exit_code, "nothing of it is used" in done.stderr) == (0, True)
+
+
 def test_wrong_usage_is_told(run, weather):
     weather()
     for args in (["--set", "a"], ["--set", "a=1", "--set", "A=2"], ["--set", "=1"]):

@@ -169,10 +169,22 @@ PLUGINS: dict[str, dict[str, str]] = {
         "mcp.json": SERVERS % (_SCHEMAS, '"bad": 1, "good": {"type": "stdio", "command": "run"}'),
     },
     "open-broken": {"plugin.json": OPEN % (_SCHEMAS, "open-broken"), "mcp.json": "[]"},
+    "agents-only": {
+        ".claude-plugin/plugin.json": '{"name": "agents-only"}',
+        "agents/reviewer.md": "",
+    },
+    "market": {
+        ".claude-plugin/marketplace.json": (
+            '{"name": "market", "plugins": [{"source": "./"},'
+            ' {"name": "far", "source": {"source": "github", "repo": "o/r"}}]}'
+        ),
+    },
+    "broken-market": {".claude-plugin/marketplace.json": "["},
     "claude": {
         ".claude-plugin/plugin.json": '{"name": "claude"}',
         "hooks/hooks.json": "{}",
         "commands/do.md": "Do it.",
+        "commands/empty.md": "",
     },
     "isolated": {
         "toolkit.yaml": "name: isolated\nactive: true\nisolation: process\n",

@@ -104,6 +104,7 @@ LATE_IMPORTS = {
     "loader/reconcile_pass.py: satchel.mcp_servers.server_contributions.server_contributions": (
         "needed only with MCP servers"
     ),
+    "loader/reconcile_pass.py: satchel.sources.command_scan.scan_commands": "few plugins have them",
     "loader/reconcile_pass.py: satchel.sources.cached_scan.scan_through_cache": (
         "needed only with skill folders"
     ),

@@ -217,6 +217,8 @@ class PluginContribution:
     """Tools that cannot be served now, each with its state and the diagnostic that says why."""
     skills: tuple[str, ...] = ()
     """Folders to search for its skills."""
+    command_paths: tuple[str, ...] = ()
+    """Files and folders with the commands of a plugin for another client."""
     config: tuple[ConfigField, ...] = ()
     """The configuration fields that it declares."""
     servers: tuple[McpServerManifest, ...] = ()

@@ -49,7 +49,8 @@ from satchel.sources import (
 from satchel.sources.configuration import configuration_path, read_configuration
 from satchel.sources.env_file import change_env
 from satchel.sources.file_reader import UnreadableFileError, is_inside, read_regular
-from satchel.text import one_line
+from satchel.sources.marketplaces import is_marketplace, scan_marketplace
+from satchel.text import one_line, shorten
 
 if TYPE_CHECKING:
     from satchel.catalog import Catalog, Entry, PluginEntry
@@ -125,6 +126,10 @@ class Installer:
             if not is_path:
                 self._say(f"{what!r} is treated as the folder ./{what}")
             return path
+        if is_marketplace(path):
+            raise SatchelError(
+                "is a marketplace; nothing was installed", where=what, fix=_choice_of(path, what)
+            )
         if is_path:
             if package := project(path, editable=self.editable):
                 return package
@@ -185,7 +190,9 @@ class Installer:
         for item in dict.fromkeys(problems):
             if item.severity is not Severity.INFO:
                 self.console.say(diagnostic_line(item))
-        plugin = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.get("")
+        found = scan_plugins(search_root(path, RootKind.PLUGINS), Limits()).findings.values()
+        # Without a key, it is in the folder itself; a marketplace may have others below.
+        plugin = next((item for item in found if not item.key), None)
         if plugin is None or plugin.manifest is None or has_error(problems):
             raise SatchelError("has errors; nothing was installed", where=path)
         return plugin, plugin.manifest
@@ -317,6 +324,20 @@ class Installer:
 
     def _say(self, text: str) -> None:
         self.console.say(one_line(text))
+
+
+def _choice_of(path: str, what: str) -> str:
+    """Return the plugins of a marketplace that can be installed, and how to use all of it."""
+    listed = scan_marketplace(path, Limits())
+    folders = [
+        below for below, _ in listed.plugins if below and format_of(os.path.join(path, below))
+    ]
+    shown = one_line(what.rstrip("/"))
+    whole = f"use all of it with --plugins {shown}"
+    if not folders:
+        return whole
+    names = ", ".join(f"{shown}/{one_line(below)}" for below in folders)
+    return f"install one of its folders ({shorten(names, 2000)}), or {whole}"
 
 
 def read_catalog() -> "Catalog":

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from satchel.formats.editable_finders import mapped_modules
     from satchel.formats.front_matter import FrontMatter, split_front_matter
     from satchel.formats.frozen_values import to_plain
+    from satchel.formats.gemini_manifest import GeminiManifest, read_gemini_extension
+    from satchel.formats.marketplace_manifest import (
+        ListedPlugin,
+        MarketplaceManifest,
+        read_marketplace,
+    )
     from satchel.formats.mcp_json import MCP_SCHEMAS, McpServerManifest, is_header, read_mcp
     from satchel.formats.open_plugin_manifest import (
         PLUGIN_SCHEMAS,
@@ -45,6 +51,8 @@ else:
             "editable_finders": "mapped_modules",
             "front_matter": "FrontMatter split_front_matter",
             "frozen_values": "to_plain",
+            "gemini_manifest": "GeminiManifest read_gemini_extension",
+            "marketplace_manifest": "ListedPlugin MarketplaceManifest read_marketplace",
             "mcp_json": "MCP_SCHEMAS McpServerManifest is_header read_mcp",
             "open_plugin_manifest": "PLUGIN_SCHEMAS Author OpenManifest read_open_plugin",
             "read_result": "ReadResult",
@@ -68,7 +76,10 @@ __all__ = [
     "ContractReference",
     "DeclaredTool",
     "FrontMatter",
+    "GeminiManifest",
     "GroupManifest",
+    "ListedPlugin",
+    "MarketplaceManifest",
     "McpServerManifest",
     "OpenManifest",
     "PluginManifest",
@@ -84,7 +95,9 @@ __all__ = [
     "mapped_modules",
     "read_claude_plugin",
     "read_claude_servers",
+    "read_gemini_extension",
     "read_listed_skill",
+    "read_marketplace",
     "read_mcp",
     "read_open_plugin",
     "read_plugin",

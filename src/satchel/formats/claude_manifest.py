@@ -16,7 +16,7 @@ from satchel.names import plugin_name_fault
 from satchel.settings import Limits
 
 _TEXTS = ("version", "description", "homepage", "license")
-_READ = ("name", *_TEXTS, "author", "keywords", "skills", "mcpServers")
+_READ = ("name", *_TEXTS, "author", "keywords", "skills", "commands", "mcpServers")
 _DESCRIPTIVE = ("$schema", "repository", "displayName", "category", "tags")
 """Fields that only describe the bundle; leaving them out loses nothing."""
 
@@ -39,6 +39,8 @@ class ClaudeManifest:
     keywords: tuple[str, ...]
     skills: tuple[str, ...]
     """Skill folders in addition to `skills`, relative to the bundle."""
+    commands: tuple[str, ...]
+    """Files and folders of commands in addition to `commands`, relative to the bundle."""
     server_files: tuple[str, ...]
     """Server files in addition to `.mcp.json`, relative to the bundle."""
     servers: tuple[McpServerManifest, ...]
@@ -54,27 +56,33 @@ def read_claude_plugin(data: bytes, path: str, limits: Limits) -> ReadResult[Cla
     top = read_object(data, path, "plugin-json-invalid", limits, collector)
     if top is None:
         return ReadResult(None, collector.diagnostics)
+    manifest = claude_manifest(top)
+    return ReadResult(None if collector.fatal else manifest, collector.diagnostics)
+
+
+def claude_manifest(top: JsonFields) -> ClaudeManifest:
+    """Read the fields of a plugin, in its plugin.json or in the entry of a marketplace."""
     author = top.values.get("author")
     servers = _parts(top, "mcpServers", dict)
     files = _texts(servers)
     packed = [file for file in files if "://" in file or file.endswith(_PACKED)]
-    manifest = ClaudeManifest(
+    return ClaudeManifest(
         name=_name(top),
         **{key: top.text(key) for key in _TEXTS},
         author=str(author.get("name", "")) if isinstance(author, dict) else _text(author),
         keywords=tuple(_texts(_listed(top.values.get("keywords")))),
         skills=tuple(_texts(_parts(top, "skills"))),
+        commands=tuple(_texts(_parts(top, "commands"))),
         server_files=tuple(file for file in files if file not in packed),
         servers=tuple(
             server
             for part in servers
             if isinstance(part, dict)
-            for server in _servers(part, top.document, collector)
+            for server in _servers(part, top.document, top.collector)
         ),
         ignored=(*(key for key in top.values if key not in (*_READ, *_DESCRIPTIVE)), *packed),
-        lines={key: top.document.line((key,)) for key in top.values},
+        lines={key: top.document.line((*top.at, key)) for key in top.values},
     )
-    return ReadResult(None if collector.fatal else manifest, collector.diagnostics)
 
 
 def read_claude_servers(

@@ -26,7 +26,7 @@ class DiagnosticCollector:
     """Collects all diagnostics of one file, so that the author sees them at once."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self.path = path
         self._diagnostics: list[Diagnostic] = []
 
     def add(
@@ -38,7 +38,7 @@ class DiagnosticCollector:
         column: int | None = None,
     ) -> None:
         """Add one diagnostic; its code decides the severity."""
-        where = Where(self._path, line, column)
+        where = Where(self.path, line, column)
         self._diagnostics.append(make_diagnostic(code, where, message, fix))
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:

@@ -111,7 +111,7 @@ def _read_folders(inputs: PassInputs, scans: Iterable[PluginScan]) -> Manifests:
     manifests: Manifests = {}
     for order, scan in enumerate(scans):
         for finding in scan.findings.values():
-            rank = (order, finding.key)
+            rank = (order, finding.key, finding.listed.name if finding.listed else "")
             cached = inputs.cache.imported.manifests.get(id(finding))
             contribution = cached[1] if cached else read_folder(finding, rank)
             manifests[id(finding)] = (finding, _ranked(contribution, rank))

@@ -224,6 +224,10 @@ def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> Sk
     from satchel.sources.cached_scan import scan_through_cache
 
     cached = inputs.cache.skills.get(root)
+    if root.holds is RootKind.COMMANDS:
+        from satchel.sources.command_scan import scan_commands  # lazy: few plugins have them
+
+        return scan_commands(root, inputs.limits, cached, inputs.options.dirty)
     if is_rejected and cached is not None:
         return cached
     # Changes made while the plugin was rejected are not in `dirty`: read everything.
@@ -234,9 +238,15 @@ def _skills_in(inputs: PassInputs, root: SearchRoot, *, is_rejected: bool) -> Sk
 
 
 def _skill_roots(plugins: Iterable[PluginEntry]) -> Iterable[SearchRoot]:
-    for plugin in plugins:
-        for folder in plugin.contribution.skills if plugin.is_served else ():
+    served = [plugin for plugin in plugins if plugin.is_served]
+    for plugin in served:
+        for folder in plugin.contribution.skills:
             yield skills_of_plugin(folder, plugin.path, plugin.contribution.policy, plugin.name)
+    # Last: a command must not take the name of a skill that the model uses.
+    for plugin in served:
+        for path in plugin.contribution.command_paths:
+            policy = plugin.contribution.policy
+            yield skills_of_plugin(path, plugin.path, policy, plugin.name, RootKind.COMMANDS)
 
 
 def _rejected_plugins(plugins: Iterable[PluginEntry], imported: Imported) -> Iterable[PluginEntry]:

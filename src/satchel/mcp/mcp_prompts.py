@@ -1,9 +1,10 @@
 """Offer the skill prompt, the notes and each skill as MCP prompts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from satchel.catalog import SkillEntry
+from satchel.formats.skill_arguments import takes_arguments
 from satchel.groups import View
 from satchel.text import visible
 
@@ -34,11 +35,13 @@ def _of_skill(skill: SkillEntry) -> dict[str, Any]:
     }
 
 
-def prompt_result(
-    description: str, text: str, arguments: Mapping[str, str] | None
-) -> dict[str, Any]:
-    """Return a prompt as user messages: its text, then the user's request."""
-    words = (arguments or {}).get(WORDS, "").strip()
+def has_place_for_words(skill: SkillEntry | None) -> bool:
+    """Return whether the user's request is put into the text of a skill, not after it."""
+    return bool(skill and skill.manifest and takes_arguments(skill.manifest.body))
+
+
+def prompt_result(description: str, text: str, words: str) -> dict[str, Any]:
+    """Return a prompt as user messages: its text, then the user's request, if there is one."""
     return {
         "resultType": "complete",
         "description": description,

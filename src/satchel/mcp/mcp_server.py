@@ -23,7 +23,7 @@ from mcp_types import methods
 from satchel.errors import SatchelError, ToolError
 from satchel.mcp.call_handler import CallRequest, call_tool
 from satchel.mcp.completion import completion
-from satchel.mcp.mcp_prompts import prompt_result
+from satchel.mcp.mcp_prompts import WORDS, has_place_for_words, prompt_result
 from satchel.mcp.notifier import Notifier
 from satchel.mcp.pagination import PagedList, StaleCursorError
 from satchel.mcp.plugin_offers import contents_of, messages_of, run_offer
@@ -262,12 +262,19 @@ class SatchelServer:
         if offered is not None and name not in view.texts:
             result = await self._run_offer(ctx, params, offered.tool, name, params.arguments or {})
             return _messages(described, result)
-        text = view.texts.get(name) or await self._text_of_skill(name, client, view)
-        return prompt_result(described, text, params.arguments)
+        words = (params.arguments or {}).get(WORDS, "").strip()
+        if (text := view.texts.get(name)) is None:
+            is_placed = has_place_for_words(view.catalog.skills.get(name))
+            given = words if is_placed else None
+            text = await self._text_of_skill(name, client, view, given)
+            words = "" if is_placed else words
+        return prompt_result(described, text, words)
 
-    async def _text_of_skill(self, name: str, client: ServedClient, view: ClientView) -> str:
+    async def _text_of_skill(
+        self, name: str, client: ServedClient, view: ClientView, words: str | None
+    ) -> str:
         try:
-            text = (await asyncio.to_thread(client.session.load_skill, name)).text
+            text = (await asyncio.to_thread(client.session.load_skill, name, words)).text
         except SatchelError as problem:
             raise MCPError(types.INVALID_PARAMS, problem.message) from problem
         self.notifier.check(client, view)

@@ -33,9 +33,13 @@ def with_manifest(contribution: PluginContribution, found: PluginFinding) -> Plu
         contribution,
         version=manifest.version,
         description=manifest.description,
-        # Without code, or with a broken `dev.satchel` extension, there are no tools to group.
-        groups=manifest_groups(manifest) if found.code and not found.is_degraded else (),
+        # Without code, or with a broken `dev.satchel` extension, there are no tools to group. The
+        # context of a Gemini extension needs a group, too.
+        groups=manifest_groups(manifest)
+        if (found.code or manifest.notes) and not found.is_degraded
+        else (),
         skills=found.skills,
+        command_paths=found.command_paths,
         servers=found.servers,
         diagnostics=(*contribution.diagnostics, *_servers_not_started(found)),
         config=manifest.config,

@@ -26,7 +26,7 @@ def read_folder(found: PluginFinding, rank: Rank) -> PluginContribution:
         source=found.place.source,
         scope=found.place.scope,
         path=found.path,
-        unit=found.path,
+        unit=found.unit,
         rank=rank,
         digest=found.digest,
         policy=found.policy,

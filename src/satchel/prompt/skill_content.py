@@ -27,7 +27,7 @@ def render_content(
 
     `files` are the other files of the skill; the first 50 are listed. `remarks` follow them.
     `has_reader`: the model can call `read_skill_file`. `origin` is where the skill
-    comes from, such as `the MCP server docs`; `""` for one in a folder.
+    comes from, such as `the MCP server docs`; `""` for one in a folder. A command has no `folder`.
     """
     instructions = _OUR_TAG.sub("&lt;", visible(body)).strip("\n")
     location = _location(folder, has_reader, origin)
@@ -37,6 +37,8 @@ def render_content(
 
 
 def _location(folder: str, has_reader: bool, origin: str) -> str:
+    if not folder:
+        return ""
     hint = " Read its files with read_skill_file." if has_reader else ""
     if origin:
         return (

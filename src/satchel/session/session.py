@@ -188,12 +188,16 @@ class Session(CallApi):
         for key in self._conversation.shared.catalog.contracts.cleared:
             self._conversation.state.pop(key, None)
 
-    def load_skill(self, name: str) -> SkillContent:
+    def load_skill(self, name: str, arguments: str | None = None) -> SkillContent:
         """Load a skill for the host, such as for a slash command, even if it is hidden from models.
 
         Add its text to the conversation. Loading activates the groups that the skill names. `name`
         may be `source:name`. Raises `NotFoundError` with the near misses, and `ConflictError` for a
         disabled skill.
+
+        `arguments` replace `$ARGUMENTS` and `$1`, `$2` and so on in the text, or follow it if it
+        has none of them. Without `arguments`, the text of a skill for models stays as it is. In a
+        skill that only the user calls, the placeholders become empty.
 
         A skill of an MCP server is fetched, and this blocks: in an event loop, write
         `await asyncio.to_thread(session.load_skill, name)`. Raises `ToolError` if the server does
@@ -203,7 +207,9 @@ class Session(CallApi):
         entry, own_name = find_skill(name, shared_view)
         require_usable_skill(entry)
         entry = fetch_skill_blocking(entry, self._conversation.shared.limits)
-        return self._conversation.load(entry, shared_view.catalog, own_name)
+        if arguments is None and not entry.is_for_model:
+            arguments = ""
+        return self._conversation.load(entry, shared_view.catalog, own_name, arguments=arguments)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the session as JSON: groups, loaded skills, order of tools, and state.

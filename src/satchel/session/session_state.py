@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from satchel.catalog import Status
 from satchel.contracts import fill_variables, variables_in
 from satchel.errors import ConflictError, NotFoundError
+from satchel.formats.skill_arguments import with_arguments
 from satchel.groups import Activation
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
@@ -101,11 +102,18 @@ class SessionState:
         return tuple(g for g in groups if self.activation.is_active(g) and g.name != BASIC_GROUP)
 
     def load(
-        self, entry: SkillEntry, catalog: Catalog, name: str, *, for_model: bool = False
+        self,
+        entry: SkillEntry,
+        catalog: Catalog,
+        name: str,
+        *,
+        for_model: bool = False,
+        arguments: str | None = None,
     ) -> SkillContent:
         """Load a skill under a name, activate its groups, and return its content.
 
         `for_model` limits the text to one answer; the model reads the rest by `read_skill_file`.
+        `arguments` replace the placeholders in the text; `None` leaves it as it is.
 
         Raises `NotFoundError` for a skill that could never be read, and `ConflictError` for a
         disabled one.
@@ -115,13 +123,16 @@ class SessionState:
         self.loaded.add(skill)
         activated, remarks = self._activate(manifest.groups, catalog)
         notes = self._notes_of(activated, catalog)
-        body = visible(manifest.body)
+        body = visible(
+            manifest.body if arguments is None else with_arguments(manifest.body, arguments)
+        )
+        is_anywhere = skill.access.has_folder or skill.access.origin
 
         def render(body: str, *hint: str) -> str:
             content = render_content(
                 name,
                 body,
-                entry.path,
+                entry.path if is_anywhere else "",
                 skill.resources,
                 remarks=[*hint, *remarks],
                 has_reader=self.options.skill_tools and bool(skill.resources),

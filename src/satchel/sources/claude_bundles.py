@@ -10,6 +10,7 @@ from satchel.formats import (
     ClaudeManifest,
     McpServerManifest,
     PluginManifest,
+    ReadResult,
     read_claude_plugin,
     read_claude_servers,
 )
@@ -24,7 +25,6 @@ CLAUDE_MCP_FILE = ".mcp.json"
 # Files and folders that only Claude uses, with the field of the manifest that replaces each.
 _IGNORED_PARTS = {
     "agents": "agents",
-    "commands": "commands",
     "hooks": "hooks",
     "output-styles": "outputStyles",
     ".lsp.json": "lspServers",
@@ -44,30 +44,64 @@ def inside_path(text: str) -> str:
 
 def read_claude_bundle(finding: PluginFinding, limits: Limits) -> PluginFinding:
     """Read the skills and servers of a bundle; one diagnostic names everything that is ignored."""
-    file = finding.folder.get(PluginFormat.CLAUDE)
-    if file is None or file.data is None:
-        return replace(finding, diagnostics=(unreadable(finding, PluginFormat.CLAUDE),))
-    path = os.path.join(finding.path, *PluginFormat.CLAUDE.split("/"))
-    reading = read_claude_plugin(file.data, path, limits)
+    reading = _read_manifest(finding, limits)
     if (manifest := reading.value) is None:
         return replace(finding, diagnostics=reading.diagnostics)
     files = _server_files(manifest)
     servers, diagnostics = _servers(finding, files, limits)
     # As in Claude, a server of the manifest replaces one of the same name.
     by_name = {server.name: server for server in (*servers, *manifest.servers)}
-    skills = [os.path.normpath(os.path.join(finding.path, name)) for name in _skills(manifest)]
+    skills = [
+        os.path.normpath(os.path.join(finding.path, name)) for name in _skills(finding, manifest)
+    ]
+    commands = command_paths(finding, ("commands", *manifest.commands))
+    is_used = bool(by_name) or any(map(os.path.exists, (*skills, *commands)))
+    parts = {part for name, part in _IGNORED_PARTS.items() if name in finding.names}
+    parts.update(manifest.ignored)
     return replace(
         finding,
         parts=CodeParts(frozenset({PluginFormat.CLAUDE, *files})),
-        manifest=_as_plugin(manifest),
+        manifest=as_plugin(manifest),
         servers=tuple(by_name.values()),
         skills=tuple(skills),
+        command_paths=commands,
         diagnostics=(
             *reading.diagnostics,
             *diagnostics,
             *_wrong_paths(finding, manifest),
-            *_ignored(finding, manifest),
+            *ignored_parts(finding, parts, is_used=is_used),
         ),
+    )
+
+
+def _read_manifest(finding: PluginFinding, limits: Limits) -> ReadResult[ClaudeManifest]:
+    """Read plugin.json, together with the plugin's entry in a marketplace."""
+    listed = finding.listed
+    is_there = os.path.lexists(os.path.join(finding.path, *PluginFormat.CLAUDE.split("/")))
+    if listed is not None and not (listed.is_strict and is_there):
+        return ReadResult(listed.manifest, ())
+    file = finding.folder.get(PluginFormat.CLAUDE)
+    if file is None or file.data is None:
+        return ReadResult(None, (unreadable(finding, PluginFormat.CLAUDE),))
+    path = os.path.join(finding.path, *PluginFormat.CLAUDE.split("/"))
+    reading = read_claude_plugin(file.data, path, limits)
+    if listed is None or reading.value is None:
+        return reading
+    return replace(reading, value=_merged(reading.value, listed.manifest))
+
+
+def _merged(manifest: ClaudeManifest, entry: ClaudeManifest) -> ClaudeManifest:
+    """Return the manifest of a plugin, extended by its entry, which also names it."""
+    return replace(
+        manifest,
+        name=entry.name,
+        version=manifest.version or entry.version,
+        description=manifest.description or entry.description,
+        skills=(*manifest.skills, *entry.skills),
+        commands=(*manifest.commands, *entry.commands),
+        server_files=(*manifest.server_files, *entry.server_files),
+        servers=(*entry.servers, *manifest.servers),
+        ignored=(*manifest.ignored, *entry.ignored),
     )
 
 
@@ -93,19 +127,33 @@ def _servers(
     return servers, diagnostics
 
 
-def _skills(manifest: ClaudeManifest) -> list[str]:
-    """Return the skill folders that are not inside another one."""
-    paths = {SKILLS_FOLDER, *(path for name in manifest.skills if (path := inside_path(name)))}
+def _skills(finding: PluginFinding, manifest: ClaudeManifest) -> list[str]:
+    """Return the skill folders that are not inside another one.
+
+    An entry that is the whole manifest may choose some skills of a shared folder.
+    """
+    is_choice = finding.listed is not None and not finding.listed.is_strict and manifest.skills
+    paths = {
+        *(() if is_choice else (SKILLS_FOLDER,)),
+        *(path for name in manifest.skills if (path := inside_path(name))),
+    }
     return sorted(
         path for path in paths if not any(_is_below(path, other) for other in paths - {path})
     )
+
+
+def command_paths(finding: PluginFinding, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the files and folders with commands, once each and inside the plugin."""
+    inside = dict.fromkeys(path for name in names if (path := inside_path(name)))
+    return tuple(os.path.join(finding.path, *path.split("/")) for path in inside if path != ".")
 
 
 def _is_below(name: str, other: str) -> bool:
     return other == "." or name.startswith(f"{other}/")
 
 
-def _as_plugin(manifest: ClaudeManifest) -> PluginManifest:
+def as_plugin(manifest: ClaudeManifest) -> PluginManifest:
+    """Return the manifest in the terms of Satchel."""
     return PluginManifest(
         name=manifest.name,
         version=manifest.version,
@@ -120,7 +168,12 @@ def _as_plugin(manifest: ClaudeManifest) -> PluginManifest:
 def _wrong_paths(finding: PluginFinding, manifest: ClaudeManifest) -> Iterable[Diagnostic]:
     """Report paths in the manifest that are not read."""
     path = os.path.join(finding.path, *PluginFormat.CLAUDE.split("/"))
-    for key, names in (("skills", manifest.skills), ("mcpServers", manifest.server_files)):
+    path = path if os.path.lexists(path) else finding.path
+    for key, names in (
+        ("skills", manifest.skills),
+        ("commands", manifest.commands),
+        ("mcpServers", manifest.server_files),
+    ):
         where = Where(path, manifest.lines.get(key))
         for name in names:
             inside = inside_path(name)
@@ -136,12 +189,26 @@ def _wrong_paths(finding: PluginFinding, manifest: ClaudeManifest) -> Iterable[D
                 )
 
 
-def _ignored(finding: PluginFinding, manifest: ClaudeManifest) -> Iterable[Diagnostic]:
-    parts = {part for name, part in _IGNORED_PARTS.items() if name in finding.names}
-    if names := ", ".join(one_line(name) for name in sorted(parts.union(manifest.ignored))):
+def ignored_parts(
+    finding: PluginFinding, parts: Iterable[str], *, is_used: bool
+) -> Iterable[Diagnostic]:
+    """Name the parts that are not used; report a plugin of which nothing is used."""
+    names = ", ".join(one_line(name) for name in sorted(parts))
+    if not is_used:
+        yield _unused(finding, names)
+    elif names:
         yield make_diagnostic(
             "plugin-parts-ignored",
             Where(finding.path),
-            "only skills and MCP servers of a Claude bundle are read, not its "
-            + shorten(names, 200),
+            "only skills, commands and MCP servers are read, not its " + shorten(names, 200),
         )
+
+
+def _unused(finding: PluginFinding, names: str) -> Diagnostic:
+    has = f"; it has only {shorten(names, 200)}, for other clients" if names else ""
+    return make_diagnostic(
+        "plugin-unused",
+        Where(finding.path),
+        f"has no skills, commands or MCP servers, so nothing of it is used{has}",
+        "disable or remove it",
+    )

@@ -16,7 +16,7 @@ from satchel.sources.plugin_formats import PluginFormat, policy_of
 
 if TYPE_CHECKING:
     from satchel.diagnostics import Diagnostic
-    from satchel.formats import DeclaredTool, McpServerManifest, PluginManifest
+    from satchel.formats import DeclaredTool, ListedPlugin, McpServerManifest, PluginManifest
     from satchel.sources.file_reader import UnitFile
     from satchel.sources.plugin_formats import FormatPolicy
     from satchel.sources.search_roots import SearchRoot
@@ -52,6 +52,10 @@ class PluginFinding:
     """Folders to search for its skills."""
     missing: tuple[str, ...] = ()
     """The skill folders that do not exist."""
+    command_paths: tuple[str, ...] = ()
+    """Files and folders with commands that the user calls."""
+    listed: ListedPlugin | None = None
+    """Its entry in the marketplace that lists it."""
     entry_point: str = ""
     """The entry point of an installed package; it is the plugin's name."""
     is_edited: bool = True
@@ -65,12 +69,21 @@ class PluginFinding:
     @property
     def folder_name(self) -> str:
         """Return the folder's name, used while the manifest cannot be read."""
-        return os.path.basename(self.path)
+        return self.listed.name if self.listed else os.path.basename(self.path)
+
+    @property
+    def unit(self) -> str:
+        """Return what tells it apart; plugins of a marketplace may share a folder."""
+        return f"{self.path}#{self.listed.name}" if self.listed else self.path
 
     @property
     def digest(self) -> str:
-        """Return a digest of all files that were read and of all diagnostics."""
-        texts = (self.folder.digest, *map(str, (*self.diagnostics, *self.folder.diagnostics)))
+        """Return a digest of all files that were read, of its entry, and of all diagnostics."""
+        texts = (
+            self.folder.digest,
+            repr(self.listed),
+            *map(str, (*self.diagnostics, *self.folder.diagnostics)),
+        )
         return digest_of("\0".join(texts).encode("utf-8", "surrogatepass"))
 
     @property

@@ -19,6 +19,7 @@ class PluginFormat(StrEnum):
     OPEN = "plugin.json"
     TOOLKIT = MANIFEST_FILE
     CLAUDE = ".claude-plugin/plugin.json"
+    GEMINI = "gemini-extension.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,8 @@ class FormatPolicy:
     """Whether links among its skills must stay inside the plugin."""
     has_strict_skills: bool = False
     """Whether skills must be directly in `skills` and strictly follow the format."""
+    command_suffix: str = ""
+    """The suffix of its commands; `""` if it has none."""
     has_extension: bool = False
     """Whether the code is an extension, so that the plugin can be served without it."""
 
@@ -51,7 +54,14 @@ _POLICIES: Mapping[PluginFormat, FormatPolicy] = MappingProxyType(
         ),
         PluginFormat.TOOLKIT: TOOLKIT,
         PluginFormat.CLAUDE: FormatPolicy(
-            has_code=False, files=frozenset({PluginFormat.CLAUDE, ".mcp.json"})
+            has_code=False,
+            files=frozenset({PluginFormat.CLAUDE, ".mcp.json"}),
+            command_suffix=".md",
+        ),
+        PluginFormat.GEMINI: FormatPolicy(
+            has_code=False,
+            files=frozenset({PluginFormat.GEMINI, "GEMINI.md"}),
+            command_suffix=".toml",
         ),
     }
 )

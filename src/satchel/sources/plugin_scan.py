@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from satchel.diagnostics import Diagnostic, Where, make_diagnostic
-from satchel.formats import PluginManifest, read_plugin
+from satchel.formats import ListedPlugin, PluginManifest, read_plugin
 from satchel.formats.read_result import quoted
 from satchel.lazy_dataclass import dataclass
 from satchel.settings import Limits
@@ -30,6 +30,8 @@ from satchel.sources.folder_reader import (
     missing,
     not_utf8,
 )
+from satchel.sources.gemini_extensions import read_gemini_extension_folder
+from satchel.sources.marketplaces import is_marketplace, scan_marketplace
 from satchel.sources.open_plugins import read_open_plugin_folder
 from satchel.sources.plugin_findings import CodeParts, PluginFinding, not_there, unreadable
 from satchel.sources.plugin_formats import MANIFEST_FILE, PluginFormat, format_of
@@ -100,9 +102,7 @@ class _Search:
         """Read the root as a plugin if it is one, else search its folders."""
         if self._place.within and not is_inside(self._root, real_path(self._place.within)):
             self._diagnostics.append(link_outside(self._place.path))
-        elif (form := format_of(self._place.path)) is not None:
-            self._findings[""] = self._plugin("", form)
-        else:
+        elif not self._folder("", self._place.path):
             for entry in list_folder(self._place.path, self._diagnostics):
                 is_hidden = is_skipped(entry.name) or entry.name.startswith(".")
                 if is_folder(entry) and not is_hidden:
@@ -117,6 +117,39 @@ class _Search:
             links=links,
         )
 
+    def _folder(self, key: str, path: str) -> bool:
+        """Read a folder that is a plugin or a marketplace; return whether it is one."""
+        form = format_of(path)
+        if is_marketplace(path) and form in {None, PluginFormat.CLAUDE}:
+            has_own = self._marketplace(key, path)
+            if form is not None and not has_own:
+                self._findings[key] = self._plugin(key, form)
+            return True
+        if form is not None:
+            self._findings[key] = self._plugin(key, form)
+        return form is not None
+
+    def _marketplace(self, key: str, path: str) -> bool:
+        """Read the plugins that a marketplace lists; return whether it lists itself."""
+        scan = scan_marketplace(path, self._limits)
+        self._diagnostics += scan.diagnostics
+        self._links |= scan.links
+        if scan.is_broken:
+            self._keep_listed(path, scan.diagnostics)
+            return False
+        for below, listed in scan.plugins:
+            inner = "/".join(part for part in (key, below) if part)
+            form = format_of(os.path.join(path, below)) if listed.is_strict else None
+            finding = self._plugin(inner, form or PluginFormat.CLAUDE, listed)
+            self._findings[f"{inner}#{listed.name}"] = finding
+        return any(not below for below, _ in scan.plugins)
+
+    def _keep_listed(self, path: str, diagnostics: Iterable[Diagnostic]) -> None:
+        """Keep the plugins of a broken list as broken ones, because they still exist."""
+        for key, cached in self._cached.items():
+            if cached.listed is not None and is_inside(cached.path, path):
+                self._findings[key] = _broken(cached, diagnostics)
+
     def _keep_unreadable(self) -> None:
         """Keep plugins whose folder cannot be read now as broken ones, because they still exist."""
         root_error = _listing_error(self._place.path)
@@ -127,13 +160,7 @@ class _Search:
                 message = f"cannot be read: {reason_of(error)}"
                 fix = "make the folder readable, or delete it"
                 unreadable = make_diagnostic("plugin-unreadable", Where(cached.path), message, fix)
-                self._findings[key] = PluginFinding(
-                    place=self._place,
-                    key=key,
-                    format=cached.format,
-                    parts=cached.parts,
-                    diagnostics=(unreadable,),
-                )
+                self._findings[key] = _broken(cached, (unreadable,))
 
     def _visit(self, entry: os.DirEntry[str]) -> None:
         if not is_utf8(entry.name):
@@ -145,24 +172,36 @@ class _Search:
             return
         if entry.is_symlink():
             self._links.add((entry.path, target))
-        if (form := format_of(entry.path)) is not None:
-            self._findings[entry.name] = self._plugin(entry.name, form)
-        else:
+        if not self._folder(entry.name, entry.path):
             self._diagnostics += _missing_manifest(entry.path)
 
-    def _plugin(self, key: str, form: PluginFormat) -> PluginFinding:
+    def _plugin(
+        self, key: str, form: PluginFormat, listed: ListedPlugin | None = None
+    ) -> PluginFinding:
         """Read a plugin's folder without its skills, which are scanned separately."""
-        before = self._cached.get(key)
-        if before is not None and before.format is not form:
+        before = self._cached.get(f"{key}#{listed.name}" if listed else key)
+        if before is not None and (before.format is not form or before.listed != listed):
             before = None
         if before is not None and self._dirty is not None and not touches(self._dirty, before.path):
             return before
-        finding = PluginFinding(place=self._place, key=key, format=form)
+        finding = PluginFinding(place=self._place, key=key, format=form, listed=listed)
         target = real_path(finding.path)
         # Links must stay in the plugin if a link led out of the search root.
         is_own_root = finding.policy.is_contained or not is_inside(target, self._root)
         root = target if is_own_root else self._root
         return read_toolkit(finding, root, self._limits, before)
+
+
+def _broken(cached: PluginFinding, diagnostics: Iterable[Diagnostic]) -> PluginFinding:
+    """Return a plugin that cannot be read now; its parts are read again later."""
+    return PluginFinding(
+        place=cached.place,
+        key=cached.key,
+        format=cached.format,
+        listed=cached.listed,
+        parts=cached.parts,
+        diagnostics=tuple(diagnostics),
+    )
 
 
 def read_toolkit(
@@ -261,6 +300,7 @@ _MANIFEST_READERS: Mapping[PluginFormat, _ManifestReader] = MappingProxyType(
         PluginFormat.OPEN: read_open_plugin_folder,
         PluginFormat.TOOLKIT: _read_toolkit_manifest,
         PluginFormat.CLAUDE: read_claude_bundle,
+        PluginFormat.GEMINI: read_gemini_extension_folder,
     }
 )
 

@@ -27,6 +27,7 @@ class RootKind(StrEnum):
 
     SKILLS = "skills"
     PLUGINS = "plugins"
+    COMMANDS = "commands"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +75,16 @@ def search_root(
 
 
 def skills_of_plugin(
-    folder: str, plugin: str, policy: FormatPolicy, source: str = ""
+    folder: str,
+    plugin: str,
+    policy: FormatPolicy,
+    source: str = "",
+    holds: RootKind = RootKind.SKILLS,
 ) -> SearchRoot:
-    """Return the search root of a skill folder that belongs to the plugin in `plugin`."""
+    """Return the search root of a folder of skills or commands of the plugin in `plugin`."""
     return SearchRoot(
         path=folder,
-        holds=RootKind.SKILLS,
+        holds=holds,
         scope=Precedence.PLUGIN,
         source=source,
         optional=True,

@@ -1,0 +1,71 @@
+"""Read gemini-extension.json, the manifest of an extension of Gemini CLI.
+
+Reading is lenient, because the format belongs to another client.
+"""
+
+import re
+
+from satchel.formats.claude_manifest import ClaudeManifest, claude_manifest
+from satchel.formats.json_reader import JsonValue
+from satchel.formats.open_plugin_manifest import read_object
+from satchel.formats.read_result import DiagnosticCollector, ReadResult
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import Limits
+
+DEFAULT_CONTEXT = "GEMINI.md"
+_USED = ("name", "version", "description", "mcpServers")
+_READ = (*_USED, "contextFileName", "$schema")
+_VARIABLE = re.compile(r"\$\{(extensionPath|/|pathSeparator)\}")
+_VALUES = {"extensionPath": "${CLAUDE_PLUGIN_ROOT}", "/": "/", "pathSeparator": "/"}
+
+
+@dataclass(frozen=True, slots=True)
+class GeminiManifest:
+    """The gemini-extension.json of an extension."""
+
+    plugin: ClaudeManifest
+    """Its fields, in the terms of a Claude bundle; its servers are alike."""
+    context: str
+    """The file with the context, relative to the extension."""
+
+
+def read_gemini_extension(data: bytes, path: str, limits: Limits) -> ReadResult[GeminiManifest]:
+    """Read the gemini-extension.json of an extension; diagnostics show `path`."""
+    collector = DiagnosticCollector(path)
+    top = read_object(data, path, "plugin-json-invalid", limits, collector)
+    if top is None:
+        return ReadResult(None, collector.diagnostics)
+    used = {key: value for key, value in top.values.items() if key in _USED}
+    servers = used.get("mcpServers")
+    if isinstance(servers, dict):
+        used["mcpServers"] = {name: _as_claude(entry) for name, entry in servers.items()}
+    ignored = {key: value for key, value in top.values.items() if key not in _READ}
+    fields = type(top)(values=used | ignored, at=top.at, document=top.document, collector=collector)
+    manifest = claude_manifest(fields)
+    context = top.values.get("contextFileName")
+    if isinstance(context, list):  # the first one counts
+        context = next(iter(context), None)
+    name = context if isinstance(context, str) and context else DEFAULT_CONTEXT
+    value = None if collector.fatal else GeminiManifest(manifest, name)
+    return ReadResult(value, collector.diagnostics)
+
+
+def _as_claude(entry: JsonValue) -> JsonValue:
+    """Return a server with the keys and placeholders of a Claude bundle."""
+    entry = _with_variables(entry)
+    if not isinstance(entry, dict) or "command" in entry:
+        return entry
+    if "httpUrl" in entry:
+        return {**entry, "type": "http", "url": entry["httpUrl"]}
+    return {"type": "sse", **entry} if "url" in entry else entry
+
+
+def _with_variables(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return _VARIABLE.sub(lambda match: _VALUES[match[1]], value)
+        case list():
+            return [_with_variables(item) for item in value]
+        case dict():
+            return {key: _with_variables(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,111 @@
+"""Read `.claude-plugin/marketplace.json`, a list of plugins.
+
+Reading is lenient, because the format belongs to another client.
+"""
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+
+from satchel.formats.claude_manifest import ClaudeManifest, claude_manifest
+from satchel.formats.json_reader import JsonValue, json_type_name
+from satchel.formats.open_plugin_manifest import JsonFields, read_object
+from satchel.formats.read_result import DiagnosticCollector, ReadResult, quoted
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import Limits
+
+_CODE = "marketplace-invalid"
+_OWN_FIELDS = ("source", "strict")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPlugin:
+    """One entry of a marketplace; it may replace or extend the plugin's own manifest."""
+
+    manifest: ClaudeManifest
+    source: str
+    """The plugin's folder below the marketplace, as written; `""` if it is elsewhere."""
+    is_strict: bool
+    """Whether the plugin's own manifest counts; otherwise the entry is the whole manifest."""
+    line: int | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Return the plugin's name."""
+        return self.manifest.name
+
+
+@dataclass(frozen=True, slots=True)
+class MarketplaceManifest:
+    """A marketplace.json."""
+
+    plugins: tuple[ListedPlugin, ...]
+
+    @property
+    def local(self) -> tuple[ListedPlugin, ...]:
+        """Return the plugins whose folders are in the marketplace."""
+        return tuple(item for item in self.plugins if item.source)
+
+    @property
+    def remote(self) -> tuple[ListedPlugin, ...]:
+        """Return the plugins that are elsewhere."""
+        return tuple(item for item in self.plugins if not item.source)
+
+
+def read_marketplace(data: bytes, path: str, limits: Limits) -> ReadResult[MarketplaceManifest]:
+    """Read a marketplace.json; diagnostics show `path`. An invalid entry is left out."""
+    collector = DiagnosticCollector(path)
+    top = read_object(data, path, _CODE, limits, collector)
+    if top is None:
+        return ReadResult(None, collector.diagnostics)
+    entries = top.values.get("plugins")
+    if not isinstance(entries, list):
+        found = json_type_name(entries) if "plugins" in top.values else "missing"
+        message = f"'plugins' is {found}; it must be a list"
+        top.report(_CODE, "plugins", message, "Write a list of plugins.")
+        return ReadResult(None, collector.diagnostics)
+    metadata = top.values.get("metadata")
+    root = metadata.get("pluginRoot") if isinstance(metadata, dict) else None
+    listed = _entries(top, entries, root if isinstance(root, str) else "")
+    return ReadResult(MarketplaceManifest(tuple(listed)), collector.diagnostics)
+
+
+def _entries(top: JsonFields, entries: list[JsonValue], root: str) -> Iterable[ListedPlugin]:
+    names: set[str] = set()
+    for position, values in enumerate(entries):
+        at = ("plugins", str(position))
+        line = top.document.line(at)
+        inner = DiagnosticCollector(top.collector.path)
+        fields = replace(top, values=_without_own(values), at=at, collector=inner)
+        manifest = claude_manifest(fields)
+        if not isinstance(values, dict) or inner.fatal:
+            reason = inner.diagnostics[0].message
+            if not isinstance(values, dict):
+                reason = f"it is {json_type_name(values)}, not an object"
+            message = f"entry {position + 1} is left out: {reason}"
+            top.collector.add("marketplace-entry-invalid", message, "Fix or remove it.", line)
+        elif manifest.name in names:
+            message = f"{quoted(manifest.name)} is listed twice; the first entry counts"
+            top.collector.add("marketplace-entry-invalid", message, "Remove one.", line)
+        else:
+            names.add(manifest.name)
+            top.collector.extend(inner.diagnostics)
+            yield ListedPlugin(
+                manifest=replace(manifest, lines={}),
+                source=_source(values.get("source"), root),
+                is_strict=values.get("strict") is not False,
+                line=line,
+            )
+
+
+def _without_own(values: JsonValue) -> Mapping[str, JsonValue]:
+    if not isinstance(values, dict):
+        return {}
+    return {key: value for key, value in values.items() if key not in _OWN_FIELDS}
+
+
+def _source(source: JsonValue, root: str) -> str:
+    """Return the folder of a local plugin; addresses and objects are not local."""
+    if not isinstance(source, str) or "://" in source or source.startswith("git@"):
+        return ""
+    return source if source.startswith((".", "/")) else posixpath.join(root or ".", source)

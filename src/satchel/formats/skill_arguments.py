@@ -1,0 +1,43 @@
+"""Replace `$ARGUMENTS`, `$1`, `$2` and so on in the text of a skill that the user calls."""
+
+import re
+import shlex
+
+_PLACEHOLDER = re.compile(r"(\\?)\$(?:(ARGUMENTS)\b|([1-9])(?![0-9]))")
+
+
+def takes_arguments(text: str) -> bool:
+    """Return whether a text has a place for arguments."""
+    return any(not match[1] for match in _PLACEHOLDER.finditer(text))
+
+
+def with_arguments(text: str, arguments: str) -> str:
+    r"""Return a text with the arguments in it, or below it if it has no place for them.
+
+    `$ARGUMENTS` is all of them as written, and `$1` the first, divided as a shell does. A missing
+    one is empty. `\$1` is the text `$1`. Arguments are not searched for placeholders.
+    """
+    single = _divided(arguments)
+    is_placed = False
+
+    def value(match: re.Match[str]) -> str:
+        nonlocal is_placed
+        escape, everything, number = match.groups()
+        if escape:
+            return match[0][1:]
+        is_placed = True
+        if everything:
+            return arguments
+        return single[int(number) - 1] if int(number) <= len(single) else ""
+
+    filled = _PLACEHOLDER.sub(value, text)
+    if is_placed or not arguments.strip():
+        return filled
+    return f"{filled.rstrip()}\n\nARGUMENTS: {arguments}\n"
+
+
+def _divided(arguments: str) -> list[str]:
+    try:
+        return shlex.split(arguments)
+    except ValueError:  # a quote without its end, such as an apostrophe
+        return arguments.split()

@@ -1,0 +1,115 @@
+"""Find the commands of plugins for other clients; each becomes a skill that the user calls."""
+
+import os
+from collections.abc import Iterable
+
+from satchel.diagnostics import Diagnostic
+from satchel.errors import ToolError
+from satchel.formats.command_manifest import command_name, read_command
+from satchel.lazy_dataclass import dataclass
+from satchel.settings import Limits
+from satchel.sources.file_reader import UnitFile, digest_of, is_inside, real_path, touches
+from satchel.sources.folder_reader import FolderContent, FolderReader, link_outside
+from satchel.sources.search_roots import SearchRoot
+from satchel.sources.skill_files import ServedFile, SkillAccess
+from satchel.sources.skill_scan import SKILL_FILE, SkillFinding, SkillScan
+
+_ACCESS = SkillAccess()
+
+
+@dataclass(frozen=True, slots=True)
+class CommandReader:
+    """Reads the only file of a command."""
+
+    data: bytes
+
+    @property
+    def access(self) -> SkillAccess:
+        """Return what can be done with a command."""
+        return _ACCESS
+
+    def read(self, name: str, limits: Limits) -> ServedFile:  # noqa: ARG002
+        """Return the command. Raises `ToolError` for any other name."""
+        if name != SKILL_FILE:
+            raise ToolError("a command has no other files")
+        return ServedFile(name, self.data, digest_of(self.data))
+
+    async def fetch(self, name: str, limits: Limits) -> ServedFile:
+        """Return the command. Raises `ToolError` for any other name."""
+        return self.read(name, limits)
+
+
+def scan_commands(
+    place: SearchRoot,
+    limits: Limits,
+    before: SkillScan | None = None,
+    dirty: Iterable[str] | None = None,
+) -> SkillScan:
+    """Read the commands in a folder, or the one that `place` names."""
+    if before and not before.links and dirty is not None and not touches(dirty, place.path):
+        return before
+    if not os.path.lexists(place.path):
+        return SkillScan(place=place, findings={})
+    root = real_path(place.within)
+    if not is_inside(real_path(place.path), root):
+        outside = {"": (link_outside(place.path),)}
+        links = frozenset({(place.path, real_path(place.path))})
+        return SkillScan(place=place, findings={}, diagnostics_by_key=outside, links=links)
+    folder, only = place.path, ""
+    if not os.path.isdir(folder):
+        folder, only = os.path.split(folder)
+    content = _read(folder, only, root, place.policy.command_suffix, limits)
+    cached = before.findings if before else {}
+    findings: dict[str, SkillFinding] = {}
+    for file in content.files:
+        key = "" if only else file.name
+        findings[key] = _finding(place, key, file, limits, cached.get(key))
+    diagnostics: dict[str, tuple[Diagnostic, ...]] = {"": content.diagnostics}
+    return SkillScan(
+        place=place,
+        findings=findings,
+        diagnostics_by_key=diagnostics if content.diagnostics else {},
+        links=content.links,
+        broken=frozenset(key for key, found in findings.items() if found.manifest is None),
+    )
+
+
+def _read(folder: str, only: str, root: str, suffix: str, limits: Limits) -> FolderContent:
+    def is_command(name: str) -> bool:
+        return name.endswith(suffix) and not os.path.basename(name).startswith(".")
+
+    reader = FolderReader(
+        root=root,
+        most_files=limits.files_per_skill,
+        largest=limits.skill_file,
+        wanted=(lambda _name: False) if only else is_command,
+        keep=is_command,
+        required=frozenset({only} if only else ()),
+    )
+    return reader.read(folder)
+
+
+def _finding(
+    place: SearchRoot, key: str, file: UnitFile, limits: Limits, before: SkillFinding | None
+) -> SkillFinding:
+    data = file.data or b""
+    own = UnitFile(
+        name=SKILL_FILE,
+        size=len(data),
+        digest=file.digest,
+        stamp=file.stamp,
+        settled=file.settled,
+    )
+    folder = FolderContent((own,))
+    if before is not None and before.folder == folder:
+        return before
+    path = os.path.join(place.path, key) if key else place.path
+    reading = read_command(data, command_name(key or os.path.basename(path)), path, limits)
+    return SkillFinding(
+        place=place,
+        key=key,
+        folder=folder,
+        manifest=reading.value,
+        diagnostics=reading.diagnostics,
+        remote=CommandReader(data),
+    )

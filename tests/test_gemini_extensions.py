@@ -1,0 +1,115 @@
+"""Gemini extensions as a Satchel loads them."""
+
+import json
+
+import pytest
+
+from satchel import Satchel, Settings
+
+
+@pytest.fixture
+def extension(tmp_path):
+    """Write an extension with these files."""
+
+    def write(files=(), **fields):
+        folder = tmp_path / "plugins" / "demo"
+        manifest = {"gemini-extension.json": json.dumps({"name": "demo", "version": "1"} | fields)}
+        for path, text in (manifest | dict(files)).items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def app(tmp_path):
+    return lambda: Satchel(plugins=[tmp_path / "plugins"], settings=Settings(mcp_servers=False))
+
+
+def test_the_context_is_in_the_prompt(app, extension):
+    extension({"GEMINI.md": "Be brief."})
+    loaded = app()
+    assert (loaded.catalog.plugins["demo"].version, loaded.catalog.plugins["demo"].diagnostics) == (
+        "1",
+        (),
+    )
+    assert "Be brief." in loaded.session().prompt()
+
+
+def test_the_manifest_names_the_context(app, extension):
+    extension({"GEMINI.md": "Wrong.", "docs/c.md": "Right."}, contextFileName="docs/c.md")
+    prompt = app().session().prompt()
+    assert ("Right." in prompt, "Wrong." in prompt) == (True, False)
+
+
+@pytest.mark.parametrize("name", ["../out.md", "/etc/hostname"])
+def test_a_context_outside_is_not_read(app, extension, tmp_path, name):
+    extension({"commands/a.toml": "prompt = 'A.'"}, contextFileName=name)
+    (tmp_path / "plugins" / "out.md").write_text("Secret.")
+    loaded = app()
+    assert "source-link-outside" in [item.code for item in loaded.catalog.diagnostics]
+    assert loaded.session().prompt() == ""
+
+
+def test_a_context_behind_a_link_outside_is_not_read(app, extension, tmp_path):
+    folder = extension({"commands/a.toml": "prompt = 'A.'"})
+    (tmp_path / "plugins" / "out.md").write_text("Secret.")
+    (folder / "GEMINI.md").symlink_to("../out.md")
+    assert "Secret." not in app().session().prompt()
+
+
+def test_commands_take_arguments(app, extension):
+    extension(
+        {
+            "commands/git/fix.toml": 'description = "Fix."\nprompt = "Fix {{args}}, not $1."\n',
+            "commands/plain.toml": 'prompt = "Go."\n',
+        }
+    )
+    session = app().session()
+    assert "Fix a b, not $1." in session.load_skill("git-fix", "a b").text
+    assert "Go.\n\nARGUMENTS: now" in session.load_skill("plain", "now").text
+    assert session.prompt() == ""
+
+
+@pytest.mark.parametrize("text", ["prompt = 3", "description = 'x'", "prompt =", "prompt = ''"])
+def test_an_invalid_command_is_left_out(app, extension, text):
+    extension({"commands/a.toml": text, "commands/b.toml": "prompt = 'B.'"})
+    catalog = app().catalog
+    assert list(catalog.skills) == ["b"]
+    assert [d.code for d in catalog.diagnostics if d.code == "command-invalid"] != []
+
+
+def test_servers_are_known_by_their_transport(app, extension):
+    extension(
+        mcpServers={
+            "local": {"command": "node", "args": ["${extensionPath}${/}a.js"], "timeout": 3},
+            "http": {"httpUrl": "https://x"},
+            "sse": {"url": "https://y"},
+        }
+    )
+    servers = app().catalog.plugins["demo"].servers
+    assert [(server.name, server.transport) for server in servers] == [
+        ("local", "stdio"),
+        ("http", "streamable-http"),
+        ("sse", "sse"),
+    ]
+    assert servers[0].args == ("${CLAUDE_PLUGIN_ROOT}/a.js",)
+
+
+def test_other_parts_are_named(app, extension, skill_text):
+    extension(
+        {"skills/a/SKILL.md": skill_text("a"), "hooks/hooks.json": "{}"}, settings=[], themes=[]
+    )
+    loaded = app()
+    (item,) = loaded.catalog.plugins["demo"].diagnostics
+    assert (item.code, item.message.endswith("not its hooks, settings, themes")) == (
+        "plugin-parts-ignored",
+        True,
+    )
+    assert list(loaded.catalog.skills) == ["a"]
+
+
+def test_an_extension_of_which_nothing_is_used_says_so(app, extension):
+    extension()
+    assert [item.code for item in app().catalog.plugins["demo"].diagnostics] == ["plugin-unused"]
