@@ -76,13 +76,13 @@ def test_a_file_that_comes_changes_and_goes_is_taken_over(watched, plugins, demo
     with watched(plugins=[plugins]) as seen:
         assert "fetch" not in seen.app.catalog.tools
         demo_env.write_text("API_KEY=one\n")
-        seen.until_event("added", "fetch")
+        seen.until_event("changed", "fetch")
         assert say(seen.app) == "Oslo one"
         demo_env.write_text("API_KEY=two\n")
         seen.until(lambda: say(seen.app) == "Oslo two")
         seen.until_as_cold()
         demo_env.unlink()
-        seen.until_event("removed", "fetch")
+        seen.until(lambda: "fetch" not in seen.app.catalog.tools)
         assert codes(seen.app) == {"tool-state-missing"}
         seen.until_as_cold()
 

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Collection, Mapping
 
+from satchel.formats.manifest_schemas import toolkit_schema
 from satchel.names import SKILL_NAME_LENGTH
 from satchel.sources import normalized
 
@@ -86,6 +87,9 @@ packages = ["src/{package}"]
 testpaths = ["tests"]
 """
 
+_SCHEMA_FILE = "toolkit.schema.json"
+_SCHEMA_LINE = f"# yaml-language-server: $schema={_SCHEMA_FILE}"
+
 _INIT = '"""A plugin for Satchel, described by the toolkit.yaml next to this file."""\n'
 
 _TESTS = '''\
@@ -162,7 +166,8 @@ def plugin_files(name: str, description: str, skill_description: str) -> dict[st
     skill = short_name(name)
     manifest = _MANIFEST.format(name=_in_yaml(name), description=_quoted(description), notes=_NOTES)
     return {
-        "toolkit.yaml": manifest,
+        "toolkit.yaml": f"{_SCHEMA_LINE}\n{manifest}",
+        _SCHEMA_FILE: json.dumps(toolkit_schema(), indent=2) + "\n",
         "tools.py": _TOOLS.format(function=_function(name)),
         **_prefixed(f"skills/{skill}", skill_files(skill, skill_description)),
     }

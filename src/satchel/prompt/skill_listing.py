@@ -1,13 +1,15 @@
 """The skill listing of the prompt: the fullest form that fits into its budget."""
 
-from collections import Counter
+import math
+import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
-from itertools import islice, takewhile
+from itertools import takewhile
 from operator import attrgetter
 from pathlib import PurePath
-from typing import Protocol
+from typing import Any, Protocol
 
 from satchel.lazy_dataclass import dataclass
 from satchel.names import BASIC_GROUP
@@ -97,16 +99,24 @@ def render_skills(
     """
     if not skills:
         return PromptListing()
-    names = [*map(attrgetter("name"), skills)]
-    # The position last: no skill is compared.
-    order = sorted(zip(map(str.casefold, names), names, range(len(names)), strict=True))
-    ordered = [skills[position] for *_, position in order]
+    ordered = _by_name(skills)
     page = _Page(prompt=prompt, model=ModelAbilities(can_load, can_search))
     return (
         _list_in_full(ordered, page)
         or _list_in_lines(ordered, page)
         or _list_names(ordered, page, first())
     )
+
+
+def _by_name(skills: Sequence[PromptedSkill]) -> Sequence[PromptedSkill]:
+    """Sort skills by name, whatever the capitals. Those of a catalog mostly are sorted so."""
+    names = [*map(attrgetter("name"), skills)]
+    folded = [*map(str.casefold, names)]
+    if folded == sorted(folded) and len(set(folded)) == len(folded):
+        return skills
+    # The position last: no skill is compared.
+    order = sorted(zip(folded, names, range(len(names)), strict=True))
+    return [skills[position] for *_, position in order]
 
 
 # ---- every skill with its description ------------------------------------------------------------
@@ -164,20 +174,15 @@ def _list_names(
 
     These may take half of the budget. If all others can be named, more are described.
     """
-    ranks = [_rank(skill, first) for skill in skills]
-    ranked = [skills[at] for at in sorted(range(len(skills)), key=ranks.__getitem__)]
-    likely = sum(kind < _OTHER for kind, _ in ranks)
+    ranked, likely = _ranked(skills, first)
     half = page.half()
     described = (
         _largest(0, likely, lambda n: half.fits(_with_names(ranked, n, half)(0))) if likely else 0
     ) or 0
     others = len(ranked) - described
     write = _with_names(ranked, described, page)
-    # Without any name, the text is not the shortest.
-    named = _largest(1, others, lambda n: page.fits(write(n))) or 0
-    if named < others:
-        named = _step_down(named)
-    else:
+    named = _most_names(write, others, page)
+    if named == others:
         most = _largest(
             described,
             len(ranked),
@@ -198,12 +203,39 @@ def _list_names(
 _FIRST, _GROUPED, _OTHER = 0, 1, 2
 
 
-def _rank(skill: PromptedSkill, first: frozenset[str]) -> tuple[int, int]:
-    """Return a key by which the skills that are most likely used come first."""
-    if skill.name in first:
-        return _FIRST, skill.scope
-    is_grouped = bool(skill.groups) and BASIC_GROUP not in skill.groups
-    return _GROUPED if is_grouped else _OTHER, skill.scope
+def _most_names(write: Callable[[int], str], others: int, page: "_Page") -> int:
+    """Return the largest step of names that fits, beginning with a guess."""
+    candidates = [*takewhile(others.__gt__, _steps(1, _COUNT_STEP)), others]
+    sample = min(_FIRST_TRY, others)
+    a_name = (page.size(write(sample)) - page.size(write(0))) / max(sample, 1)
+    guess = sample + page.room(write(sample)) / max(a_name, 1)
+    at = max(bisect_right(candidates, guess) - 1, 0)
+    while at + 1 < len(candidates) and page.fits(write(candidates[at + 1])):
+        at += 1
+    while at >= 0 and not page.fits(write(candidates[at])):
+        at -= 1
+    return candidates[at] if at >= 0 else 0
+
+
+def _ranked(
+    skills: Sequence[PromptedSkill], first: frozenset[str]
+) -> tuple[Sequence[PromptedSkill], int]:
+    """Return the skills, those that are most likely used first, and how many these are."""
+    # Among very many skills, few differ in this.
+    kinds = [*map(attrgetter("groups", "scope"), skills)]
+    ranks = {
+        kind: (_GROUPED if kind[0] and BASIC_GROUP not in kind[0] else _OTHER, kind[1])
+        for kind in set(kinds)
+    }
+    if not first and len(set(ranks.values())) == 1:
+        ((rank, _),) = set(ranks.values())
+        return skills, len(skills) if rank < _OTHER else 0
+    ranks_of_all = [
+        (_FIRST, kind[1]) if skill.name in first else ranks[kind]
+        for skill, kind in zip(skills, kinds, strict=True)
+    ]
+    order = sorted(range(len(skills)), key=ranks_of_all.__getitem__)
+    return [skills[at] for at in order], sum(rank < _OTHER for rank, _ in ranks_of_all)
 
 
 def _with_names(
@@ -214,12 +246,10 @@ def _with_names(
         (skill.name.casefold(), page.line(skill, _BESIDE_NAMES)) for skill in ranked[:described]
     ]
     descriptions = [line for _, line in sorted(items)]
-    by_source: dict[str, list[PromptedSkill]] = {}
-    for skill in ranked[described:]:
-        by_source.setdefault(page.source_of(skill), []).append(skill)
+    by_source = page.by_source(ranked[described:])
 
     def write(named: int) -> str:
-        shares = Counter(islice(_in_turn(by_source), named))
+        shares = _shares(by_source, named)
         lines = [page.names_line(key, by_source[key], shares[key]) for key in sorted(shares)]
         lines = [*descriptions, *lines]
         unlisted = sum(len(members) for key, members in by_source.items() if key not in shares)
@@ -230,12 +260,16 @@ def _with_names(
     return write
 
 
-def _in_turn(by_source: Mapping[str, Sequence[object]]) -> Iterator[str]:
-    """Yield the sources in turn, each as often as it has members."""
-    position, sources = 0, sorted(by_source)
-    while sources := [source for source in sources if len(by_source[source]) > position]:
-        yield from sources
-        position += 1
+def _shares(by_source: Mapping[str, Sequence[object]], named: int) -> dict[str, int]:
+    """Return how many members of each source are named: equally many, as far as there are."""
+    shares = {}
+    smallest_first = sorted(by_source, key=lambda source: (len(by_source[source]), source))
+    for position, source in enumerate(smallest_first):
+        share = min(len(by_source[source]), named // (len(smallest_first) - position))
+        named -= share
+        if share:
+            shares[source] = share
+    return shares
 
 
 # ---- the text ------------------------------------------------------------------------------------
@@ -259,8 +293,15 @@ class _Page:
         return replace(self, share=self.share * 2)
 
     def fits(self, text: str) -> bool:
+        return self.room(text) >= 0
+
+    def room(self, text: str) -> float:
+        """Return how much of the budget a text leaves."""
         budget = self.prompt.budget
-        return budget is None or self.prompt.measure(text) * self.share <= budget
+        return math.inf if budget is None else budget - self.size(text) * self.share
+
+    def size(self, text: str) -> int:
+        return self.prompt.measure(text)
 
     def full_item(self, skill: PromptedSkill) -> str:
         template = self.prompt.template
@@ -279,16 +320,22 @@ class _Page:
     def description(self, skill: PromptedSkill, length: int) -> str:
         return shorten(self.plain(skill.description), length)
 
-    def source_of(self, skill: PromptedSkill) -> str:
-        """Return what the names are sorted under: without `load_skill`, the folder above."""
-        if not self.model.can_load:
-            return str(PurePath(skill.folder).parent)
-        group = next((name for name in skill.groups if name != BASIC_GROUP), "")
-        # The name of a folder is enough: where it is does not help, and not every reader may know.
-        return f"group {group}" if group else PurePath(skill.source).name or skill.source
+    def by_source(self, skills: Sequence[PromptedSkill]) -> dict[str, list[PromptedSkill]]:
+        """Return the skills by group or source; without `load_skill`, by the folder above."""
+        if self.model.can_load:
+            keys: Sequence[Any] = [*map(attrgetter("groups", "source"), skills)]
+            titles = {key: _title(*key) for key in set(keys)}
+        else:
+            keys = [os.path.dirname(skill.folder) for skill in skills]
+            titles = {key: key for key in set(keys)}
+        found: dict[str, list[PromptedSkill]] = {title: [] for title in titles.values()}
+        for skill, key in zip(skills, keys, strict=True):
+            found[titles[key]].append(skill)
+        return found
 
     def names_line(self, source: str, skills: Sequence[PromptedSkill], share: int) -> str:
-        names = [self._short_name(skill) for skill in skills[:share]]
+        short_name = self._short_name
+        names = [short_name(skill) for skill in skills[:share]]
         names.sort(key=str.casefold)
         if rest := len(skills) - share:
             names.append(f"and {rest:,} more")
@@ -319,6 +366,13 @@ class _Page:
             description=self.escaped(self.description(skill, length)),
             dir=self.path(skill.folder),
         )
+
+
+def _title(groups: tuple[str, ...], source: str) -> str:
+    """Return what the names of some skills stand under."""
+    group = next((name for name in groups if name != BASIC_GROUP), "")
+    # The name of a folder is enough: where it is does not help, and not every reader may know.
+    return f"group {group}" if group else PurePath(source).name or source
 
 
 # ---- numbers -------------------------------------------------------------------------------------
