@@ -823,3 +823,16 @@ def test_a_session_may_have_only_some_of_the_skills(tmp_path, write_skill):
     write_skill(tmp_path / "one", "pdf", description="A later version.")
     app.refresh()
     assert "pdf" not in session.prompt()
+
+
+def test_the_host_chooses_what_the_model_reads_of_an_exception():
+    def explode():
+        """Explode."""
+        raise ValueError("boom")
+
+    app = Satchel(errors="message")
+    app.register_tool(explode)
+    result = asyncio.run(app.session().call("explode", {}))
+    assert result.text.endswith("ValueError: boom")
+    with pytest.raises(DefinitionError, match="'summary', 'message' or a function, not 'all'"):
+        Satchel(errors="all")

@@ -1,8 +1,10 @@
 """What becomes of a tool that the host registers: names and options, without a satchel."""
 
+import asyncio
+
 import pytest
 
-from satchel import ConflictError, DefinitionError, Tool
+from satchel import ConflictError, DefinitionError, Satchel, Tool
 from satchel.tool_registration import host_contribution, make_tool, registered, with_unique_name
 from satchel.tools import FunctionTool
 
@@ -109,3 +111,34 @@ def test_a_registered_tool_is_found_by_its_name():
     (supply,) = own("greet")
     assert registered([supply], "greet") is supply.tool
     assert registered([supply], "hail") is None
+
+
+class Described:
+    """What a client of an MCP server returns for a tool."""
+
+    name, description = "look_up", "Look up a word."
+
+    def __init__(self, json_schema):
+        self.json_schema = json_schema
+
+    async def __call__(self, **arguments):
+        return f"found {arguments['word']}"
+
+
+WORD = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [WORD, {"type": "function", "function": {"name": "look_up", "parameters": WORD}}],
+    ids=["plain", "enveloped"],
+)
+def test_an_object_that_describes_itself_is_registered_as_it_says(schema):
+    app = Satchel()
+    app.register_tool(Described(schema))
+    session = app.session()
+    [made] = [item.tool for item in app.catalog.tools.values() if item.name == "look_up"]
+    assert made.description == "Look up a word."
+    assert made.parameters["properties"] == WORD["properties"]
+    assert asyncio.run(session.call("look_up", {"word": "tea"})).text == "found tea"
+    assert asyncio.run(session.call("look_up", {})).error_code == "invalid_arguments"

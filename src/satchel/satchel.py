@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from satchel.mcp_servers import DeclaredServer, Pin, RemoteClient, RemoteServer
     from satchel.providers import Provider, Skill
     from satchel.runtime import Middleware
+    from satchel.runtime.error_results import ErrorText
     from satchel.server_registry import ServerRegistry
     from satchel.session import Session
     from satchel.shared import CatalogCache
@@ -84,7 +85,9 @@ class Satchel:
     further folders to search, such as those of `conventional_roots`. The user's `satchel.toml`, and
     that of the folder `project`, enable and disable things. `config` has values for the state
     fields of tools, by plugin; they win over the environment and all files. With `run_code=False`
-    no plugin is imported: everything is listed, nothing can be called.
+    no plugin is imported: everything is listed, nothing can be called. `errors` says what the model
+    reads of an unexpected exception: an id of the log, its type and text without secrets, or what a
+    function of the tool's name and the exception returns.
 
     Problems on disk never raise; they are in `catalog.diagnostics`.
     """
@@ -102,7 +105,13 @@ class Satchel:
         skill_style: SkillPrompt | None = None,
         settings: Settings | None = None,
         run_code: bool = True,
+        errors: ErrorText = "summary",
     ) -> None:
+        if errors not in {"summary", "message"} and not callable(errors):
+            raise DefinitionError(
+                f"errors must be 'summary', 'message' or a function, not {errors!r}",
+                fix="a function takes the tool's name and the exception, and returns a text",
+            )
         settings = settings or Settings()
         self._settings = replace(settings, config_folder=fixed_folder(settings.config_folder))
         style = (skill_style or SkillPrompt()).within(self._settings.limits)
@@ -125,7 +134,7 @@ class Satchel:
             project_selection=project_selection_path(project) if project is not None else "",
         )
         self._lock = threading.RLock()
-        self._shared = SharedState(CatalogStore(), self._settings.limits, style)
+        self._shared = SharedState(CatalogStore(), self._settings.limits, style, errors)
         self._servers: ServerRegistry | None = None
         self._providers = ProviderRegistry(self._settings.limits, self._weak_refresh_callback())
         for provider in _providers(providers):

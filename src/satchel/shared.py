@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from satchel.prompt import SkillPrompt
     from satchel.runtime import ScopedMiddleware
+    from satchel.runtime.error_results import ErrorText
     from satchel.runtime.event_loop_thread import EventLoopThread, LazyEventLoop
     from satchel.search import SearchHit, SearchIndex
     from satchel.settings import Limits
@@ -165,8 +166,14 @@ class SharedView:
 class SharedState:
     """The current catalog with its derived values, the limits, and the middleware."""
 
-    def __init__(self, store: CatalogStore, limits: Limits, skill_style: SkillPrompt) -> None:
-        self._store, self.limits, self.skill_style = store, limits, skill_style
+    def __init__(
+        self,
+        store: CatalogStore,
+        limits: Limits,
+        skill_style: SkillPrompt,
+        errors: ErrorText = "summary",
+    ) -> None:
+        self._store, self.limits, self.skill_style, self.errors = store, limits, skill_style, errors
         self.middleware: tuple[ScopedMiddleware, ...] = ()
         self.newest = CatalogCache(store.current)
         self._index: SearchIndex | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -21,12 +21,27 @@ def make_tool(tool: Tool | Callable[..., Any], **options: Unpack[ToolOptions]) -
     from satchel.tools import FunctionTool, Tool, as_tool  # lazy: needed only with tools
 
     if not isinstance(tool, Tool):
-        return FunctionTool(tool, **options)
+        return FunctionTool(tool, **{**_described(tool), **_given(options)})
     if given := [name for name, value in options.items() if value is not None]:
         raise DefinitionError(
             f"tool {tool.name!r} is already a Tool", fix=f"set {', '.join(given)} in its class"
         )
     return as_tool(tool)
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _described(fn: Any) -> dict[str, Any]:
+    """Return the options of an object that describes itself, as clients of MCP return them."""
+    name, schema = getattr(fn, "name", None), getattr(fn, "json_schema", None)
+    if not (isinstance(name, str) and isinstance(schema, Mapping)):
+        return {}
+    function = schema.get("function", schema)  # with the envelope of OpenAI, or without
+    parameters = function.get("parameters", function)
+    description = getattr(fn, "description", None)
+    return _given({"name": name, "description": description, "parameters": parameters})
 
 
 def with_unique_name(

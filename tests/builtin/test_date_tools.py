@@ -7,21 +7,27 @@ from satchel.builtin.date_tools import dates_from, get_today_date
 
 
 def test_a_day_comes_with_the_days_around_it():
+    week = {
+        "Saturday": "2026-03-28",
+        "Sunday": "2026-03-29",
+        "Monday": "2026-03-30",
+        "Tuesday": "2026-03-31",
+        "Wednesday": "2026-04-01",
+        "Thursday": "2026-04-02",
+        "Friday": "2026-04-03",
+    }
     assert dates_from(date(2026, 3, 27)) == {
         "today": "2026-03-27",
+        "year": "2026",
         "weekday": "Friday",
         "tomorrow": "2026-03-28",
-        "next_seven_days": {
-            "Saturday": "2026-03-28",
-            "Sunday": "2026-03-29",
-            "Monday": "2026-03-30",
-            "Tuesday": "2026-03-31",
-            "Wednesday": "2026-04-01",
-            "Thursday": "2026-04-02",
-            "Friday": "2026-04-03",
-        },
+        "day_after_tomorrow": "2026-03-29",
+        "next_seven_days": week,
+        "next_7_days_by_weekday": week,
         "in_one_week": "2026-04-03",
+        "one_week_from_now": "2026-04-03",
         "in_two_weeks": "2026-04-10",
+        "two_weeks_from_now": "2026-04-10",
     }
 
 

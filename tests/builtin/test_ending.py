@@ -17,7 +17,7 @@ STUBBORN = "trap '' TERM; echo $$; while :; do sleep 100; done"
 def timed(call):
     """Run a call, and tell what it gave and how long it took."""
     started = time.monotonic()
-    return asyncio.run(call), time.monotonic() - started
+    return asyncio.run(call).structured, time.monotonic() - started
 
 
 def pids(result):

@@ -14,11 +14,11 @@ from satchel.runtime.child_process import STREAM_LIMIT
 
 
 def shell(command, **options):
-    return asyncio.run(execute_shell_command(command, **options))
+    return asyncio.run(execute_shell_command(command, **options)).structured
 
 
 def python(code, **options):
-    return asyncio.run(execute_python_code(code, **options))
+    return asyncio.run(execute_python_code(code, **options)).structured
 
 
 def test_a_command_gives_its_output_and_its_return_code():
@@ -157,7 +157,7 @@ def test_twenty_commands_run_at_the_same_time(tmp_path):
             for n in range(20)
         ]
         *results, _ = await asyncio.gather(*commands, asyncio.to_thread(let_go))
-        return results
+        return [result.structured for result in results]
 
     results = asyncio.run(main())
     assert [result["stdout"] for result in results] == [f"{n}\n{n}\n" for n in range(20)]
@@ -174,7 +174,7 @@ def test_the_loop_goes_on_while_a_command_runs(tmp_path):
         return await running
 
     os.mkfifo(tmp_path / "fifo")
-    assert asyncio.run(main())["returncode"] == 0
+    assert asyncio.run(main()).structured["returncode"] == 0
 
 
 def test_it_works_in_a_loop_outside_the_main_thread():
@@ -200,3 +200,20 @@ def test_no_file_and_no_folder_stays_behind(tmp_path, monkeypatch):
     before, after = asyncio.run(main())
     assert after == before
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("echo out; echo err >&2; exit 3", "out\n[stderr]\nerr\n[exit code 3]"),
+        ("echo out", "out"),
+        ("true", "[no output]"),
+    ],
+)
+def test_the_model_reads_the_output_as_text(command, text):
+    assert asyncio.run(execute_shell_command(command)).text == text
+
+
+def test_the_model_reads_that_the_time_was_over():
+    result = asyncio.run(execute_shell_command("echo so far; sleep 100", timeout=1))
+    assert result.text == "so far\n[ended after 1 s, the time limit]"

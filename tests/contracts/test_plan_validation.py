@@ -66,7 +66,9 @@ def test_a_call_is_corrected_and_the_model_is_not_told(make, rule, call):
     assert sent.arguments == {"a": 1}
 
 
-@pytest.mark.parametrize("correct", [DROP_STEP, lambda *args: DROP_STEP])
+@pytest.mark.parametrize(
+    "correct", [DROP_STEP, lambda *args: DROP_STEP, lambda *args: (DROP_STEP, True)]
+)
 def test_a_call_is_pruned(make, rule, call, correct):
     sent = call()
     found = judged(make(rule("a", has("a"), correct)), sent)

@@ -246,3 +246,15 @@ def test_any_text_gives_a_json_schema_or_a_definition_error(text):
     assert json.loads(written) == contract.parameters
     SchemaValidator(contract.parameters, "here")
     assert list(contract.parameters["properties"]) == ["it"]
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [" - ", " \u2013 ", " \u2014 ", "\u2014", ": ", " : "],
+    ids=["-", "en", "em", "tight", ":", " :"],
+)
+def test_a_dash_of_any_length_or_a_colon_separates_the_description(sign):
+    schema, is_required = read(f"Literal['a: b', 'c \u2013 d'] = 'a: b'{sign}one - or two: parts")
+    assert schema["description"] == "one - or two: parts"
+    assert (schema["enum"], schema["default"]) == (["a: b", "c \u2013 d"], "a: b")
+    assert not is_required

@@ -14,7 +14,7 @@ from satchel.contracts import (
     ToolStateRead,
 )
 from satchel.errors import DefinitionError
-from satchel.tools import ArgumentError
+from satchel.tools import ArgumentError, ToolCall
 
 
 def kept(call, state, config):
@@ -363,3 +363,47 @@ def test_null_is_the_default_only_where_it_is_no_value_of_its_own():
         "any": None,
     }
     assert made.with_defaults({}) == dict.fromkeys(properties, 4)
+
+
+def asks_for(word):
+    return ToolInvariant(
+        id=word,
+        rule=f"Ask for {word}.",
+        check=lambda call, state, config: word in call.arguments["text"],
+        correct=lambda call, state, config: (call, True),
+    )
+
+
+def test_validating_one_call_gives_the_message_of_each_rule_that_it_breaks():
+    contract = ToolContract(
+        name="find",
+        schema={"text": "str"},
+        description="Find.",
+        invariants=[asks_for("tea"), asks_for("cake")],
+    )
+    assert contract.validate(ToolCall(name="find", arguments={"text": "tea and cake"})) == ()
+    assert contract.validate(ToolCall(name="find", arguments={"text": "milk"})) == (
+        "find was refused: Ask for tea.",
+        "find was refused: Ask for cake.",
+    )
+    [message] = contract.validate(ToolCall(name="find", arguments={}))
+    assert message.startswith("invalid arguments for find: ")
+
+
+def test_a_rule_of_one_call_reads_the_state_and_the_configuration():
+    def is_known(call, state, config):
+        return call.arguments["text"] in state["known"] and config["strict"]
+
+    contract = ToolContract(
+        name="find",
+        schema={"text": "str"},
+        description="Find.",
+        config_params=[ToolConfigParam("strict", default=True)],
+        invariants=[ToolInvariant(id="known", rule="Ask for known words.", check=is_known)],
+    )
+    call = ToolCall(name="find", arguments={"text": "tea"})
+    assert contract.validate(call, {"known": ["tea"]}) == ()
+    assert contract.validate(call, {"known": ["tea"]}, {"strict": False}) == (
+        "find was refused: Ask for known words.",
+    )
+    assert contract.validate(call) == ("find was refused: its rule 'known' could not be checked",)

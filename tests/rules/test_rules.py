@@ -84,6 +84,9 @@ LATE_IMPORTS = {
     "catalog/catalog_entries.py: satchel.sources.skill_files.LocalSkillReader": (
         "needed only with skill folders"
     ),
+    "contracts/tool_contract.py: satchel.contracts.plan_validation.faults_of": (
+        "the validation of plans imports the contract"
+    ),
     "formats/front_matter.py: satchel.formats.skill_handler.SkillHandler": "it loads pyyaml, "
     "which a satchel without skills does not need",
     "loader/config_binder.py: satchel.plugins.bind_config": (

@@ -27,6 +27,7 @@ def a_run(
     others=(),
     answers=None,
     tasks=None,
+    errors="summary",
     **options,
 ):
     """Return a run of a function; `others` are the tools to which a layer may send the call."""
@@ -34,7 +35,14 @@ def a_run(
     known = {other.name: (other, "basic") for other in (tool, *others)}
     call = ToolCall(name=tool.name, arguments={} if arguments is None else arguments, id=id)
     return prepare_call(
-        call, tool, limits, middleware=layers, find=known.get, answers=answers, tasks=tasks
+        call,
+        tool,
+        limits,
+        middleware=layers,
+        find=known.get,
+        answers=answers,
+        tasks=tasks,
+        errors=errors,
     )
 
 

@@ -245,3 +245,44 @@ def test_a_type_error_inside_a_tool_is_a_failure_of_the_tool():
 
 def test_a_tool_whose_own_schema_is_broken_still_gives_a_result():
     assert call(Handmade(None), {}).error_code == "tool_failed"
+
+
+def test_the_host_may_give_the_model_the_type_and_the_text_without_secrets(log, monkeypatch):
+    monkeypatch.setenv("PROBE_TOKEN", "hunter2-hunter2")
+    result = call(raising(ValueError("no host\nwith hunter2-hunter2")), errors="message")
+    mark = log.records[0].args[1]
+    assert result.text == f"tool failed (id {mark}): ValueError: no host\nwith [redacted]"
+    assert result.error_code == "tool_failed"
+    assert "errors=" not in log.text
+
+
+def test_the_host_may_write_the_text_itself(log):
+    result = call(raising(KeyError("x")), errors=lambda tool, e: f"{tool}: {type(e).__name__}")
+    assert result.text == "probe: KeyError"
+    assert "KeyError: 'x'" in log.text
+
+
+@pytest.mark.parametrize("errors", [lambda tool, e: None, lambda tool: "", "message"])
+def test_a_text_that_cannot_be_made_leaves_the_id(errors, log):
+    result = call(raising(Mute()), errors=errors)
+    assert result.text == f"tool failed (id {log.records[0].args[1]})"
+    assert len(log.records) == 2
+
+
+def test_the_log_says_how_to_give_the_model_more(log):
+    call(raising(ValueError("told")))
+    assert 'Satchel(errors="message")' in log.text
+
+
+def test_middleware_sees_the_exception_and_the_result_keeps_no_traceback():
+    problem, seen = ValueError("told"), []
+
+    async def look(call, handler):
+        async for item in handler(call):
+            seen.append(item.exception)
+            yield item
+
+    result = call(raising(problem), layers=[look])
+    assert seen == [problem]
+    assert result.exception is None
+    assert result.error_code == "tool_failed"

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
@@ -19,7 +20,9 @@ from satchel import (
     ToolStateEffect,
     ToolStateRead,
 )
+from satchel.contracts import Validation, Verdict
 from satchel.runtime.executors import CircuitBreaker, Concurrent, RateLimited, Sequential
+from satchel.session.planning import log_verdicts
 
 
 class Backwards:
@@ -591,3 +594,24 @@ def test_rules_see_the_state_as_it_was_when_the_plan_was_judged():
     results = in_time(session.execute(words("a", "b"), executor=Sequential()))
     assert [result.error_code for result in results] == [None, None]
     assert in_time(session.execute(words("c")))[0].error_code == "rejected"
+
+
+def test_what_rules_do_is_logged_with_their_ids(caplog):
+    def verdict(name, **fields):
+        return Verdict(index=0, sent=ToolCall(name=name), call=None, **fields)
+
+    validation = Validation(
+        (),
+        pruned=(verdict("find", ids=("once",)),),
+        rejected=(
+            verdict("send", ids=("polite", "short"), code="rejected"),
+            verdict("post", message="post was refused", code="rejected", problem="KeyError: x"),
+        ),
+    )
+    with caplog.at_level(logging.INFO, "satchel.contracts"):
+        log_verdicts(validation)
+    assert [record.getMessage() for record in caplog.records] == [
+        "find was pruned by once",
+        "send was rejected by polite, short",
+        "post was refused (KeyError: x)",
+    ]

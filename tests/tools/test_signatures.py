@@ -188,7 +188,7 @@ def test_a_wrapper_has_the_parameters_of_what_it_wraps():
         (Parameter, False),
         (list[ToolContext], False),
         (Any, False),
-        (REQUIRED, False),
+        (REQUIRED, True),
         ("NotToolContext", False),
         ("not an annotation", False),
     ],
@@ -259,3 +259,10 @@ def test_a_parameter_is_required_unless_it_has_a_default_and_none_is_one():
 
     required = {item.name: item.is_required for item in signature_of(fn).parameters}
     assert required == {"a": True, "b": False, "c": True, "d": False}
+
+
+def test_without_an_annotation_the_name_makes_a_parameter_the_context():
+    def fn(ctx, place, *context): ...
+
+    assert [is_context(fn, item) for item in signature_of(fn).parameters] == [True, False]
+    assert not is_context(fn, signature_of(fn).var_positional)

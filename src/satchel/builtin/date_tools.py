@@ -15,15 +15,24 @@ def get_today_date() -> dict[str, str | dict[str, str]]:
 
 
 def dates_from(today: date) -> dict[str, str | dict[str, str]]:
-    """Return the dates that follow a day, in ISO 8601."""
+    """Return the dates that follow a day, in ISO 8601.
+
+    Some are there under two names: prompts written for other toolkits use the second.
+    """
     days = [today + timedelta(days=ahead) for ahead in range(15)]
+    week = {_weekday(day): day.isoformat() for day in days[1:8]}
     return {
         "today": today.isoformat(),
+        "year": str(today.year),
         "weekday": _weekday(today),
         "tomorrow": days[1].isoformat(),
-        "next_seven_days": {_weekday(day): day.isoformat() for day in days[1:8]},
+        "day_after_tomorrow": days[2].isoformat(),
+        "next_seven_days": week,
+        "next_7_days_by_weekday": week,
         "in_one_week": days[7].isoformat(),
+        "one_week_from_now": days[7].isoformat(),
         "in_two_weeks": days[14].isoformat(),
+        "two_weeks_from_now": days[14].isoformat(),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from satchel.errors import ToolError
 from satchel.runtime.child_process import run_program
-from satchel.tools import tool
+from satchel.tools import Text, ToolResult, tool
 from satchel.tools.callables import in_thread
 
 LONGEST = 600
@@ -26,8 +26,8 @@ async def execute_python_code(
     timeout: float = 60,  # noqa: ASYNC109 - the model chooses it
     *,
     base_directory: Path | None = None,
-) -> dict[str, Any]:
-    """Run Python code in a new interpreter and return returncode, stdout, stderr and timed_out.
+) -> ToolResult:
+    """Run Python code in a new interpreter and return its output.
 
     Args:
         code: The program; only what it prints is returned.
@@ -36,7 +36,9 @@ async def execute_python_code(
     """
     _check(code, timeout)
     async with _folders(base_directory) as (folder, scratch):
-        return await run_program([*_PYTHON, _program(code, scratch)], folder, timeout)
+        return _answer(
+            await run_program([*_PYTHON, _program(code, scratch)], folder, timeout), timeout
+        )
 
 
 @tool(state=["base_directory"], timeout=_WHOLE_CALL)
@@ -45,8 +47,8 @@ async def execute_shell_command(
     timeout: float = 60,  # noqa: ASYNC109 - the model chooses it
     *,
     base_directory: Path | None = None,
-) -> dict[str, Any]:
-    """Run a shell command and return returncode, stdout, stderr and timed_out.
+) -> ToolResult:
+    """Run a shell command and return its output.
 
     Args:
         command: One or more command lines for /bin/sh (cmd on Windows).
@@ -57,7 +59,20 @@ async def execute_shell_command(
     # "--": the shell must not read a command that begins with a hyphen as an option.
     shell = ("cmd", "/c") if sys.platform == "win32" else ("/bin/sh", "-c", "--")
     async with _folders(base_directory) as (folder, _):
-        return await run_program([*shell, command], folder, timeout)
+        return _answer(await run_program([*shell, command], folder, timeout), timeout)
+
+
+def _answer(outcome: dict[str, Any], seconds: float) -> ToolResult:
+    """Return the output as text for the model, and the parts as the structured value."""
+    parts = [outcome["stdout"].rstrip("\n")]
+    if outcome["stderr"]:
+        parts += ["[stderr]", outcome["stderr"].rstrip("\n")]
+    if outcome["timed_out"]:
+        parts.append(f"[ended after {seconds:g} s, the time limit]")
+    elif outcome["returncode"] != 0:
+        parts.append(f"[exit code {outcome['returncode']}]")
+    text = "\n".join(filter(None, parts)) or "[no output]"
+    return ToolResult(content=(Text(text),), structured=outcome)
 
 
 def _check(text: str, seconds: float) -> None:

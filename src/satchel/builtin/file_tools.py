@@ -2,7 +2,13 @@
 
 from pathlib import Path
 
-from satchel.builtin.numbered_lines import Lines, count_text, resolve_line, resolve_range
+from satchel.builtin.numbered_lines import (
+    Lines,
+    count_text,
+    existing_part,
+    resolve_line,
+    resolve_range,
+)
 from satchel.errors import ToolError
 from satchel.sources.contained_files import ContainedFile, open_contained
 from satchel.tools import tool
@@ -11,6 +17,8 @@ FILE_LIMIT = 5 * 1024 * 1024
 """The size in bytes of the largest file that is read or written."""
 VIEW_LIMIT = 1024 * 1024
 """The size in bytes of the longest text that one call shows; the host's limit may be lower."""
+
+_NEW_LINES_SHOWN = 20
 
 
 @tool(state=["base_directory"], annotations={"readOnlyHint": True})
@@ -27,13 +35,16 @@ def view_text_file(path: str, ranges: list[int] | None = None, *, base_directory
         lines = _lines(file)
     if not lines.items:
         return "[the file is empty]"
-    shown = lines.numbered(*resolve_range(ranges, len(lines.items)))
+    first, last = existing_part(ranges, len(lines.items))
+    shown = lines.numbered(first, last)
     if len(shown.encode()) > VIEW_LIMIT:
         raise ToolError(
             f"The range is too long: more than {VIEW_LIMIT} bytes. The file has {lines.count}; "
             "ask for a shorter range."
         )
-    return shown
+    wanted = (first, last) if ranges is None else tuple(ranges)
+    is_cut = wanted[0] < -len(lines.items) or wanted[1] > len(lines.items)
+    return f"{shown}\n[the file has {lines.count}]" if is_cut else shown
 
 
 @tool(state=["base_directory"])
@@ -61,7 +72,8 @@ def write_text_file(
         first, last = resolve_range(ranges, len(before.items))
         after = before.replaced(first, last, content)
         file.write(_encoded(after.text))
-    return f"Replaced lines {first} to {last} of {file.written}; it now has {after.count}."
+    done = f"Replaced lines {first} to {last} of {file.written}; it now has {after.count}."
+    return done + _new_lines(after, first, last - first + 1 + len(after.items) - len(before.items))
 
 
 @tool(state=["base_directory"])
@@ -82,8 +94,18 @@ def insert_text_file(path: str, content: str, line_number: int, *, base_director
         line = line_number if line_number == count + 1 else resolve_line(line_number, count)
         after = before.replaced(line, line - 1, content or "\n")
         file.write(_encoded(after.text))
-    added = count_text(len(after.items) - count)
-    return f"Inserted {added} before line {line} of {file.written}; it now has {after.count}."
+    added = len(after.items) - count
+    done = f"Inserted {count_text(added)} before line {line} of {file.written}"
+    return f"{done}; it now has {after.count}." + _new_lines(after, line, added)
+
+
+def _new_lines(after: Lines, first: int, count: int) -> str:
+    """Return the new lines with their numbers, so that the model need not view the file again."""
+    if count == 0:
+        return ""
+    shown = after.numbered(first, first + min(count, _NEW_LINES_SHOWN) - 1)
+    rest = count - _NEW_LINES_SHOWN
+    return f"\n{shown}" + (f"\n[{count_text(rest)} more]" if rest > 0 else "")
 
 
 def _lines(file: ContainedFile) -> Lines:

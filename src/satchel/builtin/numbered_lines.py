@@ -91,5 +91,12 @@ def resolve_range(ranges: Sequence[int] | None, count: int) -> tuple[int, int]:
     return first, last
 
 
+def existing_part(ranges: Sequence[int] | None, count: int) -> tuple[int, int]:
+    """Return what there is of a range, to show it; a range that begins after the end raises."""
+    if ranges is not None and len(ranges) == _PAIR:
+        ranges = [max(ranges[0], -count), min(ranges[1], count)]
+    return resolve_range(ranges, count)
+
+
 def _bare(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")

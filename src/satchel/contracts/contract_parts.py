@@ -40,8 +40,8 @@ DROP_STEP: Final = _Drop.STEP
 Check = Callable[..., bool]
 """Takes `(call, state, config)`, optionally `plan`; returns whether the call keeps the rule."""
 
-Correct = Callable[..., "tuple[ToolCall, bool] | _Drop"]
-"""Takes the same arguments; returns `(call, is_corrected)` or `DROP_STEP`."""
+Correct = Callable[..., "tuple[ToolCall | _Drop, bool] | _Drop"]
+"""Takes the same arguments; returns `(call, is_corrected)`, `DROP_STEP` or `(DROP_STEP, True)`."""
 
 
 class _Required(Enum):
@@ -127,6 +127,8 @@ class ToolInvariant:
         """Return the corrector's answer for a call; raises what the corrector raises."""
         answer = require_sync(self._corrected(call, state, config, plan))
         match answer:
+            case (_Drop.STEP, True):
+                return DROP_STEP
             case _Drop.STEP | (_, bool()):
                 return answer
         raise TypeError("a corrector returns (call, True), (call, False) or DROP_STEP")

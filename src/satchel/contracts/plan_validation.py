@@ -75,6 +75,23 @@ def validate(
     )
 
 
+def faults_of(
+    contract: ToolContract, call: ToolCall, state: Mapping[str, Any], config: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the messages about one call: of its schema, or of each rule that it breaks."""
+    find_mismatch = schema_mismatch({call.name: contract})
+    read_only = MappingProxyType(dict(state))
+    messages = []
+    for rule in (None, *contract.invariants):
+        item = _CallValidation(0, call, contract)
+        item.prepare(config, read_only, find_mismatch)
+        if item.is_dropped:  # by its schema or its configuration, before any rule
+            return (item.message,)
+        if rule is not None and item.breaks(rule, read_only):
+            messages.append(item.message)
+    return tuple(messages)
+
+
 def contract_of(contracts: Mapping[str, ToolContract], call: ToolCall) -> ToolContract | None:
     """Return the contract of a call, or `None`."""
     # Models also send names that are not strings.
@@ -177,6 +194,16 @@ class _CallValidation:
 
     def _with_defaults(self, arguments: dict[str, Any]) -> dict[str, Any]:
         return self._contract.with_defaults(arguments) if self._contract else arguments
+
+    @property
+    def message(self) -> str:
+        """Why the call is dropped, for the model; `""` if it is not."""
+        return self.dropped.message if self.dropped is not None else ""
+
+    def breaks(self, rule: ToolInvariant, state: Mapping[str, Any]) -> bool:
+        """Return whether the call, alone in its plan, breaks one rule; if so, reject it."""
+        self._rules = (replace(rule, correct=None),)
+        return self.apply_rules(Plan((self.parsed,), 0), state)
 
     def apply_rules(self, plan: Plan, state: Mapping[str, Any]) -> bool:
         """Check and correct the call; return whether it changed or was dropped."""

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from satchel.errors import DefinitionError
 from satchel.names import near_misses
@@ -34,7 +34,9 @@ _NULL = MappingProxyType({"type": "null"})
 _FIX = 'write it as "str - what it is", with a type such as int, list[str] or Optional[bool]'
 
 _JSON_SCHEMA_KEYS = ("$ref", "allOf", "anyOf", "oneOf", "additionalProperties")
-_SIGNS = re.compile(r"""'[^']*'|"[^"]*"|[\[({]|[\])}]| - |=""")
+_SIGNS = re.compile(r"""'[^']*'|"[^"]*"|[\[({]|[\])}]| - |[\u2013\u2014]|:(?=\s|$)|=""")
+_BEFORE_DESCRIPTION = frozenset({" - ", "\u2013", "\u2014", ":"})
+"""What separates a type from its description; ` - `, an en dash, an em dash, or a colon."""
 
 
 def is_short_form(schema: Mapping[Any, Any]) -> bool:
@@ -50,8 +52,9 @@ def is_short_form(schema: Mapping[Any, Any]) -> bool:
 def read_short_form(fields: Mapping[Any, Any], where: str) -> dict[str, Any]:
     """Return the JSON Schema of a short form. Raises `DefinitionError`.
 
-    A field is `TYPE - description` or `TYPE = default - description`. It is optional if its type
-    is `Optional[...]` or `... | None`, or if it has a default.
+    A field is `TYPE - description` or `TYPE = default - description`; an en dash, an em dash or a
+    colon may stand for the hyphen. It is optional if its type is `Optional[...]` or
+    `... | None`, or if it has a default.
     """
     properties, required = {}, []
     for name, text in fields.items():
@@ -72,8 +75,8 @@ def read_short_form(fields: Mapping[Any, Any], where: str) -> dict[str, Any]:
 
 def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
     """Return the schema of one field, and whether it is required."""
-    kind, _, description = _partition(text, " - ")
-    kind, has_default, default = (part.strip() for part in _partition(kind, "="))
+    kind, _, description = _partition(text, _BEFORE_DESCRIPTION)
+    kind, has_default, default = (part.strip() for part in _partition(kind, frozenset("=")))
     try:
         schema, is_optional = _type(_parsed(kind, place), place)
     except (RecursionError, ValueError):  # A huge union or number.
@@ -91,16 +94,16 @@ def _field(text: str, place: str) -> tuple[dict[str, Any], bool]:
     return schema, not (has_default or is_optional)
 
 
-def _partition(text: str, sign: Literal[" - ", "="]) -> tuple[str, str, str]:
-    """Split a field at the first sign outside brackets and quotes."""
+def _partition(text: str, signs: frozenset[str]) -> tuple[str, str, str]:
+    """Split a field at the first of some signs outside brackets and quotes."""
     depth = 0
     for match in _SIGNS.finditer(text):
         if match[0] in {"[", "(", "{"}:
             depth += 1
         elif match[0] in {"]", ")", "}"}:
             depth -= 1
-        elif match[0] == sign and depth <= 0:
-            return text[: match.start()], sign, text[match.end() :]
+        elif match[0] in signs and depth <= 0:
+            return text[: match.start()], match[0], text[match.end() :]
     return text, "", ""
 
 

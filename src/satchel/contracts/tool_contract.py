@@ -18,7 +18,8 @@ from satchel.contracts.short_schema import is_short_form, read_short_form
 from satchel.errors import DefinitionError
 from satchel.lazy_dataclass import dataclass
 from satchel.names import tool_name_fault
-from satchel.tools import pydantic_to_json_schema
+from satchel.tools import ToolCall, pydantic_to_json_schema
+from satchel.tools.empty_mapping import NOTHING
 from satchel.tools.schema_validator import SchemaValidator
 from satchel.tools.tool_results import to_json
 
@@ -77,6 +78,20 @@ class ToolContract:
     def check(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Validate arguments, and return them with defaults. Raises `ArgumentError`."""
         return self.with_defaults(self.validator.check(self.name, arguments))
+
+    def validate(
+        self,
+        call: ToolCall,
+        state: Mapping[str, Any] = NOTHING,
+        config: Mapping[str, Any] = NOTHING,
+    ) -> tuple[str, ...]:
+        """Return what is wrong with a call, for the model: no message if it may run as it is.
+
+        Every rule is asked, and none corrects. `satchel.contracts.validate` corrects whole plans.
+        """
+        from satchel.contracts.plan_validation import faults_of  # it imports this module
+
+        return faults_of(self, call, state, config)
 
     def with_defaults(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments with the defaults of those that are missing or `null`."""

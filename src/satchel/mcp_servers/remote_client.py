@@ -89,6 +89,11 @@ class RemoteClient:
 class _Function:
     def __init__(self, tool: RemoteTool, *, wrap: bool) -> None:
         self.__name__, self.__doc__ = tool.name, tool.description
+        self.name, self.description, self.json_schema = (
+            tool.name,
+            tool.description,
+            tool.parameters,
+        )
         self.tool, self._wrap = tool, wrap
 
     async def __call__(self, **arguments: Any) -> Any:

@@ -17,7 +17,6 @@ from satchel.provider_messages.message_parts import (
 from satchel.tools import Audio, Image, ToolCall, ToolResult
 from satchel.tools.content_blocks import Block
 
-
 _TAKEN = ("image/", "audio/", "video/", "text/", "application/pdf")
 """The types of data that the models take; the API refuses others."""
 

@@ -10,6 +10,7 @@ from satchel.runtime.answer_memory import AnswerMemory, answer_from
 from satchel.runtime.background_tasks import BackgroundTasks
 from satchel.runtime.call_task import CallTask, EndReason
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
+from satchel.runtime.error_results import ErrorText
 from satchel.runtime.middleware_chain import (
     CURRENT_FRAME,
     FindTool,
@@ -59,6 +60,7 @@ def prepare_call(
     find: FindTool = find_no_tool,
     answers: AnswerMemory | None = None,
     tasks: BackgroundTasks | None = None,
+    errors: ErrorText = "summary",
 ) -> CallTask:
     """Return a call that is ready to run.
 
@@ -74,10 +76,12 @@ def prepare_call(
         or (tool.background and tasks is not None)
     )
     if not needs_middleware:  # as for most calls
-        return CallTask(call, tool, limits, lambda owner: FunctionRun(owner, call, tool))
+        return CallTask(
+            call, tool, limits, lambda owner: FunctionRun(owner, call, tool), errors=errors
+        )
     scope = CallScope(middleware, middleware_of, find, answers, tasks)
     source = partial(MiddlewareRun, scope)
-    return CallTask(call, tool, limits, source, has_middleware=True)
+    return CallTask(call, tool, limits, source, has_middleware=True, errors=errors)
 
 
 async def run_call(tool: Tool, call: ToolCall, limits: Limits) -> ToolResult:
@@ -157,7 +161,14 @@ class MiddlewareRun:
         assert tool is not None
         assert tasks is not None
         validated(call, tool)  # an error is reported now, not when the task is read
-        run = prepare_call(call, tool, limits, find=self._scope.find, answers=self._scope.answers)
+        run = prepare_call(
+            call,
+            tool,
+            limits,
+            find=self._scope.find,
+            answers=self._scope.answers,
+            errors=self._owner.errors,
+        )
         async for item in tasks.start(run):
             yield item
 

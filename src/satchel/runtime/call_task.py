@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from satchel.runtime.call_messages import interruption, too_slow
 from satchel.runtime.chunk_accumulator import ChunkAccumulator
-from satchel.runtime.error_results import error_result
+from satchel.runtime.error_results import ErrorText, error_result
 from satchel.runtime.result_limits import limit_result
 from satchel.settings import Limits
 from satchel.tools import Item, Tool, ToolCall, ToolChunk, ToolResult, failure
@@ -96,8 +96,9 @@ class CallTask:
         source: "Callable[[CallTask], ItemSource]",
         *,
         has_middleware: bool = False,
+        errors: ErrorText = "summary",
     ) -> None:
-        self.call, self.tool, self.limits = call, tool, limits
+        self.call, self.tool, self.limits, self.errors = call, tool, limits, errors
         self._has_middleware = has_middleware
         self.running: set[Cancellable] = set()
         """The functions that run now; middleware may run several at once."""
@@ -249,13 +250,17 @@ class CallTask:
             self._chunks = self._source.so_far
             self._source = None  # breaks the cycle, so that no garbage collection is needed
         self.stop_grace()
+        if isinstance(item, ToolResult) and item.exception is not None:
+            # Its traceback would keep alive everything that the tool had in its hands.
+            item = replace(item, exception=None)
         self._item = item
         self._wake()
 
     def result_of_error(self, problem: BaseException) -> ToolResult:
         """Return the result for an exception; its text is safe for the model."""
-        result = error_result(self.tool, self.call.arguments, problem, self.call_id)
-        return limit_result(result, self.limits)
+        result = error_result(self.tool, self.call.arguments, problem, self.call_id, self.errors)
+        result = limit_result(result, self.limits)
+        return replace(result, exception=problem) if self._has_middleware else result
 
     def early_result(self, reason: EndReason) -> ToolResult:
         """Return the result of a call that was ended early."""

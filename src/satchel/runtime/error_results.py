@@ -2,35 +2,67 @@
 
 import inspect
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 from satchel.errors import ToolError
 from satchel.runtime.call_messages import wrong_arguments
 from satchel.runtime.redaction import redacted
+from satchel.text import visible
 from satchel.tools import ArgumentError, ArgumentFault, FunctionTool, Tool, ToolResult, failure
 from satchel.tools.argument_reading import read_arguments
 
+ErrorText = Literal["summary", "message"] | Callable[[str, BaseException], str]
+"""What the model reads of an unexpected exception: only an id, its type and text, or what a
+function of the tool's name and the exception returns."""
+
+_HINT = (
+    'The model reads only the id. Satchel(errors="message") gives it the type and the text of the '
+    "exception."
+)
 _LIBRARY_MODULES = ("satchel.runtime.", "satchel.tools.")
 
 
 def error_result(
-    tool: Tool, arguments: Mapping[str, Any] | str, problem: BaseException, call_id: str | None
+    tool: Tool,
+    arguments: Mapping[str, Any] | str,
+    problem: BaseException,
+    call_id: str | None,
+    errors: ErrorText = "summary",
 ) -> ToolResult:
     """Return the result for an exception of a tool."""
     try:
         result = _for_model(tool, arguments, problem, call_id)
     except BaseException as worse:
         # Any: an exception may raise when its text is read.
-        return unexpected_error_result(tool, worse, call_id)
-    return result or unexpected_error_result(tool, problem, call_id)
+        return unexpected_error_result(tool, worse, call_id, errors)
+    return result or unexpected_error_result(tool, problem, call_id, errors)
 
 
-def unexpected_error_result(tool: Tool, problem: BaseException, call_id: str | None) -> ToolResult:
+def unexpected_error_result(
+    tool: Tool, problem: BaseException, call_id: str | None, errors: ErrorText = "summary"
+) -> ToolResult:
     """Log the traceback under an id, and return a result with that id for the model."""
     error_id = os.urandom(4).hex()
-    _log(tool, error_id, problem)
-    return failure("tool_failed", f"tool failed (id {error_id})", call_id)
+    _log(tool, error_id, problem, hint=_HINT if errors == "summary" else "")
+    text = f"tool failed (id {error_id})"
+    if errors != "summary":
+        try:
+            text = _chosen_text(tool, problem, errors, error_id)
+        except BaseException as worse:
+            # Any: the host's function may raise, and so may the text of an exception.
+            _log(tool, error_id, worse, hint="This is the function or the text for the model.")
+    return failure("tool_failed", text, call_id)
+
+
+def _chosen_text(tool: Tool, problem: BaseException, errors: ErrorText, error_id: str) -> str:
+    if not callable(errors):
+        text = redacted(f"{type(problem).__name__}: {problem}", tool.injected)
+        return f"tool failed (id {error_id}): {visible(text)}"
+    text = errors(tool.name, problem)
+    if not isinstance(text, str):
+        raise TypeError(f"errors= must return a text, not {type(text).__name__}")
+    return text.encode(errors="replace").decode()
 
 
 def _for_model(
@@ -70,7 +102,7 @@ def _tool_traceback(problem: BaseException) -> Any:
     return frames or problem.__traceback__
 
 
-def _log(tool: Tool, error_id: str, problem: BaseException) -> None:
+def _log(tool: Tool, error_id: str, problem: BaseException, *, hint: str) -> None:
     import logging
     import traceback
 
@@ -84,4 +116,4 @@ def _log(tool: Tool, error_id: str, problem: BaseException) -> None:
         # Any: an exception may raise when its text is read, and so may an injected value.
         traceback_text = f"{type(problem).__name__}, whose text cannot be read"
     log = logging.getLogger("satchel.runtime")
-    log.error("tool %s failed (id %s)\n%s", tool.name, error_id, traceback_text)
+    log.error("tool %s failed (id %s)\n%s%s", tool.name, error_id, traceback_text, hint)

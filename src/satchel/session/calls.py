@@ -242,7 +242,8 @@ class CallDispatcher:
             )
         call = call.changed(tool=tool, groups=groups, context=context)
         if not (middleware or tool.idempotent or tool.background or tool.postprocess):
-            return prepare_call(call, tool, self._shared.limits)  # nearly all calls
+            # Nearly all calls.
+            return prepare_call(call, tool, self._shared.limits, errors=self._shared.errors)
         if tool.idempotent and self._answers is None:
             self._answers = AnswerMemory()
         return prepare_call(
@@ -254,6 +255,7 @@ class CallDispatcher:
             find=lambda other: self._resolver.find(other, shared_view),
             answers=self._answers,
             tasks=self._background_tasks(shared_view) if tool.background else None,
+            errors=self._shared.errors,
         )
 
     def _middleware_of(

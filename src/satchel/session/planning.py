@@ -74,13 +74,18 @@ def require_policy(policy: PlanPolicy | None) -> PlanPolicy | None:
     )
 
 
-def log_corrections(validation: Validation) -> None:
-    """Log corrections, which the model does not see, and errors of checks and correctors."""
-    for item in validation.corrected:
-        _log().info("%s was corrected by %s", item.sent.name, ", ".join(item.ids))
-    for item in validation.rejected:
-        if item.problem:
-            _log().warning("%s (%s)", item.message, item.problem)
+def log_verdicts(validation: Validation) -> None:
+    """Log what the rules did, by their ids, and the errors of checks and correctors."""
+    for did, verdicts in (
+        ("corrected", validation.corrected),
+        ("pruned", validation.pruned),
+        ("rejected", validation.rejected),
+    ):
+        for item in verdicts:
+            if item.problem:
+                _log().warning("%s (%s)", item.message, item.problem)
+            elif item.ids:
+                _log().info("%s was %s by %s", item.sent.name, did, ", ".join(item.ids))
 
 
 def write_effects(contract: ToolContract, result: ToolResult, state: dict[str, Any]) -> ToolResult:

@@ -7,7 +7,7 @@ from typing import Any
 from satchel.contracts import PlanPolicy, ToolContract, Validation, resolve_config, validate
 from satchel.session.planning import (
     PlannedCalls,
-    log_corrections,
+    log_verdicts,
     planned,
     with_policy,
     write_effects,
@@ -51,7 +51,7 @@ class PlanValidator:
         """Validate a plan; return the calls to run, with configuration, and the other answers."""
         configs: Configs = {}
         validation = self._validate(shared_view, calls, configs)
-        log_corrections(validation)
+        log_verdicts(validation)
         plan = planned(with_policy(validation, policy, self.state))
         # Each is a call of its own, also where a host sends the same one twice.
         ready = (

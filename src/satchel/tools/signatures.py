@@ -13,6 +13,7 @@ from satchel.tools.tool_context import ToolContext
 REQUIRED: Any = inspect.Parameter.empty
 """The default of a parameter that has none."""
 
+_CONTEXT_NAMES = frozenset({"ctx", "context"})
 _POSITIONAL = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
 _NAMED = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
 
@@ -172,7 +173,12 @@ def return_annotation(fn: Callable[..., Any]) -> Any:
 
 
 def is_context(fn: Callable[..., Any], parameter: Parameter) -> bool:
-    """Return whether a parameter's annotation is `ToolContext`, or a union with it."""
+    """Return whether a parameter's annotation is `ToolContext`, or a union with it.
+
+    Without an annotation, a parameter named `ctx` or `context` is meant.
+    """
+    if parameter.annotation is REQUIRED:
+        return parameter.name in _CONTEXT_NAMES and parameter.holds is None
     try:
         return _is_context(resolve_annotation(fn, parameter))
     except Exception:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from typing import Any
 
 from satchel.errors import ToolError
@@ -41,6 +41,8 @@ class ToolResult:
     call_id: str | None = None
     metadata: Mapping[str, Any] = NOTHING
     """For the host; the model does not see it."""
+    exception: BaseException | None = field(default=None, repr=False, compare=False)
+    """What the tool raised; only middleware sees it, the result of the call has none."""
 
     @property
     def text(self) -> str:
